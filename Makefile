@@ -1,0 +1,44 @@
+# make demo    run the digit classifier, from rules to machine code
+# make test    run the tests
+# make lint    ruff and pyright
+# make bench   measure against numpy, in one run
+# make fuzz    the long random runs
+#
+# Each makes .venv, with the project and its pinned dependencies, if it is not there.
+
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench fuzz clean
+
+demo: .venv/installed
+	$(BIN)/python examples/digits/demo.py
+
+test: .venv/installed
+	$(BIN)/python -m pytest -q -n auto -m "not fuzz"
+
+fuzz: .venv/installed
+	$(BIN)/python -m pytest -q -n auto -m fuzz
+
+lint: .venv/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: .venv/installed
+	$(BIN)/python -m bench
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group test
+	touch $@
+
+.venv/lint: .venv/installed
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Measurements: workloads against numpy, in one run, outputs checked first."""

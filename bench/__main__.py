@@ -1,0 +1,91 @@
+"""``python -m bench``: times beside numpy's, interleaved in one run, one thread each.
+
+Times are the least CPU time of the calling thread over the rounds, so that what else the machine
+does is left out.  Outputs are compared with a float64 computation before anything is timed.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy, like us, on one thread; read when it loads
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import relax_egraph as rx
+from bench.workloads import Workload, workloads
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "digits"))
+
+from model import Digits, build_model  # the demo's
+
+SECONDS_PER_WORKLOAD = 1.0
+TOLERANCE = 2e-5
+"""Largest error, relative to the largest magnitude of the result, that passes the check."""
+
+
+def interleaved(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+    """The least thread CPU time of each run, called in turns for `seconds`."""
+    least = [float("inf")] * len(runs)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for i, run in enumerate(runs):
+            start = time.thread_time()
+            run()
+            least[i] = min(least[i], time.thread_time() - start)
+    return least
+
+
+def error_of(workload: Workload, result: np.ndarray) -> float:
+    """The largest error against float64, relative to the largest magnitude."""
+    exact = workload.peer(*(x.astype(np.float64) for x in workload.inputs))
+    return float(np.abs(result - exact).max() / np.abs(exact).max())
+
+
+def kernels_table() -> Table:
+    """Each workload, ours beside numpy's."""
+    table = Table("workload", "relax-egraph", "numpy", "numpy / ours", "error")
+    for workload in workloads():
+        main = rx.VirtualMachine(rx.build(rx.optimize(workload.module)))["main"]
+        error = error_of(workload, main(*workload.inputs))
+        if not error < TOLERANCE:
+            raise SystemExit(f"{workload.name}: error {error:.1e} is above {TOLERANCE:.0e}")
+        runs = [partial(f, *workload.inputs) for f in (main, workload.peer)]
+        ours, theirs = interleaved(runs, SECONDS_PER_WORKLOAD)
+        cells = (f"{ours * 1e6:.1f} µs", f"{theirs * 1e6:.1f} µs", f"{theirs / ours:.2f}")
+        table.add_row(workload.name, *cells, f"{error:.1e}")
+    return table
+
+
+def compile_table() -> Table:
+    """The compiler's own time on the digit classifier: the first call, and later ones."""
+    table = Table("digits", "first call", "best of 5 later calls")
+    module = build_model(Digits.load().weights)
+    rx_optimize = [_wall(lambda: rx.optimize(module)) for _ in range(6)]
+    optimized = rx.optimize(module)
+    rx_build = [_wall(lambda: rx.build(optimized)) for _ in range(6)]
+    for name, times in (("optimize", rx_optimize), ("build", rx_build)):
+        table.add_row(name, f"{times[0] * 1e3:.0f} ms", f"{min(times[1:]) * 1e3:.0f} ms")
+    return table
+
+
+def _wall(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print both tables."""
+    console = Console()
+    console.print(compile_table())
+    console.print(kernels_table())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What a program costs before optimization: every operator is a kernel of its own."""
+
+from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, View
+from relax_egraph.extract import cost
+from relax_egraph.extract.catalogue import Catalogue
+from relax_egraph.extract.cost import REFERENCE_PROFILE, Costs, Hints, Profile
+from relax_egraph.extract.cut import Cut, Term, trace
+from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.extract.nodes import is_folded, is_there
+from relax_egraph.extract.ways import Way, alone, at_run_time, by_kernel
+from relax_egraph.ir.op import OPS
+
+
+def cost_of_view(
+    view: View,
+    library: KernelLibrary,
+    *,
+    profile: Profile = REFERENCE_PROFILE,
+    hints: Hints | None = None,
+) -> float:
+    """Seconds for an unsaturated `view`, of one node for each class and no kernel classes.
+
+    An elementwise operator broadcasts its operands by itself, as it did before broadcasts
+    were made explicit, if the library runs it so.
+    """
+    costs = Costs(profile, hints)
+    catalogue = Catalogue(view.classes, library, costs)
+    total = 0.0
+    todo, seen = list(view.roots), set(view.roots)
+    while todo:
+        way = _way(view, todo.pop(), catalogue, costs)
+        total += way.cost
+        new = [c for c in dict.fromkeys(way.choice.inputs) if c not in seen]
+        todo.extend(new)
+        seen.update(new)
+    return total
+
+
+def _way(view: View, c: ClassId, catalogue: Catalogue, costs: Costs) -> Way:
+    (node,) = view.classes[c].nodes
+    standing = Choice(node, node.classes, (c,))
+    if is_there(node):
+        return Way(standing, 0.0)
+    if node.op == OPAQUE:
+        return Way(standing, cost.OPAQUE)
+    if is_folded(view.classes, c):
+        return Way(standing, cost.BUILD)
+    (called,) = at_run_time(view.classes, c, costs)
+    return (
+        by_kernel(catalogue, c, _broadcasting(view, c, node, catalogue))
+        or by_kernel(catalogue, c, alone(catalogue, c, node))
+        or called
+    )
+
+
+def _broadcasting(view: View, c: ClassId, node: ENode, catalogue: Catalogue) -> Cut:
+    """The operator `node` with the broadcasts of its operands, if it is elementwise."""
+    terms = {c: catalogue.term(c, node)}
+    for k in node.classes:
+        (operand,) = view.classes[k].nodes
+        if OPS[node.op].elementwise and operand.op == "broadcast_to":
+            (source,) = operand.classes
+            terms[k] = catalogue.term(k, operand)
+            terms.setdefault(source, Term(source, operand, -1, source=source))
+        else:
+            terms[k] = Term(k, node, -1, source=k)
+    return trace(c, terms)

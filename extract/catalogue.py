@@ -1,0 +1,106 @@
+"""Kernels that were asked for: each structure is built, scheduled and priced once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
+from relax_egraph.extract.cost import Costs
+from relax_egraph.extract.cut import Cut, Structure, Term
+from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.ir.kernel import Input, Kernel, Step
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A kernel that the library runs by the schedule `anchor`, at `seconds`."""
+
+    kernel: Kernel
+    anchor: str
+    seconds: float
+
+
+class Catalogue:
+    """The offers of one library for cuts of one view."""
+
+    def __init__(
+        self, classes: Mapping[ClassId, EClass], library: KernelLibrary, costs: Costs
+    ) -> None:
+        self._classes = classes
+        self._library = library
+        self._costs = costs
+        self._offers: dict[Structure, Offer | None] = {}
+        self._symbols: dict[object, int] = {}
+        self._leaves: dict[ClassId, int] = {}
+        self._unknown: set[int] = set()
+
+    @property
+    def asked(self) -> int:
+        """How many kernels of distinct structure the library was asked about."""
+        return len(self._offers)
+
+    def term(self, owner: ClassId, node: ENode) -> Term:
+        """Read a node of class `owner`: an operator on classes, or a load."""
+        if node.op == LOAD:
+            return Term(owner, node, -1, source=node.classes[0])
+        info = self._classes[owner].struct_info
+        operands = tuple(self._classes[c].struct_info for c in node.classes)
+        shapes = tuple(c for c in node.children if not isinstance(c, int))
+        symbol = self._symbol((node.op, shapes, node.attrs, info), info)
+        flops = self._costs.flops(node.op, info, operands) or 0.0
+        seconds = flops / self._costs.profile.peak_of(info.dtype)
+        return Term(owner, node, symbol, node.classes, seconds=seconds)
+
+    def offer(self, cut: Cut) -> Offer | None:
+        """The kernel that computes `cut`; ``None`` if the library has no schedule for it.
+
+        A kernel of which a shape or a dtype is not known is not asked for.
+        """
+        for leaf in cut.leaves:
+            if leaf not in self._leaves:
+                info = self._classes[leaf].struct_info
+                self._leaves[leaf] = self._symbol((info, self._scalar(leaf)), info)
+        structure = cut.structure(self._leaves)
+        if structure not in self._offers:
+            self._offers[structure] = self._asked(cut, structure)
+        return self._offers[structure]
+
+    def _asked(self, cut: Cut, structure: Structure) -> Offer | None:
+        loads, steps = structure
+        if not self._unknown.isdisjoint(loads) or any(s in self._unknown for s, _ in steps):
+            return None
+        kernel = self._kernel(cut)
+        schedule = self._library.schedule_of(kernel)
+        if schedule is None:
+            return None
+        return Offer(kernel, schedule.anchor, self._costs.kernel(kernel, schedule))
+
+    def _kernel(self, cut: Cut) -> Kernel:
+        count = len(cut.leaves)
+        inputs = (Input(self._classes[c].struct_info, self._scalar(c)) for c in cut.leaves)
+        steps: list[Step] = []
+        for term, numbers in cut.steps:
+            values = iter([-1 - n if n < 0 else count + n for n in numbers])
+            operands: tuple[int | ShapeStructInfo, ...] = tuple(
+                next(values) if isinstance(child, int) else child for child in term.node.children
+            )
+            info = self._classes[term.owner].struct_info
+            steps.append(Step(OPS[term.node.op], operands, term.node.attrs, info))
+        return Kernel(tuple(inputs), tuple(steps), (count + len(steps) - 1,))
+
+    def _scalar(self, leaf: ClassId) -> float | int | bool | None:
+        """The value of a tensor of rank 0 that is known, in its own dtype."""
+        eclass = self._classes[leaf]
+        dtype, value = eclass.struct_info.dtype, eclass.scalar
+        if value is None or dtype is None or eclass.struct_info.dims != ():
+            return None
+        if dtype == "bool":
+            return bool(value)
+        return value if dtype.startswith("float") else int(value)
+
+    def _symbol(self, key: object, info: TensorStructInfo) -> int:
+        symbol = self._symbols.setdefault(key, len(self._symbols))
+        if self._costs.nbytes(info) is None:
+            self._unknown.add(symbol)
+        return symbol

@@ -1,0 +1,82 @@
+"""A good solution without a solver: the classes settle in order of cost, cheapest first.
+
+A class settles by a candidate whose inputs have settled, so no solution is ever cyclic.  What
+an input costs is shared among those who use it; who they are is learnt from round to round.
+"""
+
+import heapq
+import math
+from collections.abc import Mapping
+
+from relax_egraph.extract.problem import Problem, Solution, in_order
+from relax_egraph.extract.prune import Pruned
+
+_ROUNDS = 4
+
+
+def greedy(problem: Problem, pruned: Pruned) -> tuple[Solution, float]:
+    """The best solution of a few rounds, and its cost.  Each is linear, times a logarithm."""
+    users: dict[int, list[int]] = {c: [] for c in pruned.options}
+    for numbers in pruned.options.values():
+        for number in numbers:
+            for needed in problem.candidates[number].inputs:
+                users[needed].append(number)
+    best: Solution = {}
+    least = math.inf
+    share = {
+        c: 1.0 / max(1, len({problem.candidates[n].output for n in found}))
+        for c, found in users.items()
+    }
+    for _ in range(_ROUNDS):
+        share.update(dict.fromkeys(pruned.needed, 0.0))
+        solution = _settle(problem, pruned.options, users, share)
+        order = in_order(problem, solution)
+        assert order is not None  # each candidate was taken after its inputs
+        cost = math.fsum(problem.candidates[n].cost for n in order)
+        if cost < least:
+            best, least = {problem.candidates[n].output: n for n in order}, cost
+        share = _learnt(problem, pruned.options, order)
+    return best, least
+
+
+def _settle(
+    problem: Problem,
+    options: Mapping[int, tuple[int, ...]],
+    users: Mapping[int, list[int]],
+    share: Mapping[int, float],
+) -> Solution:
+    waiting: dict[int, int] = {}
+    cost: dict[int, float] = {}
+    heap: list[tuple[float, int]] = []
+    for numbers in options.values():
+        for number in numbers:
+            candidate = problem.candidates[number]
+            waiting[number] = len(candidate.inputs)
+            cost[number] = candidate.cost
+            if not candidate.inputs:
+                heap.append((candidate.cost, number))
+    heapq.heapify(heap)
+    solution: dict[int, int] = {}
+    while heap:
+        total, number = heapq.heappop(heap)
+        output = problem.candidates[number].output
+        if output in solution:
+            continue
+        solution[output] = number
+        for user in users[output]:
+            waiting[user] -= 1
+            cost[user] += total * share[output]
+            if waiting[user] == 0:
+                heapq.heappush(heap, (cost[user], user))
+    return solution
+
+
+def _learnt(
+    problem: Problem, options: Mapping[int, tuple[int, ...]], order: tuple[int, ...]
+) -> dict[int, float]:
+    """The share of its cost at which each class is counted, after a round that took `order`."""
+    uses = dict.fromkeys(options, 0)
+    for number in order:
+        for needed in problem.candidates[number].inputs:
+            uses[needed] += 1
+    return {c: 1.0 / max(1, count) for c, count in uses.items()}

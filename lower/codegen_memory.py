@@ -1,0 +1,87 @@
+"""Reading and writing buffers: one element, a contiguous vector, or a gather.
+
+Which of them follows from how the offset moves along the lanes.
+"""
+
+from collections.abc import Sequence
+
+from relax_egraph.lower import vector
+from relax_egraph.lower.index import Index, Ramp, combine, materialize
+from relax_egraph.lower.module_text import I8, I32, I64, Type
+from relax_egraph.lower.scope import MEMORY_TYPES, Scope
+from relax_egraph.lower.value import Value
+from relax_egraph.tir.expr import Buffer
+
+
+def offset(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Index:
+    """The number of the element at `indices`, in row-major order."""
+    f = scope.frame.f
+    total: Index = 0
+    for index, stride in zip(indices, scope.frame.strides[buffer], strict=True):
+        total = combine(f, "+", total, combine(f, "*", index, stride, scope.lanes), scope.lanes)
+    return total
+
+
+def address(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
+    """The address of the element at `indices`, which are the same in all lanes."""
+    at = offset(scope, buffer, indices)
+    return _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
+
+
+def load(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
+    """The elements at `indices`: a scalar if all lanes read one element."""
+    f, element = scope.frame.f, MEMORY_TYPES[buffer.dtype]
+    at = offset(scope, buffer, indices)
+    loaded = _load(scope, buffer, at, element)
+    return f.compare("!=", loaded, 0) if buffer.dtype == "bool" else loaded
+
+
+def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
+    f = scope.frame.f
+    if isinstance(at, Ramp) and at.step == 1:
+        pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes)
+        if scope.mask is None:
+            return f.load(pointer, type)
+        return vector.masked_load(pointer, type, scope.mask)
+    if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
+        pointer, offsets = _spread(scope, buffer, at)
+        return vector.gather(pointer, offsets, element, scope.mask)
+    return f.load(_address(scope, buffer, at), element)
+
+
+def store(scope: Scope, buffer: Buffer, indices: Sequence[Index], value: Value) -> None:
+    """Write `value` at `indices`; where two lanes write one element, the last one stays."""
+    f = scope.frame.f
+    if buffer.dtype == "bool":
+        value = f.convert("zext", value, I8)
+    value = f.splat(value, scope.lanes)
+    at = offset(scope, buffer, indices)
+    if isinstance(at, Ramp) and at.step == 1:
+        pointer = _address(scope, buffer, at.base)
+        if scope.mask is None:
+            f.store(value, pointer)
+        else:
+            vector.masked_store(value, pointer, scope.mask)
+    elif scope.lanes > 1:
+        pointer, offsets = _spread(scope, buffer, at)
+        vector.scatter(value, pointer, offsets, scope.mask)
+    else:
+        f.store(value, _address(scope, buffer, at))
+
+
+def _address(scope: Scope, buffer: Buffer, at: int | Value) -> Value:
+    pointer = scope.frame.pointers[buffer]
+    return scope.frame.f.address(pointer, at, MEMORY_TYPES[buffer.dtype])
+
+
+def _spread(scope: Scope, buffer: Buffer, at: Index) -> tuple[Value, Value]:
+    """A pointer, and the distances of the lanes' elements from it."""
+    f = scope.frame.f
+    if isinstance(at, Ramp) and isinstance(at.step, int) and abs(at.step) * scope.lanes < 1 << 31:
+        numbers = vector.lane_numbers(f, I32.of(scope.lanes))
+        return _address(scope, buffer, at.base), numbers * at.step
+    if isinstance(at, Ramp):
+        numbers = vector.lane_numbers(f, I64.of(scope.lanes))
+        return _address(scope, buffer, at.base), numbers * at.step
+    offsets = f.splat(materialize(f, at, scope.lanes), scope.lanes)
+    return scope.frame.pointers[buffer], offsets

@@ -1,0 +1,9 @@
+"""The micro-kernels that schedules call by name, written by hand for each width of vectors."""
+
+from collections.abc import Mapping
+
+from relax_egraph.lower.intrinsics import gemm
+from relax_egraph.lower.module_text import IntrinsicEmitter
+
+INTRINSICS: Mapping[str, IntrinsicEmitter] = {gemm.NAME: gemm.define_gemm_tile}
+"""What writes each micro-kernel, by the name in `TensorIntrinsic`."""

@@ -1,0 +1,72 @@
+"""Reductions over axes."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.tir import te
+from relax_egraph.tir.expr import TirExpr, from_dim
+from relax_egraph.tir.tensor import Reduction
+
+T = TypeVar("T")
+
+Axis = tuple[int, ...] | None
+"""The axes to reduce; ``None`` for all of them."""
+
+
+def without(items: Sequence[T], places: Sequence[int]) -> tuple[T, ...]:
+    """`items` but for those at `places`."""
+    return tuple(item for k, item in enumerate(items) if k not in places)
+
+
+def sum_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """``Σ x``; of booleans, whether any holds."""
+    return _reduced(te.sum, x, axis, keepdims, "sum")
+
+
+def max_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """The greatest element."""
+    return _reduced(te.max, x, axis, keepdims, "max")
+
+
+def min_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """The least element."""
+    return _reduced(te.min, x, axis, keepdims, "min")
+
+
+def mean(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """The sum, and its quotient by the count: 0 / 0 is NaN."""
+    total = _reduced(te.sum, x, axis, keepdims, "mean_sum")
+    count = dims.product(x.shape[k] for k in _places(x, axis))
+    known = isinstance(count, int)
+    divisor = te.const(count, x.dtype) if known else te.cast(from_dim(count), x.dtype)
+    return te.compute(total.shape, lambda *i: total[i] / divisor, "mean")
+
+
+def _places(x: te.Tensor, axis: Axis) -> tuple[int, ...]:
+    rank = len(x.shape)
+    return tuple(range(rank)) if axis is None else tuple(sorted(a % rank for a in axis))
+
+
+def _reduced(
+    reduce: Callable[[TirExpr, list[te.ReduceAxis]], Reduction],
+    x: te.Tensor,
+    axis: Axis,
+    keepdims: bool,
+    name: str,
+) -> te.Tensor:
+    places = _places(x, axis)
+    axes = {p: te.reduce_axis(x.shape[p], f"k{k}") for k, p in enumerate(places)}
+    shape: Shape = (
+        tuple(1 if k in places else d for k, d in enumerate(x.shape))
+        if keepdims
+        else without(x.shape, places)
+    )
+
+    def value(*i: TirExpr) -> TirExpr | Reduction:
+        kept = iter(without(i, places) if keepdims else i)
+        source = x[tuple(axes[k] if k in axes else next(kept) for k in range(len(x.shape)))]
+        return reduce(source, [*axes.values()]) if axes else source
+
+    return te.compute(shape, value, name)

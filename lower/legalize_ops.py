@@ -1,0 +1,113 @@
+"""Replaces the operators in a module by what can run: loop functions and packed functions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder, call_packed
+from relax_egraph.ir.expr import Call, Expr, Function, ShapeExpr
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.op import Op, complete_attrs, infer
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from relax_egraph.lower.legalize import LEGALIZE, VIEWS, Legalize
+from relax_egraph.lower.legalize.run_time import run_time_call
+from relax_egraph.passes.infra import Pass, module_pass
+from relax_egraph.tir.call_te import call_te
+
+
+@module_pass(name="legalize_ops")
+def legalize_ops(module: IRModule) -> IRModule:
+    """`module` with every operator called outside of primitive functions replaced.
+
+    * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
+    * ``vm.builtin.reshape`` for views, ``vm.builtin.shape_of`` for shapes;
+    * ``relax.run.<operator>`` where what decides is known only at run time.
+    """
+    return _legalized(module, {})
+
+
+def legalize_ops_with(op_map: Mapping[str, Legalize]) -> Pass:
+    """`legalize_ops` with other loops for the operators that `op_map` names."""
+    return Pass("legalize_ops", 0, lambda module: _legalized(module, op_map))
+
+
+def _legalized(module: IRModule, op_map: Mapping[str, Legalize]) -> IRModule:
+    bb = BlockBuilder(module)
+    rewritten: dict[str, BaseFunc] = {}
+    for name, function in module.relax_functions():
+        if not function.attrs.get("primitive"):
+            new = _Legalizer(bb, op_map).visit_expr(function)
+            assert isinstance(new, Function)
+            rewritten[name] = new
+    return IRModule({name: rewritten.get(name, f) for name, f in bb.get().functions.items()})
+
+
+class _Legalizer(ExprMutator):
+    """Adds loop functions to the module of `bb`; what it rewrites goes elsewhere."""
+
+    def __init__(self, bb: BlockBuilder, op_map: Mapping[str, Legalize]) -> None:
+        super().__init__()
+        self._bb = bb
+        self._op_map = op_map
+
+    def visit_call(self, call: Call) -> Expr:
+        visited = super().visit_call(call)
+        if not isinstance(visited, Call) or not isinstance(visited.op, Op) or visited.op.intrinsic:
+            return visited
+        return replace(self._legalized(visited, visited.op, infer(visited)), span=visited.span)
+
+    def _legalized(self, call: Call, op: Op, info: StructInfo) -> Call:
+        args = tuple(_with_known_shape(a) for a in call.args)
+        if op.name == "shape_of":
+            return call_packed("vm.builtin.shape_of", args, (info,), pure=True)
+        if not all(map(_is_known, args)):
+            return run_time_call(op, args, call.attrs, info)
+        if op.name in VIEWS and op.name not in self._op_map and _is_view(args[0], info):
+            return _view(args[0], info)
+        function = self._op_map.get(op.name, LEGALIZE.get(op.name))
+        if function is not None and op.name not in VIEWS - self._op_map.keys():
+            attrs = complete_attrs(op, call.attrs)
+            name, operands = function_name(op), [o.name for o in op.operands]
+            try:
+                return call_te(self._bb, function, *args, name=name, operands=operands, **attrs)
+            except NotLowerable:
+                pass  # what it needs to know is known only at run time
+        return run_time_call(op, args, call.attrs, info)
+
+
+def function_name(op: Op) -> str:
+    """What the loop function of `op` is called: ``relu`` of ``R.nn.relu``."""
+    return op.name.rpartition(".")[2]
+
+
+def _with_known_shape(arg: Expr) -> Expr:
+    """The dimensions themselves for a variable that holds a shape of known dimensions."""
+    info = arg.struct_info
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        return ShapeExpr(info.values)
+    return arg
+
+
+def _is_known(arg: Expr) -> bool:
+    info = arg.struct_info
+    if isinstance(info, TensorStructInfo):
+        return info.dims is not None and info.dtype is not None
+    return isinstance(arg, ShapeExpr)
+
+
+def _is_view(x: Expr, info: StructInfo) -> bool:
+    """Whether the result is proven to have the elements of `x`."""
+    have, want = x.struct_info, info
+    if not isinstance(have, TensorStructInfo) or not isinstance(want, TensorStructInfo):
+        return False
+    if have.dims is None or want.dims is None:
+        return False
+    return dims.equal(dims.product(have.dims), dims.product(want.dims))
+
+
+def _view(x: Expr, info: StructInfo) -> Call:
+    assert isinstance(info, TensorStructInfo)
+    assert info.dims is not None
+    return call_packed("vm.builtin.reshape", (x, ShapeExpr(info.dims)), (info,), pure=True)

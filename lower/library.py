@@ -1,0 +1,261 @@
+"""The kernel library: which kernels the schedules can run as one, and how well.
+
+This is the table that extraction prices its cuts with.  What is accepted here is scheduled by
+the anchor that is named; what is refused is cut in two by extraction.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.kernel import Kernel, Schedule, Step
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
+
+MOVES = frozenset({"broadcast_to", "permute_dims"})
+VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
+REDUCTIONS = frozenset({"sum", "max", "min", "mean"})
+KNOWN = MOVES | VIEWS | REDUCTIONS | {"matmul", "nn.softmax"}
+"""The operators that have loops, beside the elementwise ones."""
+
+VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
+ELEMENTWISE = Schedule("elementwise", flops=0.5, bandwidth=0.9)
+STRIDED = Schedule("elementwise", flops=0.1, bandwidth=0.15)
+ROWS = Schedule("rows", flops=0.4, bandwidth=0.8)
+COLUMNS = Schedule("generic", flops=0.2, bandwidth=0.8)
+PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The schedules of `lower.schedule`; implements extraction's ``KernelLibrary``.
+
+    A kernel reads at most `max_inputs` tensors: each is a stream for the memory system, and
+    an address in a register.
+    """
+
+    max_inputs: int = 12
+
+    def schedule_of(self, kernel: Kernel) -> Schedule | None:
+        """The schedule that runs `kernel` as one loop nest; ``None`` if there is none.
+
+        Refused are unknown shapes, operators whose result depends on data or that call
+        functions, views inside of larger kernels, and whatever does not fit a single anchor.
+        """
+        if not kernel.steps or not all(map(_is_lowerable, kernel.steps)):
+            return None
+        infos = [i.struct_info for i in kernel.inputs] + [s.struct_info for s in kernel.steps]
+        if any(i.dims is None or i.dtype is None for i in infos):
+            return None
+        if sum(i.scalar is None for i in kernel.inputs) > self.max_inputs:
+            return None
+        if any(step.op.name == "matmul" and not _agrees(kernel, step) for step in kernel.steps):
+            return None
+        if len(kernel.steps) == 1:
+            return _single(kernel, kernel.steps[0])
+        anchors: Sequence[Callable[[Kernel], Schedule | None]] = (_matmul, _rows, _elementwise)
+        return next((s for anchor in anchors if (s := anchor(kernel))), None)
+
+
+def _is_lowerable(step: Step) -> bool:
+    shapes = (o for o in step.operands if isinstance(o, ShapeStructInfo))
+    known = step.op.elementwise or step.op.name in KNOWN
+    return known and all(s.values is not None for s in shapes)
+
+
+def _shape(kernel: Kernel, value: int) -> Shape:
+    known = kernel.info(value).dims
+    assert known is not None, "schedule_of refuses unknown shapes first"
+    return known
+
+
+def _same(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and all(map(dims.equal, a, b))
+
+
+def _numbered(kernel: Kernel) -> list[tuple[int, Step]]:
+    """The steps, with the number of the value that each makes."""
+    return list(enumerate(kernel.steps, len(kernel.inputs)))
+
+
+def _single(kernel: Kernel, step: Step) -> Schedule:
+    """The schedule of a kernel of one step: every lowerable operator has one."""
+    name = step.op.name
+    if name in VIEWS:
+        return VIEW
+    if name == "permute_dims":
+        return _movement(step)
+    if name == "matmul":
+        return _matmul(kernel) or _contraction(kernel, step)
+    if name in REDUCTIONS or name == "nn.softmax":
+        return _rows(kernel) or (ROWS if _reduces_last_axis(kernel, step) else COLUMNS)
+    return ELEMENTWISE
+
+
+def _movement(step: Step) -> Schedule:
+    keeps_last = _keeps_last_axis(step)
+    return Schedule("movement", 1.0, 0.8 if keeps_last else 0.2)
+
+
+def _axes(step: Step) -> tuple[int, ...]:
+    """The axes of a permutation, counted from the front."""
+    rank = step.struct_info.ndim
+    axes = dict(step.attrs)["axes"]
+    return tuple(a % rank for a in axes) if isinstance(axes, tuple) else tuple(range(rank))[::-1]
+
+
+def _keeps_last_axis(step: Step) -> bool:
+    axes = _axes(step)
+    return not axes or axes[-1] == len(axes) - 1
+
+
+def _elementwise(kernel: Kernel) -> Schedule | None:
+    """Maps, broadcasts and permutations, of which all results have one shape."""
+    steps = kernel.steps
+    if not all(s.op.elementwise or s.op.name in MOVES for s in steps):
+        return None
+    shapes = [_shape(kernel, o) for o in kernel.outputs]
+    if not all(_same(shape, shapes[0]) for shape in shapes):
+        return None
+    permutes = [s for s in steps if s.op.name == "permute_dims"]
+    if all(s.op.name == "permute_dims" for s in steps):
+        return None  # the composition of permutations is one, for a rule to find
+    return ELEMENTWISE if all(map(_keeps_last_axis, permutes)) else STRIDED
+
+
+# --- products ---------------------------------------------------------------------------
+
+
+def _agrees(kernel: Kernel, step: Step) -> bool:
+    """Whether the extents of a product's operands are proven to fit."""
+    x, y = (_shape(kernel, v) for v in step.values)
+    a, b = (x if len(x) > 1 else (1, *x)), (y if len(y) > 1 else (*y, 1))
+    batches = zip(reversed(a[:-2]), reversed(b[:-2]), strict=False)
+    fits = all(1 in (p, q) or dims.equal(p, q) for p, q in batches)
+    return fits and dims.equal(a[-1], b[-2])
+
+
+def _matmul(kernel: Kernel) -> Schedule | None:
+    """One product of matrices that are inputs, and maps of it that keep its shape."""
+    products = [(v, s) for v, s in _numbered(kernel) if s.op.name == "matmul"]
+    if len(products) != 1:
+        return None
+    value, product = products[0]
+    shape = _shape(kernel, value)
+    if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in product.values):
+        return None
+    if product.struct_info.dtype != "float32" or len(_shape(kernel, product.values[1])) < 2:
+        return None
+    for number, step in _numbered(kernel):
+        if number == value:
+            continue
+        if not step.op.elementwise and step.op.name != "broadcast_to":
+            return None
+        if not _same(_shape(kernel, number), shape) and value in _below(kernel, number):
+            return None
+    if any(o != value and value not in _below(kernel, o) for o in kernel.outputs):
+        return None
+    if not shape or shape[-1] == 1:
+        return None
+    return _product_schedule(shape, _rows_of(kernel, product))
+
+
+def _below(kernel: Kernel, value: int) -> set[int]:
+    """The values that `value` is computed of."""
+    found: set[int] = set()
+    todo = [value]
+    while todo:
+        step = kernel.step(todo.pop())
+        for operand in step.values if step else ():
+            if operand not in found:
+                found.add(operand)
+                todo.append(operand)
+    return found
+
+
+def _rows_of(kernel: Kernel, product: Step) -> Dim:
+    """How many rows each right operand is multiplied with."""
+    x, y = (_shape(kernel, v) for v in product.values)
+    if len(y) == 2:
+        return dims.product(x[:-1])
+    return x[-2] if len(x) > 1 else 1
+
+
+_MEASURED_ROWS = ((1, 0.2), (2, 0.35), (3, 0.45), (5, 0.65))
+"""The share of peak arithmetic up to a number of rows."""
+
+_MEASURED_COLUMNS = ((16, 0.4), (32, 0.7))
+"""The share of peak arithmetic up to a number of columns, which a full strip would have."""
+
+
+def _product_schedule(shape: Shape, rows: Dim) -> Schedule:
+    columns = shape[-1]
+    flops = 0.9
+    for most, share in _MEASURED_ROWS:
+        if isinstance(rows, int) and rows <= most:
+            flops = min(flops, share)
+    for most, share in _MEASURED_COLUMNS:
+        if isinstance(columns, int) and columns <= most:
+            flops = min(flops, share * columns / (-(-columns // 16) * 16))
+    return Schedule("matmul", flops, 0.8)
+
+
+def _contraction(kernel: Kernel, step: Step) -> Schedule:
+    """A product that the micro-kernel does not take: of another dtype, or with a column."""
+    *_, y = (_shape(kernel, v) for v in step.values)
+    return ROWS if len(y) == 1 else PLAIN
+
+
+# --- rows -------------------------------------------------------------------------------
+
+
+def _rows(kernel: Kernel) -> Schedule | None:
+    """Reductions over trailing axes, and maps, that share the leading axes."""
+    depths = {d for s in kernel.steps if (d := _depth(kernel, s)) is not None}
+    allowed = all(
+        s.op.elementwise or s.op.name == "broadcast_to" or _depth(kernel, s) is not None
+        for s in kernel.steps
+    )
+    if len(depths) != 1 or not allowed:
+        return None
+    depth = depths.pop()
+    shapes = [_shape(kernel, v) for v, _ in _numbered(kernel)]
+    rows = shapes[0][:depth]
+    if any(len(s) < depth or not _same(s[:depth], rows) for s in shapes):
+        return None
+    return ROWS if depth == 0 or all(_aligned(kernel, s) for s in kernel.steps) else None
+
+
+def _aligned(kernel: Kernel, step: Step) -> bool:
+    """Whether broadcasting leaves the row axes of computed operands in their places."""
+    if not step.op.elementwise and step.op.name != "broadcast_to":
+        return True
+    rank = step.struct_info.ndim
+    computed = (v for v in step.values if kernel.step(v) is not None)
+    return all(len(_shape(kernel, v)) == rank for v in computed)
+
+
+def _reduced(kernel: Kernel, step: Step) -> set[int] | None:
+    """The axes that `step` reduces; ``None`` if it is no reduction."""
+    if step.op.name not in REDUCTIONS and step.op.name != "nn.softmax":
+        return None
+    rank = len(_shape(kernel, step.values[0]))
+    axis = dict(step.attrs)["axis"]
+    if isinstance(axis, int):
+        return {axis % rank}
+    return {int(a) % rank for a in axis} if isinstance(axis, tuple) else set(range(rank))
+
+
+def _depth(kernel: Kernel, step: Step) -> int | None:
+    """How many leading axes a reduction keeps, if it reduces all others; else ``None``."""
+    rank = len(_shape(kernel, step.values[0]))
+    reduced = _reduced(kernel, step)
+    depth = rank - len(reduced or ())
+    return depth if reduced and reduced == set(range(depth, rank)) else None
+
+
+def _reduces_last_axis(kernel: Kernel, step: Step) -> bool:
+    """Whether a single reduction reads along contiguous memory."""
+    reduced = _reduced(kernel, step) or set[int]()
+    is_chain = step.op.name == "nn.softmax"
+    return not is_chain and len(_shape(kernel, step.values[0])) - 1 in reduced

@@ -1,0 +1,132 @@
+"""Machine code on disk, by the hash of what it was made from.
+
+An entry is written aside and renamed, so that readers see all of it or nothing; it carries its
+own checksum, and a damaged one is made anew.  A folder that cannot be written is no error.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+ENVIRONMENT = "RELAX_EGRAPH_CACHE"
+"""The variable that names the folder; ``off`` there means no cache."""
+
+DEFAULT_LIMIT = 256 << 20
+"""How many bytes the folder may hold; beyond them the entries not used for longest are removed."""
+
+_DIGEST_SIZE = 32
+_SUFFIX = ".o"
+
+
+def digest(*parts: str | bytes) -> str:
+    """A name for `parts` that other parts do not get."""
+    hashed = blake2b(digest_size=20)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        hashed.update(len(data).to_bytes(8, "little") + data)
+    return hashed.hexdigest()
+
+
+def default_folder() -> Path | None:
+    """The folder of `ENVIRONMENT`, else the one where the system keeps a user's caches."""
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return None if named == "off" else _expanded(Path(named))
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return _expanded(Path(base) / "relax-egraph" / "objects")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCache:
+    """Entries in `folder`, or none at all where it is ``None``; `limit` is in bytes."""
+
+    folder: Path | None
+    limit: int = DEFAULT_LIMIT
+
+    def get(self, key: str) -> bytes | None:
+        """The entry of `key`, if it is there and whole; it counts as used now."""
+        if self.folder is None:
+            return None
+        path = self._path(self.folder, key)
+        try:
+            stored = path.read_bytes()
+        except OSError:
+            return None
+        checksum, data = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
+        if checksum != _checksum(data):
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data` under `key`; failing to is no error."""
+        if self.folder is None:
+            return
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_aside(self._path(self.folder, key), _checksum(data) + data)
+
+    def trim(self) -> None:
+        """Remove the entries not used for longest, until the folder is within its limit."""
+        if self.folder is None:
+            return
+        with suppress(OSError):
+            entries = sorted(_entries(self.folder))
+            excess = sum(size for _, size, _ in entries) - self.limit
+            for _, size, path in entries:
+                if excess <= 0:
+                    return
+                os.unlink(path)
+                excess -= size
+
+    def _path(self, folder: Path, key: str) -> Path:
+        return folder / f"{key}{_SUFFIX}"
+
+
+def default_cache() -> ObjectCache:
+    """The cache in `default_folder`, as the environment is now."""
+    return ObjectCache(default_folder())
+
+
+def _expanded(path: Path) -> Path | None:
+    try:
+        return path.expanduser()
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_SIZE).digest()
+
+
+def _entries(folder: Path) -> Iterator[tuple[float, int, str]]:
+    """Last use, size and path of each entry; those that vanish meanwhile are left out."""
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.name.endswith(_SUFFIX):
+                with suppress(OSError):
+                    status = entry.stat()
+                    yield status.st_mtime, status.st_size, entry.path
+
+
+def _write_aside(path: Path, data: bytes) -> None:
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(aside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(aside)
+        raise

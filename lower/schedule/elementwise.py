@@ -1,0 +1,39 @@
+"""Elementwise chains: one nest, contiguous, for all results of one shape."""
+
+from collections.abc import Sequence
+
+from relax_egraph.lower.schedule.inline import inline, reads_of
+from relax_egraph.lower.schedule.loops import store_loops
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.tir.stmt import PrimFunc
+
+
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+    """The schedule of `function` if no stage reduces; intermediates are inlined.
+
+    One that is costly to compute and used in several places is stored whole.
+    """
+    if any(s.reduction for s in stages):
+        return None
+    names = Names.beside(function)
+    nests = together(inline(stages, function.outputs))
+    return finished(function, "elementwise", [store_loops(nest, names) for nest in nests])
+
+
+def together(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """Runs of stages that one nest can compute: of one shape, none reading another elsewhere."""
+    runs: list[list[Stage]] = []
+    for stage in stages:
+        if runs and _joins(stage, runs[-1]):
+            runs[-1].append(stage)
+        else:
+            runs.append([stage])
+    return runs
+
+
+def _joins(stage: Stage, run: Sequence[Stage]) -> bool:
+    return stage.axes == run[0].axes and all(
+        load.indices == other.indices for other in run for load in reads_of(stage, other.buffer)
+    )

@@ -1,0 +1,147 @@
+"""Index arithmetic: which address an access has, as a linear form in the loop variables."""
+
+from collections.abc import Sequence
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    DimSymbol,
+    Imm,
+    TirExpr,
+    TirVar,
+    from_dim,
+)
+from relax_egraph.tir.rewrite import operands
+
+
+def dim_of(expr: TirExpr) -> Dim | None:
+    """`expr` as a dimension; ``None`` if it is built of more than literals and symbols."""
+    match expr:
+        case Imm(value=int(value), dtype="int64"):
+            return value
+        case DimSymbol(name=name):
+            return dims.symbol(name)
+        case Binary(kind=kind, a=left, b=right) if kind in _ARITHMETIC:
+            a, b = dim_of(left), dim_of(right)
+            return None if a is None or b is None else _ARITHMETIC[kind](a, b)
+        case _:
+            return None
+
+
+_ARITHMETIC = {
+    "+": dims.add,
+    "-": dims.sub,
+    "*": dims.mul,
+    "//": dims.floordiv,
+    "%": dims.mod,
+    "min": dims.minimum,
+    "max": dims.maximum,
+}
+
+
+def coefficients(expr: TirExpr, variables: Sequence[TirVar]) -> tuple[Dim, ...] | None:
+    """How much `expr` grows with each of `variables`; ``None`` if it is not linear in them."""
+    match expr:
+        case TirVar():
+            return tuple(int(v is expr) for v in variables)
+        case Binary(kind="+" | "-" as kind, a=left, b=right):
+            a, b = coefficients(left, variables), coefficients(right, variables)
+            if a is None or b is None:
+                return None
+            step = dims.add if kind == "+" else dims.sub
+            return tuple(map(step, a, b))
+        case Binary(kind="*", a=left, b=right):
+            for factor, other in ((dim_of(left), right), (dim_of(right), left)):
+                if factor is not None:
+                    inner = coefficients(other, variables)
+                    return inner and tuple(dims.mul(factor, c) for c in inner)
+        case _:
+            pass
+    return None if _depends(expr, variables) else (0,) * len(variables)
+
+
+def _depends(expr: TirExpr, variables: Sequence[TirVar]) -> bool:
+    if isinstance(expr, TirVar | BufferLoad):
+        return isinstance(expr, BufferLoad) or expr in variables
+    return any(_depends(child, variables) for child in operands(expr))
+
+
+def strides(buffer: Buffer) -> tuple[Dim, ...]:
+    """How many elements apart neighbours along each axis of `buffer` lie."""
+    result: list[Dim] = []
+    for k in range(len(buffer.shape)):
+        result.append(dims.product(buffer.shape[k + 1 :]))
+    return tuple(result)
+
+
+def steps(
+    buffer: Buffer, indices: Sequence[TirExpr], variables: Sequence[TirVar]
+) -> tuple[Dim, ...] | None:
+    """How far ``buffer[indices]`` moves in memory with each variable, in elements."""
+    total: list[Dim] = [0] * len(variables)
+    for stride, index in zip(strides(buffer), indices, strict=True):
+        own = coefficients(index, variables)
+        if own is None:
+            return None
+        total = [dims.add(t, dims.mul(stride, c)) for t, c in zip(total, own, strict=True)]
+    return tuple(total)
+
+
+def run_on(load: BufferLoad) -> BufferLoad:
+    """The same element without division: ``x[0, q]`` for ``x[q // d, q % d]`` of ``x: (m, d)``.
+
+    After a literal 0, an index runs on over the axis of the 0, as if the two axes were one.
+    """
+    shape, indices = load.buffer.shape, list(load.indices)
+    for last in reversed(range(1, len(indices))):
+        match indices[last]:
+            case Binary(kind="%", a=whole, b=extent) if dim_of(extent) == shape[last]:
+                found = _run(indices[:last], shape, _quotient(whole, shape[last]))
+                if found is not None:
+                    begin, beside = found
+                    size = dims.product(shape[begin + 1 : last + 1])
+                    indices[begin:last] = [Imm(0, "int64")] * (last - begin)
+                    indices[last] = beside * from_dim(size) + whole
+            case _:
+                pass
+    same = all(a is b for a, b in zip(indices, load.indices, strict=True))
+    return load if same else BufferLoad(load.buffer, tuple(indices))
+
+
+_Quotient = tuple[TirExpr, Dim]
+"""``base // divisor``, with no division at the top of ``base``."""
+
+
+def _quotient(base: TirExpr, divisor: Dim) -> _Quotient:
+    while isinstance(base, Binary) and base.kind == "//":
+        by = dim_of(base.b)
+        if by is None:
+            break
+        base, divisor = base.a, dims.mul(divisor, by)
+    return base, divisor
+
+
+def _run(
+    before: Sequence[TirExpr], shape: Sequence[Dim], rest: _Quotient
+) -> tuple[int, TirExpr] | None:
+    """Where the indices begin that take `rest` apart, the last of them at the end of `before`.
+
+    Also what is added to the first of them.
+    """
+    for k in reversed(range(len(before))):
+        index = before[k]
+        if _quotient(index, 1) == rest:
+            return k, Imm(0, "int64")
+        match index:
+            case Binary(kind="+", a=beside, b=part) if _quotient(part, 1) == rest:
+                return k, beside
+            case Binary(kind="%", a=part, b=extent) if (
+                dim_of(extent) == shape[k] and _quotient(part, 1) == rest
+            ):
+                rest = _quotient(rest[0], dims.mul(rest[1], shape[k]))
+            case _:
+                return None
+    return None

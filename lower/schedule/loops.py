@@ -1,0 +1,175 @@
+"""Stages as loops: which order, which axes collapse, which loop is vectorized.
+
+An axis of extent 1 gets no loop.  Neighbouring axes become one loop where every access is
+linear in the collapsed index: ``x[0, f]`` for ``x[i, j]`` with ``f`` over both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Imm,
+    TirExpr,
+    TirVar,
+    from_dim,
+)
+from relax_egraph.tir.rewrite import loads, operands, substitute
+from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
+
+ZERO = Imm(0, "int64")
+
+Access = tuple[Buffer, tuple[TirExpr, ...]]
+"""A buffer and the indices where it is read or written."""
+
+
+def accesses_of(stages: Sequence[Stage]) -> list[Access]:
+    """Every read and write of `stages`."""
+    found: list[Access] = [(s.buffer, s.indices) for s in stages]
+    for s in stages:
+        found.extend((load.buffer, load.indices) for load in loads(s.value))
+    return found
+
+
+def around(axes: Sequence[Axis], body: Stmt, kind: LoopKind = "serial") -> Stmt:
+    """`body` in loops over `axes`, the innermost of `kind`, the others serial."""
+    for axis in reversed(axes):
+        body = For(axis.var, from_dim(axis.extent), kind, body)
+        kind = "serial"
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """Fewer axes over the same elements, and what the old variables are in terms of them."""
+
+    axes: tuple[Axis, ...]
+    values: dict[TirVar, TirExpr]
+
+
+def collapse(axes: Sequence[Axis], stages: Sequence[Stage]) -> Collapse:
+    """Drop axes of extent 1 from `axes`, and merge neighbours where that is linear."""
+    kept = [a for a in axes if a.extent != 1]
+    values: dict[TirVar, TirExpr] = {a.var: ZERO for a in axes if a.extent == 1}
+    fixed = frozenset[TirVar]().union(*(_computed_with(s.value) for s in stages))
+    variables = [a.var for a in kept]
+    moves = [steps(b, at, variables) for b, at in accesses_of(stages)]
+    merged: list[Axis] = []
+    for place in reversed(range(len(kept))):
+        outer = kept[place]
+        if merged and not {outer.var, merged[0].var} & fixed:
+            inner = merged[0]
+            at = variables.index(inner.var)
+            if all(m and m[place] == dims.mul(inner.extent, m[at]) for m in moves):
+                merged[0] = Axis(inner.var, dims.mul(outer.extent, inner.extent))
+                values[outer.var] = ZERO
+                continue
+        merged.insert(0, outer)
+    return Collapse(tuple(merged), values)
+
+
+def _computed_with(value: TirExpr) -> frozenset[TirVar]:
+    """The variables whose own value is used, beside addressing."""
+    if isinstance(value, BufferLoad):
+        return frozenset()
+    if isinstance(value, TirVar):
+        return frozenset({value})
+    return frozenset[TirVar]().union(*map(_computed_with, operands(value)))
+
+
+def bound(stage: Stage, values: dict[TirVar, TirExpr]) -> Stage:
+    """`stage` with variables replaced in its indices and value; its axes stay."""
+    return replace(
+        stage,
+        indices=tuple(substitute(i, values) for i in stage.indices),
+        value=substitute(stage.value, values),
+    )
+
+
+def store_loops(stages: Sequence[Stage], names: Names) -> Stmt:
+    """Injective stages over the axes of the first, in one nest, the last loop vectorized.
+
+    The stages have the axes' variables in common.
+    """
+    order = collapse(stages[0].axes, stages)
+    axes, values = names.renamed(order.axes, "i")
+    values = {**order.values, **values}
+    moved = [bound(s, values) for s in stages]
+    body = seq(*(Store(s.buffer, s.indices, s.value) for s in moved))
+    return around(axes, body, "vectorized")
+
+
+def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExpr, ...]) -> Store:
+    """``place[at] = combine(place[at], value)``."""
+    return Store(place, at, Binary(reduction.combine, BufferLoad(place, at), stage.value))
+
+
+def reduction_loops(stage: Stage, reduction: Reduction, names: Names) -> Stmt:
+    """A reduction, with the axis along which its operands are contiguous innermost.
+
+    If that is a reduced axis, each element is accumulated in a local scalar; if it is the last
+    spatial axis, a row of the result is accumulated in place.
+    """
+    spatial = collapse(stage.axes, [stage])
+    reduced = collapse(reduction.axes, [replace(stage, indices=(ZERO,) * len(stage.indices))])
+    axes, renamed = names.renamed(spatial.axes, "i")
+    over, renamed_over = names.renamed(reduced.axes, "k")
+    values = {**spatial.values, **reduced.values, **renamed, **renamed_over}
+    stage = bound(stage, values)
+    if axes and over and along_row(stage, axes[-1], over[-1]):
+        return _accumulate_rows(stage, reduction, axes, over, names)
+    return _accumulate_scalar(stage, reduction, axes, over)
+
+
+def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
+    """Whether the value's reads are rather contiguous along `last` than along `reduced`."""
+    reads = [steps(r.buffer, r.indices, (last.var, reduced.var)) for r in loads(stage.value)]
+    strided = [sum(r is None or r[k] not in (0, 1) for r in reads) for k in (0, 1)]
+    if strided[0] != strided[1]:
+        return strided[0] < strided[1]
+    contiguous = [sum(r is not None and r[k] == 1 for r in reads) for k in (0, 1)]
+    return contiguous[0] > contiguous[1]
+
+
+def _accumulate_rows(
+    stage: Stage,
+    reduction: Reduction,
+    axes: tuple[Axis, ...],
+    over: tuple[Axis, ...],
+    names: Names,
+) -> Stmt:
+    *outer, last = axes
+    first = Axis(names.var("i"), last.extent)
+    place = tuple(substitute(i, {last.var: first.var}) for i in stage.indices)
+    init = around((first,), Store(stage.buffer, place, reduction.init), "vectorized")
+    update = combined(stage, reduction, stage.buffer, stage.indices)
+    return around(outer, seq(init, around((*over, last), update, "vectorized")))
+
+
+def _accumulate_scalar(
+    stage: Stage, reduction: Reduction, axes: tuple[Axis, ...], over: tuple[Axis, ...]
+) -> Stmt:
+    if stage.buffer.scope == "local" and not axes:
+        init = Store(stage.buffer, stage.indices, reduction.init)
+        update = combined(stage, reduction, stage.buffer, stage.indices)
+        return seq(init, around(over, update, "vectorized"))
+    total = Buffer(f"{stage.buffer.name}_acc", (1,), stage.buffer.dtype, "local")
+    body = seq(
+        Store(total, (ZERO,), reduction.init),
+        around(over, combined(stage, reduction, total, (ZERO,)), "vectorized"),
+        Store(stage.buffer, stage.indices, total[0]),
+    )
+    return around(axes, TirBlock(stage.name, (), body, allocs=(total,)))
+
+
+def loops(stage: Stage, names: Names) -> Stmt:
+    """`stage` as loops, by itself."""
+    if stage.reduction is None:
+        return store_loops((stage,), names)
+    return reduction_loops(stage, stage.reduction, names)

@@ -1,0 +1,41 @@
+"""Names for the variables that schedules make."""
+
+from collections.abc import Iterable, Sequence
+
+from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.tir.analysis import symbols_of_stmt
+from relax_egraph.tir.expr import TirExpr, TirVar
+from relax_egraph.tir.stmt import PrimFunc
+
+
+class Names:
+    """Makes variables whose names are different, and not in `taken`."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    @classmethod
+    def beside(cls, function: PrimFunc) -> "Names":
+        """Names unlike those of the symbols and buffers of `function`."""
+        buffers = (b.name for b in (*function.params, *function.allocs))
+        return cls({*function.symbols, *symbols_of_stmt(function.body), *buffers})
+
+    def fresh(self, prefix: str) -> str:
+        """`prefix` with the first number that makes a new name."""
+        number = 0
+        while f"{prefix}{number}" in self._taken:
+            number += 1
+        self._taken.add(f"{prefix}{number}")
+        return f"{prefix}{number}"
+
+    def var(self, prefix: str) -> TirVar:
+        """A new variable."""
+        return TirVar(self.fresh(prefix))
+
+    def renamed(
+        self, axes: Sequence[Axis], prefix: str
+    ) -> tuple[tuple[Axis, ...], dict[TirVar, TirExpr]]:
+        """`axes` over new variables, and the new ones by the old."""
+        values: dict[TirVar, TirExpr] = {a.var: self.var(prefix) for a in axes}
+        renamed = tuple(Axis(v, a.extent) for v, a in zip(values.values(), axes, strict=True))
+        return renamed, values  # pyright: ignore[reportReturnType]  # the values are variables

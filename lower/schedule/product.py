@@ -1,0 +1,110 @@
+"""Recognises products of matrices among the stages, by how their operands move in memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.loops import bound, collapse
+from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.tir.expr import Binary, BufferLoad, Imm, TirExpr, TirVar
+from relax_egraph.tir.rewrite import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
+
+    `row` is ``None`` where there is one row, `depth` where it is 1.  `a` does not move with
+    `column`, `b` does not with `row`, and is contiguous along `column` as the result is.
+    `a_row`, `a_step`, `b_step` and `c_row` are how far a row, and a step of the depth, go in
+    memory.  `values` are the axes of the stage that have no loop.
+    """
+
+    stage: Stage
+    values: dict[TirVar, TirExpr]
+    batch: tuple[Axis, ...]
+    row: Axis | None
+    column: Axis
+    depth: Axis | None
+    a: BufferLoad
+    b: BufferLoad
+    a_row: Dim
+    a_step: Dim
+    b_step: Dim
+    c_row: Dim
+
+    def point(self, row: TirExpr, column: TirExpr) -> dict[TirVar, TirExpr]:
+        """The values of the variables at a row and a column."""
+        rows = {self.row.var: row} if self.row else {}
+        return {**rows, self.column.var: column}
+
+
+def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
+    """`stage` as a product of float32 matrices; axes collapse as far as `rest` allows it too.
+
+    The stages of `rest` are over the same axes as `stage`.
+    """
+    reduction = stage.reduction
+    if reduction is None or reduction.combine != "+" or stage.buffer.dtype != "float32":
+        return None
+    if not isinstance(reduction.init, Imm) or reduction.init.value != 0:
+        return None
+    match stage.value:
+        case Binary(kind="*", a=BufferLoad() as x, b=BufferLoad() as y):
+            pass
+        case _:
+            return None
+    spatial = collapse(stage.axes, [stage, *rest])
+    over = collapse(reduction.axes, [stage])
+    if not spatial.axes or len(over.axes) > 1:
+        return None
+    values = {**spatial.values, **over.values}
+    depth = over.axes[0] if over.axes else None
+    stage = bound(stage, values)
+    x, y = bound_load(x, values), bound_load(y, values)
+    for a, b in ((x, y), (y, x)):
+        if product := _oriented(stage, values, spatial.axes, depth, a, b):
+            return product
+    return None
+
+
+def bound_load(load: BufferLoad, values: dict[TirVar, TirExpr]) -> BufferLoad:
+    """`load` with variables replaced in its indices."""
+    return BufferLoad(load.buffer, tuple(substitute(i, values) for i in load.indices))
+
+
+def _oriented(
+    stage: Stage,
+    values: dict[TirVar, TirExpr],
+    axes: tuple[Axis, ...],
+    depth: Axis | None,
+    a: BufferLoad,
+    b: BufferLoad,
+) -> Product | None:
+    """The product with `a` as its left operand, if the two move as operands do."""
+    *outer, column = axes
+    variables = [x.var for x in (*outer, column, *((depth,) if depth else ()))]
+    of_a = steps(a.buffer, a.indices, variables)
+    of_b = steps(b.buffer, b.indices, variables)
+    of_c = steps(stage.buffer, stage.indices, variables)
+    if of_a is None or of_b is None or of_c is None:
+        return None
+    last = len(outer)
+    if (of_a[last], of_b[last], of_c[last]) != (0, 1, 1):
+        return None
+    row = next((k for k in reversed(range(last)) if of_b[k] == 0), None)
+    return Product(
+        stage=stage,
+        values=values,
+        batch=tuple(x for k, x in enumerate(outer) if k != row),
+        row=None if row is None else outer[row],
+        column=column,
+        depth=depth,
+        a=a,
+        b=b,
+        a_row=0 if row is None else of_a[row],
+        a_step=of_a[-1] if depth else 0,
+        b_step=of_b[-1] if depth else 0,
+        c_row=0 if row is None else of_c[row],
+    )

@@ -1,0 +1,164 @@
+"""A loop function read as stages: one for each tensor it computes, in order.
+
+Schedules work on stages.  A function that does not have the form (a nest around one block
+that stores each element of its own buffer once) has no stages and is lowered as it stands.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.index import dim_of, run_on
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Intrinsic, TirExpr, TirVar, binary
+from relax_egraph.tir.rewrite import loads, rewrite
+from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Seq, Stmt, Store, TirBlock
+
+Combine: TypeAlias = Literal["+", "*", "min", "max"]
+
+_COMBINES = frozenset({"+", "*", "min", "max"})
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A loop from 0 to `extent`."""
+
+    var: TirVar
+    extent: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """``buffer[indices] = combine(buffer[indices], value)`` over `axes`, beginning with `init`."""
+
+    axes: tuple[Axis, ...]
+    combine: Combine
+    init: TirExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """``buffer[indices] = value`` over `axes`; `value` of a reduction is the term combined.
+
+    No two iterations of `axes` store to one place, and `value` does not read `buffer`.
+    """
+
+    name: str
+    buffer: Buffer
+    axes: tuple[Axis, ...]
+    indices: tuple[TirExpr, ...]
+    value: TirExpr
+    reduction: Reduction | None = None
+
+    @property
+    def all_axes(self) -> tuple[Axis, ...]:
+        """The spatial axes, then the reduced ones."""
+        return self.axes + (self.reduction.axes if self.reduction else ())
+
+    def reads(self, buffer: Buffer) -> bool:
+        """Whether the value is computed from `buffer`."""
+        return any(load.buffer is buffer for load in loads(self.value))
+
+
+def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:
+    """The stages of `function`; ``None`` if it does not have the form.
+
+    Each stage fills its buffer whole; what it reads is an input or filled before.
+    """
+    filled = {id(b) for b in function.inputs}
+    written: set[int] = set()
+    found: list[Stage] = []
+    for nest in function.body.body if isinstance(function.body, Seq) else (function.body,):
+        stage = _stage(nest)
+        if stage is None or id(stage.buffer) in filled:
+            return None
+        if any(id(load.buffer) not in filled for load in loads(stage.value)):
+            return None
+        filled.add(id(stage.buffer))
+        written.add(id(stage.buffer))
+        found.append(stage)
+    return tuple(found) if all(id(b) in written for b in function.outputs) else None
+
+
+def _stage(nest: Stmt) -> Stage | None:
+    loops: dict[TirVar, Dim | None] = {}
+    while isinstance(nest, For):
+        if nest.kind != "serial":
+            return None
+        loops[nest.var] = dim_of(nest.extent)
+        nest = nest.body
+    if not isinstance(nest, TirBlock) or not isinstance(nest.body, Store) or nest.allocs:
+        return None
+    axes = tuple(_axes(nest.axes, loops))
+    if len(axes) != len(nest.axes) or len(loops) != len(axes):
+        return None
+    spatial = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "spatial")
+    reduced = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "reduce")
+    store = nest.body
+    variables: tuple[TirExpr, ...] = tuple(a.var for a in spatial)
+    fills = len(spatial) == len(store.buffer.shape) and all(
+        dims.equal(a.extent, d) for a, d in zip(spatial, store.buffer.shape, strict=True)
+    )
+    if store.indices != variables or not fills:
+        return None
+    if not reduced:
+        value = _without_division(store.value)
+        stage = Stage(nest.name, store.buffer, spatial, variables, value)
+        return None if nest.init or stage.reads(store.buffer) else stage
+    return _reduction(nest, store, spatial, reduced)
+
+
+def _axes(axes: tuple[BlockAxis, ...], loops: dict[TirVar, Dim | None]) -> Iterator[Axis]:
+    """The axes that run over a loop of their own, whole."""
+    bound: set[TirVar] = set()
+    for axis in axes:
+        loop = axis.binding
+        extent = dim_of(axis.extent)
+        if not isinstance(loop, TirVar) or loop in bound or extent is None:
+            return
+        runs = loops.get(loop)
+        if runs is None or not dims.equal(runs, extent):
+            return
+        bound.add(loop)
+        yield Axis(axis.var, extent)
+
+
+def _reduction(
+    block: TirBlock, store: Store, spatial: tuple[Axis, ...], reduced: tuple[Axis, ...]
+) -> Stage | None:
+    init = block.init
+    if not isinstance(init, Store) or init.buffer is not store.buffer:
+        return None
+    if init.indices != store.indices or loads(init.value):
+        return None
+    combined = _combined(store)
+    if combined is None:
+        return None
+    kind, term = combined
+    reduction = Reduction(reduced, kind, init.value)
+    stage = Stage(
+        block.name, store.buffer, spatial, store.indices, _without_division(term), reduction
+    )
+    return None if stage.reads(store.buffer) else stage
+
+
+def _combined(store: Store) -> tuple[Combine, TirExpr] | None:
+    def is_own(e: TirExpr) -> bool:
+        return isinstance(e, BufferLoad) and e.buffer is store.buffer and e.indices == store.indices
+
+    match store.value:
+        case Binary(kind=kind, a=a, b=b) if kind in _COMBINES:
+            if is_own(a):
+                return cast(Combine, kind), b
+            if is_own(b):
+                return cast(Combine, kind), a
+        case Intrinsic(name="fma", args=(a, b, own)) if is_own(own):
+            return "+", binary("*", a, b)
+        case _:
+            pass
+    return None
+
+
+def _without_division(value: TirExpr) -> TirExpr:
+    return rewrite(value, lambda e: run_on(e) if isinstance(e, BufferLoad) else e)

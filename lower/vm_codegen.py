@@ -1,0 +1,207 @@
+"""From lowered relax functions to bytecode."""
+
+from collections.abc import Mapping, Sequence
+
+import sympy
+
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ObjectStructInfo, shape_text
+from relax_egraph.ir.walk import bindings_of, is_leaf
+from relax_egraph.lower.registers import Registers
+from relax_egraph.vm.bytecode import VOID, Operand
+from relax_egraph.vm.exec_builder import ExecBuilder
+from relax_egraph.vm.executable import Executable
+
+BUILTIN_OPS: Mapping[str, str] = {
+    **{"shape_of": "shape_of", "reshape": "reshape", "unique": "unique"},
+    "memory.alloc_storage": "alloc_storage",
+    "memory.alloc_tensor": "alloc_tensor",
+    "memory.size_of": "size_of",
+    **{
+        f"vm.{name}": name
+        for name in (
+            *("alloc_shape_heap", "check_tensor_info", "check_shape_info", "check_tuple_info"),
+            *("match_shape", "match_prim", "compute_shape", "make_shape", "load_prim"),
+        )
+    },
+}
+"""The operators that the machine runs itself, and the builtin for each."""
+
+_PACKED_OPS = ("call_packed", "call_pure_packed")
+
+
+def codegen(module: IRModule) -> Executable:
+    """The relax functions of `module` as bytecode; loop functions are called by their names.
+
+    The module has been through ``to_non_dataflow``, ``call_tir_rewrite``, ``vm_memory_lower``
+    and ``vm_shape_lower``.  The executable has no kernels yet: whoever compiles the loop
+    functions adds them.  Raises `NotLowerable` for an operator that is left.
+    """
+    builder = ExecBuilder()
+    for name, function in module.relax_functions():
+        params = [p.name for p in function.params]
+        info = [
+            "" if isinstance(p.struct_info, ObjectStructInfo) else str(p.struct_info)
+            for p in function.params
+        ]
+        private = bool(function.attrs.get("private", False))
+        with builder.function(name, len(params), params, info, private=private, allow_unused=True):
+            _FunctionCodegen(builder, module, name, function).emit()
+    return builder.get()
+
+
+class _FunctionCodegen:
+    """Emits one function into the builder, in which it is open."""
+
+    def __init__(
+        self, builder: ExecBuilder, module: IRModule, name: str, function: Function
+    ) -> None:
+        self._builder = builder
+        self._module = module
+        self._name = name
+        self._function = function
+        self._registers = Registers(function)
+
+    def emit(self) -> None:
+        self._builder.emit_ret(self._seq(self._function.body))
+
+    def _seq(self, seq: SeqExpr) -> Operand:
+        """Emit the bindings; returns what holds the result."""
+        for binding in bindings_of(seq):
+            if isinstance(binding, MatchCast):
+                raise self._refuse("R.match_cast", "vm_shape_lower")
+            place = self._value(binding.value, wanted=self._registers.is_used(binding.var))
+            self._registers.define(binding.var, place)
+            self._registers.settle()
+        return self._operands((seq.body,))[0]
+
+    # --- values -----------------------------------------------------------------------
+
+    def _value(self, expr: Expr, *, wanted: bool = True) -> Operand:
+        """What holds `expr`: a new register, or ``void`` if it is not `wanted`, or a leaf."""
+        match expr:
+            case Call():
+                name, args = self._callee(expr)
+                return self._call(name, args, wanted=wanted)
+            case Tuple(fields=fields):
+                return self._call("vm.builtin.make_tuple", self._operands(fields), wanted=wanted)
+            case TupleGetItem(tuple_value=inner, index=index):
+                operands = (*self._operands((inner,)), self._builder.imm(index))
+                return self._call("vm.builtin.tuple_getitem", operands, wanted=wanted)
+            case If():
+                return self._if(expr, wanted=wanted)
+            case SeqExpr():
+                return self._seq(expr)
+            case Function():
+                raise NotLowerable(f"{self._name}: a local function has no code: lift it first")
+            case _:
+                return self._leaf(expr)
+
+    def _operands(self, exprs: Sequence[Expr]) -> tuple[Operand, ...]:
+        """`exprs` as operands of the next instruction; what is no leaf is computed first."""
+        computed = [
+            None if is_leaf(e) and not isinstance(e, Tuple) else self._value(e) for e in exprs
+        ]
+        return tuple(
+            self._leaf(e) if place is None else self._registers.temporary(place)
+            for e, place in zip(exprs, computed, strict=True)
+        )
+
+    def _leaf(self, expr: Expr) -> Operand:
+        match expr:
+            case Var():
+                return self._registers.read(expr)
+            case Constant(data=data):
+                return self._builder.convert_constant(data)
+            case ShapeExpr(values=values):
+                extents = tuple(d for d in values if isinstance(d, int))
+                if len(extents) != len(values):
+                    raise self._refuse(f"the shape {shape_text(values)}", "vm_shape_lower")
+                return self._builder.convert_constant(extents)
+            case PrimValue(value=value):
+                if isinstance(value, sympy.Expr):
+                    raise self._refuse(f"the dimension {dims.text(value)}", "vm_shape_lower")
+                return self._builder.convert_constant(value)
+            case StringImm(value=value):
+                return self._builder.convert_constant(value)
+            case GlobalVar(name=name) | ExternFunc(name=name):
+                return self._builder.f(name)
+            case _:
+                raise NotLowerable(f"{self._name}: {type(expr).__name__} inside of another value")
+
+    # --- calls and branches -----------------------------------------------------------
+
+    def _callee(self, call: Call) -> tuple[str, tuple[Operand, ...]]:
+        """The name that is called, and the operands."""
+        match call.op:
+            case Op(name=name) if name in BUILTIN_OPS:
+                args = self._operands(call.args)
+                needs_vm = name == "memory.alloc_storage"
+                vm = (self._builder.vm_state(),) if needs_vm else ()
+                return f"vm.builtin.{BUILTIN_OPS[name]}", (*vm, *args)
+            case Op(name=name) if name in _PACKED_OPS and isinstance(call.args[0], ExternFunc):
+                return call.args[0].name, self._operands(call.args[1:])
+            case Op(name="builtin.alloc_tensor"):
+                raise self._refuse("R.builtin.alloc_tensor", "vm_memory_lower")
+            case Op(name="call_tir" | "call_dps_packed"):
+                raise self._refuse(str(call.op), "call_tir_rewrite")
+            case Op():
+                raise self._refuse(str(call.op), "legalize_ops")
+            case GlobalVar(name=name):
+                if name not in self._module:
+                    raise NotLowerable(f"{self._name}: no function {name!r} in the module")
+                return name, self._operands(call.args)
+            case ExternFunc(name=name):
+                return name, self._operands(call.args)
+            case closure:
+                return "vm.builtin.invoke_closure", self._operands((closure, *call.args))
+
+    def _call(self, name: str, args: Sequence[Operand], *, wanted: bool) -> Operand:
+        """Emit a call; its result may be where an operand is that is read no more."""
+        self._registers.settle()
+        dst = self._registers.new() if wanted else VOID
+        self._builder.emit_call(name, args, dst)
+        return dst
+
+    def _if(self, branch: If, *, wanted: bool) -> Operand:
+        cond = self._operands((branch.cond,))
+        test = self._call("vm.builtin.read_if_cond", cond, wanted=True)
+        otherwise, end = self._builder.label(), self._builder.label()
+        dst = self._registers.new() if wanted else VOID
+        self._builder.emit_if(test, otherwise)
+        self._registers.temporary(test)
+        self._registers.settle()
+        self._branch(branch.true_branch, dst)
+        self._builder.emit_goto(end)
+        self._builder.place(otherwise)
+        self._branch(branch.false_branch, dst)
+        self._builder.place(end)
+        return dst
+
+    def _branch(self, seq: SeqExpr, dst: Operand) -> None:
+        result = self._seq(seq)
+        self._builder.emit_call("vm.builtin.copy", (result,), dst)
+        self._registers.settle()
+
+    def _refuse(self, what: str, needed: str) -> NotLowerable:
+        return NotLowerable(f"{self._name}: {what} has no instruction: run {needed} first")

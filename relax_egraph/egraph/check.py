@@ -1,0 +1,246 @@
+"""What is checked of a rule before egglog sees it: options, names, arities, sorts, variables.
+
+egglog checks everything once more; here the common mistakes get a message with the operator's
+arguments by name, the nearest known name, or the place of the other use.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, near
+from relax_egraph.errors import RuleError, Span
+
+_OPTIONS = {
+    "rewrite": (":when", ":subsume", ":ruleset", ":name"),
+    "birewrite": (":when", ":ruleset", ":name"),
+    "rule": (":ruleset", ":name"),
+}
+_LITERALS = (
+    ("i64", re.compile(r"-?\d+")),
+    ("f64", re.compile(r"-?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf)|NaN")),
+    ("String", re.compile(r'".*"', re.DOTALL)),
+    ("bool", re.compile(r"true|false")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What follows the sides of a rule; `places` are the atoms that say ruleset and name."""
+
+    when: tuple[Tree, ...] = ()
+    ruleset: Atom | None = None
+    name: Atom | None = None
+    places: tuple[Atom, ...] = ()
+
+
+def options_of(form: Form, source: Source) -> Options:
+    """The options of a rewrite, birewrite or rule; raises `RuleError`."""
+    known = _OPTIONS[form.head]
+    items = list(form.items[3:])
+    found: dict[str, Tree] = {}
+    places: list[Atom] = []
+    while items:
+        option = items.pop(0)
+        if not isinstance(option, Atom) or option.text not in known:
+            shown = _shown(option)
+            message = f"{shown} is no option of {form.head}, which has {', '.join(known)}"
+            raise source.error(option.span, message, near(shown, known))
+        if option.text == ":subsume":
+            continue
+        if not items:
+            raise source.error(option.span, f"{option.text} needs a value")
+        value = items.pop(0)
+        found[option.text] = value
+        if option.text != ":when" and isinstance(value, Atom):
+            places += [option, value]
+    when, ruleset, name = found.get(":when"), found.get(":ruleset"), found.get(":name")
+    if when is not None and not (
+        isinstance(when, Form) and all(isinstance(fact, Form) for fact in when.items)
+    ):
+        note = "one fact is written :when ((= s (shape-of x)))"
+        raise source.error(when.span, ":when needs a list of facts", note)
+    if name is not None and not (isinstance(name, Atom) and name.text.startswith('"')):
+        raise source.error(name.span, ':name needs a name in quotes: :name "add-zero"')
+    if ruleset is not None and not isinstance(ruleset, Atom):
+        raise source.error(ruleset.span, ":ruleset needs the name of a ruleset")
+    facts = when.items if isinstance(when, Form) else ()
+    return Options(facts, ruleset, name, tuple(places))
+
+
+def check_rule(form: Form, source: Source, scope: Scope) -> Options:
+    """Check a rewrite, birewrite or rule; raises `RuleError`."""
+    options = options_of(form, source)
+    check = _RuleCheck(source, scope)
+    check.names(form, options)
+    if form.head == "rule":
+        check.rule(form)
+    else:
+        check.rewrite(form, options)
+    return options
+
+
+class _RuleCheck:
+    """The check of one rule; `uses` says of each variable its sort, and where that shows."""
+
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source, self.scope = source, scope
+        self.uses: dict[str, tuple[str, Span]] = {}
+
+    def names(self, form: Form, options: Options) -> None:
+        ruleset, name = options.ruleset, options.name
+        if ruleset and ruleset.text in ENGINE_RULESETS and not self.scope.trusted:
+            note = "it runs without a budget, or in no phase; choose a ruleset of your own"
+            raise self.error(ruleset, f"ruleset {ruleset.text} is the engine's own", note)
+        if ruleset and ruleset.text not in self.scope.rulesets:
+            known = near(ruleset.text, self.scope.rulesets)
+            note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
+            raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)
+        if name and (text := name.text.strip('"')) in self.scope.rules:
+            place = self.scope.rules[text]
+            note = f"the first is at {place}" if place else "the first is a generated rule"
+            raise self.error(form, f"a second rule is named {text}", note)
+
+    def rewrite(self, form: Form, options: Options) -> None:
+        if len(form.items) < 3:
+            raise self.error(form, f"{form.head} needs two sides")
+        left, right = form.items[1], form.items[2]
+        for side in (left, right)[: 2 if form.head == "birewrite" else 1]:
+            if not isinstance(side, Form):
+                needs = "needs an operator that is applied, not a variable or literal"
+                raise self.error(side, f"this side of the {form.head} {needs}")
+        sort = self.sort(left, None)
+        for fact in options.when:
+            self.sort(fact, None)
+        found = self.sort(right, sort)
+        if sort and found and found != sort:
+            raise self._ill_sorted(
+                right, found, f"the right side, as the left {_shown(left)},", sort
+            )
+        bound = variables([left, *options.when])
+        self._bound(right, bound, "it occurs neither on the left side nor in :when")
+        if form.head == "birewrite":
+            back = variables([right, *options.when])
+            self._bound(left, back, "it occurs neither on the right side nor in :when")
+
+    def rule(self, form: Form) -> None:
+        body, head = (*form.items[1:3], None, None)[:2]
+        if not (isinstance(body, Form) and isinstance(head, Form)):
+            raise self.error(form, "rule needs a list of facts, then a list of actions")
+        for fact in body.items:
+            self.sort(fact, None)
+        bound = variables(body.items)
+        for action in head.items:
+            self._action(action, bound)
+
+    def _action(self, action: Tree, bound: set[str]) -> None:
+        if not isinstance(action, Form):
+            raise self.error(action, f"{_shown(action)} is no action")
+        why = "it does not occur in the rule's body"
+        match action.head, action.items[1:]:
+            case "panic", _:
+                note = "a fact in the rule's body can keep it from matching"
+                raise self.error(action, "panic is not allowed: it would end the run", note)
+            case "let", [Atom(text=name), value]:
+                self._bound(value, bound, why)
+                sort = self.sort(value, None)
+                if sort:
+                    self.uses[name] = (sort, action.items[1].span)
+                bound.add(name)
+            case (("set" | "union"), [target, value]):
+                self._bound(action, bound, why)
+                sort = self.sort(target, None)
+                found = self.sort(value, sort)
+                if sort and found and found != sort:
+                    raise self._ill_sorted(value, found, f"{action.head} of {_shown(target)}", sort)
+            case _, values:
+                self._bound(action, bound, why)
+                for value in values if action.head in ("delete", "subsume") else (action,):
+                    self.sort(value, None)
+
+    def sort(self, tree: Tree, expected: str | None) -> str | None:
+        """The sort of `tree`, or ``None`` where only egglog can tell."""
+        if isinstance(tree, Atom):
+            return self._atom(tree, expected)
+        if tree.head == "=":
+            known: str | None = None
+            for item in tree.items[1:]:
+                found = self.sort(item, known)
+                if known and found and found != known:
+                    raise self._ill_sorted(item, found, "this =", known)
+                known = found or known
+            for item in tree.items[1:]:
+                self.sort(item, known)
+            return None
+        declared = self.scope.declarations.get(tree.head)
+        if declared is None:
+            if tree.head.startswith(("R.", "K.")):
+                note = near(tree.head, self.scope.declarations)
+                raise self.error(tree, f"unknown operator {tree.head}", note)
+            for item in () if tree.head == "unstable-fn" else tree.items[1:]:
+                self.sort(item, None)
+            return None
+        arguments = tree.items[1:]
+        if (count := len(declared.params)) != len(arguments):
+            plural = "argument" if count == 1 else "arguments"
+            message = f"{tree.head} takes {count} {plural}, got {len(arguments)}"
+            raise self.error(tree, message, f"it is written {declared.usage}")
+        for argument, param in zip(arguments, declared.params, strict=True):
+            found = self.sort(argument, param.sort)
+            if found is not None and found != param.sort:
+                raise self._ill_sorted(argument, found, f"{param.name} of {tree.head}", param.sort)
+        return declared.result
+
+    def _atom(self, atom: Atom, expected: str | None) -> str | None:
+        for sort, pattern in _LITERALS:
+            if pattern.fullmatch(atom.text):
+                return sort
+        if atom.text == "_":
+            return expected
+        if atom.text in self.uses:
+            return self.uses[atom.text][0]
+        if expected is not None:
+            self.uses[atom.text] = (expected, atom.span)
+        return expected
+
+    def _bound(self, tree: Tree, bound: set[str], why: str) -> None:
+        for atom in _symbols(tree):
+            if atom.text not in bound:
+                raise self.error(atom, f"{atom.text} is unbound: {why}")
+
+    def _ill_sorted(self, argument: Tree, found: str, place: str, needed: str) -> RuleError:
+        shown = _shown(argument)
+        note = ""
+        if isinstance(argument, Atom) and argument.text in self.uses:
+            note = f"it is used as {_a(found)} at {self.uses[argument.text][1]}"
+        elif needed == "Shape":
+            note = 'a shape is written (vec-of (DimSym "n") (DimSym "4"))'
+        elif (found, needed) == ("i64", "f64"):
+            note = f"write {shown}.0"
+        return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(found)}", note)
+
+    def error(self, tree: Tree, message: str, note: str = "") -> RuleError:
+        return self.source.error(tree.span, message, note)
+
+
+def variables(trees: Iterable[Tree]) -> set[str]:
+    """The names of the variables in `trees`."""
+    return {atom.text for tree in trees for atom in _symbols(tree)}
+
+
+def _symbols(tree: Tree) -> list[Atom]:
+    """The atoms that stand for variables: no literals, no wildcards, no names in front."""
+    if isinstance(tree, Atom):
+        literal = any(pattern.fullmatch(tree.text) for _, pattern in _LITERALS)
+        return [] if literal or tree.text == "_" else [tree]
+    first = tree.items[:1] if not tree.head else ()
+    return [atom for item in (*first, *tree.items[1:]) for atom in _symbols(item)]
+
+
+def _shown(tree: Tree) -> str:
+    return tree.text if isinstance(tree, Atom) else f"({tree.head} …)"
+
+
+def _a(sort: str) -> str:
+    return f"an {sort}" if sort in ("i64", "f64", "Axes") else f"a {sort}"

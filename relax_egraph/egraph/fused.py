@@ -1,0 +1,124 @@
+"""Kernels as functions of the graph level, without the broadcasts that operators do anyway."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from relax_egraph.ir.expr import (
+    Attr,
+    Binding,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    Function,
+    GlobalVar,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.kernel import Kernel
+from relax_egraph.ir.op import Op, infer
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+
+AddFunction = Callable[[Function, str], GlobalVar]
+"""Adds a finished function to the module under a name of its own, and returns that name."""
+
+
+class FusedFunctions:
+    """The fused functions of a module: one for each kernel, however often it is called."""
+
+    def __init__(self, add: AddFunction) -> None:
+        self._add = add
+        self._function: dict[Kernel, Function] = {}
+        self._name: dict[Kernel, GlobalVar] = {}
+
+    def function(self, kernel: Kernel, names: Sequence[str]) -> Function:
+        """What does as `kernel` does; `names` are for its parameters if it is new."""
+        if kernel not in self._function:
+            self._function[kernel] = kernel_function(kernel, names)
+        return self._function[kernel]
+
+    def name(self, kernel: Kernel) -> GlobalVar:
+        """The name of the kernel's function in the module, to which it is added at first use."""
+        if kernel not in self._name:
+            function = self._function[kernel]
+            parts = [str(call.op).rsplit(".", 1)[-1] for call in calls_of(function)]
+            self._name[kernel] = self._add(function, "_".join(["fused", *parts]))
+        return self._name[kernel]
+
+
+def calls_of(function: Function) -> list[Call]:
+    """The operator calls of a function that is one dataflow block, in order."""
+    values = [b.value for block in function.body.blocks for b in block.bindings]
+    return [v for v in values if isinstance(v, Call)]
+
+
+def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
+    """A private primitive function of the kernel's inputs that are no known scalars."""
+    params: list[Var] = []
+    values: list[Expr] = []
+    taken: set[str] = set()
+    given = iter(names)
+    for source in kernel.inputs:
+        if source.scalar is not None:
+            values.append(Constant(np.asarray(source.scalar, source.struct_info.dtype)))
+        else:
+            params.append(Var(unique_name(next(given), taken), source.struct_info))
+            values.append(params[-1])
+    bare = list(values)
+    bindings: list[Binding] = []
+
+    def bind(call: Call, number: int | None) -> Var:
+        kind, name = (Var, "gv") if number in kernel.outputs else (DataflowVar, "lv")
+        var = kind(unique_name(name, taken), call.struct_info)
+        bindings.append(VarBinding(var, call))
+        return var
+
+    for number, step in enumerate(kernel.steps, len(kernel.inputs)):
+        operands = [_operand(o, values) for o in step.operands]
+        if step.op.name == "broadcast_to" and number not in kernel.outputs:
+            values.append(Call(step.op, tuple(operands), struct_info=step.struct_info))
+            bare.append(bare[step.values[0]])
+            continue
+        attrs = dict(step.attrs)
+        stripped = [_operand(o, bare) for o in step.operands]
+        if step.op.elementwise and broadcasts_to(step.op, stripped, attrs, step.struct_info):
+            operands = stripped
+        args = tuple(bind(a, None) if isinstance(a, Call) else a for a in operands)
+        var = bind(Call(step.op, args, attrs, struct_info=step.struct_info), number)
+        values.append(var)
+        bare.append(var)
+
+    returned = [values[o] for o in kernel.outputs]
+    body = returned[0] if len(returned) == 1 else Tuple(tuple(returned))
+    seq = SeqExpr((DataflowBlock(tuple(bindings)),), body)
+    attributes: Mapping[str, Attr] = {"primitive": True, "private": True}
+    return Function(tuple(params), seq, body.struct_info, True, attributes)
+
+
+def broadcasts_to(
+    op: Op, operands: Sequence[Expr], attrs: Mapping[str, Attr], result: TensorStructInfo
+) -> bool:
+    """Whether `op` of `operands`, broadcast by itself, has the shape of `result`."""
+    inferred = infer(Call(op, tuple(operands), attrs))
+    return isinstance(inferred, TensorStructInfo) and inferred.dims == result.dims
+
+
+def _operand(operand: int | ShapeStructInfo, values: Sequence[Expr]) -> Expr:
+    if isinstance(operand, ShapeStructInfo):
+        return ShapeExpr(operand.values or ())
+    return values[operand]
+
+
+def unique_name(name: str, taken: set[str]) -> str:
+    """`name`, with a number behind it if it is taken; it is taken from now on."""
+    unique, number = name, 0
+    while unique in taken:
+        number += 1
+        unique = f"{name}{number}"
+    taken.add(unique)
+    return unique

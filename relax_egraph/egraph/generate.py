@@ -1,0 +1,132 @@
+"""The part of the rule book that is generated from the operator table.
+
+Declarations, and for each operator: its dtype, what makes its result a compile-time constant, the
+shape and the one-shape law of elementwise operators, and its lowering into a kernel.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from relax_egraph.egraph.scope import ENGINE_RULESETS
+from relax_egraph.egraph.traits import Traits
+from relax_egraph.egraph.vocabulary import operators, vocabulary_table
+
+ORACLE = "relax_egraph.egraph.dim_oracle"
+"""The module whose function ``canonical`` the ``dim`` rules call."""
+
+COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewise_fma"})
+"""Operators whose first two operands may change places: one kernel serves both orders."""
+
+_SORTS = (
+    "(sort Tensor)",
+    "(sort Kernel)",
+    "(sort Dim)",
+    "(sort Shape (Vec Dim))",
+    "(sort Axes (Vec i64))",
+    "(sort Tensors (Vec Tensor))",
+    "(sort DimAt (UnstableFn (i64) Dim))",
+    "(sort AxisAt (UnstableFn (i64) i64))",
+)
+
+_CONFLICTS = (
+    "(relation shape-conflict (Tensor Shape Shape))",
+    "(relation dtype-conflict (Tensor String String))",
+    "(relation operand-conflict (Tensor String Shape Shape))",
+    """(rule ((shape-claim t s) (= u (shape-of t)) (!= s u)) ((shape-conflict t u s))
+        :ruleset conflict :name "conflict-of-shapes")""",
+    """(rule ((dtype-claim t d) (= e (dtype-of t)) (!= d e)) ((dtype-conflict t e d))
+        :ruleset conflict :name "conflict-of-dtypes")""",
+)
+
+
+@cache
+def generated_forms() -> tuple[str, ...]:
+    """The generated forms, in the order in which they are to be run."""
+    declarations = [d.text for d in vocabulary_table()]
+    rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
+    oracle = (
+        "(function dim-oracle () PyObject :no-merge)",
+        f"""(set (dim-oracle) (py-eval
+            "__import__('{ORACLE}', fromlist=['canonical']).canonical" (py-dict) (py-dict)))""",
+    )
+    static = ("(relation static-prefix (Shape i64))",)
+    laws = [form for traits in operators().values() for form in _laws(traits)]
+    return (*_SORTS, *declarations, *rulesets, *oracle, *static, *_CONFLICTS, *laws)
+
+
+@cache
+def generated_names() -> tuple[str, ...]:
+    """The names of the generated rules."""
+    return tuple(name for form in generated_forms() for name in re.findall(r':name "(.*)"', form))
+
+
+def _laws(traits: Traits) -> Iterator[str]:
+    op = traits.op
+    variables = [f"a{k}" for k in range(len(op.operands) + len(op.attrs))]
+    node = f"(= t (R.{op.name} {' '.join(variables)}))"
+    sorts = [o.kind for o in op.operands]
+    tensors = [v for v, kind in zip(variables, sorts, strict=False) if kind == "tensor"]
+    shapes = [v for v, kind in zip(variables, sorts, strict=False) if kind == "shape"]
+    yield from _dtype(traits, node, variables)
+    yield from _constness(op.name, node, tensors, shapes)
+    if op.elementwise:
+        yield from _one_shape(op.name, node, tensors)
+    if traits.in_kernel:
+        ordered = _ordered(op.name, variables)
+        loads = [
+            f"(K.load {a})" if v in tensors else a for v, a in zip(variables, ordered, strict=True)
+        ]
+        kernel = f"(K.store (K.{op.name} {' '.join(loads)}))"
+        known = " ".join(f"(= s{v} (shape-of {v}))" for v in ("t", *tensors))
+        yield _rule(
+            f"lower-{op.name}", f"{node} {known} (= d (dtype-of t))", f"(union t {kernel})", "lower"
+        )
+
+
+def _ordered(name: str, variables: list[str]) -> list[str]:
+    """The arguments of the kernel's operator: of a commutative one always in the same order."""
+    if name not in COMMUTATIVE:
+        return variables
+    x, y, *rest = variables
+    return [f"(ordering-min {x} {y})", f"(ordering-max {x} {y})", *rest]
+
+
+def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
+    """The result has the dtype of an operand, of an attribute, or a fixed one."""
+    op, source = traits.op, traits.dtype
+    names = [p.name for p in (*op.operands, *op.attrs)]
+    if source.startswith('"'):
+        yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {source})", "facts")
+    elif source in {a.name for a in op.attrs}:
+        chosen = variables[names.index(source)]
+        yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {chosen})", "facts")
+    elif source:
+        known = f"(= d (dtype-of {variables[names.index(source)]}))"
+        yield _rule(f"dtype-{op.name}", f"{node} {known}", "(dtype-claim t d)", "facts")
+
+
+def _constness(name: str, node: str, tensors: list[str], shapes: list[str]) -> Iterator[str]:
+    """What is made of constants is constant, unless a shape operand has symbols."""
+    const = " ".join(f"(is-const {v})" for v in tensors)
+    if not shapes:
+        yield _rule(f"const-{name}", f"{node} {const}", "(is-const t)", "facts")
+        return
+    starts = " ".join(f"(static-prefix {s} 0)" for s in shapes)
+    yield _rule(f"const-{name}-shape", f"{node} {const}", starts, "facts")
+    ends = " ".join(f"(static-prefix {s} n{s}) (= n{s} (vec-length {s}))" for s in shapes)
+    yield _rule(f"const-{name}", f"{node} {const} {ends}", "(is-const t)", "facts")
+
+
+def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:
+    """The operands of an elementwise operator have one shape, which is the result's."""
+    same = " ".join(f"(= s (shape-of {v}))" for v in tensors)
+    yield _rule(f"shape-{name}", f"{node} {same}", "(shape-claim t s)", "facts")
+    for other in tensors[1:]:
+        differ = f"(= s (shape-of {tensors[0]})) (= u (shape-of {other})) (!= s u)"
+        conflict = f'(operand-conflict t "R.{name}" s u)'
+        yield _rule(f"conflict-{name}-{other}", f"{node} {differ}", conflict, "conflict")
+
+
+def _rule(name: str, body: str, head: str, ruleset: str) -> str:
+    return f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")'

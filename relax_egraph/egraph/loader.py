@@ -1,0 +1,156 @@
+"""From the text of a rule file to egglog commands, with diagnostics that point into the text.
+
+Each top-level form is parsed alone: egglog's spans carry a copy of their whole text, so that
+parsing takes memory quadratic in its length.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from egglog.bindings import EggSmolError, EGraph
+
+from relax_egraph.egraph.check import Options, check_rule
+from relax_egraph.egraph.forms import Form, Source, read
+from relax_egraph.egraph.scope import Scope, declare, near
+from relax_egraph.egraph.session import Command
+from relax_egraph.errors import RuleError, Span
+
+RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
+FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "unstated"]
+
+_FLOAT = re.compile(r"float: (exact|reassociates|fast)")
+_DECLARES = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
+_RULES = ("rewrite", "birewrite", "rule")
+_RUNS = (
+    *("run", "run-schedule", "extract", "multi-extract", "include", "input", "output", "let"),
+    *("set", "union", "delete", "subsume", "check", "fail", "panic", "push", "pop", "prove"),
+    *("print-function", "print-size", "print-stats", "let-scheduler", "with-ruleset"),
+    *("unstable-combined-ruleset", "datatype*"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """A rule of the book.
+
+    `law` is the comment above it, `float_class` what it does to rounding (``rules/README.md``),
+    `form` its text without ruleset and name.  A birewrite is reported as ``name=>`` and ``name<=``.
+    """
+
+    name: str
+    ruleset: str
+    kind: RuleKind
+    span: Span
+    law: str
+    float_class: FloatClass
+    form: str
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The names under which reports count its matches."""
+        return (f"{self.name}=>", f"{self.name}<=") if self.kind == "birewrite" else (self.name,)
+
+    def text(self, ruleset: str) -> str:
+        """The rule as egglog reads it, in `ruleset`."""
+        return f'{self.form[:-1]} :ruleset {ruleset} :name "{self.name}")'
+
+
+Entry: TypeAlias = RuleInfo | str
+"""A rule, or the text of a declaration."""
+
+
+def load(source: Source, scope: Scope, trial: EGraph) -> list[Entry]:
+    """Check all forms of `source`, run them on `trial`, and add their names to `scope`.
+
+    Raises `RuleError` at the first form that is wrong; `scope` and `trial` are then of no use.
+    """
+    entries: list[Entry] = []
+    for form in read(source):
+        text = source.text[form.start : form.end]
+        if form.head in _DECLARES:
+            declare(form, source, scope)
+            entries.append(text)
+        elif form.head in _RULES:
+            info = _rule(form, check_rule(form, source, scope), source, scope)
+            if info.ruleset not in scope.rulesets:
+                scope.rulesets[info.ruleset] = form.span
+                ruleset = f"(ruleset {info.ruleset})"
+                entries.append(ruleset)
+                _try(ruleset, form, source, scope, trial)
+            scope.rules[info.name] = form.span
+            text = info.text(info.ruleset)
+            entries.append(info)
+        elif form.head in _RUNS:
+            note = "a rule file declares rules; the engine runs them"
+            raise source.error(form.span, f"{form.head} is not allowed in a rule file", note)
+        else:
+            shown = form.head or "a form without a command"
+            note = near(form.head, (*_RULES, *_DECLARES))
+            raise source.error(form.span, f"unknown command {shown}", note)
+        _try(text, form, source, scope, trial)
+    return entries
+
+
+def commands_of(entries: Sequence[Entry], parser: EGraph) -> tuple[Command, ...]:
+    """The parsed commands of `entries`, each rule in its own ruleset."""
+    texts = [entry if isinstance(entry, str) else entry.text(entry.ruleset) for entry in entries]
+    return tuple(command for text in texts for command in parser.parse_program(text))
+
+
+def _rule(form: Form, options: Options, source: Source, scope: Scope) -> RuleInfo:
+    file = source.name.rsplit("/", 1)[-1]
+    stem = re.sub(r"\W+", "-", file.removesuffix(".egg")).strip("-")
+    place = f"{file}:{form.span.line}"
+    if place in scope.rules:
+        place += f":{form.span.column}"
+    comment = source.comment_above(form)
+    stated = [m[1] for line in comment if (m := _FLOAT.fullmatch(line))]
+    text = source.text
+    for atom in options.places:
+        text = text[: atom.start] + " " * len(atom.text) + text[atom.end :]
+    return RuleInfo(
+        name=options.name.text.strip('"') if options.name else place,
+        ruleset=options.ruleset.text if options.ruleset else stem,
+        kind=cast(RuleKind, form.head),
+        span=form.span,
+        law=" ".join(line for line in comment if not _FLOAT.fullmatch(line)),
+        float_class=cast(FloatClass, stated[0]) if stated else "unstated",
+        form=text[form.start : form.end],
+    )
+
+
+def _try(text: str, form: Form, source: Source, scope: Scope, trial: EGraph) -> None:
+    """Run one form on the trial e-graph, for what only egglog finds out."""
+    try:
+        trial.run_program(*trial.parse_program(text))
+    except EggSmolError as problem:
+        raise _explained(problem.context, form, source, scope) from None
+
+
+_PLACE = re.compile(r"(?:In|At) (\d+):(\d+)-[\d:]+(?: of [^:\n]*)?: ?(?P<quoted>[^\n]*)\n?")
+
+
+def _explained(context: str, form: Form, source: Source, scope: Scope) -> RuleError:
+    """The error that egglog reports as `context`, in our words where there are better ones."""
+    place = _PLACE.search(context)
+    span = form.span
+    if place:
+        line, column = int(place[1]), int(place[2])
+        column += form.span.column - 1 if line == 1 else 0
+        span = Span(source.name, form.span.line + line - 1, column)
+    lines = [s.strip().rstrip(".") for s in _PLACE.sub("", context).split("\n") if s.strip()]
+    said = lines[0] if lines else "egglog refuses this form"
+    if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
+        return source.error(span, f"unknown operator {name[1]}", near(name[1], scope.declarations))
+    if said.startswith("Value lookup of non-constructor"):
+        shown = place["quoted"] if place else "a fact"
+        note = f"bind it where the rule matches: (= v {shown})"
+        return source.error(span, f"{shown} cannot be looked up in what a rule makes", note)
+    if name := re.match(r"Variable (\S+) is ungrounded", said):
+        note = "a variable must occur under an operator or a fact"
+        return source.error(span, f"nothing that can be matched gives {name[1]} a value", note)
+    if said.startswith("All alternative definitions"):
+        return source.error(span, "no form of this primitive takes arguments of these sorts")
+    return source.error(span, said[0].lower() + said[1:])

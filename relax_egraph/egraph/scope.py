@@ -1,0 +1,120 @@
+"""The names that rule files declare and use, and the checks of declarations."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from relax_egraph.egraph.forms import Atom, Form, Source
+from relax_egraph.egraph.vocabulary import (
+    PRIMITIVE_SORTS,
+    SORTS,
+    Declaration,
+    Param,
+    vocabulary_table,
+)
+from relax_egraph.errors import Span
+
+ENGINE_RULESETS = ("facts", "dim", "conflict", "load")
+"""Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names declared so far, with the place of those that a file declares.
+
+    Rules of a `trusted` file may be in the engine's own rulesets.
+    """
+
+    declarations: dict[str, Declaration] = field(
+        default_factory=lambda: {d.name: d for d in vocabulary_table()}
+    )
+    sorts: set[str] = field(default_factory=lambda: {*SORTS, *PRIMITIVE_SORTS})
+    rulesets: dict[str, Span | None] = field(
+        default_factory=lambda: dict.fromkeys((*ENGINE_RULESETS, "lower"))
+    )
+    rules: dict[str, Span | None] = field(default_factory=dict[str, Span | None])
+    trusted: bool = False
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """``did you mean R.add?``: the known name closest to `name`; empty if none is close."""
+    names = list(known)
+    operator = [n for n in names if n == f"R.{name}" or n == f"R.nn.{name}"]
+    close = operator or get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def declare(form: Form, source: Source, scope: Scope) -> None:
+    """Check a declaration and add its names to `scope`; raises `RuleError`."""
+    name = form.items[1] if len(form.items) > 1 else None
+    if not isinstance(name, Atom):
+        raise source.error(form.span, f"{form.head} needs a name: {_USAGE[form.head]}")
+    match form.head, form.items[2:]:
+        case "ruleset", []:
+            _new_ruleset(name, source, scope)
+        case "sort", _:
+            _new_sort(name, source, scope)
+        case "datatype", variants:
+            _new_sort(name, source, scope)
+            for variant in variants:
+                if not (isinstance(variant, Form) and isinstance(variant.items[0], Atom)):
+                    raise source.error(variant.span, f"datatype is written {_USAGE['datatype']}")
+                _new_name(variant.items[0], _sorts(variant.items[1:]), name, source, scope)
+        case (("constructor" | "function"), [Form() as params, Atom() as result, *_]):
+            _new_name(name, _sorts(params.items), result, source, scope)
+        case "relation", [Form() as params]:
+            _new_name(name, _sorts(params.items), None, source, scope)
+        case head, _:
+            raise source.error(form.span, f"{head} is written {_USAGE[head]}")
+
+
+_USAGE = {
+    "ruleset": "(ruleset my-rules)",
+    "sort": "(sort Pairs (Vec Pair))",
+    "datatype": "(datatype Pair (Both Tensor Tensor))",
+    "constructor": "(constructor Both (Tensor Tensor) Pair)",
+    "function": "(function cost-of (Tensor) i64 :merge (min old new))",
+    "relation": "(relation is-weight (Tensor))",
+}
+
+
+def _sorts(items: Sequence[object]) -> list[Atom]:
+    """The argument sorts of a declaration: what stands before its options."""
+    sorts: list[Atom] = []
+    for item in items:
+        if not isinstance(item, Atom) or item.text.startswith(":"):
+            break
+        sorts.append(item)
+    return sorts
+
+
+def _new_ruleset(name: Atom, source: Source, scope: Scope) -> None:
+    if name.text in scope.rulesets:
+        place = scope.rulesets[name.text]
+        note = f"it is declared at {place}" if place else "it is the engine's own"
+        raise source.error(name.span, f"ruleset {name.text} is declared already", note)
+    scope.rulesets[name.text] = name.span
+
+
+def _new_sort(name: Atom, source: Source, scope: Scope) -> None:
+    if name.text in scope.sorts:
+        raise source.error(name.span, f"sort {name.text} is declared already")
+    scope.sorts.add(name.text)
+
+
+def _new_name(
+    name: Atom, params: Sequence[Atom], result: Atom | None, source: Source, scope: Scope
+) -> None:
+    if name.text in scope.declarations:
+        raise source.error(name.span, f"{name.text} is declared already")
+    for sort in (*params, *((result,) if result else ())):
+        if sort.text not in scope.sorts:
+            note = near(sort.text, scope.sorts)
+            raise source.error(sort.span, f"unknown sort {sort.text}", note)
+    scope.declarations[name.text] = Declaration(
+        "function" if result else "relation",
+        name.text,
+        tuple(Param(f"argument-{k}", p.text) for k, p in enumerate(params, 1)),
+        result.text if result else "Unit",
+        "declared by a rule file",
+    )

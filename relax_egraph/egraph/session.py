@@ -1,0 +1,60 @@
+"""Running egglog commands, with its panics and errors as ours.
+
+An `EGraph` belongs to the thread that made it.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from threading import local
+from typing import Any
+
+from egglog.bindings import EggSmolError, EGraph
+
+from relax_egraph.errors import SaturationError
+
+Command = Any
+"""A parsed egglog command; the bindings give the union of them no name."""
+
+_KEPT = 4
+_threads = local()
+
+
+def run(egraph: EGraph, commands: Iterable[Command]) -> list[Any]:
+    """Run parsed commands and return their outputs.
+
+    What egglog refuses, and what it panics at, is a `SaturationError`.  An exception of a Python
+    function that a rule calls passes through.
+    """
+    try:
+        return egraph.run_program(*commands)
+    except EggSmolError as problem:
+        raise SaturationError(f"egglog: {problem.context}") from None
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":
+            raise
+        raise SaturationError(f"egglog panicked: {problem}") from None
+
+
+def run_text(egraph: EGraph, text: str) -> list[Any]:
+    """Parse and run a short `text`: parsing takes memory quadratic in its length."""
+    return run(egraph, egraph.parse_program(text))
+
+
+@contextmanager
+def prepared(commands: Sequence[Command]) -> Generator[EGraph]:
+    """An e-graph on which `commands` have been run, for use within the ``with`` only.
+
+    Each thread keeps the last few: pushing and popping is ten times faster than declaring a
+    rule book anew.  One that an exception leaves is not kept.
+    """
+    kept: dict[int, tuple[Sequence[Command], EGraph]] = _threads.__dict__.setdefault("kept", {})
+    _, egraph = kept.pop(id(commands), (commands, None))
+    if egraph is None:
+        egraph = EGraph()
+        run(egraph, commands)
+    run_text(egraph, "(push)")
+    yield egraph
+    run_text(egraph, "(pop)")
+    kept[id(commands)] = (commands, egraph)
+    while len(kept) > _KEPT:
+        del kept[next(iter(kept))]

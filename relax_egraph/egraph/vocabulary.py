@@ -1,0 +1,135 @@
+"""What rule writers can say: sorts, operators and facts, generated from the operator table.
+
+A constructor takes the operands in order, then *all* attributes in order of definition.
+Attributes are canonical: axes count from the front, of reductions and ``squeeze`` they ascend, and
+an axis that the program leaves out is written out (`encode` sees to it).  Operands of an
+elementwise operator have one shape: a broadcast is an explicit ``R.broadcast_to``.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+from relax_egraph.egraph.traits import Traits, traits_of
+from relax_egraph.ir.op import OPS, AttrKind, Op
+
+Kind: TypeAlias = Literal["constructor", "function", "relation"]
+
+SORTS = ("Tensor", "Kernel", "Dim", "Shape", "Axes", "Tensors")
+PRIMITIVE_SORTS = ("i64", "f64", "String", "bool", "Unit", "PyObject")
+
+SORT_OF_ATTR: dict[AttrKind, str] = {
+    "int": "i64",
+    "ints": "Axes",
+    "float": "f64",
+    "bool": "bool",
+    "str": "String",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """An argument: its name, which is that of the operand or attribute, and its sort."""
+
+    name: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A name that a rule may use.
+
+    Of a fact (function or relation) the first value stays; a relation's `result` is ``Unit``.
+    """
+
+    kind: Kind
+    name: str
+    params: tuple[Param, ...]
+    result: str
+    meaning: str
+
+    @property
+    def text(self) -> str:
+        """The declaration as egglog reads it."""
+        sorts = " ".join(p.sort for p in self.params)
+        match self.kind:
+            case "constructor":
+                return f"(constructor {self.name} ({sorts}) {self.result})"
+            case "function":
+                return f"(function {self.name} ({sorts}) {self.result} :merge old)"
+            case "relation":
+                return f"(relation {self.name} ({sorts}))"
+
+    @property
+    def usage(self) -> str:
+        """How it is applied, with the sort of each argument: ``(R.add x:Tensor y:Tensor)``."""
+        return f"({' '.join([self.name, *(f'{p.name}:{p.sort}' for p in self.params)])})"
+
+
+def _declare(kind: Kind, head: str, result: str, meaning: str) -> Declaration:
+    name, *params = head.split()
+    pairs = [p.split(":") for p in params]
+    return Declaration(kind, name, tuple(Param(a, b) for a, b in pairs), result, meaning)
+
+
+_LEAVES = (
+    _declare("constructor", "Value i:i64", "Tensor", "names value `i` of the loaded block"),
+    _declare("constructor", "Leaf i:i64", "Tensor", "value `i` from outside of the block"),
+    _declare("constructor", "R.const value:f64 dtype:String", "Tensor", "a 0-d constant"),
+    _declare(
+        "constructor",
+        "Opaque i:i64 operands:Tensors",
+        "Tensor",
+        "binding `i`, which rules cannot look into, over operands that they may rewrite",
+    ),
+    _declare("constructor", "K.load tensor:Tensor", "Kernel", "reads a tensor into a kernel"),
+    _declare("constructor", "K.store kernel:Kernel", "Tensor", "writes a kernel's value to memory"),
+)
+
+_DIMS = (
+    _declare("constructor", "DimSym text:String", "Dim", 'a dimension in canonical text: "n * 4"'),
+    _declare("constructor", "DimAdd a:Dim b:Dim", "Dim", "a + b"),
+    _declare("constructor", "DimMul a:Dim b:Dim", "Dim", "a · b"),
+    _declare("constructor", "DimFloorDiv a:Dim b:Dim", "Dim", "⌊a / b⌋"),
+    _declare("constructor", "DimMod a:Dim b:Dim", "Dim", "a mod b"),
+)
+
+_FACTS = (
+    _declare("function", "shape-of x:Tensor", "Shape", "the symbolic shape, where it is known"),
+    _declare("function", "rank-of x:Tensor", "i64", "the rank, where it is known"),
+    _declare("function", "dtype-of x:Tensor", "String", "the element type, where it is known"),
+    _declare("function", "const-scalar x:Tensor", "f64", "the one value that every element has"),
+    _declare(
+        "relation", "is-const x:Tensor", "Unit", "depends on constants only: free at run time"
+    ),
+    _declare("function", "dim-text d:Dim", "String", "the canonical text of a dimension"),
+    _declare("relation", "is-static d:Dim", "Unit", "the dimension is a number"),
+    _declare(
+        "relation", "shape-claim x:Tensor s:Shape", "Unit", "a rule deduces that x has shape s"
+    ),
+    _declare(
+        "relation", "dtype-claim x:Tensor d:String", "Unit", "a rule deduces that x has dtype d"
+    ),
+)
+
+
+@cache
+def operators() -> dict[str, Traits]:
+    """The operators that rules see, by name: what makes one tensor of tensors and shapes."""
+    every = {name: traits_of(op) for name, op in OPS.items()}
+    return {name: traits for name, traits in every.items() if traits is not None}
+
+
+@cache
+def vocabulary_table() -> tuple[Declaration, ...]:
+    """Every name that a rule may use, with argument sorts and a one-line meaning."""
+    tensors = [_operator(t.op, "R", "Tensor") for t in operators().values()]
+    kernels = [_operator(t.op, "K", "Kernel") for t in operators().values() if t.in_kernel]
+    return (*_LEAVES, *tensors, *kernels, *_DIMS, *_FACTS)
+
+
+def _operator(op: Op, prefix: str, sort: str) -> Declaration:
+    operands = [Param(o.name, sort if o.kind == "tensor" else "Shape") for o in op.operands]
+    attrs = [Param(a.name, SORT_OF_ATTR[a.kind]) for a in op.attrs]
+    meaning = op.meaning if prefix == "R" else f"{op.meaning} Within one kernel."
+    return Declaration("constructor", f"{prefix}.{op.name}", (*operands, *attrs), sort, meaning)

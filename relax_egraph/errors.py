@@ -1,0 +1,86 @@
+"""The exceptions this package raises on purpose.
+
+* RelaxEgraphError
+  + IllTyped            an operator applied to operands its struct-info rule refuses
+  + IllFormed           a module that breaks a law of the IR
+  + NotStructurallyEqual  two programs that were asserted to be equal are not
+  + TextError           a text that does not read: it has a place, drawn with a caret
+    - ScriptError         a program in script form
+    - RuleError           a rule file
+  + SaturationError     a rule panicked, or united values of different shape
+  + ExtractionError     no program can be extracted
+  + NotLowerable        no kernel is written for an operator at these types
+  + ExecutableError     a saved executable is damaged, or of another version
+  + RunError            a call of the virtual machine got what it cannot take
+"""
+
+from dataclasses import dataclass
+
+
+class RelaxEgraphError(Exception):
+    """What every exception of this package derives from."""
+
+
+class IllTyped(RelaxEgraphError, TypeError):
+    """An operator was applied to operands that its struct-info rule refuses."""
+
+
+class IllFormed(RelaxEgraphError, ValueError):
+    """A module breaks a law of the IR; the message lists every breach."""
+
+
+class NotStructurallyEqual(RelaxEgraphError, AssertionError):
+    """Two programs differ; the message says where, and shows both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: 1-based line and column, and the text's name."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class TextError(RelaxEgraphError, ValueError):
+    """A text does not read; says where, quotes the line and points at the column."""
+
+    def __init__(self, span: Span, message: str, source_line: str, note: str = "") -> None:
+        self.span = span
+        self.message = message
+        self.source_line = source_line
+        self.note = note
+        caret = " " * (span.column - 1) + "^"
+        tail = f"\n{note}" if note else ""
+        super().__init__(f"{span}: {message}\n    {source_line}\n    {caret}{tail}")
+
+
+class ScriptError(TextError):
+    """A program in script form does not parse, or is ill-typed."""
+
+
+class RuleError(TextError):
+    """A rule file does not read: its syntax, a name, an arity or a sort is wrong."""
+
+
+class SaturationError(RelaxEgraphError, RuntimeError):
+    """A rule panicked or united values of different shape; the message names it."""
+
+
+class ExtractionError(RelaxEgraphError, RuntimeError):
+    """A needed value has no finite program in the e-graph."""
+
+
+class NotLowerable(RelaxEgraphError, NotImplementedError):
+    """No kernel is written for an operator at these types."""
+
+
+class ExecutableError(RelaxEgraphError, ValueError):
+    """A saved executable is damaged, truncated, or of a version this one cannot read."""
+
+
+class RunError(RelaxEgraphError, ValueError):
+    """A call of the virtual machine got an argument, or met a value, that it cannot take."""

@@ -1,0 +1,270 @@
+"""Builds functions binding by binding, normalised as they are built.
+
+bb = BlockBuilder()
+x = Var("x", tensor((n, 784), "float32"))
+with bb.function("main", [x]):
+with bb.dataflow():
+lv = bb.emit(call("add", x, x))
+gv = bb.emit_output(lv)
+bb.emit_func_output(gv)
+module = bb.get()
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.expr import (
+    Attr,
+    Attrs,
+    Binding,
+    BindingBlock,
+    Block,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.op import OPS, infer, is_pure
+from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
+from relax_egraph.ir.walk import children
+
+
+def call(name: str, *args: Expr, **attrs: Attr) -> Call:
+    """Apply the operator `name` (``"add"``, ``"nn.relu"``), with the struct info its rule gives."""
+    if name not in OPS:
+        raise IllFormed(f"no operator R.{name}")
+    unresolved = Call(OPS[name], args, attrs)
+    return replace(unresolved, struct_info=infer(unresolved))
+
+
+def call_tir(
+    function: GlobalVar,
+    args: Sequence[Expr],
+    out_sinfo: StructInfo | Sequence[StructInfo],
+    tir_vars: ShapeExpr | None = None,
+) -> Call:
+    """Call a loop function in destination-passing style; a sequence of outputs makes a tuple."""
+    out = TupleStructInfo(tuple(out_sinfo)) if isinstance(out_sinfo, Sequence) else out_sinfo
+    operands: tuple[Expr, ...] = (function, Tuple(tuple(args)))
+    if tir_vars is not None:
+        operands = (*operands, tir_vars)
+    unresolved = Call(OPS["call_tir"], operands, sinfo_args=(out,))
+    return replace(unresolved, struct_info=infer(unresolved))
+
+
+def call_packed(
+    name: str, args: Sequence[Expr], sinfo_args: Sequence[StructInfo], *, pure: bool = False
+) -> Call:
+    """Call the packed function `name`; `pure` says that it has no effects."""
+    operator = OPS["call_pure_packed" if pure else "call_packed"]
+    unresolved = Call(operator, (ExternFunc(name), *args), sinfo_args=tuple(sinfo_args))
+    return replace(unresolved, struct_info=infer(unresolved))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A function under construction."""
+
+    name: str
+    params: tuple[Var, ...]
+    attrs: Attrs
+    blocks: list[Block] = field(default_factory=list[Block])
+    bindings: list[Binding] = field(default_factory=list[Binding])
+    in_dataflow: bool = False
+    output: Expr | None = None
+
+
+class BlockBuilder:
+    """Emits bindings into the function and block that are open.
+
+    Every emitted value is normalised: operands of calls become variables or leaves, and
+    struct info is inferred.  `get` returns the module built so far.
+    """
+
+    def __init__(self, module: IRModule | None = None) -> None:
+        self._functions: dict[str, BaseFunc] = dict(module.functions) if module else {}
+        self._frames: list[_Frame] = []
+        self._names: list[dict[str, int]] = []
+
+    # --- functions and blocks ---------------------------------------------------------
+
+    @contextmanager
+    def function(
+        self, name: str, params: Sequence[Var] = (), attrs: Attrs | None = None
+    ) -> Generator[None]:
+        """Open the function `name`; nothing is kept of it if the body raises."""
+        if name in self._functions:
+            raise IllFormed(f"function {name!r} is defined twice")
+        frame = _Frame(name, tuple(params), dict(attrs or {}))
+        self._frames.append(frame)
+        self._names.append({})
+        for p in params:
+            self.reserve(p.name)
+        try:
+            yield
+            if frame.output is None:
+                raise IllFormed(f"function {name!r} has no output: call emit_func_output")
+            self._close_block()
+            body = SeqExpr(tuple(frame.blocks), frame.output)
+            info = frame.output.struct_info
+            self._functions[name] = Function(frame.params, body, info, _is_pure(body), frame.attrs)
+        finally:
+            self._frames.pop()
+            self._names.pop()
+
+    @contextmanager
+    def dataflow(self) -> Generator[None]:
+        """Open a dataflow block; what it emits is seen outside only through `emit_output`."""
+        frame = self._frame()
+        if frame.in_dataflow:
+            raise IllFormed("a dataflow block cannot be opened inside another")
+        self._close_block()
+        frame.in_dataflow = True
+        try:
+            yield
+            self._close_block()
+        finally:
+            frame.bindings.clear()
+            frame.in_dataflow = False
+
+    def get(self) -> IRModule:
+        """The module of all functions that are finished."""
+        return IRModule(dict(self._functions))
+
+    def add_func(self, function: BaseFunc, name: str) -> GlobalVar:
+        """Add a finished function under `name`, or under `name` with a number if it is taken."""
+        unique = name
+        number = 0
+        while unique in self._functions or any(f.name == unique for f in self._frames):
+            number += 1
+            unique = f"{name}{number}"
+        self._functions[unique] = function
+        return GlobalVar(unique, function.struct_info)
+
+    # --- bindings ---------------------------------------------------------------------
+
+    def emit(self, value: Expr, name: str | None = None) -> Var:
+        """Bind `value` to a new variable of the open block."""
+        return self._bind(value, name, output=False)
+
+    def emit_output(self, value: Expr, name: str | None = None) -> Var:
+        """Bind `value` to a variable that is seen outside of the open dataflow block."""
+        if not self._frame().in_dataflow:
+            raise IllFormed("emit_output outside of a dataflow block")
+        return self._bind(value, name, output=True)
+
+    def emit_match_cast(
+        self, value: Expr, struct_info: StructInfo, name: str | None = None, *, output: bool = False
+    ) -> Var:
+        """Bind `value`, checked at run time to be what `struct_info` says."""
+        operand = self.normalize(value)
+        var = self._new_var(name, struct_info, output=output)
+        self._frame().bindings.append(MatchCast(var, operand, struct_info))
+        return var
+
+    def emit_normalized(self, binding: Binding) -> None:
+        """Add a finished binding as it is; its variable keeps its name."""
+        self.reserve(binding.var.name)
+        self._frame().bindings.append(binding)
+
+    def emit_func_output(self, value: Expr) -> None:
+        """Make `value` the result of the open function."""
+        self._close_block()
+        frame = self._frame()
+        if frame.output is not None:
+            raise IllFormed(f"function {frame.name!r} has two outputs")
+        frame.output = self._leaf(value)
+
+    def normalize(self, value: Expr) -> Expr:
+        """`value` with leaves for operands and with struct info; emits what is nested in it."""
+        match value:
+            case Call():
+                args = tuple(self._leaf(a) for a in value.args)
+                flat = replace(value, args=args)
+                return replace(flat, struct_info=infer(flat))
+            case Tuple(fields=fields):
+                return Tuple(tuple(self._leaf(f) for f in fields))
+            case TupleGetItem(tuple_value=inner, index=index):
+                return TupleGetItem(self._leaf(inner), index)
+            case _:
+                return value
+
+    # --- helpers ----------------------------------------------------------------------
+
+    def reserve(self, name: str) -> str:
+        """Return `name`, with a number if the open function has it already, and take it."""
+        taken = self._names[-1]
+        if name not in taken:
+            taken[name] = 0
+            return name
+        while f"{name}{taken[name] + 1}" in taken:
+            taken[name] += 1
+        taken[name] += 1
+        unique = f"{name}{taken[name]}"
+        taken[unique] = 0
+        return unique
+
+    def _frame(self) -> _Frame:
+        if not self._frames:
+            raise IllFormed("no function is open: use `with bb.function(name, params):`")
+        return self._frames[-1]
+
+    def _bind(self, value: Expr, name: str | None, *, output: bool) -> Var:
+        normal = self.normalize(value)
+        var = self._new_var(name, normal.struct_info, output=output)
+        self._frame().bindings.append(VarBinding(var, normal))
+        return var
+
+    def _new_var(self, name: str | None, info: StructInfo, *, output: bool) -> Var:
+        local = self._frame().in_dataflow and not output
+        unique = self.reserve(name or ("lv" if local else "gv"))
+        return DataflowVar(unique, info) if local else Var(unique, info)
+
+    def _leaf(self, value: Expr) -> Expr:
+        match value:
+            case (
+                Var()
+                | Constant()
+                | ShapeExpr()
+                | PrimValue()
+                | StringImm()
+                | GlobalVar()
+                | ExternFunc()
+            ):
+                return value
+            case Tuple(fields=fields):
+                return Tuple(tuple(self._leaf(f) for f in fields))
+            case _:
+                return self.emit(value)
+
+    def _close_block(self) -> None:
+        frame = self._frame()
+        if frame.bindings:
+            kind = DataflowBlock if frame.in_dataflow else BindingBlock
+            frame.blocks.append(kind(tuple(frame.bindings)))
+            frame.bindings.clear()
+
+
+def _is_pure(expr: Expr) -> bool:
+    """Whether evaluating `expr` has no effects; making a function never has."""
+    if isinstance(expr, Function):
+        return True
+    if isinstance(expr, Call) and not is_pure(expr):
+        return False
+    return all(map(_is_pure, children(expr)))

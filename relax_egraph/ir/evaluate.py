@@ -1,0 +1,246 @@
+"""Runs relax functions on numpy arrays: the meaning of programs, slow and checked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import (
+    Attr,
+    Call,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relax_egraph.ir.matching import Symbols, Value, as_value, check, describe
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.op import Op, complete_attrs
+from relax_egraph.ir.reference import REFERENCE as REFERENCE
+from relax_egraph.ir.reference import least
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+
+Packed: TypeAlias = Mapping[str, Callable[..., Value]]
+"""The packed functions, by registered name."""
+
+RunPrimFunc: TypeAlias = Callable[[BaseFunc, Sequence[Value]], object]
+"""Runs a loop function on its input arrays, output arrays, and the ints of ``tir_vars``."""
+
+
+def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
+    """What `op` computes of arrays and shapes; raises `RunError` if they do not fit together."""
+    reference = REFERENCE.get(op.name)
+    if reference is None:
+        raise RunError(f"{op} calls what is outside of the graph: it has no value of its own")
+    try:
+        with np.errstate(all="ignore"):
+            result = reference(*operands, **complete_attrs(op, attrs))
+    except ValueError as error:
+        asked = ", ".join(map(describe, operands))
+        raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
+    return result if isinstance(result, tuple) else np.asarray(result)
+
+
+def evaluate(
+    module: IRModule,
+    name: str,
+    *args: Value,
+    packed: Packed | None = None,
+    prim_func: RunPrimFunc | None = None,
+) -> Value:
+    """Call the relax function `name` of `module`.
+
+    Tensors are numpy arrays and come back as such, shapes are tuples of ints, tuples are
+    tuples.  `packed` functions are called by name, loop functions by `prim_func`; outputs
+    handed to either are filled with NaN, or the dtype's least value, before the call.
+    Raises `RunError` where a value is not what struct info claims.
+    """
+    return _Interpreter(module, packed or {}, prim_func).run(name, list(map(as_value, args)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Interpreter:
+    module: IRModule
+    packed: Packed
+    prim_func: RunPrimFunc | None
+
+    def run(self, name: str, args: Sequence[Value]) -> Value:
+        if name not in self.module:
+            known = ", ".join(sorted(self.module.functions)) or "none"
+            raise RunError(f"no function {name!r} in the module; there are: {known}")
+        function = self.module[name]
+        if not isinstance(function, Function):
+            raise RunError(f"{name} is a loop function: it is run by R.call_tir")
+        return _invoke(self, name, function, args, {}, {})
+
+
+def _invoke(
+    interpreter: _Interpreter,
+    name: str,
+    function: Function,
+    args: Sequence[Value],
+    captured: Mapping[Var, Value],
+    symbols: Mapping[str, int],
+) -> Value:
+    if len(args) != len(function.params):
+        raise RunError(f"{name} takes {len(function.params)} arguments, got {len(args)}")
+    frame = _Frame(interpreter, name, dict(captured), dict(symbols))
+    claims = [
+        (f"{name}: parameter {p.name}", p.struct_info, a)
+        for p, a in zip(function.params, args, strict=True)
+    ]
+    check(claims, frame.symbols)
+    frame.values.update(zip(function.params, args, strict=True))
+    return frame.evaluate(function.body)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One call of a function: its variables and symbols; `at` is the binding being run."""
+
+    interpreter: _Interpreter
+    name: str
+    values: dict[Var, Value]
+    symbols: Symbols
+    at: str = field(default="result", init=False)
+
+    def evaluate(self, expr: Expr) -> Value:
+        match expr:
+            case Var():
+                if expr not in self.values:
+                    raise RunError(f"{self.name}: {self.at} reads {expr.name}, which has no value")
+                return self.values[expr]
+            case Constant(data=data):
+                return data
+            case ShapeExpr(values=values):
+                return tuple(self.extent(v) for v in values)
+            case PrimValue(value=value):
+                return value if isinstance(value, float | bool) else self.extent(value)
+            case StringImm(value=text):
+                return text
+            case Tuple(fields=fields):
+                return tuple(map(self.evaluate, fields))
+            case TupleGetItem(tuple_value=value, index=index):
+                return self.evaluate(value)[index]
+            case If():
+                chosen = self.evaluate(expr.cond)
+                return self.evaluate(expr.true_branch if chosen else expr.false_branch)
+            case SeqExpr():
+                return self.sequence(expr)
+            case Call():
+                return self.call(expr)
+            case GlobalVar(name=name):
+                return self.function(name)
+            case ExternFunc(name=name):
+                return self.packed(name)
+            case Function():
+                return self.closure(expr)
+
+    def function(self, name: str) -> Callable[..., Value]:
+        def run(*args: Value) -> Value:
+            return self.interpreter.run(name, args)
+
+        return run
+
+    def closure(self, function: Function) -> Callable[..., Value]:
+        at = f"{self.name}: {self.at}"
+
+        def run(*args: Value) -> Value:
+            return _invoke(self.interpreter, at, function, args, self.values, self.symbols)
+
+        return run
+
+    def extent(self, dim: Dim) -> int:
+        try:
+            return dims.evaluate(dim, self.symbols)
+        except KeyError as missing:
+            raise RunError(
+                f"{self.name}: {self.at} needs {dims.text(dim)}, "
+                f"but nothing says what {missing.args[0]} is"
+            ) from None
+
+    def sequence(self, seq: SeqExpr) -> Value:
+        for block in seq.blocks:
+            for binding in block.bindings:
+                self.at = binding.var.name
+                value = self.evaluate(binding.value)
+                if isinstance(binding, MatchCast):
+                    claim = f"{self.name}: match_cast {binding.var.name}"
+                    check([(claim, binding.struct_info, value)], self.symbols)
+                self.values[binding.var] = value
+        self.at = "result"
+        return self.evaluate(seq.body)
+
+    def call(self, call: Call) -> Value:
+        if not isinstance(call.op, Op):
+            return self.evaluate(call.op)(*map(self.evaluate, call.args))
+        match call.op.name, call.args:
+            case "call_tir", (GlobalVar(name=name), Tuple() as operands, *tir_vars):
+                return self.call_tir(name, operands, tir_vars, call.sinfo_args[0])
+            case "call_dps_packed", (ExternFunc(name=name), Tuple() as operands):
+                outputs = self.allocate(call.sinfo_args[0])
+                self.packed(name)(*map(self.evaluate, operands.fields), *outputs)
+                return _result(outputs, call.sinfo_args[0])
+            case "call_packed" | "call_pure_packed", (ExternFunc(name=name), *args):
+                result = as_value(self.packed(name)(*map(self.evaluate, args)))
+                claim = f"{self.name}: {self.at}, the result of {name!r},"
+                check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
+                return result
+            case _:
+                operands = tuple(map(self.evaluate, call.args))
+                try:
+                    return apply_op(call.op, operands, call.attrs)
+                except RunError as error:
+                    raise RunError(f"{self.name}: {self.at}: {error}") from None
+
+    def call_tir(
+        self, name: str, operands: Tuple, tir_vars: Sequence[Expr], out: StructInfo
+    ) -> Value:
+        run = self.interpreter.prim_func
+        if run is None:
+            raise RunError(
+                f"{self.name}: {self.at} calls the loop function {name}, "
+                "but evaluate was given no prim_func to run it"
+            )
+        outputs = self.allocate(out)
+        inputs = [np.asarray(self.evaluate(f), order="C") for f in operands.fields]
+        scalars = [s for shape in tir_vars for s in self.evaluate(shape)]
+        run(self.interpreter.module[name], [*inputs, *outputs, *scalars])
+        return _result(outputs, out)
+
+    def allocate(self, out: StructInfo) -> list[Value]:
+        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        arrays: list[Value] = []
+        for info in infos:
+            if not isinstance(info, TensorStructInfo) or info.shape is None:
+                raise RunError(f"{self.name}: {self.at} cannot allocate an output of {info}")
+            dtype = np.dtype(info.dtype)
+            unset = np.nan if dtype.kind == "f" else least(dtype)
+            arrays.append(np.full(self.evaluate(info.shape), unset, dtype))
+        return arrays
+
+    def packed(self, name: str) -> Callable[..., Value]:
+        if name not in self.interpreter.packed:
+            known = ", ".join(sorted(self.interpreter.packed)) or "none"
+            raise RunError(
+                f"{self.name}: {self.at} calls the packed function {name!r}; given are: {known}"
+            )
+        return self.interpreter.packed[name]
+
+
+def _result(outputs: list[Value], out: StructInfo) -> Value:
+    return tuple(outputs) if isinstance(out, TupleStructInfo) else outputs[0]

@@ -1,0 +1,73 @@
+"""A kernel before it has a name: a small dataflow program that is to run as one loop nest.
+
+Extraction builds one for every cut that it weighs, the kernel library says which schedule
+runs it, and the chosen ones become fused functions.  Values are numbered: first the inputs,
+then the steps.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A tensor that the kernel reads; `scalar` is its value where it is a known scalar."""
+
+    struct_info: TensorStructInfo
+    scalar: float | int | bool | np.generic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator inside a kernel.
+
+    `operands` has one entry for each operand of `op`: the number of a value for a tensor, the
+    shape itself for a shape.  `attrs` are complete, in the operator's order.
+    """
+
+    op: Op
+    operands: tuple[int | ShapeStructInfo, ...]
+    attrs: tuple[tuple[str, Attr], ...]
+    struct_info: TensorStructInfo
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The numbers of the tensor operands."""
+        return tuple(o for o in self.operands if isinstance(o, int))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Inputs, steps in order of execution, and the numbers of the values it writes."""
+
+    inputs: tuple[Input, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+
+    def info(self, value: int) -> TensorStructInfo:
+        """The struct info of value `value`."""
+        if value < len(self.inputs):
+            return self.inputs[value].struct_info
+        return self.steps[value - len(self.inputs)].struct_info
+
+    def step(self, value: int) -> Step | None:
+        """The step that makes `value`; ``None`` for an input."""
+        return None if value < len(self.inputs) else self.steps[value - len(self.inputs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the library would run a kernel: the anchor's name, and what share of peak it reaches.
+
+    `flops` and `bandwidth` are shares in (0, 1] of the machine's peak arithmetic and memory
+    throughput for this shape of loops.
+    """
+
+    anchor: str
+    flops: float
+    bandwidth: float

@@ -1,0 +1,59 @@
+"""A module: functions by name, of the graph level and of the loop level."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from relax_egraph.ir.expr import Function
+from relax_egraph.ir.struct_info import StructInfo
+
+
+class BaseFunc(Protocol):
+    """What a module holds: a relax `Function`, or a ``tir.PrimFunc``."""
+
+    @property
+    def struct_info(self) -> StructInfo:
+        """What a caller sees."""
+        ...
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Attributes of the function."""
+        ...
+
+
+_printers: list[Callable[["IRModule"], str]] = []
+
+
+def print_with(printer: Callable[["IRModule"], str]) -> None:
+    """Make `printer` the form in which every module prints; the script package calls this."""
+    _printers[:] = [printer]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IRModule:
+    """Functions by name, in order of definition."""
+
+    functions: Mapping[str, BaseFunc] = field(default_factory=dict[str, BaseFunc])
+
+    def __getitem__(self, name: str) -> BaseFunc:
+        if name not in self.functions:
+            known = ", ".join(sorted(self.functions)) or "none"
+            raise KeyError(f"no function {name!r} in the module; there are: {known}")
+        return self.functions[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.functions
+
+    def relax_functions(self) -> Iterator[tuple[str, Function]]:
+        """The functions of the graph level, by name, in order."""
+        for name, function in self.functions.items():
+            if isinstance(function, Function):
+                yield name, function
+
+    def script(self) -> str:
+        """The module as text, which ``parse`` reads back."""
+        return _printers[0](self)
+
+    def __str__(self) -> str:
+        return self.script()

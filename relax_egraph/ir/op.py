@@ -1,0 +1,261 @@
+"""What an operator is: a name, its parameters, and its struct-info rule.
+
+The decorated function *is* the rule, and its signature declares the parameters:
+
+* positional, ``TensorStructInfo``: a tensor operand;
+* positional, ``ShapeStructInfo``: a shape operand;
+* keyword-only: an attribute, with its type and default.
+
+What else is known of an operator (reference semantics, loops, cost) is a table in the
+layer that needs it, keyed by the name; a test holds the tables total.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.agreement import bind, substituted
+from relax_egraph.ir.expr import Attr, Call, Expr
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+)
+
+OperandKind: TypeAlias = Literal["tensor", "shape", "any"]
+AttrKind: TypeAlias = Literal["int", "ints", "float", "bool", "str"]
+
+REQUIRED = inspect.Parameter.empty
+"""The default of an attribute that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A positional parameter."""
+
+    name: str
+    kind: OperandKind
+
+
+@dataclass(frozen=True, slots=True)
+class AttrParam:
+    """A keyword parameter; `optional` says that ``None`` is a value of it."""
+
+    name: str
+    kind: AttrKind
+    optional: bool
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operator.  ``str(op)`` is the name that scripts and rules use: ``R.nn.relu``.
+
+    `elementwise` operators compute each element of the result from the elements of the
+    operands at the same index, after broadcasting.  `rule` of an intrinsic takes the whole
+    `Call`; any other takes the operands' struct info and the attributes.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    attrs: tuple[AttrParam, ...]
+    rule: Callable[..., StructInfo]
+    meaning: str
+    elementwise: bool = False
+    pure: bool = True
+    intrinsic: bool = False
+
+    def __str__(self) -> str:
+        return f"R.{self.name}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def struct_info(self) -> StructInfo:
+        """A function, of which the rule says more."""
+        return FuncStructInfo(None, ObjectStructInfo(), self.pure)
+
+
+OPS: dict[str, Op] = {}
+"""Every operator, by name, in order of definition."""
+
+_ATTR_KINDS: Mapping[str, AttrKind] = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "tuple[int, ...]": "ints",
+}
+
+
+def op(
+    namespace: str = "", *, elementwise: bool = False, pure: bool = True
+) -> Callable[[Callable[..., StructInfo]], Op]:
+    """Define the operator that bears the name of its struct-info rule, in `namespace`."""
+
+    def define(rule: Callable[..., StructInfo]) -> Op:
+        operands: list[Operand] = []
+        attrs: list[AttrParam] = []
+        for p in inspect.signature(rule).parameters.values():
+            if p.kind is p.KEYWORD_ONLY:
+                kind, optional = _attr_kind(p.annotation)
+                attrs.append(AttrParam(p.name, kind, optional, p.default))
+            else:
+                operands.append(Operand(p.name, _operand_kind(p.annotation)))
+        return _register(
+            Op(
+                name=_qualified(namespace, rule),
+                operands=tuple(operands),
+                attrs=tuple(attrs),
+                rule=rule,
+                meaning=_meaning(rule),
+                elementwise=elementwise,
+                pure=pure,
+            )
+        )
+
+    return define
+
+
+def intrinsic(
+    namespace: str = "", *, pure: bool = True
+) -> Callable[[Callable[[Call], StructInfo]], Op]:
+    """Define an operator whose rule reads the whole call: its operands are not all values."""
+
+    def define(rule: Callable[[Call], StructInfo]) -> Op:
+        name = _qualified(namespace, rule)
+        return _register(Op(name, (), (), rule, _meaning(rule), pure=pure, intrinsic=True))
+
+    return define
+
+
+def infer(call: Call) -> StructInfo:
+    """The struct info of `call`; raises `IllTyped` with the operands as the user writes them.
+
+    The result of a function is said in the caller's symbols, unknown where they do not tell.
+    """
+    callee = call.op
+    if not isinstance(callee, Op):
+        if call.sinfo_args:
+            return call.sinfo_args[0]
+        return _result(callee.struct_info, tuple(a.struct_info for a in call.args))
+    if callee.intrinsic:
+        return callee.rule(call)
+    if len(call.args) != len(callee.operands):
+        wanted = ", ".join(o.name for o in callee.operands)
+        raise IllTyped(
+            f"{callee} takes {len(callee.operands)} operands ({wanted}), got {len(call.args)}"
+        )
+    infos = [_operand(callee, p, a) for p, a in zip(callee.operands, call.args, strict=True)]
+    return callee.rule(*infos, **complete_attrs(callee, call.attrs))
+
+
+def _result(callee: StructInfo, args: tuple[StructInfo, ...]) -> StructInfo:
+    """What a function gives for `args`; its own symbols mean nothing to the caller."""
+    if not isinstance(callee, FuncStructInfo):
+        return ObjectStructInfo()
+    params = callee.params or ()
+    values = bind(params, args) if len(params) == len(args) else {}
+    return substituted(callee.ret, values)
+
+
+def is_pure(call: Call) -> bool:
+    """Whether nothing but the result tells that `call` ran; an unknown function may do anything."""
+    if isinstance(call.op, Op):
+        return call.op.pure
+    info = call.op.struct_info
+    return isinstance(info, FuncStructInfo) and info.purity
+
+
+def complete_attrs(callee: Op, given: Mapping[str, Attr]) -> dict[str, Attr]:
+    """`given` with the defaults of the attributes it leaves out, in the order of definition."""
+    known = {a.name for a in callee.attrs}
+    if unknown := [name for name in given if name not in known]:
+        has = ", ".join(a.name for a in callee.attrs) or "none"
+        raise IllTyped(f"{callee} has no attribute {unknown[0]!r}; it has: {has}")
+    complete: dict[str, Attr] = {}
+    for attr in callee.attrs:
+        value = given.get(attr.name, attr.default)
+        if value is REQUIRED:
+            raise IllTyped(f"{callee} needs the attribute {attr.name!r}")
+        complete[attr.name] = _checked(callee, attr, value)
+    return complete
+
+
+def _checked(callee: Op, attr: AttrParam, value: Any) -> Attr:
+    if value is None and attr.optional:
+        return None
+    match attr.kind, value:
+        case "bool", bool():
+            return value
+        case "int", int() if not isinstance(value, bool):
+            return value
+        case "float", int() | float() if not isinstance(value, bool):
+            return float(value)
+        case "str", str():
+            return value
+        case "ints", int() if not isinstance(value, bool):
+            return (value,)
+        case "ints", list() | tuple() if all(isinstance(v, int) for v in value):
+            return tuple(value)
+        case _:
+            raise IllTyped(f"{callee}: attribute {attr.name} is {value!r}, needs {_SAY[attr.kind]}")
+
+
+_SAY = {
+    "int": "an int",
+    "ints": "a list of ints",
+    "float": "a float",
+    "bool": "a bool",
+    "str": "a str",
+}
+
+
+def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
+    info = value.struct_info
+    if operand.kind == "tensor":
+        if isinstance(info, ObjectStructInfo):
+            return TensorStructInfo()
+        if not isinstance(info, TensorStructInfo):
+            raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs a tensor")
+    elif operand.kind == "shape":
+        if isinstance(info, ObjectStructInfo):
+            return ShapeStructInfo()
+        if not isinstance(info, ShapeStructInfo):
+            raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs a shape")
+    return info
+
+
+def _register(new: Op) -> Op:
+    if new.name in OPS:
+        raise ValueError(f"operator {new.name!r} is defined twice")
+    OPS[new.name] = new
+    return new
+
+
+def _qualified(namespace: str, rule: Callable[..., Any]) -> str:
+    name = rule.__name__.rstrip("_")
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _meaning(rule: Callable[..., Any]) -> str:
+    return (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _operand_kind(annotation: Any) -> OperandKind:
+    if annotation is TensorStructInfo:
+        return "tensor"
+    return "shape" if annotation is ShapeStructInfo else "any"
+
+
+def _attr_kind(annotation: Any) -> tuple[AttrKind, bool]:
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if str(annotation).startswith("tuple["):
+        text = str(annotation)
+    optional = text.endswith(" | None")
+    return _ATTR_KINDS[text.removesuffix(" | None")], optional

@@ -1,0 +1,195 @@
+"""``R.call_tir`` and ``R.call_dps_packed`` become allocations and calls that write into them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relax_egraph.errors import IllFormed, IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import (
+    Block,
+    Call,
+    DataflowBlock,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    MatchCast,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import (
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.symbol_binding import bind_symbols
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.stmt import PrimFunc
+
+_NOTHING = TupleStructInfo(())
+
+
+@module_pass(name="call_tir_rewrite")
+def call_tir_rewrite(module: IRModule) -> IRModule:
+    """Make memory explicit.
+
+        lv = R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((n, 4), "float32"))
+        -->
+        alloc = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
+        cls.f(a, b, alloc, n)
+
+    and `alloc`, or a tuple of several, is read where `lv` was.  The trailing arguments are the
+    `symbols` of the loop function, in the caller's dimensions.  Where a shape is not proven to
+    be what the loop function needs, an ``R.match_cast`` checks it before the call.  The functions
+    of a module with such calls are no longer pure.
+
+    Raises `IllTyped` if operands do not fit the loop function, `IllFormed` for a dataflow
+    block: `to_non_dataflow` comes before.
+    """
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    for name, function in module.relax_functions():
+        functions[name] = _Rewriter(module, name).rewrite(function)
+    if all(functions[name] is function for name, function in module.functions.items()):
+        return module
+    for name, function in functions.items():
+        if isinstance(function, Function):
+            functions[name] = replace(function, is_pure=False)
+    return replace(module, functions=functions)
+
+
+class _Rewriter(ExprMutator):
+    def __init__(self, module: IRModule, name: str) -> None:
+        super().__init__()
+        self._module = module
+        self._name = name
+
+    def rewrite(self, function: Function) -> Function:
+        changed = self.visit_expr(function)
+        assert isinstance(changed, Function)
+        if changed is function:
+            return function
+        return replace(changed, ret_struct_info=function.ret_struct_info)
+
+    def visit_dataflow_block(self, block: DataflowBlock) -> Block:
+        raise IllFormed(f"function {self._name!r} has a dataflow block: run to_non_dataflow first")
+
+    def visit_tuple_getitem(self, value: TupleGetItem) -> Expr:
+        visited = super().visit_tuple_getitem(value)
+        match visited:
+            case TupleGetItem(tuple_value=Tuple(fields=fields), index=index):
+                return fields[index]
+            case _:
+                return visited
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        match binding.value:
+            case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=args), *tir_vars]) if (
+                op is OPS["call_tir"]
+            ):
+                operands = tuple(map(self.visit_expr, args))
+                given = (
+                    tir_vars[0].values if tir_vars and isinstance(tir_vars[0], ShapeExpr) else ()
+                )
+                out = self._call_tir(callee, operands, binding.value.sinfo_args[0], given)
+            case Call(op=op, args=[ExternFunc() as callee, Tuple(fields=args)]) if (
+                op is OPS["call_dps_packed"]
+            ):
+                operands = tuple(map(self.visit_expr, args))
+                out = self._call_dps_packed(callee, operands, binding.value.sinfo_args[0])
+            case _:
+                super().visit_var_binding(binding)
+                return
+        self.replace_var(binding.var, out)
+
+    def _call_dps_packed(
+        self, callee: ExternFunc, operands: tuple[Expr, ...], out: StructInfo
+    ) -> Expr:
+        outputs, result = self._allocate(out)
+        args = (callee, *operands, *outputs)
+        self.emit(Call(OPS["call_packed"], args, {}, (_NOTHING,), _NOTHING), "_")
+        return result
+
+    def _call_tir(
+        self,
+        callee: GlobalVar,
+        operands: tuple[Expr, ...],
+        out: StructInfo,
+        tir_vars: tuple[Dim, ...],
+    ) -> Expr:
+        function = self._module[callee.name]
+        if not isinstance(function, PrimFunc):
+            raise IllTyped(f"{self._name}: R.call_tir of {callee.name}, which is no loop function")
+        what = f"{self._name}: R.call_tir of {callee.name}"
+        infos = [_tensor_info(f"{what}: operand {i}", a) for i, a in enumerate(operands)]
+        outs = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        infos += [o for o in outs if isinstance(o, TensorStructInfo)]
+        if len(infos) != len(function.params) or len(outs) != function.num_outputs:
+            raise IllTyped(
+                f"{what}: {len(operands)} operands and {len(outs)} results, needs "
+                f"{len(function.inputs)} and {function.num_outputs}"
+            )
+        values = bind_symbols(what, function, infos, tir_vars)
+        outputs, result = self._allocate(out)
+        arrays = [
+            self._fitted(what, buffer, array, values)
+            for buffer, array in zip(function.params, (*operands, *outputs), strict=True)
+        ]
+        symbols = [PrimValue(values[s]) for s in function.symbols]
+        kernel = GlobalVar(callee.name, function.struct_info)
+        self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING), "_")
+        return result
+
+    def _allocate(self, out: StructInfo) -> tuple[tuple[Expr, ...], Expr]:
+        """The new tensors, and the value that stands for all of them."""
+        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        outputs = tuple(map(self._allocated, infos))
+        return outputs, Tuple(outputs) if isinstance(out, TupleStructInfo) else outputs[0]
+
+    def _allocated(self, info: StructInfo) -> Expr:
+        assert isinstance(info, TensorStructInfo)
+        assert info.shape is not None
+        shape = self.visit_expr(info.shape)
+        return self.emit(call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")), "alloc")
+
+    def _fitted(self, what: str, buffer: Buffer, array: Expr, values: dict[str, Dim]) -> Expr:
+        """`array`, checked at run time unless it is proven to have the shape of `buffer`."""
+        needed = tuple(dims.substitute(d, values) for d in buffer.shape)
+        info = array.struct_info
+        assert isinstance(info, TensorStructInfo)
+        if info.dtype == buffer.dtype and _proven(info.dims, needed):
+            return array
+        claim = tensor(needed, buffer.dtype)
+        contradicts = info.ndim not in (-1, len(needed)) or (
+            info.dims is not None and any(map(dims.distinct, info.dims, needed))
+        )
+        if contradicts or info.dtype not in (None, buffer.dtype):
+            raise IllTyped(f"{what}: {buffer.name} is {info}, needs {claim}")
+        name = array.name if isinstance(array, Var) else buffer.name
+        cast = Var(self._fresh(name), claim)
+        self.emit_binding(MatchCast(cast, array, claim))
+        return cast
+
+
+def _proven(have: Sequence[Dim] | None, needed: Sequence[Dim]) -> bool:
+    if have is None or len(have) != len(needed):
+        return False
+    return all(map(dims.equal, have, needed))
+
+
+def _tensor_info(what: str, operand: Expr) -> TensorStructInfo:
+    info = operand.struct_info
+    if not isinstance(info, TensorStructInfo):
+        raise IllTyped(f"{what} is {info}, needs a tensor")
+    return info

@@ -1,0 +1,192 @@
+"""The shape heap of one function, while it is lowered: which dimension is in which slot."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import sympy
+
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import (
+    Expr,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    TupleGetItem,
+    Var,
+)
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+
+Emit: TypeAlias = Callable[[Expr, str | None], Var]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A value whose extents are to be matched, and what the message of a failure says of it."""
+
+    where: str
+    value: Expr
+    info: StructInfo
+    extents: tuple[Dim, ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What holds at a point of the function: slots that are filled, values that are loaded."""
+
+    filled: set[Dim] = field(default_factory=set[Dim])
+    loaded: dict[Expr, Var] = field(default_factory=dict[Expr, Var])
+
+    def copy(self) -> "_Known":
+        return _Known(set(self.filled), dict(self.loaded))
+
+
+class ShapeHeap:
+    """Emits the reads and writes of the heap `var` through `emit`; `name` is the function's."""
+
+    def __init__(self, name: str, var: Var, emit: Emit) -> None:
+        self.var = var
+        self._name = name
+        self._emit = emit
+        self._slots: dict[Dim, int] = {}
+        self._known = _Known()
+        self.is_used = False
+
+    @property
+    def size(self) -> int:
+        """The number of slots."""
+        return len(self._slots)
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """A branch: what is bound, computed and loaded in it is forgotten after it."""
+        before = self._known
+        self._known = before.copy()
+        yield
+        self._known = before
+
+    # --- reading ----------------------------------------------------------------------
+
+    def shape(self, shape: ShapeExpr) -> Expr:
+        """`shape` as a value of the run."""
+        if all(isinstance(d, int) for d in shape.values):
+            return shape
+        if shape not in self._known.loaded:
+            extents = [StringImm(self._extent(d)) for d in shape.values]
+            made = self._emit(call("vm.make_shape", self.var, *extents), "shape")
+            self._known.loaded[shape] = made
+        return self._known.loaded[shape]
+
+    def prim(self, value: PrimValue) -> Expr:
+        """`value` as a value of the run."""
+        if not isinstance(value.value, sympy.Expr):
+            return value
+        if value not in self._known.loaded:
+            slot = self._slot(self._name, value.value)
+            loaded = self._emit(call("vm.load_prim", self.var, PrimValue(slot)), "dim")
+            self._known.loaded[value] = loaded
+        return self._known.loaded[value]
+
+    def _extent(self, dim: Dim) -> str:
+        return str(dim) if isinstance(dim, int) else f"@{self._slot(self._name, dim)}"
+
+    def _slot(self, where: str, dim: Dim) -> int:
+        """The slot that holds `dim`; computes it if need be."""
+        self.is_used = True
+        if dim not in self._known.filled:
+            symbols = {name: dims.symbol(name) for name in sorted(dims.symbols(dim))}
+            for name, symbol in symbols.items():
+                if symbol not in self._known.filled:
+                    raise IllFormed(
+                        f"{where}: the dimension {dims.text(dim)} is not known: "
+                        f"no parameter and no match_cast before binds {name} by itself"
+                    )
+            slot = self._slots.setdefault(dim, len(self._slots))
+            over = {name: dims.symbol(f"@{self._slots[s]}") for name, s in symbols.items()}
+            text = dims.text(dims.substitute(dim, over))
+            self._emit(call("vm.compute_shape", self.var, PrimValue(slot), StringImm(text)), "_")
+            self._known.filled.add(dim)
+        return self._slots[dim]
+
+    # --- matching ---------------------------------------------------------------------
+
+    def match(self, where: str, value: Expr, info: StructInfo) -> list[Site]:
+        """Check `value` and store the symbols in `info` that are new.
+
+        Returns the sites with extents such as ``n * 4``, for `compare`.
+        """
+        said, expected = StringImm(where), StringImm(str(info))
+        match info:
+            case TensorStructInfo(dtype=dtype, ndim=ndim):
+                rank = PrimValue(ndim)
+                self._check("tensor", value, said, expected, rank, StringImm(dtype or ""))
+                return self._store(Site(where, value, info, info.dims or ()))
+            case ShapeStructInfo(values=values, ndim=ndim):
+                self._check("shape", value, said, expected, PrimValue(ndim))
+                return self._store(Site(where, value, info, values or ()))
+            case PrimStructInfo(value=extent) if extent is not None:
+                return self._store(Site(where, value, info, (extent,)))
+            case PrimStructInfo(dtype=dtype) if dtype.startswith("int"):
+                self._match(Site(where, value, info, ()), ["_"])
+                return []
+            case TupleStructInfo(fields=fields):
+                self._check("tuple", value, said, expected, PrimValue(len(fields)))
+                return [
+                    site
+                    for i, field_info in enumerate(fields)
+                    for site in self._match_field(f"{where}, field {i}", value, i, field_info)
+                ]
+            case _:
+                return []
+
+    def compare(self, sites: Sequence[Site]) -> None:
+        """Check the extents that are computed of symbols: all symbols are stored by now."""
+        for site in sites:
+            self._match(site, [self._compared(site, d) for d in site.extents])
+
+    def _match_field(self, where: str, value: Expr, index: int, info: StructInfo) -> list[Site]:
+        return self.match(where, self._emit(TupleGetItem(value, index), None), info)
+
+    def _check(self, kind: str, *args: Expr) -> None:
+        self._emit(call(f"vm.check_{kind}_info", *args), "_")
+
+    def _store(self, site: Site) -> list[Site]:
+        patterns = [self._stored(site, d) for d in site.extents]
+        if any(p != "_" for p in patterns):
+            self._match(site, patterns)
+        return [site] if any(map(_is_computed, site.extents)) else []
+
+    def _match(self, site: Site, patterns: list[str]) -> None:
+        self.is_used = True
+        op = "vm.match_prim" if isinstance(site.info, PrimStructInfo) else "vm.match_shape"
+        texts = (site.where, str(site.info), *patterns)
+        self._emit(call(op, site.value, self.var, *map(StringImm, texts)), "_")
+
+    def _stored(self, site: Site, dim: Dim) -> str:
+        if isinstance(dim, int):
+            return str(dim)
+        if _is_computed(dim):
+            return "_"
+        if dim in self._known.filled:
+            return self._compared(site, dim, symbols_too=True)
+        self._known.filled.add(dim)
+        return f"{dims.text(dim)} -> @{self._slots.setdefault(dim, len(self._slots))}"
+
+    def _compared(self, site: Site, dim: Dim, *, symbols_too: bool = False) -> str:
+        if not symbols_too and not _is_computed(dim):
+            return "_"
+        return f"{dims.text(dim)} == @{self._slot(site.where, dim)}"
+
+
+def _is_computed(dim: Dim) -> bool:
+    return not isinstance(dim, int | sympy.Symbol)

@@ -1,0 +1,50 @@
+"""Dataflow blocks become binding blocks, and their variables variables of the function."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from relax_egraph.ir.expr import (
+    BindingBlock,
+    Block,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    MatchCast,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.passes.infra import function_pass
+
+AnyBinding = TypeVar("AnyBinding", VarBinding, MatchCast)
+
+
+@function_pass(name="to_non_dataflow")
+def to_non_dataflow(function: Function, _: IRModule) -> Function:
+    """Let effects into every block: allocations and calls in destination-passing style.
+
+    The bindings and their order stay.  Afterwards the module has no `DataflowBlock` and no
+    `DataflowVar`.
+    """
+    changed = _ToNonDataflow().visit_expr(function)
+    assert isinstance(changed, Function)
+    return changed
+
+
+class _ToNonDataflow(ExprMutator):
+    def visit_dataflow_block(self, block: DataflowBlock) -> Block:
+        return self._rebuilt(BindingBlock(block.bindings))
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        super().visit_var_binding(self._plain(binding))
+
+    def visit_match_cast(self, binding: MatchCast) -> None:
+        super().visit_match_cast(self._plain(binding))
+
+    def _plain(self, binding: AnyBinding) -> AnyBinding:
+        if not isinstance(binding.var, DataflowVar):
+            return binding
+        plain = Var(binding.var.name, binding.var.struct_info)
+        self.replace_var(binding.var, plain)
+        return replace(binding, var=plain)

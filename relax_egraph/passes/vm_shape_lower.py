@@ -1,0 +1,158 @@
+"""Symbolic dimensions leave the IR: they become slots of a shape heap."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import block_builder
+from relax_egraph.ir.expr import (
+    BindingBlock,
+    Call,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+from relax_egraph.ir.walk import is_leaf, variables_of
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.shape_heap import ShapeHeap
+
+
+@module_pass(name="vm_shape_lower")
+def vm_shape_lower(module: IRModule) -> IRModule:
+    """Compute shapes at run time, on a heap of dimensions that each function allocates.
+
+    * Parameters are checked at entry, and ``R.match_cast`` where it stands: kind, rank, dtype,
+      extents.  A symbol is stored at first sight and compared afterwards, of all parameters
+      (all fields of one cast) the symbols first, then what is computed of them.
+    * A dimension such as ``n * 4`` is computed once, at its first use.
+    * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
+
+    Only the signature of a function keeps its symbols; checks and the heap are effects, so that
+    no function is pure afterwards.  Raises `IllFormed` if a dimension is
+    used and no parameter and no cast before has bound its symbols.
+    """
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    for name, function in module.relax_functions():
+        functions[name] = _ShapeLower(name).lower(function)
+    return replace(module, functions=functions)
+
+
+class _ShapeLower(ExprMutator):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def lower(self, function: Function) -> Function:
+        """The whole function: checks at entry, then the body."""
+        self._names |= {v.name for v in variables_of(function)}
+        self._heap = heap = ShapeHeap(self._name, Var(self._fresh("shape_heap")), self.emit)
+        with self._collected() as entry:
+            pending = [
+                site
+                for p in function.params
+                for site in heap.match(f"{self._name}: parameter {p.name}", p, p.struct_info)
+            ]
+            heap.compare(pending)
+        body = self._seq(function.body)
+        if heap.is_used:
+            size = block_builder.call("vm.alloc_shape_heap", PrimValue(heap.size))
+            entry.insert(0, VarBinding(heap.var, size))
+        if entry:
+            body = SeqExpr((BindingBlock(tuple(entry)), *body.blocks), body.body)
+        return replace(function, body=body, is_pure=False)
+
+    @contextmanager
+    def _collected(self) -> Generator[list[VarBinding]]:
+        """Collect what is emitted, outside of any block."""
+        found: list[VarBinding] = []
+        self._open.append(([], False))
+        yield found
+        found += [b for b in self._open.pop()[0] if isinstance(b, VarBinding)]
+
+    # --- what is lowered --------------------------------------------------------------
+
+    def visit_function(self, function: Function) -> Expr:
+        raise NotLowerable(f"function {self._name!r} has a local function inside: lift it first")
+
+    def visit_shape_expr(self, shape: ShapeExpr) -> Expr:
+        return self._heap.shape(shape)
+
+    def visit_prim_value(self, value: PrimValue) -> Expr:
+        return self._heap.prim(value)
+
+    def visit_if(self, branch: If) -> Expr:
+        cond = self.visit_expr(branch.cond)
+        with self._heap.scope():
+            true = self._seq(branch.true_branch)
+        with self._heap.scope():
+            false = self._seq(branch.false_branch)
+        return If(cond, true, false, without_symbols(branch.struct_info))
+
+    def visit_call(self, call: Call) -> Expr:
+        visited = super().visit_call(call)
+        assert isinstance(visited, Call)
+        said = tuple(map(without_symbols, visited.sinfo_args))
+        info = without_symbols(visited.struct_info)
+        if said == visited.sinfo_args and info == visited.struct_info:
+            return visited
+        return replace(visited, sinfo_args=said, struct_info=info)
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        value = self.normalize(self.visit_expr(binding.value))
+        self.emit_binding(VarBinding(self._erased(binding.var), value))
+
+    def visit_match_cast(self, binding: MatchCast) -> None:
+        visited = self.visit_expr(binding.value)
+        value = visited if is_leaf(visited) else self.emit(visited)
+        where = f"{self._name}: match_cast {binding.var.name}"
+        self._heap.compare(self._heap.match(where, value, binding.struct_info))
+        self.emit_binding(VarBinding(self._erased(binding.var), value))
+
+    def _erased(self, var: Var) -> Var:
+        info = without_symbols(var.struct_info)
+        if info == var.struct_info:
+            return var
+        new = replace(var, struct_info=info)
+        self.replace_var(var, new)
+        return new
+
+
+def without_symbols(info: StructInfo) -> StructInfo:
+    """`info`, of shapes that are not all numbers only the rank."""
+    match info:
+        case TensorStructInfo(dtype=dtype, ndim=ndim):
+            known = info.dims
+            if known is not None and all(isinstance(d, int) for d in known):
+                return info
+            return info if info.shape is None else tensor(None, dtype, ndim)
+        case ShapeStructInfo(values=values, ndim=ndim):
+            if values is None or all(isinstance(d, int) for d in values):
+                return info
+            return ShapeStructInfo(None, ndim)
+        case PrimStructInfo(dtype=dtype, value=value):
+            return info if value is None or isinstance(value, int) else PrimStructInfo(dtype)
+        case TupleStructInfo(fields=fields):
+            return TupleStructInfo(tuple(map(without_symbols, fields)))
+        case FuncStructInfo(params=params, ret=ret, purity=purity):
+            erased = None if params is None else tuple(map(without_symbols, params))
+            return FuncStructInfo(erased, without_symbols(ret), purity)
+        case _:
+            return info

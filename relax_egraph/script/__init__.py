@@ -1,0 +1,9 @@
+"""Modules as text, in the dialect of TVMScript: parse, print, save, load."""
+
+from relax_egraph.ir.module import print_with
+from relax_egraph.script.parser import parse as parse
+from relax_egraph.script.printer import print_module as print_module
+from relax_egraph.script.storage import load_module as load_module
+from relax_egraph.script.storage import save_module as save_module
+
+print_with(print_module)

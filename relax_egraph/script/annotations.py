@@ -1,0 +1,232 @@
+"""Reads annotations, ``R.Tensor((n, 784), "float32")``, and the dimensions in them."""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Var
+from relax_egraph.ir.struct_info import (
+    DTYPES,
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+from relax_egraph.script.literals import read_dtype, read_literal
+from relax_egraph.script.source import Source, arguments, dotted, nearest
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
+    ast.Add: dims.add,
+    ast.Sub: dims.sub,
+    ast.Mult: dims.mul,
+    ast.FloorDiv: dims.floordiv,
+    ast.Mod: dims.mod,
+}
+_FUNCTIONS: Mapping[str, Callable[[Dim, Dim], Dim]] = {
+    "min": dims.minimum,
+    "max": dims.maximum,
+    "floordiv": dims.floordiv,
+    "floormod": dims.mod,
+}
+_NOT_A_DIM = "is no dimension: it is not built of + - * // % min max"
+
+
+@dataclass(slots=True)
+class Annotations:
+    """What annotations are read against: the symbols and variables known at that point.
+
+    `defining` is set while a signature is read: a symbol in a string is then a new one.
+    """
+
+    source: Source
+    symbols: set[str]
+    variables: Mapping[str, Var] = field(default_factory=dict[str, Var])
+    defining: bool = False
+    _seen: dict[str, StructInfo] = field(default_factory=dict[str, StructInfo])
+
+    def signature(self) -> "Annotations":
+        """The same scope, where strings define symbols."""
+        return replace(self, defining=True)
+
+    # --- struct info ------------------------------------------------------------------
+
+    def struct_info(self, node: ast.expr) -> StructInfo:
+        """The struct info that `node` writes."""
+        text = None if self.defining else self.source.written(node)
+        if text in self._seen:
+            return self._seen[text]
+        info = self._struct_info(node)
+        if text is not None and not _mentions_a_variable(info):
+            self._seen[text] = info
+        return info
+
+    def _struct_info(self, node: ast.expr) -> StructInfo:
+        bare = not isinstance(node, ast.Call)
+        name = dotted(node if bare else node.func)
+        call = ast.copy_location(ast.Call(node, [], []), node) if bare else node
+        match name:
+            case "R.Tensor":
+                return self._tensor(call)
+            case "R.Shape":
+                return self._shape_info(call)
+            case "R.Tuple":
+                return self._tuple(call)
+            case "R.Prim":
+                return self._prim(call)
+            case "R.Object":
+                arguments(self.source, call, ())
+                return ObjectStructInfo()
+            case "R.Callable":
+                return self._callable(call)
+            case _:
+                known = ("R.Tensor", "R.Shape", "R.Tuple", "R.Prim", "R.Object", "R.Callable")
+                message = f"`{ast.unparse(node)}` is no annotation"
+                raise self.source.error(node, message, nearest(name, known))
+
+    def _tensor(self, node: ast.Call) -> TensorStructInfo:
+        given = arguments(self.source, node, ("shape", "dtype", "ndim"))
+        shape = given.get("shape")
+        if isinstance(shape, ast.Constant) and shape.value in DTYPES and "dtype" not in given:
+            given["dtype"], shape = shape, None  # R.Tensor("float32", ndim=2)
+        dtype = None
+        if "dtype" in given and not _is_none(given["dtype"]):
+            dtype = read_dtype(self.source, given["dtype"])
+        ndim = self._int(given["ndim"], "ndim") if "ndim" in given else -1
+        if shape is None or _is_none(shape):
+            return TensorStructInfo(None, dtype, ndim)
+        if isinstance(shape, ast.Name) and shape.id in self.variables:
+            variable = self.variables[shape.id]
+            info = variable.struct_info
+            if not isinstance(info, ShapeStructInfo | ObjectStructInfo):
+                raise self.source.error(shape, f"{shape.id} is {info}, needs a shape")
+            rank = info.ndim if isinstance(info, ShapeStructInfo) else -1
+            return TensorStructInfo(variable, dtype, ndim if ndim >= 0 else rank)
+        known = self.shape(shape)
+        if ndim not in (-1, len(known)):
+            raise self.source.error(node, f"ndim is {ndim}, but the shape has {len(known)} axes")
+        return tensor(known, dtype)
+
+    def _shape_info(self, node: ast.Call) -> ShapeStructInfo:
+        given = arguments(self.source, node, ("values", "ndim"))
+        if "values" in given and not _is_none(given["values"]):
+            values = self.shape(given["values"])
+            return ShapeStructInfo(values, len(values))
+        return ShapeStructInfo(None, self._int(given["ndim"], "ndim") if "ndim" in given else -1)
+
+    def _tuple(self, node: ast.Call) -> TupleStructInfo:
+        fields = node.args
+        if len(fields) == 1 and isinstance(fields[0], ast.List | ast.Tuple):
+            fields = fields[0].elts
+        if node.keywords:
+            arguments(self.source, node, ())
+        return TupleStructInfo(tuple(map(self._struct_info, fields)))
+
+    def _prim(self, node: ast.Call) -> PrimStructInfo:
+        given = arguments(self.source, node, ("dtype", "value"))
+        dtype = read_dtype(self.source, given["dtype"]) if "dtype" in given else "int64"
+        return PrimStructInfo(dtype, self.dim(given["value"]) if "value" in given else None)
+
+    def _callable(self, node: ast.Call) -> FuncStructInfo:
+        given = arguments(self.source, node, ("params", "ret", "purity"))
+        params = None
+        if "params" in given and not _is_none(given["params"]):
+            listed = given["params"]
+            if not isinstance(listed, ast.List | ast.Tuple):
+                raise self.source.error(listed, "R.Callable takes its parameters as a tuple")
+            params = tuple(map(self._struct_info, listed.elts))
+        ret = self._struct_info(given["ret"]) if "ret" in given else ObjectStructInfo()
+        purity = read_literal(self.source, given["purity"]) if "purity" in given else True
+        return FuncStructInfo(params, ret, bool(purity))
+
+    def _int(self, node: ast.expr, what: str) -> int:
+        value = read_literal(self.source, node)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.source.error(node, f"{what} is `{ast.unparse(node)}`, needs an int")
+        return value
+
+    # --- dimensions -------------------------------------------------------------------
+
+    def shape(self, node: ast.expr) -> Shape:
+        """The dimensions of a tuple or list of them, or of ``R.shape([…])``."""
+        if isinstance(node, ast.Call) and dotted(node.func) == "R.shape":
+            given = arguments(self.source, node, ("values",))
+            node = given.get("values", node)
+        if not isinstance(node, ast.Tuple | ast.List):
+            raise self.source.error(node, f"`{ast.unparse(node)}` is no shape: needs a tuple")
+        return tuple(self._extent(e) for e in node.elts)
+
+    def _extent(self, node: ast.expr) -> Dim:
+        dim = self.dim(node)
+        if isinstance(dim, int) and dim < 0:
+            raise self.source.error(node, f"the dimension is {dim}, needs 0 or more")
+        return dim
+
+    def dim(self, node: ast.expr) -> Dim:
+        """The dimension that `node` writes, itself or in a string: ``n * 2``, ``"n * 2"``."""
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            return self._dim(node, None)
+        try:
+            inner = ast.parse(node.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError):
+            raise self.source.error(node, f'"{node.value}" {_NOT_A_DIM}') from None
+        return self._dim(inner, node)
+
+    def _dim(self, node: ast.expr, string: ast.expr | None) -> Dim:
+        match node:
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                return value
+            case ast.Name(id=name):
+                if name not in self.symbols:
+                    self._define(name, string, node)
+                return dims.symbol(name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return dims.mul(-1, self._dim(operand, string))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                a, b = self._dim(left, string), self._dim(right, string)
+                if b == 0 and isinstance(op, ast.FloorDiv | ast.Mod):
+                    raise self.source.error(string or node, "a dimension is divided by 0")
+                return _OPERATORS[type(op)](a, b)
+            case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) in _CASTS:
+                return self._dim(inner, string)
+            case ast.Call(func=func, args=[_, _, *_] as operands, keywords=[]):
+                function = _FUNCTIONS.get(dotted(func).removeprefix("T."))
+                if function is not None:
+                    return reduce(function, [self._dim(o, string) for o in operands])
+            case _:
+                pass
+        raise self.source.error(string or node, f"`{ast.unparse(node)}` {_NOT_A_DIM}")
+
+    def _define(self, name: str, string: ast.expr | None, node: ast.expr) -> None:
+        if self.defining and string is not None:
+            self.symbols.add(name)
+            return
+        close = nearest(name, sorted(self.symbols))
+        note = close or f"declare it: {name} = T.int64()"
+        raise self.source.error(string or node, f"undefined symbol {name}", note)
+
+
+_CASTS = ("T.int64", "T.int32")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _mentions_a_variable(info: StructInfo) -> bool:
+    match info:
+        case TensorStructInfo():
+            return info.shape is not None and info.dims is None
+        case TupleStructInfo(fields=fields):
+            return any(map(_mentions_a_variable, fields))
+        case FuncStructInfo(params=params, ret=ret):
+            return any(map(_mentions_a_variable, (*(params or ()), ret)))
+        case _:
+            return False

@@ -1,0 +1,293 @@
+"""Reads functions of the graph level: signature, bindings, blocks, conditionals."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from relax_egraph.errors import ScriptError
+from relax_egraph.ir.agreement import common, relation
+from relax_egraph.ir.expr import (
+    Attr,
+    BindingBlock,
+    Block,
+    Call,
+    DataflowBlock,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    StructInfo,
+    TensorStructInfo,
+)
+from relax_egraph.ir.walk import is_leaf
+from relax_egraph.script.expressions import Expressions
+from relax_egraph.script.literals import read_attrs
+from relax_egraph.script.scope import Globals, Scope
+from relax_egraph.script.signatures import (
+    declared_symbols,
+    declares_symbol,
+    leading_symbols,
+    parameters,
+    read_options,
+)
+from relax_egraph.script.source import dotted, nearest
+
+_NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {
+    ast.If: "a conditional",
+    ast.Return: "a return",
+    ast.FunctionDef: "a function",
+}
+
+
+class FunctionReader:
+    """Reads one function: the signature on construction, the body by `read`.
+
+    The function's struct info is known in between, so that functions may call each other.
+    `outer` is the scope of the function in which a local one stands.
+    """
+
+    def __init__(self, module: Globals, node: ast.FunctionDef, outer: Scope | None = None) -> None:
+        self.module = module
+        self.node = node
+        self.scope = Scope(module, node)
+        if outer is not None:
+            self.scope.variables.update(outer.variables)
+        self.scope.symbols.update(
+            module.symbols if outer is None else outer.symbols, leading_symbols(node.body)
+        )
+        options = read_options(node, module, ("private", "pure"))
+        self.pure = options.get("pure", True)
+        self.attrs: dict[str, Attr] = {"private": True} if options.get("private") else {}
+        self.params = tuple(map(self._param, parameters(node, module)))
+        signature = self.scope.annotations.signature()
+        self.ret = signature.struct_info(node.returns) if node.returns else None
+        self._expressions = Expressions(self.scope)
+        self._blocks: list[Block] = []
+        self._result: Expr | None = None
+
+    @property
+    def struct_info(self) -> FuncStructInfo:
+        """What a caller sees; without an annotation the result is an object."""
+        params = tuple(p.struct_info for p in self.params)
+        return FuncStructInfo(params, self.ret or ObjectStructInfo(), self.pure)
+
+    def read(self) -> Function:
+        """The whole function."""
+        for number, statement in enumerate(self.node.body):
+            if self._result is not None:
+                raise self._error(statement, "a statement after the return")
+            if number == 0 and _is_docstring(statement):
+                continue
+            self._statement(statement)
+        if self._result is None:
+            raise self._error(self.node, f"function {self.node.name} has no return")
+        body = SeqExpr(tuple(self._blocks), self._result)
+        ret = self._checked(self.node.returns, self.ret, body.struct_info, "the result")
+        return Function(self.params, body, ret, self.pure, self.attrs)
+
+    # --- statements -------------------------------------------------------------------
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if declares_symbol(value):
+                    self._declare(node, [name])
+                elif not self._names_the_module(value):
+                    self._bind(name, value, None)
+                else:
+                    self.module.aliases.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self._bind(name, value, node.annotation)
+            case ast.Assign() if names := declared_symbols(node):
+                self._declare(node, names)
+            case ast.Expr(value=ast.Call() as call):
+                self._effect(call)
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]):
+                if dotted(func) != "R.dataflow":
+                    raise self._error(node, f"unsupported block `with {dotted(func)}()`")
+                self._dataflow(node)
+            case ast.If():
+                name, value = self._conditional(node)
+                var = self.scope.declare(name, value.struct_info)
+                self.scope.bindings.append(VarBinding(var, value))
+            case ast.Return(value=ast.expr() as value):
+                self._return(node, value)
+            case ast.FunctionDef():
+                self._local_function(node)
+            case ast.Pass():
+                pass
+            case _:
+                written = ast.unparse(node).splitlines()[0]
+                raise self._error(node, f"unsupported statement `{written}`")
+
+    def _declare(self, node: ast.stmt, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self.scope.variables:
+                raise self._error(node, f"{name} is a variable already, it cannot be a symbol")
+        self.scope.symbols.update(names)
+
+    def _bind(self, name: str, node: ast.expr, annotation: ast.expr | None) -> None:
+        declared = annotation and self.scope.annotations.struct_info(annotation)
+        if isinstance(node, ast.Call) and dotted(node.func) == "R.match_cast":
+            value, cast = self._expressions.match_cast(node)
+            var = self.scope.declare(name, self._checked(annotation, declared, cast, name))
+            span = self.module.source.span(node)
+            self.scope.bindings.append(MatchCast(var, value, cast, span))
+            return
+        value = self._expressions.value(node)
+        info = value.struct_info
+        if declared is not None:
+            info = self._checked(annotation, declared, info, name)
+            if isinstance(value, Call) and not isinstance(value.op, Op):
+                value = replace(value, struct_info=info)
+        var = self.scope.declare(name, info)
+        self.scope.bindings.append(VarBinding(var, value))
+
+    def _effect(self, node: ast.Call) -> None:
+        """A statement that is a call: what it returns is bound to ``_``."""
+        name = dotted(node.func)
+        if name == "R.func_attr" and len(node.args) == 1:
+            self.attrs.update(read_attrs(self.module.source, node.args[0]))
+        elif name == "R.output":
+            raise self._error(node, "R.output must be the last statement of a dataflow block")
+        else:
+            self._bind("_", node, None)
+
+    def _dataflow(self, node: ast.With) -> None:
+        if self.scope.in_dataflow:
+            raise self._error(node, "a dataflow block inside another")
+        *statements, last = node.body
+        match last:
+            case ast.Expr(value=ast.Call(func=func, args=given)) if dotted(func) == "R.output":
+                pass
+            case _:
+                raise self._error(
+                    node, "the dataflow block has no R.output", "end it with R.output(…)"
+                )
+        self._close_block()
+        self.scope.outputs = frozenset(n.id for n in given if isinstance(n, ast.Name))
+        for statement in statements:
+            if type(statement) in _NOT_IN_DATAFLOW:
+                what = _NOT_IN_DATAFLOW[type(statement)]
+                raise self._error(statement, f"{what} inside a dataflow block")
+            self._statement(statement)
+        bound = {b.var.name for b in self.scope.bindings}
+        for output in given:
+            if not isinstance(output, ast.Name) or output.id not in bound:
+                written = ast.unparse(output)
+                message = f"R.output gives out {written}, which the block does not bind"
+                raise self._error(output, message, nearest(written, sorted(bound)))
+        self._blocks.append(DataflowBlock(tuple(self.scope.bindings)))
+        self.scope.bindings.clear()
+        self.scope.close_dataflow()
+
+    def _return(self, node: ast.Return, value: ast.expr) -> None:
+        result = self._expressions.leaf(value)
+        self._close_block()
+        self._result = result
+
+    def _local_function(self, node: ast.FunctionDef) -> None:
+        if [dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list] != [
+            "R.function"
+        ]:
+            raise self._error(node, f"the local function {node.name} needs `@R.function`")
+        function = FunctionReader(self.module, node, self.scope).read()
+        var = self.scope.declare(node.name, function.struct_info)
+        self.scope.bindings.append(VarBinding(var, function))
+
+    def _close_block(self) -> None:
+        if self.scope.bindings:
+            self._blocks.append(BindingBlock(tuple(self.scope.bindings)))
+            self.scope.bindings.clear()
+
+    # --- conditionals -----------------------------------------------------------------
+
+    def _conditional(self, node: ast.If) -> tuple[str, If]:
+        condition = self._expressions.leaf(node.test)
+        info = condition.struct_info
+        match info:
+            case TensorStructInfo(dtype="bool" | None, ndim=0 | -1) | ObjectStructInfo():
+                pass
+            case PrimStructInfo(dtype="bool"):
+                pass
+            case _:
+                message = f"the condition is {info}, needs a boolean scalar"
+                raise self._error(node.test, message)
+        if not node.orelse:
+            raise self._error(node, "`if` has no `else`, which must bind the same variable")
+        name, true_branch = self._branch(node.body)
+        other, false_branch = self._branch(node.orelse)
+        if name != other:
+            message = f"the branches end with {name} and with {other}, need one variable"
+            raise self._error(node.orelse[-1], message)
+        result = common(true_branch.struct_info, false_branch.struct_info)
+        return name, If(condition, true_branch, false_branch, result)
+
+    def _branch(self, statements: Sequence[ast.stmt]) -> tuple[str, SeqExpr]:
+        """The variable that the branch binds last, and the branch with its value as result."""
+        outside = dict(self.scope.variables)
+        blocks, self._blocks = self._blocks, []
+        bindings, self.scope.bindings = self.scope.bindings, []
+        for statement in statements:
+            if isinstance(statement, ast.Return):
+                raise self._error(statement, "`return` inside a branch")
+            self._statement(statement)
+        if not self.scope.bindings:
+            raise self._error(statements[-1], "a branch must end with a binding")
+        last = self.scope.bindings[-1]
+        body: Expr = last.var
+        if isinstance(last, VarBinding) and is_leaf(last.value):
+            body = last.value
+            self.scope.bindings.pop()
+        self._close_block()
+        branch = SeqExpr(tuple(self._blocks), body)
+        self._blocks, self.scope.bindings = blocks, bindings
+        self.scope.variables.clear()
+        self.scope.variables.update(outside)
+        return last.var.name, branch
+
+    # --- parts ------------------------------------------------------------------------
+
+    def _param(self, node: ast.arg) -> Var:
+        if node.annotation is None:
+            message = f"parameter {node.arg} has no annotation"
+            raise self._error(node, message, f'write {node.arg}: R.Tensor((…), "float32")')
+        info = self.scope.annotations.signature().struct_info(node.annotation)
+        return self.scope.declare(node.arg, info)
+
+    def _checked(
+        self, node: ast.expr | None, declared: StructInfo | None, known: StructInfo, what: str
+    ) -> StructInfo:
+        """The declared struct info, unless what is known of the value speaks against it."""
+        if node is None or declared is None:
+            return known
+        if declared != known and relation(declared, known) == "contradiction":
+            raise self._error(node, f"{what} is declared {declared}, but it is {known}")
+        return declared
+
+    def _names_the_module(self, node: ast.expr) -> bool:
+        return (
+            isinstance(node, ast.Name)
+            and node.id in self.module.aliases
+            and node.id not in self.scope.variables
+        )
+
+    def _error(self, node: ast.AST, message: str, note: str = "") -> ScriptError:
+        return self.module.source.error(node, message, note)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,104 @@
+"""Lines of text as black sets them: what is too long gets its brackets opened."""
+
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+
+WIDTH = 100
+"""No line is longer, unless one name alone is."""
+
+_STEP = "    "
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|\w+|[()\[\]{},]')
+"""A string, a word (after which a bracket takes an index), or a mark that matters here."""
+
+
+def call_lines(indent: str, head: str, args: Sequence[str], tail: str = ")") -> list[str]:
+    """``head(args)``: on one line, or the arguments on one line, or one line for each.
+
+    `head` ends with the opening bracket, `tail` begins with the closing one.
+    """
+    inside = ", ".join(args)
+    whole = f"{indent}{head}{inside}{tail}"
+    if len(whole) <= WIDTH or not args:
+        return [whole]
+    if len(indent) + len(_STEP) + len(inside) <= WIDTH:
+        body = [f"{indent}{_STEP}{inside}"]
+    else:
+        body = [line for a in args for line in wrapped(indent + _STEP, f"{a},")]
+    return [*wrapped(indent, head), *body, *wrapped(indent, tail)]
+
+
+def def_lines(indent: str, head: str, params: Sequence[str], tail: str) -> list[str]:
+    """The first lines of a function: on one line, or one line for each parameter."""
+    whole = f"{indent}{head}{', '.join(params)}{tail}"
+    if len(whole) <= WIDTH or not params:
+        return wrapped(indent, whole[len(indent) :])
+    body = [line for p in params for line in wrapped(indent + _STEP, f"{p},")]
+    return [f"{indent}{head}", *body, *wrapped(indent, tail)]
+
+
+def wrapped(indent: str, text: str) -> list[str]:
+    """`text` on one line if it fits, else its longest outermost list is opened.
+
+    A list is the arguments of a call, or has a comma: a comma after its last item changes nothing.
+    """
+    if len(indent) + len(text) <= WIDTH:
+        return [indent + text]
+    found = _longest_list(text)
+    if found is None:
+        return [indent + text]
+    start, commas, end = found
+    starts = [start + 1, *(c + 1 for c in commas)]
+    items = [text[a:b].strip() for a, b in zip(starts, [*commas, end], strict=True)]
+    return call_lines(indent, text[: start + 1], [i for i in items if i], text[end:])
+
+
+def _longest_list(text: str) -> tuple[int, list[int], int] | None:
+    """The opening bracket, commas and closing bracket of the longest outermost list."""
+    found = None
+    stack: list[int] = []
+    commas: list[int] = []
+    touches, longest, before = False, 1, -1
+    for token in _TOKEN.finditer(text):
+        mark, place = token.group(), token.start()
+        if mark in "([{":
+            if not stack:
+                commas, touches = [], before == place
+            stack.append(place)
+        elif mark in ")]}":
+            if not stack:
+                continue
+            start = stack.pop()
+            is_list = bool(commas) if not touches else mark == ")"
+            if not stack and is_list and place - start > longest:
+                found, longest = (start, commas, place), place - start
+        elif mark == "," and len(stack) == 1:
+            commas.append(place)
+        before = token.end()
+    return found
+
+
+class Names:
+    """Gives out names that are identifiers and in use only once."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = {"R", "T", "I", "cls", "Module", "metadata", *reserved}
+        self._numbers: dict[str, int] = {}
+
+    def take(self, wanted: str) -> str:
+        """`wanted`, made an identifier, with a number if it is in use."""
+        base = re.sub(r"\W", "_", wanted)
+        if not base or base[0].isdigit() or keyword.iskeyword(base):
+            base = f"_{base}"
+        name, number = base, self._numbers.get(base, 0)
+        while name in self._taken:
+            number += 1
+            name = f"{base}{number}"
+        self._numbers[base] = number
+        self._taken.add(name)
+        return name
+
+    def free(self, name: str) -> None:
+        """Make `name` available again: its scope is closed."""
+        self._taken.discard(name)
+        self._numbers.clear()

@@ -1,0 +1,142 @@
+"""Python literals in a script: numbers, strings, lists, and the tensors made of them."""
+
+import ast
+import math
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.ir.expr import Attr, Attrs, Constant, const
+from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.script.source import Source, dotted, nearest
+
+WRAPPERS = frozenset({"float", "bool", "int", *(f"T.{dtype}" for dtype in DTYPES)})
+"""Calls that only give a literal its dtype: ``T.int64(3)``, ``float("inf")``."""
+
+
+def quoted(value: str) -> str:
+    """`value` as a string literal, in double quotes where that needs no escape."""
+    written = repr(value)
+    return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
+
+
+def literal_text(value: Attr) -> str:
+    """`value` as `read_literal` reads it; a tuple prints as a list."""
+    match value:
+        case str():
+            return quoted(value)
+        case float():
+            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case tuple():
+            return f"[{', '.join(map(literal_text, value))}]"
+        case _:
+            return repr(value)
+
+
+def attrs_text(attrs: Attrs) -> str:
+    """Attributes of a function as a dictionary."""
+    return "{" + ", ".join(f"{quoted(k)}: {literal_text(v)}" for k, v in attrs.items()) + "}"
+
+
+def read_literal(source: Source, node: ast.expr) -> Any:
+    """The value of a literal; lists become tuples.  Raises `ScriptError` on anything else."""
+    match node:
+        case ast.Constant(value=None | bool() | int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = read_literal(source, operand)
+            if isinstance(value, int | float):
+                return -value
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return tuple(read_literal(source, e) for e in elements)
+        case ast.Call(func=func, args=[inner], keywords=[]) if (name := dotted(func)) in WRAPPERS:
+            return _converted(source, node, name, read_literal(source, inner))
+        case _:
+            pass
+    raise source.error(node, f"`{ast.unparse(node)}` is no literal")
+
+
+def read_string(source: Source, node: ast.expr, what: str) -> str:
+    """The value of a string literal that gives `what`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise source.error(node, f"{what} is `{ast.unparse(node)}`, needs a string")
+
+
+def read_dtype(source: Source, node: ast.expr) -> str:
+    """The name of a dtype, one of `DTYPES`."""
+    dtype = read_string(source, node, "the dtype")
+    if dtype not in DTYPES:
+        raise source.error(node, f'no dtype "{dtype}"', nearest(dtype, DTYPES))
+    return dtype
+
+
+def read_attrs(source: Source, node: ast.expr) -> dict[str, Attr]:
+    """The dictionary of ``func_attr``."""
+    if not isinstance(node, ast.Dict):
+        raise source.error(node, f"func_attr takes a dictionary, got `{ast.unparse(node)}`")
+    attrs: dict[str, Attr] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            raise source.error(value, "func_attr takes a dictionary without `**`")
+        attrs[read_string(source, key, "the name of an attribute")] = read_literal(source, value)
+    return attrs
+
+
+def read_const(source: Source, node: ast.Call) -> Constant:
+    """``R.const(0.5, "float32")``, ``R.const([[1, 2]], "int64")``.
+
+    ``shape=`` gives the shape of a tensor without elements.  Without a dtype, floats are
+    float32 and ints int64.
+    """
+    given = dict(zip(("value", "dtype", "shape"), node.args, strict=False))
+    given |= {k.arg or "**": k.value for k in node.keywords}
+    if "value" not in given or given.keys() - {"value", "dtype", "shape"} or len(node.args) > 2:
+        raise source.error(node, "R.const takes a value and a dtype")
+    dtype = read_dtype(source, given["dtype"]) if "dtype" in given else None
+    value = read_literal(source, given["value"])
+    try:
+        with np.errstate(over="ignore"):
+            made = const(value, dtype)
+            if "shape" in given:
+                made = Constant(made.data.reshape(read_literal(source, given["shape"])))
+    except (ValueError, TypeError, OverflowError) as problem:
+        raise source.error(node, f"no tensor constant: {problem}") from None
+    if made.data.dtype.name not in DTYPES:
+        raise source.error(node, f"`{ast.unparse(given['value'])}` is no tensor constant")
+    return made
+
+
+def const_text(data: npt.NDArray[Any]) -> str:
+    """``R.const(…)`` that `read_const` reads back bit by bit (a NaN as the usual one)."""
+    shape = f", shape={literal_text(data.shape)}" if data.size == 0 else ""
+    value = "[]" if data.size == 0 else _nested(data)
+    return f"R.const({value}, {quoted(data.dtype.name)}{shape})"
+
+
+def _nested(data: npt.NDArray[Any]) -> str:
+    if data.ndim == 0:
+        return _scalar(cast(np.generic, data[()]))
+    return f"[{', '.join(_nested(row) for row in data)}]"
+
+
+def _scalar(value: np.generic) -> str:
+    if not isinstance(value, np.floating):
+        return repr(value.item())
+    exact = float(cast(Any, value))
+    if not math.isfinite(exact):
+        return f'float("{exact}")'
+    short = str(value)
+    return short if value.dtype.type(float(short)) == value else repr(exact)
+
+
+def _converted(source: Source, node: ast.expr, name: str, value: Any) -> Any:
+    kinds = {"bool": bool, "float": float, "int": int}
+    kind = name.removeprefix("T.").rstrip("0123456789").removeprefix("u")
+    if not isinstance(value, bool | int | float | str):
+        raise source.error(node, f"`{ast.unparse(node)}` is no literal")
+    try:
+        return kinds[kind](value)
+    except ValueError:
+        raise source.error(node, f"`{ast.unparse(node)}` is no literal") from None

@@ -1,0 +1,167 @@
+"""Reads applications of operators: operands, attributes, the arithmetic of Python."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, StringImm, Tuple, const
+from relax_egraph.ir.op import OPS, Op, complete_attrs, infer
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
+from relax_egraph.script.literals import read_literal
+from relax_egraph.script.scope import Scope
+from relax_egraph.script.source import nearest
+
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.MatMult: "matmul",
+    ast.Pow: "power",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "mod",
+    ast.Gt: "greater",
+    ast.Lt: "less",
+    ast.GtE: "greater_equal",
+    ast.LtE: "less_equal",
+}
+
+_VOID: Mapping[str, frozenset[Any]] = {"out_dtype": frozenset({"", "void", None})}
+"""Attributes that TVM prints and that say nothing, with the values for which that is so."""
+
+
+class Operators:
+    """Reads applications in `scope`; `leaf` reads an operand.  Raises `ScriptError`."""
+
+    def __init__(self, scope: Scope, leaf: Callable[[ast.expr], Expr]) -> None:
+        self._scope = scope
+        self._source = scope.source
+        self._leaf = leaf
+
+    def apply(
+        self,
+        node: ast.expr,
+        op: Op,
+        args: Sequence[Expr],
+        attrs: Mapping[str, Attr],
+        sinfo_args: tuple[StructInfo, ...] = (),
+    ) -> Call:
+        """Apply an operator, with the struct info that its rule gives."""
+        if self._scope.in_dataflow and not op.pure:
+            raise self._source.error(
+                node,
+                f"{op} has side effects, which a dataflow block does not allow",
+                "move it out of `with R.dataflow():`, or use R.call_pure_packed",
+            )
+        operands = tuple(args)
+        try:
+            info = infer(Call(op, operands, attrs, sinfo_args))
+        except IllTyped as problem:
+            raise self._source.error(node, str(problem)) from None
+        return Call(op, operands, attrs, sinfo_args, info, self._source.span(node))
+
+    def call(self, node: ast.Call, op: Op) -> Call:
+        """``R.op(operands, attributes)``, each by position or by name."""
+        operands: dict[str, ast.expr] = {}
+        attrs: dict[str, Attr] = {}
+        names = [o.name for o in op.operands]
+        slots = (*names, *(a.name for a in op.attrs))
+        if len(node.args) > len(slots):
+            takes = ", ".join(slots)
+            message = f"{op} takes {len(slots)} operands ({takes}), got {len(node.args)}"
+            raise self._source.error(node, message)
+        given: list[tuple[str, ast.expr, ast.AST]] = [
+            (name, arg, arg) for name, arg in zip(slots, node.args, strict=False)
+        ]
+        given += [(k.arg or "**", k.value, k) for k in node.keywords]
+        for name, written, place in given:
+            if name in operands or name in attrs:
+                raise self._source.error(place, f"{op} got {name!r} twice")
+            if name in names:
+                operands[name] = written
+            elif name in slots:
+                attrs[name] = read_literal(self._source, written)
+            elif name not in _VOID or read_literal(self._source, written) not in _VOID[name]:
+                has = ", ".join(a.name for a in op.attrs) or "none"
+                message = f"{op} has no attribute {name!r}; it has: {has}"
+                raise self._source.error(place, message, nearest(name, slots))
+        args = self._operands(op, operands)
+        try:
+            complete = complete_attrs(op, attrs)
+        except IllTyped as problem:
+            raise self._source.error(node, str(problem)) from None
+        return self.apply(node, op, args, complete)
+
+    def _operands(self, op: Op, given: Mapping[str, ast.expr]) -> list[Expr]:
+        args: list[Expr] = []
+        numbers: list[tuple[int, ast.expr]] = []
+        for operand in op.operands:
+            written = given.get(operand.name)
+            if written is None:
+                continue
+            if operand.kind == "tensor" and is_number(written):
+                numbers.append((len(args), written))
+                args.append(StringImm(""))
+            elif operand.kind == "shape" and isinstance(written, ast.Tuple | ast.List):
+                args.append(self._shape(written, args))
+            elif isinstance(written, ast.List):
+                args.append(Tuple(tuple(map(self._leaf, written.elts))))
+            else:
+                args.append(self._leaf(written))
+        for place, written in numbers:
+            args[place] = self._number(op, written, args)
+        return args
+
+    def _shape(self, node: ast.Tuple | ast.List, before: Sequence[Expr]) -> ShapeExpr:
+        """A shape operand; an extent -1 is what the elements of the first operand leave."""
+        rest = [e for e in node.elts if plain_number(e) != -1]
+        info = before[0].struct_info if before else None
+        if len(rest) != len(node.elts) - 1 or not isinstance(info, TensorStructInfo):
+            return ShapeExpr(self._scope.annotations.shape(node))
+        if info.dims is None:
+            raise self._source.error(node, f"the extent -1 of {info}: needs a known shape")
+        known = [self._scope.annotations.dim(e) for e in rest]
+        if dims.product(known) == 0:
+            raise self._source.error(node, "the extent -1 beside an extent 0 is any number")
+        left = dims.floordiv(dims.product(info.dims), dims.product(known))
+        place = next(k for k, e in enumerate(node.elts) if plain_number(e) == -1)
+        return ShapeExpr((*known[:place], left, *known[place:]))
+
+    def infix(self, node: ast.expr, symbol: ast.AST, sides: list[ast.expr]) -> Call:
+        """``x + y``: the operator that Python's `symbol` stands for."""
+        op = OPS.get(_OPERATORS.get(type(symbol), ""))
+        if op is None:
+            raise self._source.error(node, f"unsupported operator in `{ast.unparse(node)}`")
+        operands = dict(zip((o.name for o in op.operands), sides, strict=True))
+        return self.apply(node, op, self._operands(op, operands), {})
+
+    def _number(self, op: Op, node: ast.expr, args: Sequence[Expr]) -> Constant:
+        """A number among tensors: a constant of their dtype."""
+        infos = [a.struct_info for a in args]
+        dtypes = [i.dtype for i in infos if isinstance(i, TensorStructInfo) and i.dtype]
+        value = read_literal(self._source, node)
+        dtype = next((d for d in dtypes if d != "bool"), dtypes[0] if dtypes else None)
+        if dtype is None:
+            message = f"{op}: the number {ast.unparse(node)} takes the dtype of another operand"
+            raise self._source.error(node, message, "none is known: use R.const(number, dtype)")
+        if isinstance(value, float) and not dtype.startswith("float"):
+            message = f"{op}: the number {ast.unparse(node)} is no {dtype}, the other's dtype"
+            raise self._source.error(node, message)
+        return const(value, dtype)
+
+
+def plain_number(node: ast.expr) -> float | int | None:
+    """The value of a number, perhaps negative; ``None`` of anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = plain_number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        return node.value
+    return None
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether `node` is a number, perhaps negative."""
+    return plain_number(node) is not None

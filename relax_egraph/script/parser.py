@@ -1,0 +1,128 @@
+"""Reads a module: the dialect of TVMScript, version 0.13 and later, with Python's own parser."""
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from relax_egraph.ir.expr import Constant, GlobalVar
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.script.expressions import METADATA
+from relax_egraph.script.functions import FunctionReader
+from relax_egraph.script.literals import read_const
+from relax_egraph.script.scope import Globals
+from relax_egraph.script.signatures import declared_symbols
+from relax_egraph.script.source import Source, dotted
+from relax_egraph.script.tir_parser import read_prim_func
+from relax_egraph.tir.stmt import PrimFunc
+
+
+def parse(
+    text: str,
+    *,
+    filename: str = "<script>",
+    constants: Sequence[npt.NDArray[Any] | Constant] = (),
+) -> IRModule:
+    """Read a module, or a function without a module around it.
+
+    `constants` are what ``metadata["relax.expr.Constant"][i]`` means; without them it is what
+    the text itself says of ``metadata``.  The text may be indented as a whole.  Raises
+    `ScriptError`; there is no half-read module.
+    """
+    source = Source(text, filename)
+    try:
+        return _module(source, constants)
+    except RecursionError:
+        raise source.error(source.tree, "an expression is nested too deeply") from None
+
+
+def _module(source: Source, constants: Sequence[npt.NDArray[Any] | Constant]) -> IRModule:
+    module = Globals(source, {"cls", "Module"})
+    module.constants = tuple(c if isinstance(c, Constant) else Constant(c) for c in constants)
+    nodes: list[ast.FunctionDef] = []
+    for statement in source.tree.body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                pass
+            case ast.ClassDef():
+                nodes += _class_body(module, statement)
+            case ast.FunctionDef():
+                nodes.append(statement)
+            case ast.Assign(targets=[ast.Name(id="metadata")], value=value):
+                listed = _metadata(source, value)
+                module.constants = module.constants or listed
+            case _:
+                _declaration(module, statement)
+    if not nodes and not any(isinstance(s, ast.ClassDef) for s in source.tree.body):
+        message = "no module: needs `@I.ir_module class Module:` or `@R.function def main(…):`"
+        raise source.error(source.tree, message)
+    return _functions(module, nodes)
+
+
+def _class_body(module: Globals, node: ast.ClassDef) -> list[ast.FunctionDef]:
+    source = module.source
+    if [_decorator(d).rpartition(".")[2] for d in node.decorator_list] != ["ir_module"]:
+        raise source.error(node, f"class {node.name} needs `@I.ir_module`")
+    if sum(isinstance(s, ast.ClassDef) for s in source.tree.body) > 1:
+        raise source.error(node, "a text has one module, this one has several")
+    module.aliases.add(node.name)
+    functions: list[ast.FunctionDef] = []
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            functions.append(statement)
+        elif not isinstance(statement, ast.Pass):
+            _declaration(module, statement)
+    return functions
+
+
+def _declaration(module: Globals, node: ast.stmt) -> None:
+    """A symbol that all functions share, or a docstring."""
+    if symbols := declared_symbols(node):
+        module.symbols.update(symbols)
+    elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        written = ast.unparse(node).splitlines()[0]
+        raise module.source.error(node, f"unsupported statement `{written}` in a module")
+
+
+def _functions(module: Globals, nodes: Iterable[ast.FunctionDef]) -> IRModule:
+    """All functions: loop functions and signatures first, so that any may call any."""
+    loops: dict[str, PrimFunc] = {}
+    graph: dict[str, FunctionReader] = {}
+    for node in nodes:
+        if node.name in module.functions:
+            raise module.source.error(node, f"function {node.name} is defined twice")
+        match [_decorator(d) for d in node.decorator_list]:
+            case ["T.prim_func"]:
+                info = loops.setdefault(node.name, read_prim_func(module, node)).struct_info
+                module.loops.add(node.name)
+            case ["R.function"]:
+                info = graph.setdefault(node.name, FunctionReader(module, node)).struct_info
+            case _:
+                message = f"function {node.name} needs `@R.function` or `@T.prim_func`"
+                raise module.source.error(node, message)
+        module.functions[node.name] = GlobalVar(node.name, info)
+    read: dict[str, BaseFunc] = {}
+    for name in list(module.functions):
+        read[name] = loops[name] if name in loops else graph[name].read()
+        module.functions[name] = GlobalVar(name, read[name].struct_info)
+    return IRModule(read)
+
+
+def _metadata(source: Source, node: ast.expr) -> tuple[Constant, ...]:
+    """The constants of ``metadata = {"relax.expr.Constant": [R.const(…), …]}``."""
+    match node:
+        case ast.Dict(keys=[ast.Constant(value=key)], values=[ast.List(elts=elements)]):
+            if key == METADATA and all(_is_const(e) for e in elements):
+                return tuple(read_const(source, e) for e in elements if isinstance(e, ast.Call))
+        case _:
+            pass
+    raise source.error(node, f'metadata is no {{"{METADATA}": [R.const(…), …]}}')
+
+
+def _decorator(node: ast.expr) -> str:
+    return dotted(node.func if isinstance(node, ast.Call) else node)
+
+
+def _is_const(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func) == "R.const"

@@ -1,0 +1,230 @@
+"""Prints a module as the text that `parse` reads back."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from relax_egraph.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.struct_info import StructInfo, symbols_of
+from relax_egraph.ir.walk import children, is_leaf
+from relax_egraph.script.expression_printer import Constants, ExpressionPrinter
+from relax_egraph.script.expressions import METADATA
+from relax_egraph.script.info_printer import InfoPrinter
+from relax_egraph.script.layout import Names, call_lines, def_lines, wrapped
+from relax_egraph.script.literals import attrs_text, const_text, quoted
+from relax_egraph.script.tir_printer import prim_func_lines
+from relax_egraph.tir.stmt import PrimFunc
+
+INDENT = "    "
+
+
+def print_module(module: IRModule, *, show_meta: bool = False) -> str:
+    """The text of `module`: ``print_module(parse(t)) == t`` for every `t` printed before.
+
+    Tensor constants are printed as numbered ``metadata``, whose values `show_meta` puts before
+    the module, so that the text is complete in itself.  Names that are in use twice in a
+    function get numbers.
+    """
+    text, constants = print_with_constants(module)
+    if not show_meta or not constants:
+        return text
+    values = "".join(f"        {const_text(c)},\n" for c in constants)
+    return f"metadata = {{\n    {quoted(METADATA)}: [\n{values}    ]\n}}\n\n\n{text}"
+
+
+def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]:
+    """The text of `module`, and the constants that it means by ``metadata``, in order."""
+    constants = Constants()
+    names = Names()
+    functions = {name: names.take(name) for name in module.functions}
+    lines = ["@I.ir_module", "class Module:"]
+    for number, (name, function) in enumerate(module.functions.items()):
+        if number:
+            lines.append("")
+        if isinstance(function, Function):
+            printer = _FunctionPrinter(functions, constants)
+            lines += printer.lines(functions[name], function, INDENT)
+        elif isinstance(function, PrimFunc):
+            lines += prim_func_lines(functions[name], function, INDENT)
+        else:
+            raise TypeError(f"function {name} of the module is a {type(function).__name__}")
+    if not functions:
+        lines.append(f"{INDENT}pass")
+    return "\n".join(lines) + "\n", constants.arrays
+
+
+class _FunctionPrinter:
+    """Prints one function; a local function is printed by the printer of the outer one."""
+
+    def __init__(self, functions: Mapping[str, str], constants: Constants) -> None:
+        self._variables: dict[Var, str] = {}
+        self._names = Names()
+        self._expressions = ExpressionPrinter(self._variables, functions, constants)
+        self._signature = InfoPrinter(self._variables, signature=True)
+
+    def lines(self, name: str, function: Function, indent: str) -> list[str]:
+        """The function with its symbols declared, and the module named if it is used."""
+        symbols = _symbols(function)
+        for symbol in symbols:
+            self._names.take(symbol)
+        head = self._head(name, function, indent)
+        inner = indent + INDENT
+        body = [*self._attrs(function, inner), *self._sequence(function.body, inner)]
+        declared = [f"{inner}{symbol} = T.int64()" for symbol in symbols]
+        if self._expressions.uses_module:
+            declared.append(f"{inner}cls = Module")
+        return [*head, *declared, *body]
+
+    # --- functions --------------------------------------------------------------------
+
+    def _head(self, name: str, function: Function, indent: str) -> list[str]:
+        options = ["private=True"] if function.attrs.get("private") is True else []
+        if not function.is_pure:
+            options.append("pure=False")
+        decorator = f"@R.function({', '.join(options)})" if options else "@R.function"
+        params: list[str] = []
+        for p in function.params:
+            info = self._signature.text(p.struct_info)
+            params.append(f"{self._name(p)}: {info}")
+        tail = f") -> {self._signature.text(function.ret_struct_info)}:"
+        return [f"{indent}{decorator}", *def_lines(indent, f"def {name}(", params, tail)]
+
+    def _attrs(self, function: Function, indent: str) -> list[str]:
+        attrs = {k: v for k, v in function.attrs.items() if (k, v) != ("private", True)}
+        return [f"{indent}R.func_attr({attrs_text(attrs)})"] if attrs else []
+
+    def _local_function(self, name: str, function: Function, indent: str) -> list[str]:
+        inner = indent + INDENT
+        head = self._head(name, function, indent)
+        return [*head, *self._attrs(function, inner), *self._sequence(function.body, inner)]
+
+    # --- blocks -----------------------------------------------------------------------
+
+    def _sequence(self, seq: SeqExpr, indent: str) -> list[str]:
+        lines = [line for block in seq.blocks for line in self._block(block, indent)]
+        return [*lines, *wrapped(indent, f"return {self._expressions.text(seq.body)}")]
+
+    def _block(self, block: Block, indent: str) -> list[str]:
+        if not isinstance(block, DataflowBlock):
+            return self._bindings(block.bindings, indent)
+        lines = [f"{indent}with R.dataflow():", *self._bindings(block.bindings, indent + INDENT)]
+        outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+        names = [self._variables[v] for v in outputs]
+        return [*lines, *call_lines(indent + INDENT, "R.output(", names)]
+
+    def _bindings(self, bindings: Iterable[Binding], indent: str) -> list[str]:
+        return [line for b in bindings for line in self._binding(b, indent)]
+
+    def _binding(self, binding: Binding, indent: str) -> list[str]:
+        value = binding.value
+        if isinstance(binding, VarBinding):
+            if isinstance(value, If):
+                return self._conditional(self._name(binding.var), value, indent)
+            if isinstance(value, Function):
+                return self._local_function(self._name(binding.var), value, indent)
+        head, args = self._parts(binding)
+        info = self._expressions.info.text(binding.var.struct_info)
+        target = f"{self._name(binding.var)}: {info} = "
+        if args is None:
+            return wrapped(indent, f"{target}{head}")
+        return call_lines(indent, f"{target}{head}", args)
+
+    def _parts(self, binding: Binding) -> tuple[str, list[str] | None]:
+        """The right side: the head and arguments of a call, or the whole of anything else."""
+        if isinstance(binding, MatchCast):
+            value = self._expressions.text(binding.value)
+            return "R.match_cast(", [value, self._expressions.info.text(binding.struct_info)]
+        if isinstance(binding.value, Call):
+            return self._expressions.call(binding.value)
+        return self._expressions.text(binding.value), None
+
+    # --- conditionals -----------------------------------------------------------------
+
+    def _conditional(self, name: str, value: If, indent: str) -> list[str]:
+        return [
+            f"{indent}if {self._expressions.text(value.cond)}:",
+            *self._branch(name, value.true_branch, indent + INDENT),
+            f"{indent}else:",
+            *self._branch(name, value.false_branch, indent + INDENT),
+        ]
+
+    def _branch(self, name: str, branch: SeqExpr, indent: str) -> list[str]:
+        """The branch, whose result is bound to `name` last.
+
+        A result that the last binding computes is not bound twice: its variable takes the name.
+        """
+        computed = _computed_last(branch)
+        if computed is not None:
+            self._variables[computed] = name
+        lines = [line for block in branch.blocks for line in self._block(block, indent)]
+        if computed is not None:
+            return lines
+        info = self._expressions.info.text(branch.body.struct_info)
+        result = f"{name}: {info} = {self._expressions.text(branch.body)}"
+        return [*lines, *wrapped(indent, result)]
+
+    def _name(self, var: Var) -> str:
+        if var not in self._variables:
+            self._variables[var] = self._names.take(var.name)
+        return self._variables[var]
+
+
+def _computed_last(branch: SeqExpr) -> Var | None:
+    """The result of `branch`, if the last binding computes it."""
+    if not branch.blocks or isinstance(branch.blocks[-1], DataflowBlock):
+        return None
+    last = branch.blocks[-1].bindings[-1]
+    computes = isinstance(last, MatchCast) or not is_leaf(last.value)
+    return last.var if computes and last.var is branch.body else None
+
+
+def _symbols(function: Function) -> dict[str, None]:
+    """The symbols of `function`, in order of appearance; those of one annotation sorted."""
+    found: dict[str, None] = {}
+    seen: set[StructInfo] = set()
+    for info in _infos(function):
+        if info not in seen:
+            seen.add(info)
+            found.update(dict.fromkeys(sorted(symbols_of(info))))
+    return found
+
+
+def _infos(expr: Expr) -> Iterator[StructInfo]:
+    """The struct info that is printed of `expr`."""
+    match expr:
+        case Function(params=params, ret_struct_info=ret, body=body):
+            yield from (p.struct_info for p in params)
+            yield ret
+            yield from _infos(body)
+        case SeqExpr(blocks=blocks, body=body):
+            for block in blocks:
+                for binding in block.bindings:
+                    yield binding.var.struct_info
+                    if isinstance(binding, MatchCast):
+                        yield binding.struct_info
+                    yield from _infos(binding.value)
+            yield from _infos(body)
+        case ShapeExpr() | PrimValue():
+            yield expr.struct_info
+        case _:
+            if isinstance(expr, Call):
+                yield from expr.sinfo_args
+            for child in children(expr):
+                yield from _infos(child)

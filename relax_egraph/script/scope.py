@@ -1,0 +1,128 @@
+"""What names mean at a point of a script: functions, variables, symbols, and the open block."""
+
+import ast
+from dataclasses import dataclass, field
+
+from relax_egraph.ir.expr import (
+    Binding,
+    Constant,
+    DataflowVar,
+    Expr,
+    GlobalVar,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.struct_info import StructInfo
+from relax_egraph.script.annotations import Annotations
+from relax_egraph.script.source import Source, nearest
+
+
+@dataclass(slots=True)
+class Globals:
+    """What every function of a module sees.
+
+    `aliases` are the names under which the module itself is known: ``cls``, ``Module``; `loops`
+    are those of its functions that are loop functions.
+    """
+
+    source: Source
+    aliases: set[str]
+    constants: tuple[Constant, ...] = ()
+    symbols: set[str] = field(default_factory=set[str])
+    functions: dict[str, GlobalVar] = field(default_factory=dict[str, GlobalVar])
+    loops: set[str] = field(default_factory=set[str])
+
+    def function(self, name: str, node: ast.expr) -> GlobalVar:
+        """The function `name` of the module."""
+        if name not in self.functions:
+            raise self.source.error(
+                node, f"no function {name} in the module", nearest(name, self.functions)
+            )
+        return self.functions[name]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The variables of a function, and the block into which bindings go.
+
+    `hidden` are the names of dataflow variables whose block is closed; `node` is the syntax of
+    the whole function, whose names are kept clear of names made up for nested calls.
+    """
+
+    module: Globals
+    node: ast.FunctionDef
+    variables: dict[str, Var] = field(default_factory=dict[str, Var])
+    symbols: set[str] = field(default_factory=set[str])
+    bindings: list[Binding] = field(default_factory=list[Binding])
+    outputs: frozenset[str] | None = None
+    hidden: set[str] = field(default_factory=set[str])
+    annotations: Annotations = field(init=False)
+    _taken: set[str] = field(default_factory=set[str])
+    _shadowed: list[tuple[str, Var | None]] = field(default_factory=list[tuple[str, Var | None]])
+
+    def __post_init__(self) -> None:
+        self.annotations = Annotations(self.source, self.symbols, self.variables)
+
+    @property
+    def source(self) -> Source:
+        """The text."""
+        return self.module.source
+
+    @property
+    def in_dataflow(self) -> bool:
+        """Whether the open block is a dataflow block; `outputs` are then the names it gives out."""
+        return self.outputs is not None
+
+    def variable(self, node: ast.Name) -> Var:
+        """The variable that a name means."""
+        found = self.variables.get(node.id)
+        if found is not None:
+            return found
+        if node.id in self.hidden:
+            raise self.source.error(
+                node,
+                f"{node.id} is visible only in its dataflow block",
+                f"give it out: R.output({node.id})",
+            )
+        note = nearest(node.id, self.variables)
+        raise self.source.error(node, f"undefined variable {node.id}", note)
+
+    def declare(self, name: str, info: StructInfo) -> Var:
+        """A new variable of the open block, which shadows an older one of its name."""
+        if self.outputs is None or name in self.outputs:
+            var = Var(name, info)
+        else:
+            var = DataflowVar(name, info)
+            self._shadowed.append((name, self.variables.get(name)))
+        self.variables[name] = var
+        return var
+
+    def emit(self, value: Expr) -> Var:
+        """Bind `value` to a variable whose name the function does not use."""
+        var = self.declare(self.fresh(), value.struct_info)
+        self.bindings.append(VarBinding(var, value))
+        return var
+
+    def fresh(self) -> str:
+        """A name that the function does not use: ``lv`` in a dataflow block, else ``gv``."""
+        if not self._taken:
+            names = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
+            self._taken.update(names, self.variables)
+        base = name = "lv" if self.in_dataflow else "gv"
+        number = 0
+        while name in self._taken:
+            number += 1
+            name = f"{base}{number}"
+        self._taken.add(name)
+        return name
+
+    def close_dataflow(self) -> None:
+        """Hide the dataflow variables of the open block."""
+        for name, before in reversed(self._shadowed):
+            if before is None or isinstance(before, DataflowVar):
+                self.variables.pop(name, None)
+                self.hidden.add(name)
+            else:
+                self.variables[name] = before
+        self._shadowed.clear()
+        self.outputs = None

@@ -1,0 +1,65 @@
+"""What functions of both levels begin with: decorator, parameters, declared symbols."""
+
+import ast
+from collections.abc import Sequence
+
+from relax_egraph.script.literals import read_literal
+from relax_egraph.script.scope import Globals
+from relax_egraph.script.source import arguments, dotted
+
+_DECLARATIONS = frozenset({"T.int64", "T.int32", "T.Var", "T.var", "tir.Var"})
+
+
+def declares_symbol(node: ast.expr) -> bool:
+    """Whether `node` makes a symbol: ``T.int64()``, not ``T.int64(3)``."""
+    if not isinstance(node, ast.Call) or dotted(node.func) not in _DECLARATIONS:
+        return False
+    return not node.args or dotted(node.func) in ("T.Var", "T.var", "tir.Var")
+
+
+def declared_symbols(node: ast.stmt) -> list[str]:
+    """The symbols that a statement declares: ``n = T.int64()``, ``n, m = T.int64(), T.int64()``."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if declares_symbol(value):
+            return [name]
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            if len(names) == len(values) and all(map(declares_symbol, values)):
+                return [name.id for name in names if isinstance(name, ast.Name)]
+        case _:
+            pass
+    return []
+
+
+def leading_symbols(body: Sequence[ast.stmt]) -> set[str]:
+    """The symbols that are declared before anything happens: a signature may use them."""
+    found: set[str] = set()
+    for statement in body:
+        declared = declared_symbols(statement)
+        if not declared and not isinstance(statement, ast.Expr):
+            break
+        found.update(declared)
+    return found
+
+
+def read_options(node: ast.FunctionDef, module: Globals, names: tuple[str, ...]) -> dict[str, bool]:
+    """What a function's decorator says: ``@R.function(private=True, pure=False)``."""
+    decorator = node.decorator_list[0]
+    if not isinstance(decorator, ast.Call):
+        return {}
+    given = arguments(module.source, decorator, (*names, "check_well_formed"))
+    return {name: bool(read_literal(module.source, value)) for name, value in given.items()}
+
+
+def parameters(node: ast.FunctionDef, module: Globals) -> list[ast.arg]:
+    """The parameters, which are plain: no defaults, no ``*args``, each name once."""
+    args = node.args
+    odd = [*args.defaults, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+    if odd:
+        raise module.source.error(
+            odd[0], f"unsupported parameter of {node.name}: needs `name: annotation`"
+        )
+    plain = [*args.posonlyargs, *args.args]
+    for number, param in enumerate(plain):
+        if any(param.arg == before.arg for before in plain[:number]):
+            raise module.source.error(param, f"two parameters are named {param.arg}")
+    return plain

@@ -1,0 +1,107 @@
+"""A script's text and its syntax tree, and errors that point into the text as it was given."""
+
+import ast
+import difflib
+import textwrap
+from collections.abc import Iterable
+
+from relax_egraph.errors import ScriptError, Span
+
+
+class Source:
+    """A text, its name, and how far it is indented as a whole.
+
+    Syntax nodes are of the dedented text; `span` and `error` speak of the given one.
+    Raises `ScriptError` where the text is no Python.
+    """
+
+    def __init__(self, text: str, filename: str) -> None:
+        self.filename = filename
+        self.lines = text.replace("\r\n", "\n").split("\n")
+        dedented = textwrap.dedent("\n".join(self.lines))
+        self._dedented = dedented.split("\n")
+        self._margin = next(
+            (
+                len(whole) - len(cut)
+                for whole, cut in zip(self.lines, self._dedented, strict=True)
+                if cut.strip()
+            ),
+            0,
+        )
+        self.tree = self._parse(dedented)
+
+    def span(self, node: ast.AST) -> Span:
+        """Where `node` begins."""
+        line: int = getattr(node, "lineno", 1)
+        column: int = getattr(node, "col_offset", 0)
+        return Span(self.filename, line, self._characters(line, column) + self._margin + 1)
+
+    def error(self, node: ast.AST, message: str, note: str = "") -> ScriptError:
+        """An error at the beginning of `node`, to be raised."""
+        return self._error(self.span(node), message, note)
+
+    def written(self, node: ast.expr) -> str | None:
+        """The text of `node` if it stands on one line."""
+        if node.lineno != node.end_lineno:
+            return None
+        line = self._dedented[node.lineno - 1]
+        if line.isascii():
+            return line[node.col_offset : node.end_col_offset]
+        return line.encode()[node.col_offset : node.end_col_offset].decode()
+
+    def _parse(self, text: str) -> ast.Module:
+        try:
+            return ast.parse(text)
+        except SyntaxError as problem:
+            line = min(max(problem.lineno or 1, 1), len(self.lines))
+            column = max(problem.offset or 1, 1) + self._margin
+            raise self._error(Span(self.filename, line, column), problem.msg) from None
+        except (ValueError, RecursionError, MemoryError) as problem:
+            reason = (
+                str(problem)
+                if isinstance(problem, ValueError)
+                else "an expression is nested too deeply"
+            )
+            raise self._error(Span(self.filename, 1, 1), reason) from None
+
+    def _error(self, span: Span, message: str, note: str = "") -> ScriptError:
+        return ScriptError(span, message, self.lines[span.line - 1], note)
+
+    def _characters(self, line: int, column: int) -> int:
+        written = self._dedented[line - 1]
+        return column if written.isascii() else len(written.encode()[:column].decode())
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The note ``did you mean …?`` with the known name closest to `name`; empty if none is."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def dotted(node: ast.expr) -> str:
+    """``R.nn.relu`` of the attribute chain; empty of anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        head = dotted(node.value)
+        return f"{head}.{node.attr}" if head else ""
+    return ""
+
+
+def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
+    """The arguments of a call by the names of its parameters; raises on one too many or unknown."""
+    callee = dotted(node.func)
+    if len(node.args) > len(names):
+        takes = ", ".join(names) or "nothing"
+        raise source.error(node.args[len(names)], f"{callee} takes {takes}; this is one too many")
+    given = dict(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        name = keyword.arg or "**"
+        if name not in names:
+            takes = ", ".join(names) or "none"
+            message = f"{callee} has no argument {name!r}; it has: {takes}"
+            raise source.error(keyword, message, nearest(name, names))
+        if name in given:
+            raise source.error(keyword, f"{callee} got the argument {name!r} twice")
+        given[name] = keyword.value
+    return given

@@ -1,0 +1,89 @@
+"""What a loop function declares: parameters, buffers, dimension symbols."""
+
+import ast
+from collections.abc import Sequence
+
+from relax_egraph.script.annotations import Annotations
+from relax_egraph.script.literals import read_dtype, read_string
+from relax_egraph.script.scope import Globals
+from relax_egraph.script.signatures import leading_symbols, parameters
+from relax_egraph.script.source import arguments, dotted, nearest
+from relax_egraph.script.tir_expressions import Meaning
+from relax_egraph.tir.expr import Buffer, DimSymbol
+
+_SCALARS = frozenset({"T.int64", "T.int32"})
+
+
+class TirDeclarations:
+    """Reads the signature on construction, and declarations in the body when they come.
+
+    What is declared goes into `names`, which the rest of the function is read against.
+    """
+
+    def __init__(self, module: Globals, node: ast.FunctionDef, names: dict[str, Meaning]) -> None:
+        self.symbols = module.symbols | leading_symbols(node.body)
+        self.scalars: list[str] = []
+        self._node = node
+        self._source = module.source
+        self._names = names
+        self._annotations = Annotations(self._source, self.symbols, defining=True)
+        self._params: dict[str, Buffer | None] = {}
+        self._signature(parameters(node, module))
+        self._annotations.defining = False
+
+    def params(self) -> tuple[Buffer, ...]:
+        """The buffers that are passed; every handle must have been matched to a shape."""
+        for name, buffer in self._params.items():
+            if buffer is None:
+                note = f'write X = T.match_buffer({name}, (…), "float32")'
+                raise self._source.error(self._node, f"parameter {name} has no shape", note)
+        return tuple(buffer for buffer in self._params.values() if buffer is not None)
+
+    def buffer(self, name: str, node: ast.Call, *, alloc: bool = False) -> Buffer:
+        """``T.Buffer(shape, dtype)`` and what is written like it."""
+        given = arguments(self._source, node, ("shape", "dtype", "scope"))
+        if "shape" not in given:
+            raise self._source.error(node, f"{dotted(node.func)} takes a shape and a dtype")
+        dtype = read_dtype(self._source, given["dtype"]) if "dtype" in given else "float32"
+        scope = read_string(self._source, given["scope"], "the scope") if "scope" in given else ""
+        if scope not in ("", "global") and not (alloc and scope == "local"):
+            message = f'unsupported scope "{scope}" of {name}'
+            raise self._source.error(given["scope"], message)
+        shape = self._annotations.shape(given["shape"])
+        buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
+        self._names[name] = buffer
+        return buffer
+
+    def match_buffer(self, name: str, node: ast.Call) -> None:
+        """``X = T.match_buffer(x, shape, dtype)``: the buffer behind the handle `x`."""
+        if not node.args or not isinstance(node.args[0], ast.Name):
+            raise self._source.error(node, "T.match_buffer takes a parameter, a shape and a dtype")
+        handle = node.args[0].id
+        if handle not in self._params:
+            close = nearest(handle, self._params)
+            raise self._source.error(node.args[0], f"no parameter {handle}", close)
+        rest = ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+        self._params[handle] = self.buffer(name, rest)
+
+    def name_symbols(self) -> None:
+        """Give every symbol its meaning, where no variable has its name."""
+        for symbol in sorted(self.symbols):
+            self._names.setdefault(symbol, DimSymbol(symbol))
+
+    def _signature(self, params: Sequence[ast.arg]) -> None:
+        for param in params:
+            if param.annotation is not None and dotted(param.annotation) in _SCALARS:
+                self.scalars.append(param.arg)
+        self.symbols.update(self.scalars)
+        for param in params:
+            match param.annotation:
+                case ast.Call(func=func) as annotation if dotted(func) == "T.Buffer":
+                    self._params[param.arg] = self.buffer(param.arg, annotation)
+                case ast.expr() as annotation if dotted(annotation) in _SCALARS:
+                    pass
+                case ast.expr() as annotation if dotted(annotation) == "T.handle":
+                    self._params[param.arg] = None
+                case _:
+                    message = f"parameter {param.arg} needs T.Buffer(…), T.handle or T.int64"
+                    raise self._source.error(param, message)
+        self.name_symbols()

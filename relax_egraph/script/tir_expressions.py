@@ -1,0 +1,232 @@
+"""Reads scalar expressions of the loop language, exactly as written: nothing is folded."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.script.literals import read_dtype, read_literal
+from relax_egraph.script.source import Source, arguments, dotted, nearest
+from relax_egraph.tir.expr import (
+    INTRINSICS,
+    LOGICAL,
+    Binary,
+    BinaryKind,
+    Buffer,
+    BufferLoad,
+    Cast,
+    DimSymbol,
+    Imm,
+    Intrinsic,
+    Not,
+    Select,
+    TirExpr,
+    TirVar,
+)
+
+Meaning: TypeAlias = TirVar | DimSymbol | Buffer
+"""What a name of a loop function stands for."""
+
+Weak: TypeAlias = TirExpr | int | float
+"""An expression, or a bare number whose dtype its surroundings decide."""
+
+_BINARY: Mapping[type[ast.AST], BinaryKind] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.And: "and",
+    ast.Or: "or",
+}
+_NAMED_BINARY: Mapping[str, BinaryKind] = {
+    "T.min": "min",
+    "T.max": "max",
+    "T.floordiv": "//",
+    "T.floormod": "%",
+    "T.And": "and",
+    "T.Or": "or",
+}
+_SELECTS = frozenset({"T.Select", "T.if_then_else"})
+_IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
+_KNOWN = (
+    *(f"T.{name}" for name in INTRINSICS),
+    *_NAMED_BINARY,
+    *_SELECTS,
+    *_IMMEDIATES,
+    *("T.Cast", "T.cast", "T.Not"),
+)
+
+
+@dataclass(slots=True)
+class TirExpressions:
+    """Reads expressions over the names known at that point; raises `ScriptError`."""
+
+    source: Source
+    names: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
+
+    def index(self, node: ast.expr) -> TirExpr:
+        """An extent or an index: bare numbers are ``int64``."""
+        return self.typed(node, "int64")
+
+    def typed(self, node: ast.expr, dtype: str) -> TirExpr:
+        """An expression in which a bare number is of `dtype`."""
+        return self._strong(node, self._weak(node), dtype)
+
+    def condition(self, node: ast.expr) -> TirExpr:
+        """An expression of dtype ``bool``."""
+        value = self.typed(node, "bool")
+        if value.dtype != "bool":
+            message = f"the condition `{ast.unparse(node)}` is {value.dtype}, needs bool"
+            raise self.source.error(node, message)
+        return value
+
+    def element(self, node: ast.expr) -> tuple[Buffer, tuple[TirExpr, ...]]:
+        """The buffer and the indices of ``A[i, j]``; ``A[()]`` is the element of a scalar."""
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            raise self.source.error(node, f"`{ast.unparse(node)}` is no element of a buffer")
+        buffer = self.buffer(node.value)
+        inner = node.slice
+        indices = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        if len(indices) != len(buffer.shape):
+            message = f"{buffer.name} has {len(buffer.shape)} axes, got {len(indices)} indices"
+            raise self.source.error(node, message)
+        return buffer, tuple(map(self.index, indices))
+
+    def buffer(self, node: ast.Name) -> Buffer:
+        """The buffer that a name means."""
+        found = self._meaning(node)
+        if not isinstance(found, Buffer):
+            raise self.source.error(node, f"{node.id} is a scalar, needs a buffer")
+        return found
+
+    # --- numbers ----------------------------------------------------------------------
+
+    def _strong(self, node: ast.expr, value: Weak, dtype: str) -> TirExpr:
+        if not isinstance(value, int | float):
+            return value
+        if isinstance(value, float) and not dtype.startswith("float"):
+            raise self.source.error(node, f"the number {ast.unparse(node)} is no {dtype}")
+        return Imm(float(value) if dtype.startswith("float") else value, dtype)
+
+    def _unified(self, nodes: list[ast.expr], what: str) -> list[TirExpr]:
+        """Operands of one dtype: that of the first that is no bare number."""
+        values = [self._weak(n) for n in nodes]
+        strong = next((v.dtype for v in values if not isinstance(v, int | float)), None)
+        default = "float32" if any(isinstance(v, float) for v in values) else "int64"
+        dtype = strong or default
+        made = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
+        for node, value in zip(nodes, made, strict=True):
+            if value.dtype != dtype:
+                message = f"{what}: `{ast.unparse(node)}` is {value.dtype}, needs {dtype}"
+                raise self.source.error(node, message)
+        return made
+
+    # --- expressions ------------------------------------------------------------------
+
+    def _weak(self, node: ast.expr) -> Weak:
+        match node:
+            case ast.Constant(value=bool(value)):
+                return Imm(int(value), "bool")
+            case ast.Constant(value=int() | float() as value):
+                return value
+            case ast.Name():
+                found = self._meaning(node)
+                if isinstance(found, Buffer):
+                    message = f"{node.id} is a buffer, needs an element of it"
+                    raise self.source.error(node, message)
+                return found
+            case ast.Subscript():
+                return BufferLoad(*self.element(node))
+            case ast.BinOp(left=a, op=op, right=b) if type(op) in _BINARY:
+                return self._binary(_BINARY[type(op)], [a, b])
+            case ast.Compare(left=a, ops=[op], comparators=[b]) if type(op) in _BINARY:
+                return self._binary(_BINARY[type(op)], [a, b])
+            case ast.BoolOp(op=op, values=operands):
+                return self._binary(_BINARY[type(op)], operands)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._negative(operand)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Not(self.condition(operand))
+            case ast.Call():
+                return self._call(node)
+            case _:
+                pass
+        raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
+
+    def _binary(self, kind: BinaryKind, nodes: list[ast.expr]) -> TirExpr:
+        if kind in LOGICAL:
+            operands = [self.condition(n) for n in nodes]
+        else:
+            operands = self._unified(nodes, f"the operands of {kind}")
+        result, *rest = operands
+        for other in rest:
+            result = Binary(kind, result, other)
+        return result
+
+    def _negative(self, node: ast.expr) -> Weak:
+        value = self._weak(node)
+        if isinstance(value, int | float):
+            return -value
+        return Binary("-", Imm(0.0 if value.dtype.startswith("float") else 0, value.dtype), value)
+
+    def _call(self, node: ast.Call) -> TirExpr:
+        name = dotted(node.func)
+        short = name.removeprefix("T.")
+        if name in _IMMEDIATES:
+            return self._immediate(node, _IMMEDIATES[name])
+        if short in INTRINSICS and name != short:
+            self._count(node, name, INTRINSICS[short])
+            return Intrinsic(short, tuple(self._unified(node.args, name)))
+        if name in _NAMED_BINARY:
+            self._count(node, name, 2)
+            return self._binary(_NAMED_BINARY[name], node.args)
+        if name in _SELECTS:
+            self._count(node, name, 3)
+            condition = self.condition(node.args[0])
+            return Select(condition, *self._unified(node.args[1:], name))
+        match name:
+            case "T.Cast" | "T.cast":
+                order = ("dtype", "value") if name == "T.Cast" else ("value", "dtype")
+                given = arguments(self.source, node, order)
+                if len(given) < 2:
+                    raise self.source.error(node, f"{name} takes a dtype and a value")
+                value = self._weak(given["value"])
+                default = "float32" if isinstance(value, float) else "int64"
+                strong = self._strong(given["value"], value, default)
+                return Cast(read_dtype(self.source, given["dtype"]), strong)
+            case "T.Not":
+                self._count(node, name, 1)
+                return Not(self.condition(node.args[0]))
+            case _:
+                message = f"unknown function {name or ast.unparse(node.func)}"
+                raise self.source.error(node, message, nearest(name, _KNOWN))
+
+    def _immediate(self, node: ast.Call, dtype: str) -> TirExpr:
+        """``T.float32(0.5)``, ``T.float32("inf")``; of anything but a literal it is a cast."""
+        self._count(node, f"T.{dtype}", 1)
+        inner = node.args[0]
+        bare = inner.operand if isinstance(inner, ast.UnaryOp) else inner
+        if not isinstance(bare, ast.Constant):
+            return Cast(dtype, self.typed(inner, dtype))
+        value = read_literal(self.source, node)
+        return Imm(int(value) if dtype == "bool" else value, dtype)
+
+    def _count(self, node: ast.Call, name: str, count: int) -> None:
+        if len(node.args) != count or node.keywords:
+            raise self.source.error(node, f"{name} takes {count} operands, got {len(node.args)}")
+
+    def _meaning(self, node: ast.Name) -> Meaning:
+        found = self.names.get(node.id)
+        if found is None:
+            note = nearest(node.id, self.names)
+            raise self.source.error(node, f"undefined variable {node.id}", note)
+        return found

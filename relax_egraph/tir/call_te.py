@@ -1,0 +1,118 @@
+"""Calls of Python functions over tensors: the function becomes a loop function of the module."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder, call_tir
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, Call, Expr, GlobalVar, PrimValue, ShapeExpr, Var
+from relax_egraph.ir.expr import shape as shape_expr
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
+from relax_egraph.tir.analysis import structural_key
+from relax_egraph.tir.create_prim_func import create_prim_func
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.inline import inline_injective
+from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.tir.tensor import Tensor, compute, placeholder
+
+_SAME: Mapping[str, Dim] = {}
+
+TeFunction: TypeAlias = Callable[..., Tensor | Sequence[Tensor]]
+"""A function of tensors, shapes and attributes that computes one tensor or several."""
+
+
+def emit_te(
+    bb: BlockBuilder, function: TeFunction, *args: Expr, name: str | None = None, **attrs: Attr
+) -> Var:
+    """Bind the result of `call_te` to a new variable of the open block."""
+    return bb.emit(call_te(bb, function, *args, name=name, operands=None, **attrs))
+
+
+def call_te(
+    bb: BlockBuilder,
+    function: TeFunction,
+    *args: Expr,
+    name: str | None = None,
+    operands: Sequence[str] | None = None,
+    **attrs: Attr,
+) -> Call:
+    """``R.call_tir`` of `function` made a loop function and added to the module of `bb`.
+
+    `function` gets a placeholder for each tensor, a tuple of dimensions for each shape, a
+    dimension for each host scalar, and `attrs`.  If the module has the same loop function but
+    for names, that one is called.  `name` is the new one's, by default `function`'s own.
+    Raises `IllTyped` for an operand of which shape or dtype is not known.
+    """
+    names = operands or operand_names(function, len(args))
+    values = [_operand(n, a) for n, a in zip(names, args, strict=True)]
+    inputs = [v for v in values if isinstance(v, Tensor)]
+    outputs = computed(function(*values, **attrs))
+    prim_func = create_prim_func(*inputs, *inline_injective(outputs))
+    hint = name or function.__name__.strip("_<>")
+    given = [a for a, v in zip(args, values, strict=True) if isinstance(v, Tensor)]
+    return call_prim_func(share_prim_func(bb, prim_func, hint), prim_func, given)
+
+
+def call_prim_func(
+    callee: GlobalVar,
+    prim_func: PrimFunc,
+    args: Sequence[Expr],
+    symbols: Mapping[str, Dim] = _SAME,
+) -> Call:
+    """``R.call_tir(callee, args)`` with the results and ``tir_vars`` that `prim_func` declares.
+
+    `symbols` are the caller's dimensions for the symbols of `prim_func`; others keep their name.
+    """
+
+    def here(b: Buffer) -> StructInfo:
+        return tensor(tuple(dims.substitute(d, symbols) for d in b.shape), b.dtype)
+
+    infos = [here(b) for b in prim_func.outputs]
+    passed = [symbols.get(s, dims.symbol(s)) for s in prim_func.scalars]
+    scalars = shape_expr(passed) if passed else None
+    return call_tir(callee, args, infos[0] if len(infos) == 1 else infos, scalars)
+
+
+def share_prim_func(bb: BlockBuilder, prim_func: PrimFunc, name: str) -> GlobalVar:
+    """The function of the module that is `prim_func` but for names; it is added if there is none.
+
+    An added function is called `name`, with a number if that is taken.
+    """
+    key = structural_key(prim_func)
+    for known, function in bb.get().functions.items():
+        if isinstance(function, PrimFunc) and structural_key(function) == key:
+            return GlobalVar(known, function.struct_info)
+    return bb.add_func(prim_func, name)
+
+
+def operand_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Names for operands: of the function's positional parameters, then ``arg2``, and so on."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    declared = [p.name for p in inspect.signature(function).parameters.values() if p.kind in kinds]
+    return [*declared, *(f"arg{k}" for k in range(len(declared), count))][:count]
+
+
+def computed(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """`outputs` so that each is computed and none is there twice: others become copies."""
+    given = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    done: list[Tensor] = []
+    for t in given:
+        is_new = t.body is not None and t not in done
+        done.append(t if is_new else compute(t.shape, t.at, "copy"))
+    return tuple(done)
+
+
+def _operand(name: str, value: Expr) -> Tensor | tuple[Dim, ...] | Dim | float:
+    if isinstance(value, ShapeExpr):
+        return value.values
+    if isinstance(value, PrimValue):
+        return value.value
+    info = value.struct_info
+    if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
+        raise IllTyped(
+            f"call_te: operand {name} is {info}, needs a tensor of known shape and dtype"
+        )
+    return placeholder(info.dims, info.dtype, name)

@@ -1,0 +1,100 @@
+"""Compiles loop functions made by hand, and runs them on arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.jit import Kernel, compile_kernels, link
+from relax_egraph.lower.target import Target, host, portable
+from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
+from relax_egraph.tir.stmt import For, LoopKind, PrimFunc, Stmt
+
+Array = npt.NDArray[Any]
+
+TARGETS = [
+    target
+    for target in (host(), portable("avx2", "fma"), portable())
+    if target.features <= host().features
+]
+"""This processor, and narrower ones that it can stand in for."""
+
+SIZES = [0, 1, 5, 15, 16, 17, 31, 33, 64, 100, 1003]
+
+FLOATS = ["float32", "float64"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8"]
+
+n, m = dims.symbol("n"), dims.symbol("m")
+
+
+def buffer(name: str, dtype: str, *shape: Dim) -> Buffer:
+    """A buffer in memory."""
+    return Buffer(name, shape, dtype)
+
+
+def loop(var: TirVar, extent: Dim, body: Stmt, kind: LoopKind = "vectorized") -> For:
+    """``for var in range(extent): body``."""
+    return For(var, from_dim(extent), kind, body)
+
+
+def zero(dtype: str = "int64") -> TirExpr:
+    """The literal 0."""
+    from relax_egraph.tir.expr import Imm
+
+    return Imm(0, dtype)
+
+
+def compiled(function: PrimFunc, target: Target | None = None) -> Kernel:
+    """`function` as a callable."""
+    return link(compile_kernels({"kernel": function}, target))["kernel"]
+
+
+def run(
+    function: PrimFunc,
+    inputs: Sequence[Array],
+    *shapes: tuple[int, ...],
+    target: Target | None = None,
+    **symbols: int,
+) -> Array:
+    """The output of `function`, of the given shape; fails if memory around it is written."""
+    outputs = [guarded(s, b.dtype) for s, b in zip(shapes, function.outputs, strict=True)]
+    kernel = compiled(function, target)
+
+    kernel(*inputs, *outputs, *(symbols[name] for name in function.symbols))
+
+    for output in outputs:
+        assert_untouched(output)
+    return outputs[0]
+
+
+_MARGIN = 256
+
+
+def guarded(shape: tuple[int, ...], dtype: str) -> Array:
+    """An array in the middle of a block of bytes 0xA5."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.full(size + 2 * _MARGIN, 0xA5, np.uint8)
+    return memory[_MARGIN : _MARGIN + size].view(dtype).reshape(shape)
+
+
+def assert_untouched(array: Array) -> None:
+    """The bytes around an array of `guarded` are as they were."""
+    memory = array
+    while isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    assert (memory[:_MARGIN] == 0xA5).all()
+    assert (memory[-_MARGIN:] == 0xA5).all()
+
+
+def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
+    """Random numbers: of the whole range of an integer, around 0 of a float."""
+    random = np.random.default_rng(seed)
+    if dtype.startswith("float"):
+        return random.standard_normal(shape).astype(dtype)
+    if dtype == "bool":
+        return random.random(shape) < 0.5
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)

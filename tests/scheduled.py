@@ -1,0 +1,74 @@
+"""Schedules held to the functions they were made of, for the tests of all anchors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule import schedule
+from relax_egraph.lower.schedule.index import dim_of
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.interpret import interpret
+from relax_egraph.tir.rewrite import statements
+from relax_egraph.tir.stmt import For, PrimFunc
+
+Array = np.ndarray[Any, Any]
+
+N, M, K = dims.symbol("n"), dims.symbol("m"), dims.symbol("k")
+
+
+def gemm_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    a_step: int,
+    b_step: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    depth: int,
+) -> None:
+    """What the micro-kernel computes."""
+    for i in range(rows):
+        line = c[i * c_row : i * c_row + columns]
+        line[...] = 0
+        for k in range(depth):
+            line += a[i * a_row + k * a_step] * b[k * b_step : k * b_step + columns]
+
+
+def arrays(buffers: Sequence[Buffer], symbols: Mapping[str, int]) -> list[Array]:
+    """Samples for `buffers`, small integers where they are no floats."""
+    random = np.random.default_rng(0)
+    made: list[Array] = []
+    for b in buffers:
+        shape = [dims.evaluate(d, symbols) for d in b.shape]
+        values = (
+            random.uniform(-2, 2, shape) if "float" in b.dtype else random.integers(0, 4, shape)
+        )
+        made.append(values.astype(b.dtype))
+    return made
+
+
+def assert_same_results(function: PrimFunc, **symbols: int) -> None:
+    """That the scheduled function computes what `function` does, for these sizes."""
+    given = arrays(function.inputs, symbols)
+    expected = interpret(function, given, symbols)
+
+    actual = interpret(schedule(function), given, symbols, {"gemm_tile": gemm_tile})
+
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-5)
+
+
+def loops_of(function: PrimFunc) -> list[tuple[str, str]]:
+    """The loops of `function`, in order of the text: kind and extent."""
+    loops = [s for s in statements(function.body) if isinstance(s, For)]
+    return [(loop.kind, written(loop)) for loop in loops]
+
+
+def written(loop: For) -> str:
+    """The extent as script would write it; ``...`` if it depends on another loop."""
+    extent = dim_of(loop.extent)
+    return "..." if extent is None else dims.text(extent)

@@ -1,0 +1,190 @@
+"""Dimensions: canonical form, proofs, text."""
+
+import ast
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim, symbol
+
+n, m = symbol("n"), symbol("m")
+
+ATOMS = st.one_of(st.integers(0, 6), st.sampled_from([n, m]))
+
+
+def _grown(inner: st.SearchStrategy[Dim]) -> st.SearchStrategy[Dim]:
+    divisors = st.integers(1, 5)
+    return st.one_of(
+        st.builds(dims.add, inner, inner),
+        st.builds(dims.mul, inner, inner),
+        st.builds(dims.sub, inner, inner),
+        st.builds(dims.floordiv, inner, divisors),
+        st.builds(dims.mod, inner, divisors),
+        st.builds(dims.minimum, inner, inner),
+        st.builds(dims.maximum, inner, inner),
+    )
+
+
+DIMS = st.recursive(ATOMS, _grown, max_leaves=4)
+VALUES = st.fixed_dictionaries({"n": st.integers(0, 20), "m": st.integers(0, 20)})
+
+
+@settings(max_examples=60, deadline=None)
+@given(DIMS)
+def test_what_text_writes_parse_reads(dim: Dim) -> None:
+    assert dims.parse(dims.text(dim)) == dim
+
+
+@settings(max_examples=60, deadline=None)
+@given(DIMS, VALUES)
+def test_text_is_the_arithmetic_of_python(dim: Dim, values: Mapping[str, int]) -> None:
+    written = eval(dims.text(dim), {"min": min, "max": max}, dict(values))
+
+    assert written == dims.evaluate(dim, values)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ATOMS, DIMS, st.integers(1, 5), VALUES)
+def test_operations_are_those_of_integers(
+    a: Dim, b: Dim, c: int, values: Mapping[str, int]
+) -> None:
+    x, y = dims.evaluate(a, values), dims.evaluate(b, values)
+
+    made = [
+        dims.add(a, b),
+        dims.sub(a, b),
+        dims.mul(a, b),
+        dims.floordiv(b, c),
+        dims.mod(b, c),
+        dims.minimum(a, b),
+        dims.maximum(a, b),
+        dims.product([a, b, c]),
+    ]
+
+    expected = [x + y, x - y, x * y, y // c, y % c, min(x, y), max(x, y), x * y * c]
+    assert [dims.evaluate(d, values) for d in made] == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(DIMS, DIMS, VALUES)
+def test_what_is_proven_holds(a: Dim, b: Dim, values: Mapping[str, int]) -> None:
+    x, y = dims.evaluate(a, values), dims.evaluate(b, values)
+
+    assert x == y or not dims.equal(a, b)
+    assert x != y or not dims.distinct(a, b)
+    assert x >= y or not dims.prove_ge(a, b)
+    assert not dims.divides(a, b) or (y % x == 0 if x else y == 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(DIMS, DIMS, VALUES)
+def test_substitution_commutes_with_evaluation(
+    dim: Dim, new: Dim, values: Mapping[str, int]
+) -> None:
+    inner = dims.evaluate(new, values)
+
+    replaced = dims.substitute(dim, {"n": new})
+
+    assert dims.evaluate(replaced, values) == dims.evaluate(dim, {**values, "n": inner})
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (dims.mul(dims.add(n, 1), 2), dims.add(dims.mul(2, n), 2)),
+        (dims.sub(dims.add(n, m), m), n),
+        (dims.mul(n, 0), 0),
+        (dims.floordiv(dims.mul(n, 4), 4), n),
+        (dims.mod(dims.mul(n, 4), 4), 0),
+        (dims.minimum(n, n), n),
+        (dims.maximum(n, 0), n),
+        (dims.parse("(n + 1) * (n - 1)"), dims.parse("n * n - 1")),
+    ],
+)
+def test_equal_polynomials_have_one_form(a: Dim, b: Dim) -> None:
+    assert a == b
+
+
+def test_canonical_form_makes_numbers_of_python() -> None:
+    assert type(dims.sub(dims.add(n, 3), n)) is int
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "proven"),
+    [
+        (dims.add(n, 1), n, True),
+        (dims.mul(n, 2), n, True),
+        (n, 0, True),
+        (n, m, False),
+        (n, 1, False),
+        (3, 2, True),
+    ],
+)
+def test_greater_or_equal_is_proven(a: Dim, b: Dim, proven: bool) -> None:
+    assert dims.prove_ge(a, b) is proven
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "proven"),
+    [(n, dims.add(n, 1), True), (n, m, False), (n, 0, False), (2, 3, True), (3, 3, False)],
+)
+def test_distinct_is_proven(a: Dim, b: Dim, proven: bool) -> None:
+    assert dims.distinct(a, b) is proven
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "proven"), [(4, dims.mul(n, 8), True), (4, n, False), (0, 0, False), (3, 9, True)]
+)
+def test_divisibility_is_proven(a: Dim, b: Dim, proven: bool) -> None:
+    assert dims.divides(a, b) is proven
+
+
+@pytest.mark.parametrize(
+    ("dim", "written"),
+    [
+        (7, "7"),
+        (n, "n"),
+        (dims.mul(n, 4), "n * 4"),
+        (dims.add(dims.mul(n, m), 1), "m * n + 1"),
+        (dims.sub(n, 1), "n - 1"),
+        (dims.sub(1, n), "1 - n"),
+        (dims.mul(n, n), "n * n"),
+        (dims.floordiv(n, 2), "n // 2"),
+        (dims.mul(dims.floordiv(dims.add(n, 1), 2), 2), "((n + 1) // 2) * 2"),
+        (dims.mod(n, 8), "n % 8"),
+        (dims.minimum(n, 4), "min(4, n)"),
+        (dims.maximum(n, m), "max(m, n)"),
+    ],
+)
+def test_a_dimension_is_written_as_script_writes_it(dim: Dim, written: str) -> None:
+    assert dims.text(dim) == written
+
+
+@pytest.mark.parametrize(
+    "written", ["n / 2", "f(n, 2)", "n + 1.5", "n[0]", "True", "min(n)", "n ** 2"]
+)
+def test_what_is_no_dimension_is_refused(written: str) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the whole text is compared
+        dims.parse(written)
+
+    shown = ast.unparse(ast.parse(written, mode="eval"))
+    if written == "n + 1.5":
+        shown = "1.5"
+    assert str(refusal.value) == (
+        f"`{shown}` is no dimension: it is not built of + - * // % min max"
+    )
+
+
+def test_a_symbol_without_a_value_is_named() -> None:
+    with pytest.raises(KeyError) as missing:
+        dims.evaluate(dims.add(n, m), {"n": 1})
+
+    assert missing.value.args == ("m",)
+
+
+def test_the_symbols_of_a_dimension_are_its_names() -> None:
+    assert dims.symbols(dims.add(dims.mul(n, m), dims.floordiv(n, 2))) == {"n", "m"}
+    assert dims.symbols(3) == frozenset()

@@ -1,0 +1,210 @@
+"""The cheapest choice is found, is never cyclic, and is reported for what it is."""
+
+import math
+import random
+import sys
+from collections import Counter
+
+import highspy
+import pytest
+
+from relax_egraph.errors import ExtractionError
+from relax_egraph.extract import mip
+from relax_egraph.extract.certificate import certify, cheapest
+from relax_egraph.extract.greedy import greedy
+from relax_egraph.extract.problem import Candidate, Problem, Selection, computable, in_order
+from relax_egraph.extract.prune import prune
+from relax_egraph.extract.select import select
+
+
+def random_problem(seed: int, classes: int = 8) -> Problem:
+    """Each class can be made of lower ones, perhaps of any at all, and most have other ways too."""
+    r = random.Random(seed)
+    candidates: list[Candidate] = []
+    for c in range(classes):
+        lower = range(c) if r.random() < 0.95 else range(classes)
+        inputs = frozenset(r.sample(lower, min(c, r.randint(1, 3))))
+        candidates.append(Candidate(c, inputs, float(r.randint(0, 9))))
+        for _ in range(r.randint(0, 3)):
+            inputs = frozenset(r.sample(range(classes), r.randint(1, 3)))
+            candidates.append(Candidate(c, inputs, r.choice((0.0, 0.5, 1.0, 1.0, 2.0, 3.0, 7.0))))
+    return Problem(tuple(candidates), tuple(r.sample(range(2, classes), r.randint(1, 2))))
+
+
+def made(output: int, *inputs: int, cost: float) -> Candidate:
+    return Candidate(output, frozenset(inputs), cost)
+
+
+SHARING = Problem(
+    (
+        made(0, cost=1),
+        made(1, 0, cost=6),
+        made(2, 0, cost=4),
+        made(2, 1, cost=1),
+        made(3, 0, cost=4),
+        made(3, 1, cost=1),
+        made(4, 0, cost=4),
+        made(4, 1, cost=1),
+        made(5, 2, 3, 4, cost=0),
+        made(5, 0, cost=12),
+    ),
+    (5,),
+)
+"""Making class 1 pays only if all three of its users use it: a case for a solver."""
+
+
+def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything() -> None:
+    statuses: Counter[str] = Counter()
+    cyclic = 0
+    for seed in range(700):
+        problem = random_problem(seed)
+        best = cheapest(problem)
+        if best == math.inf:
+            with pytest.raises(ExtractionError):
+                select(problem)
+            continue
+
+        found = select(problem)
+
+        certify(problem, found)
+        assert found.cost == pytest.approx(best), seed
+        assert found.bound == pytest.approx(best), seed
+        statuses[f"{found.status}, {found.bound_source}"] += 1
+        cyclic += max(prune(problem).size.values()) > 1
+    assert all(status.startswith("optimal") for status in statuses)
+    assert sum(statuses.values()) >= 500
+    assert statuses["optimal, HiGHS"] >= 100
+    assert cyclic >= 100
+
+
+def test_greedy_solutions_of_random_problems_are_solutions() -> None:
+    for seed in range(700, 900):
+        problem = random_problem(seed, classes=12)
+        if not computable(problem).issuperset(problem.roots):
+            continue
+
+        solution, cost = greedy(problem, prune(problem))
+
+        order = in_order(problem, solution)
+        assert order is not None
+        certify(problem, Selection(order, cost, 0.0, "", "", 0.0))
+
+
+def test_pruning_keeps_a_best_solution() -> None:
+    for seed in range(900, 1200):
+        problem = random_problem(seed)
+        if not computable(problem).issuperset(problem.roots):
+            continue
+
+        left = prune(problem)
+
+        numbers = [n for options in left.options.values() for n in options]
+        smaller = Problem(tuple(problem.candidates[n] for n in numbers), problem.roots)
+        assert cheapest(smaller) == pytest.approx(cheapest(problem)), seed
+
+
+def test_a_shared_class_is_paid_once() -> None:
+    found = select(SHARING)
+
+    assert (found.cost, found.bound, found.gap) == (10.0, 10.0, 0.0)
+    assert (found.status, found.bound_source) == ("optimal", "HiGHS")
+
+
+def test_the_cheapest_cycle_is_not_taken() -> None:
+    problem = Problem(
+        (
+            made(0, 1, cost=0),
+            made(1, 0, cost=0),
+            made(0, 2, cost=5),
+            made(1, 2, cost=4),
+            made(2, cost=1),
+        ),
+        (0, 1),
+    )
+
+    found = select(problem)
+
+    assert [problem.candidates[n] for n in found.chosen] == [
+        made(2, cost=1),
+        made(1, 2, cost=4),
+        made(0, 1, cost=0),
+    ]
+    assert found.cost == 5
+
+
+def test_nothing_is_chosen_where_nothing_is_needed() -> None:
+    found = select(Problem((made(0, cost=1),), ()))
+
+    assert (found.chosen, found.cost, found.status) == ((), 0.0, "optimal")
+
+
+def test_a_root_that_only_a_cycle_makes_is_refused() -> None:
+    problem = Problem((made(0, 1, cost=0), made(1, 0, cost=0)), (1,))
+
+    with pytest.raises(ExtractionError) as caught:
+        select(problem)
+
+    assert str(caught.value) == "class 1 is a root and has no finite program"
+
+
+def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
+    problem = random_problem(3, classes=60)
+
+    found = select(problem, time_limit=0.0)
+
+    certify(problem, found)
+    assert found.gap > 0
+    assert found.status == f"gap {100 * found.gap:.1f} %, time limit"
+
+
+def test_without_a_solver_the_greedy_solution_is_returned_and_said_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+
+    found = select(SHARING)
+
+    certify(SHARING, found)
+    assert found.status == "greedy: the solver is not installed"
+    assert found.bound_source == "needed classes"
+    assert found.bound < 10 <= found.cost
+
+
+def test_a_solver_that_fails_leaves_the_greedy_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: highspy.Highs) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(highspy.Highs, "run", run)
+
+    found = select(SHARING)
+
+    certify(SHARING, found)
+    assert found.status == "greedy: the solver failed: out of memory"
+
+
+def test_a_solver_that_answers_nothing_leaves_the_greedy_solution(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(self: highspy.Highs) -> None:
+        """Returns before it begins."""
+
+    monkeypatch.setattr(highspy.Highs, "run", run)
+
+    found = select(SHARING)
+
+    certify(SHARING, found)
+    assert found.status == "greedy: the solver failed: Not Set"
+
+
+def test_a_cyclic_answer_of_the_solver_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem((*SHARING.candidates, made(1, 2, cost=0)), SHARING.roots)
+
+    def solve(*_: object) -> mip.Outcome:
+        return mip.Outcome({5: 8, 2: 3, 3: 5, 4: 7, 1: 10}, 0.0)
+
+    monkeypatch.setattr(mip, "solve", solve)
+
+    found = select(problem)
+
+    certify(problem, found)
+    assert found.status == "greedy: the solver's answer is cyclic"

@@ -1,0 +1,98 @@
+"""The layering, as a table, and that the code keeps to it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import relax_egraph
+
+MAY_IMPORT = {
+    "__init__": {
+        *("build", "egraph", "errors", "extract", "ir", "lower", "optimize"),
+        *("passes", "rules", "script", "tir", "vm"),
+    },
+    "cli": {"", "ir", "script"},
+    "optimize": {"egraph", "extract", "lower.library", "passes", "ir", "rules"},
+    "build": {"lower", "vm", "passes", "tir", "ir"},
+    "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
+    "vm": {"ir.struct_info", "ir.dims"},
+    "extract": {"egraph.view", "ir", "highspy"},
+    "egraph": {"rules", "ir", "egglog"},
+    "script": {"tir", "ir"},
+    "passes": {"tir", "ir"},
+    "tir": {"ir"},
+    "rules": set[str](),
+    "ir": set[str](),
+    "errors": set[str](),
+}
+"""What each part may import besides itself and ``errors``; from the top down."""
+
+PARTS = set(MAY_IMPORT) - {"__init__"}
+LIBRARIES = {"egglog", "highspy", "llvmlite", "onnx"}
+"""The third parties that are entered by one door each."""
+
+PUBLIC_TO_ALL = {"errors"}
+ROOT = Path(relax_egraph.__file__).parent
+
+
+def files_of(part: str) -> list[Path]:
+    return [*(ROOT / part).rglob("*.py"), *ROOT.glob(f"{part}.py")]
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    """What `file` imports of this package, as ``part.module``, and of the doored libraries."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        match node:
+            case ast.Import():
+                names = [alias.name for alias in node.names]
+            case ast.ImportFrom(level=0):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            case _:
+                continue
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "relax_egraph":
+                yield rest if rest.split(".")[0] in PARTS else ""
+            elif first in LIBRARIES:
+                yield first
+
+
+def allowed(target: str, may: set[str]) -> bool:
+    return any(target == m or (m and target.startswith(f"{m}.")) for m in may)
+
+
+def test_the_table_has_no_cycle() -> None:
+    parts = list(MAY_IMPORT)
+
+    for part, below in MAY_IMPORT.items():
+        above = set(parts[: parts.index(part) + 1])
+        assert not {name.split(".")[0] for name in below} & above, part
+
+
+@pytest.mark.parametrize("part", MAY_IMPORT)
+def test_imports_keep_to_the_table(part: str) -> None:
+    may = MAY_IMPORT[part] | PUBLIC_TO_ALL | {part}
+
+    strays = [
+        f"{file.relative_to(ROOT)} imports {target or 'the facade'}"
+        for file in files_of(part)
+        for target in imports_of(file)
+        if not allowed(target, may)
+    ]
+
+    assert not strays
+
+
+def test_every_part_is_in_the_table() -> None:
+    folders = {p.parent.name for p in ROOT.glob("*/__init__.py")}
+    files = {p.stem for p in ROOT.glob("*.py")}
+
+    assert folders | files == set(MAY_IMPORT)
+
+
+def test_kernels_are_priced_without_llvm() -> None:
+    targets = set(imports_of(ROOT / "lower" / "library.py"))
+
+    assert "llvmlite" not in targets

@@ -1,0 +1,148 @@
+"""Products of matrices run by tiles, with what follows them on the hot tile."""
+
+import pytest
+
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.legalize.linear_algebra import matmul
+from relax_egraph.lower.schedule import schedule
+from relax_egraph.tir import te
+from relax_egraph.tir.rewrite import statements
+from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
+from tests.scheduled import K, M, N, assert_same_results, loops_of
+
+SIZES = [(0, 3, 2), (3, 0, 2), (2, 3, 0), (1, 1, 1), (7, 65, 2), (13, 5, 3)]
+
+
+def product(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> PrimFunc:
+    x, y = te.placeholder(a, name="x"), te.placeholder(b, name="y")
+    return te.create_prim_func(x, y, matmul(x, y))
+
+
+def dense() -> PrimFunc:
+    """``max(x · w + b, 0)``."""
+    x, w = te.placeholder((N, K), name="x"), te.placeholder((K, M), name="w")
+    b = te.placeholder((M,), name="b")
+    c = matmul(x, w)
+    added = te.compute((N, M), lambda i, j: c[i, j] + b[j], "added")
+    out = te.compute((N, M), lambda i, j: te.maximum(added[i, j], 0.0), "out")
+    return te.create_prim_func(x, w, b, out)
+
+
+def residual() -> PrimFunc:
+    """``gelu(x · w) + r`` over a batch, where the batch and the rows collapse."""
+    x, w = te.placeholder((2, N, K), name="x"), te.placeholder((K, M), name="w")
+    r = te.placeholder((2, N, M), name="r")
+    c = matmul(x, w)
+    out = te.compute(
+        (2, N, M),
+        lambda h, i, j: c[h, i, j] * te.erf(c[h, i, j]) + r[h, i, j],
+        "out",
+    )
+    return te.create_prim_func(x, w, r, out)
+
+
+def masked() -> PrimFunc:
+    """Scores plus a mask that is the same for all heads: batch and rows stay apart."""
+    q, k = te.placeholder((2, N, 4), name="q"), te.placeholder((2, 4, M), name="k")
+    mask = te.placeholder((N, M), name="mask")
+    c = matmul(q, k)
+    out = te.compute((2, N, M), lambda h, i, j: c[h, i, j] * 0.5 + mask[i, j], "out")
+    return te.create_prim_func(q, k, mask, out)
+
+
+def product_and_map() -> PrimFunc:
+    """Both the product and its exponential are results."""
+    x, w = te.placeholder((N, K), name="x"), te.placeholder((K, M), name="w")
+    c = matmul(x, w)
+    return te.create_prim_func(x, w, c, te.compute((N, M), lambda i, j: te.exp(c[i, j]), "e"))
+
+
+def transposed_left() -> PrimFunc:
+    x, w = te.placeholder((K, N), name="x"), te.placeholder((K, M), name="w")
+    k = te.reduce_axis(K)
+    return te.create_prim_func(
+        x, w, te.compute((N, M), lambda i, j: te.sum(w[k, j] * x[k, i], k), "out")
+    )
+
+
+def product_of_costly() -> PrimFunc:
+    """``eˣ · w``: the exponentials are computed once, before."""
+    x, w = te.placeholder((N, K), name="x"), te.placeholder((K, M), name="w")
+    e = te.compute((N, K), lambda i, j: te.exp(x[i, j]), "e")
+    return te.create_prim_func(x, w, matmul(e, w))
+
+
+FUNCTIONS = {
+    "matrix": product((N, K), (K, M)),
+    "wide": product((N, K), (K, 130)),
+    "batched": product((3, N, K), (3, K, M)),
+    "broadcast batch": product((3, N, K), (K, M)),
+    "row": product((K,), (K, M)),
+    "one row": product((1, K), (K, M)),
+    "batch of rows": product((N, 1, K), (N, K, M)),
+    "dense": dense(),
+    "residual": residual(),
+    "masked": masked(),
+    "product and map": product_and_map(),
+    "transposed left": transposed_left(),
+    "product of costly": product_of_costly(),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("n", "m", "k"), SIZES)
+def test_the_schedule_computes_the_same(name: str, n: int, m: int, k: int) -> None:
+    assert_same_results(FUNCTIONS[name], n=n, m=m, k=k)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_anchor_is_matmul(name: str) -> None:
+    assert schedule(FUNCTIONS[name]).attrs["schedule"] == "matmul"
+
+
+def test_a_product_alone_goes_to_its_result() -> None:
+    scheduled = schedule(FUNCTIONS["matrix"])
+
+    (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
+    assert call.name == "gemm_tile"
+    assert call.buffers[2][0] is scheduled.outputs[0]
+    assert loops_of(scheduled) == [("serial", "(m + 63) // 64"), ("serial", "(n + 5) // 6")]
+
+
+def test_an_epilogue_reads_the_tile_in_place() -> None:
+    scheduled = schedule(dense())
+
+    (block,) = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
+    assert [(b.shape, b.scope) for b in block.allocs] == [((6, 64), "local")]
+    assert scheduled.allocs == ()
+
+
+def test_a_batch_collapses_into_the_rows_where_the_epilogue_allows_it() -> None:
+    assert loops_of(schedule(FUNCTIONS["broadcast batch"]))[1] == ("serial", "(n * 3 + 5) // 6")
+    assert loops_of(schedule(residual()))[1] == ("serial", "(n * 2 + 5) // 6")
+    assert loops_of(schedule(masked()))[0] == ("serial", "2")
+
+
+def test_tiles_of_known_size_need_no_minimum() -> None:
+    scheduled = schedule(product((12, 32), (32, 128)))
+
+    (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
+    assert loops_of(scheduled) == [("serial", "2"), ("serial", "2")]
+    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 6, 64, 32]
+
+
+def test_a_product_with_a_column_runs_by_rows() -> None:
+    function = product((N, K), (K,))
+
+    assert schedule(function).attrs["schedule"] == "rows"
+    assert_same_results(function, n=3, k=7)
+
+
+def test_a_transposed_right_operand_is_no_product_of_tiles() -> None:
+    x, w = te.placeholder((N, K), name="x"), te.placeholder((M, K), name="w")
+    k = te.reduce_axis(K)
+    out = te.compute((N, M), lambda i, j: te.sum(x[i, k] * w[j, k], k), "out")
+    function = te.create_prim_func(x, w, out)
+
+    assert schedule(function).attrs["schedule"] == "rows"
+    assert_same_results(function, n=3, m=4, k=7)

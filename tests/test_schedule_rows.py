@@ -1,0 +1,144 @@
+"""Row reductions and the maps around them run together, row by row."""
+
+import pytest
+
+from relax_egraph.lower.legalize.nn import softmax
+from relax_egraph.lower.legalize.reduce import max_, mean, min_, sum_
+from relax_egraph.lower.schedule import schedule
+from relax_egraph.tir import te
+from relax_egraph.tir.inline import inline_injective
+from relax_egraph.tir.rewrite import statements
+from relax_egraph.tir.stmt import PrimFunc, TirBlock
+from tests.scheduled import M, N, assert_same_results, loops_of
+
+SIZES = [(0, 3), (1, 1), (2, 7), (7, 16), (3, 17), (2, 65)]
+
+
+def matrix() -> te.Tensor:
+    return te.placeholder((N, M), name="x")
+
+
+def softmax_rows() -> PrimFunc:
+    x = matrix()
+    return te.create_prim_func(x, *inline_injective([softmax(x, axis=1)]))
+
+
+def softmax_of_cube() -> PrimFunc:
+    x = te.placeholder((2, N, M), name="x")
+    return te.create_prim_func(x, softmax(x, axis=2))
+
+
+def layer_norm() -> PrimFunc:
+    """``(x - mean) / √(var + ε) · g + b``, each operator a tensor of its own."""
+    x = matrix()
+    g, b = te.placeholder((M,), name="g"), te.placeholder((M,), name="b")
+    m = mean(x, axis=(1,), keepdims=True)
+    d = te.compute((N, M), lambda i, j: x[i, j] - m[i, 0], "d")
+    v = mean(te.compute((N, M), lambda i, j: d[i, j] * d[i, j], "sq"), axis=(1,), keepdims=True)
+    r = te.compute((N, 1), lambda i, j: te.rsqrt(v[i, j] + 1e-5), "r")
+    out = te.compute((N, M), lambda i, j: d[i, j] * r[i, 0] * g[j] + b[j], "out")
+    return te.create_prim_func(x, g, b, out)
+
+
+def total_of_costly() -> PrimFunc:
+    """Row sums of ``eˣ``, and the exponentials' squares: both read one costly row."""
+    x = matrix()
+    e = te.compute((N, M), lambda i, j: te.exp(x[i, j]), "e")
+    s = sum_(e, axis=(1,), keepdims=False)
+    out = te.compute((N, M), lambda i, j: e[i, j] * e[i, j] * s[i], "out")
+    return te.create_prim_func(x, s, out)
+
+
+def costly_in_another_type() -> PrimFunc:
+    """The costly row is float32 but the result float64: it cannot lend its row."""
+    x = matrix()
+    e = te.compute((N, M), lambda i, j: te.exp(x[i, j]), "e")
+    s = sum_(e, axis=(1,), keepdims=True)
+    out = te.compute((N, M), lambda i, j: te.cast(e[i, j] / s[i, 0], "float64"), "out")
+    return te.create_prim_func(x, out)
+
+
+def mean_of_all() -> PrimFunc:
+    x = matrix()
+    m = mean(x, axis=None, keepdims=False)
+    return te.create_prim_func(x, te.compute((N, M), lambda i, j: x[i, j] - m[()], "out"))
+
+
+def largest_and_least() -> PrimFunc:
+    x = matrix()
+    return te.create_prim_func(
+        x, max_(x, axis=(1,), keepdims=True), min_(x, axis=(1,), keepdims=True)
+    )
+
+
+def sum_of_two_axes() -> PrimFunc:
+    x = te.placeholder((N, 3, M), name="x")
+    return te.create_prim_func(x, sum_(x, axis=(1, 2), keepdims=False))
+
+
+def sum_of_outer_axes() -> PrimFunc:
+    x = te.placeholder((2, N, M), name="x")
+    return te.create_prim_func(x, sum_(x, axis=(0, 2), keepdims=False))
+
+
+def one_row() -> PrimFunc:
+    x = te.placeholder((1, M), name="x")
+    return te.create_prim_func(x, softmax(x, axis=1))
+
+
+FUNCTIONS = {
+    "softmax": softmax_rows(),
+    "softmax of a cube": softmax_of_cube(),
+    "layer norm": layer_norm(),
+    "total of costly": total_of_costly(),
+    "another type": costly_in_another_type(),
+    "mean of all": mean_of_all(),
+    "largest and least": largest_and_least(),
+    "two axes": sum_of_two_axes(),
+    "outer axes": sum_of_outer_axes(),
+    "one row": one_row(),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("n", "m"), [*SIZES, (3, 0)])
+def test_the_schedule_computes_the_same(name: str, n: int, m: int) -> None:
+    assert_same_results(FUNCTIONS[name], n=n, m=m)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_anchor_is_rows(name: str) -> None:
+    assert schedule(FUNCTIONS[name]).attrs["schedule"] == "rows"
+
+
+def test_softmax_is_four_passes_over_a_row_of_its_result() -> None:
+    scheduled = schedule(softmax_rows())
+
+    assert loops_of(scheduled) == [("serial", "n"), *[("vectorized", "m")] * 4]
+    assert scheduled.allocs == ()
+    blocks = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
+    assert [(b.name, b.shape, b.scope) for block in blocks for b in block.allocs] == [
+        ("softmax_max", (1,), "local"),
+        ("softmax_sum", (1,), "local"),
+    ]
+
+
+def test_a_cheap_row_is_computed_again_rather_than_stored() -> None:
+    scheduled = schedule(layer_norm())
+
+    assert loops_of(scheduled) == [("serial", "n"), *[("vectorized", "m")] * 3]
+    assert scheduled.allocs == ()
+
+
+def test_a_costly_row_without_a_lender_gets_a_buffer_of_one_row() -> None:
+    scheduled = schedule(costly_in_another_type())
+
+    assert [(b.name, b.shape, b.scope) for b in scheduled.allocs] == [("e", (M,), "global")]
+
+
+def test_reduced_axes_that_are_contiguous_collapse() -> None:
+    assert loops_of(schedule(sum_of_two_axes())) == [("serial", "n"), ("vectorized", "m * 3")]
+
+
+def test_a_single_row_has_no_row_loop() -> None:
+    assert loops_of(schedule(one_row())) == [("vectorized", "m")] * 4

@@ -1,0 +1,108 @@
+"""A user's own rule file: what it can do, and what every kind of mistake says."""
+
+from pathlib import Path
+
+import pytest
+
+import relax_egraph as rx
+from relax_egraph.errors import RuleError, SaturationError
+
+TWICE = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32")):
+    with R.dataflow():
+        lv = R.nn.relu(x)
+        gv = R.nn.relu(lv)
+        R.output(gv)
+    return gv
+"""
+
+ONCE = '(rewrite (R.nn.relu (R.nn.relu x)) (R.nn.relu x) :name "relu-twice")\n'
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    return tmp_path / "my.egg"
+
+
+def test_one_line_removes_a_double_relu(rules: Path) -> None:
+    rules.write_text(ONCE)
+
+    report = rx.explain(rx.parse(TWICE), rules=[rules])
+
+    assert report.module.script().count("R.nn.relu(") == 1
+    assert report.rules["relu-twice"] == 1
+
+
+def test_without_the_rule_the_double_relu_stays() -> None:
+    assert rx.optimize(rx.parse(TWICE)).script().count("R.nn.relu(") == 2
+
+
+WRONG = {
+    "unknown operator": (
+        "; twice is once\n(rewrite (R.nn.rely x) x)\n",
+        """\
+:2:10: unknown operator R.nn.rely
+    (rewrite (R.nn.rely x) x)
+             ^
+did you mean R.nn.relu?""",
+    ),
+    "wrong arity": (
+        "(rewrite (R.add x) x)\n",
+        """\
+:1:10: R.add takes 2 arguments, got 1
+    (rewrite (R.add x) x)
+             ^
+it is written (R.add x:Tensor y:Tensor)""",
+    ),
+    "missing parenthesis": (
+        "(rewrite (R.nn.relu x) x\n",
+        """\
+:1:1: this '(' is never closed
+    (rewrite (R.nn.relu x) x
+    ^""",
+    ),
+    "duplicate name": (
+        ONCE + "\n" + ONCE,
+        f"""\
+:3:1: a second rule is named relu-twice
+    {ONCE.strip()}
+    ^
+the first is at {{path}}:1:1""",
+    ),
+    "ill-typed shape": (
+        '(rewrite (R.reshape x 4) x :name "r")\n',
+        """\
+:1:23: shape of R.reshape needs a Shape, 4 is an i64
+    (rewrite (R.reshape x 4) x :name "r")
+                          ^
+a shape is written (vec-of (DimSym "n") (DimSym "4"))""",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_mistake_is_shown_where_it_is_and_the_module_is_left_alone(
+    rules: Path, mistake: str
+) -> None:
+    text, message = WRONG[mistake]
+    rules.write_text(text)
+    module = rx.parse(TWICE)
+    before = module.script()
+
+    with pytest.raises(RuleError) as error:
+        rx.optimize(module, rules=[rules])
+
+    assert str(error.value) == str(rules) + message.replace("{path}", str(rules))
+    assert module.script() == before
+
+
+def test_a_rule_that_unites_different_shapes_is_named() -> None:
+    unsound = '(rewrite (R.nn.relu x) (R.sum x (vec-of 0) false) :name "relu-is-sum")\n'
+
+    with pytest.raises(SaturationError) as error:
+        rx.optimize(rx.parse(TWICE), rules=[unsound])
+
+    assert str(error.value) == (
+        "rule relu-is-sum (<rules 1>:1:1) is unsound: it equates values of shapes (n, 4) and (4,)"
+    )

@@ -1,0 +1,66 @@
+"""From what the user gives to what a function takes: by position or name, as numpy arrays."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import RunError
+from relax_egraph.vm.executable import VMFunction
+
+
+def arrange(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters, as the machine takes them.
+
+    Raises `RunError` unless every parameter is given exactly once.
+    """
+    params = function.params
+    if len(args) > len(params) or (not named and len(args) < len(params)):
+        noun = "argument" if len(params) == 1 else "arguments"
+        raise RunError(f"{_signature(function)} takes {len(params)} {noun}, got {len(args)}")
+    values = dict(zip(params, args, strict=False))
+    for name, value in named.items():
+        if name not in params:
+            raise RunError(f"{_signature(function)} has no parameter {name}")
+        if name in values:
+            raise RunError(f"{_signature(function)}: parameter {name} is given twice")
+        values[name] = value
+    for name in params:
+        if name not in values:
+            raise RunError(f"{_signature(function)}: parameter {name} is missing")
+    return [_convert(function, name, values[name]) for name in params]
+
+
+def _convert(function: VMFunction, name: str, value: Any) -> Any:
+    """Arrays in native byte order, row-major, contiguous and aligned; sequences as tuples."""
+    match value:
+        case np.ndarray() | np.generic():
+            return _plain(value)
+        case tuple() | list():
+            return tuple(_convert(function, name, v) for v in value)
+        case _ if hasattr(value, "__dlpack__"):
+            try:
+                return _plain(np.from_dlpack(value))
+            except (BufferError, RuntimeError, TypeError, ValueError) as error:
+                kind = type(value).__name__
+                raise RunError(
+                    f"{function.name}: parameter {name}: cannot read the {kind} through DLPack: "
+                    f"{error}"
+                ) from error
+        case _:
+            return value
+
+
+def _plain(value: Any) -> np.ndarray[Any, Any]:
+    if type(value) is np.ndarray:
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned and value.dtype.isnative:
+            return value
+    native = np.asarray(value, value.dtype.newbyteorder("="))
+    return np.require(native, requirements=["C", "A"]).reshape(value.shape)
+
+
+def _signature(function: VMFunction) -> str:
+    pairs = zip(function.params, function.param_info, strict=True)
+    params = ", ".join(f"{name}: {info}" if info else name for name, info in pairs)
+    return f"{function.name}({params})"

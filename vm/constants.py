@@ -1,0 +1,73 @@
+"""The constant pool, while it is filled."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import IllFormed
+from relax_egraph.vm.executable import ConstantValue
+
+
+class ConstantPool:
+    """Constants by index; the same array object, and equal other values, are in it once."""
+
+    def __init__(self, values: Sequence[ConstantValue] = ()) -> None:
+        self._values: list[ConstantValue] = []
+        self._originals: list[ConstantValue] = []
+        self._index: dict[Any, int] = {}
+        for value in values:
+            self._add(value)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def values(self) -> tuple[ConstantValue, ...]:
+        """All constants; arrays are read-only and contiguous."""
+        return tuple(self._values)
+
+    def index(self, value: ConstantValue) -> int:
+        """Where `value` is; adds it if need be.  Raises `IllFormed` for what is no constant."""
+        key = _key(value)
+        return self._index[key] if key in self._index else self._add(value)
+
+    def truncate(self, length: int) -> None:
+        """Forget the constants from number `length` on."""
+        for value in self._originals[length:]:
+            self._index.pop(_key(value), None)
+        del self._values[length:], self._originals[length:]
+
+    def _add(self, value: ConstantValue) -> int:
+        self._values.append(_frozen(value))
+        self._originals.append(value)  # alive, so that its id names no other array
+        return self._index.setdefault(_key(value), len(self._values) - 1)
+
+
+def _key(value: ConstantValue) -> Any:
+    match value:
+        case np.ndarray():
+            return ("tensor", id(value))
+        case float():
+            return ("float", value.hex())
+        case _:
+            return (type(value), repr(value))
+
+
+def _frozen(value: ConstantValue) -> ConstantValue:
+    match value:
+        case np.ndarray() if value.dtype.kind in "biuf":
+            native = value.astype(value.dtype.newbyteorder("="), copy=False)
+            constant = np.ascontiguousarray(native).reshape(value.shape).view()
+            constant.flags.writeable = False
+            return constant
+        case int() | float() | str() | np.dtype():
+            return value
+        case tuple() if all(type(v) is int for v in value):
+            return value
+        case _:
+            what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
+            raise IllFormed(
+                f"{what} is no constant: needs an array of numbers, a tuple of ints, an int, "
+                "a float, a str or a dtype"
+            )

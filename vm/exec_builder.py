@@ -1,0 +1,245 @@
+"""Emits instructions and builds executables.
+
+    ib = ExecBuilder()
+    with ib.function("main", num_inputs=1, param_names=["x"]):
+        ib.emit_call("test.add", [ib.r(0), ib.imm(10)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    executable = ib.get()
+
+The code of a function is checked when its block is left.
+"""
+
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from relax_egraph.errors import IllFormed
+from relax_egraph.vm.bytecode import (
+    IMMEDIATE_MAX,
+    IMMEDIATE_MIN,
+    MAX_REGISTERS,
+    VM_STATE,
+    VOID,
+    Call,
+    Goto,
+    If,
+    Instruction,
+    Kind,
+    Operand,
+    Ret,
+    encode,
+)
+from relax_egraph.vm.check import Bounds, find_fault, registers_read
+from relax_egraph.vm.constants import ConstantPool
+from relax_egraph.vm.executable import ConstantValue, Executable, VMFunction
+from relax_egraph.vm.renumber import renumber, renumbering
+
+Value: TypeAlias = Operand | ConstantValue
+"""What `emit_call` takes for an argument: an operand, or a value that becomes one."""
+
+
+@dataclass(eq=False, slots=True)
+class Label:
+    """A place to jump to; `ExecBuilder.place` says where it is."""
+
+    at: int | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """The function under construction."""
+
+    name: str
+    params: tuple[str, ...]
+    param_info: tuple[str, ...]
+    private: bool
+    code: list[Instruction] = field(default_factory=list[Instruction])
+    jumps: dict[int, Label] = field(default_factory=dict[int, Label])
+
+
+class ExecBuilder:
+    """Builds an `Executable` function by function; `constants` are those to begin with."""
+
+    def __init__(self, constants: Sequence[ConstantValue] = ()) -> None:
+        self._functions: list[VMFunction] = []
+        self._words: list[int] = []
+        self._offsets: list[int] = []
+        self._callees: dict[str, int] = {}
+        self._constants = ConstantPool(constants)
+        self._open: _Open | None = None
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        num_inputs: int = 0,
+        param_names: Sequence[str] | None = None,
+        param_info: Sequence[str] | None = None,
+        *,
+        private: bool = False,
+        allow_unused: bool = False,
+    ) -> Generator[None]:
+        """Open a function whose inputs are ``r(0) … r(num_inputs - 1)``.
+
+        On leaving it is checked (`check.find_fault`, raised as `IllFormed`; an input that is
+        not used is a warning unless `allow_unused`) and its registers are renumbered in order
+        of first mention.  Nothing is kept of a function that fails.
+        """
+        if self._open is not None:
+            raise IllFormed(f"function {name!r} is opened inside {self._open.name!r}")
+        if any(f.name == name for f in self._functions):
+            raise IllFormed(f"function {name!r} is defined twice")
+        params = tuple(param_names or (f"arg{i}" for i in range(num_inputs)))
+        info = tuple(param_info or ("" for _ in params))
+        if not len(params) == len(info) == num_inputs or len(set(params)) != num_inputs:
+            raise IllFormed(f"function {name!r}: {num_inputs} inputs, parameters {params}, {info}")
+        self._open = _Open(name, params, info, private)
+        before = len(self._constants), len(self._callees)
+        try:
+            yield
+            self._close(self._open, allow_unused=allow_unused)
+        except BaseException:
+            self._forget(*before)
+            raise
+        finally:
+            self._open = None
+
+    def get(self) -> Executable:
+        """The executable of all functions that are finished."""
+        return Executable(
+            tuple(self._functions),
+            self._constants.values,
+            tuple(self._callees),
+            np.array(self._words, np.int64),
+            np.array(self._offsets, np.int64),
+        )
+
+    # --- operands ---------------------------------------------------------------------
+
+    def r(self, index: int) -> Operand:
+        """Register `index` of the open function."""
+        if not 0 <= index < MAX_REGISTERS:
+            raise IllFormed(f"register {index} is outside of 0..{MAX_REGISTERS - 1}")
+        return Operand(Kind.REGISTER, index)
+
+    def c(self, index: int) -> Operand:
+        """Constant `index` of the pool."""
+        return Operand(Kind.CONSTANT, index)
+
+    def imm(self, value: int) -> Operand:
+        """The integer `value`; it must fit 61 bits, `convert_constant` takes any."""
+        if not IMMEDIATE_MIN <= value <= IMMEDIATE_MAX:
+            raise IllFormed(f"the immediate {value} does not fit 61 bits")
+        return Operand(Kind.IMMEDIATE, int(value))
+
+    def f(self, name: str) -> Operand:
+        """The function or packed function `name`, as a value."""
+        return Operand(Kind.FUNCTION, self._callees.setdefault(name, len(self._callees)))
+
+    def vm_state(self) -> Operand:
+        """The machine itself; builtins that allocate or call take it."""
+        return VM_STATE
+
+    def void_arg(self) -> Operand:
+        """No value: as an argument it arrives as ``None``, as `dst` it drops the result."""
+        return VOID
+
+    def convert_constant(self, value: Value) -> Operand:
+        """`value` as an operand: small integers are immediates, the rest goes into the pool.
+
+        The same array object, and equal shapes, numbers, strings and dtypes, go in once.
+        Arrays in the pool are read-only.
+        """
+        if isinstance(value, Operand):
+            return value
+        if isinstance(value, int) and IMMEDIATE_MIN <= value <= IMMEDIATE_MAX:
+            return self.imm(value)
+        return self.c(self._constants.index(value))
+
+    # --- instructions -----------------------------------------------------------------
+
+    def emit_call(self, name: str, args: Sequence[Value] = (), dst: Operand = VOID) -> None:
+        """``dst = name(args…)``."""
+        operands = tuple(self.convert_constant(a) for a in args)
+        self._emit(Call(self.f(name).value, operands, dst))
+
+    def emit_ret(self, value: Value) -> None:
+        """Return `value`."""
+        self._emit(Ret(self.convert_constant(value)))
+
+    def emit_if(self, cond: Operand, false_offset: int | Label) -> None:
+        """Go on if `cond` is true, else go to the label, or `false_offset` instructions on."""
+        self._emit(If(cond, self._offset(false_offset)))
+
+    def emit_goto(self, offset: int | Label) -> None:
+        """Go to the label, or `offset` instructions on."""
+        self._emit(Goto(self._offset(offset)))
+
+    def label(self) -> Label:
+        """A label that is to be placed in the open function."""
+        return Label()
+
+    def place(self, label: Label) -> None:
+        """Put `label` before the next instruction."""
+        label.at = len(self._function().code)
+
+    # --- the function's end -----------------------------------------------------------
+
+    def _function(self) -> _Open:
+        if self._open is None:
+            raise IllFormed("no function is open: use `with ib.function(name, num_inputs):`")
+        return self._open
+
+    def _emit(self, instruction: Instruction) -> None:
+        self._function().code.append(instruction)
+
+    def _offset(self, target: int | Label) -> int:
+        if isinstance(target, int):
+            return target
+        function = self._function()
+        function.jumps[len(function.code)] = target
+        return 0
+
+    def _close(self, function: _Open, *, allow_unused: bool) -> None:
+        _resolve_jumps(function)
+        inputs = len(function.params)
+        numbers = renumbering(function.code, inputs)
+        bounds = Bounds(max(numbers, default=-1) + 1, len(self._constants), len(self._callees))
+        if fault := find_fault(function.code, inputs, bounds):
+            raise IllFormed(f"function {function.name!r}: {fault}")
+        used = registers_read(function.code)
+        unused = [name for i, name in enumerate(function.params) if i not in used]
+        if unused and not allow_unused:
+            message = f"function {function.name!r} does not use its inputs: {', '.join(unused)}"
+            warnings.warn(message, stacklevel=4)
+        start = len(self._offsets)
+        for instruction in function.code:
+            self._offsets.append(len(self._words))
+            self._words.extend(encode(renumber(instruction, numbers)))
+        finished = VMFunction(
+            function.name,
+            function.params,
+            len(numbers),
+            start,
+            len(self._offsets),
+            function.param_info,
+            function.private,
+        )
+        self._functions.append(finished)
+
+    def _forget(self, constants: int, callees: int) -> None:
+        self._constants.truncate(constants)
+        self._callees = {name: i for name, i in self._callees.items() if i < callees}
+
+
+def _resolve_jumps(function: _Open) -> None:
+    for at, label in function.jumps.items():
+        if label.at is None:
+            raise IllFormed(f"function {function.name!r}: instruction {at}: no place to go to")
+        jump, offset = function.code[at], label.at - at
+        moved = replace(jump, false_offset=offset) if isinstance(jump, If) else Goto(offset)
+        function.code[at] = moved
