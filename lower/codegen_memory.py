@@ -25,7 +25,8 @@ def offset(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Index:
 def address(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
     """The address of the element at `indices`, which are the same in all lanes."""
     at = offset(scope, buffer, indices)
-    return _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
+    assert not isinstance(at, Ramp)
+    return _address(scope, buffer, at)
 
 
 def load(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
@@ -56,17 +57,15 @@ def store(scope: Scope, buffer: Buffer, indices: Sequence[Index], value: Value) 
         value = f.convert("zext", value, I8)
     value = f.splat(value, scope.lanes)
     at = offset(scope, buffer, indices)
-    if isinstance(at, Ramp) and at.step == 1:
-        pointer = _address(scope, buffer, at.base)
-        if scope.mask is None:
-            f.store(value, pointer)
-        else:
-            vector.masked_store(value, pointer, scope.mask)
-    elif scope.lanes > 1:
+    if scope.lanes > 1 and not (isinstance(at, Ramp) and at.step == 1):
         pointer, offsets = _spread(scope, buffer, at)
         vector.scatter(value, pointer, offsets, scope.mask)
+        return
+    pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
+    if scope.mask is None:
+        f.store(value, pointer)
     else:
-        f.store(value, _address(scope, buffer, at))
+        vector.masked_store(value, pointer, scope.mask)
 
 
 def _address(scope: Scope, buffer: Buffer, at: int | Value) -> Value:

@@ -12,12 +12,11 @@ one operand is a vector and the other a scalar, the scalar goes to every lane.  
 carries ``contract nsz``, so that ``a * b + c`` may round once; `flags` overrides it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 
 from relax_egraph.lower.module_text import I1, I32, I64, PTR, Module, Type, literal
-from relax_egraph.lower.value import Operand, Value
+from relax_egraph.lower.value import Loop, Operand, Value
 
 FLAGS = "contract nsz"
 
@@ -33,20 +32,6 @@ _INTEGER = {
 _FLOAT_ORDER = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 _SIGNED_ORDER = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _UNSIGNED_ORDER = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
-
-
-@dataclass(slots=True)
-class Loop:
-    """A loop being written: its index, and the values it carries from turn to turn."""
-
-    index: Value
-    values: tuple[Value, ...]
-    following: tuple[Value, ...] = ()
-    results: tuple[Value, ...] = ()
-
-    def carry(self, *values: Value) -> None:
-        """Give the next turn `values`; after the loop they are its `results`."""
-        self.following = values
 
 
 class Function:
@@ -210,7 +195,7 @@ class Function:
     @contextmanager
     def loop(
         self, start: Operand, stop: Operand, step: Operand = 1, carry: Sequence[Value] = ()
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop]:
         """``for index in range(start, stop, step)``, `step` positive, with carried values.
 
         The body calls ``loop.carry(…)`` if there are any; `results` hold after the loop.
@@ -243,7 +228,7 @@ class Function:
         )
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: Value) -> Generator[None]:
         """``if condition:``."""
         then, end = self._label(), self._label()
         self._branch(condition, then, end)
@@ -252,7 +237,7 @@ class Function:
         self._open(end)
 
     @contextmanager
-    def either(self, condition: Value) -> Iterator[Arms]:
+    def either(self, condition: Value) -> Generator[Arms]:
         """``if condition: … else: …``: ``with f.either(c) as (then, otherwise)``.
 
         Both are blocks, to be written one after the other: ``with then: …``.
@@ -263,7 +248,7 @@ class Function:
         self._open(end)
 
     @contextmanager
-    def _arm(self, label: str, end: str) -> Iterator[None]:
+    def _arm(self, label: str, end: str) -> Generator[None]:
         self._open(label)
         yield
         self.line(f"br label %{end}")

@@ -145,10 +145,10 @@ def layout_is_known() -> bool:
 
 def _reads_right(array: "np.ndarray[Any, Any]") -> bool:
     place = id(array)
-    dtype = ctypes.c_void_p.from_address(place + _DTYPE).value
+    dtype = id(array.dtype)
     if ctypes.c_void_p.from_address(place + _TYPE).value != id(np.ndarray):
         return False
-    if dtype != id(array.dtype):
+    if ctypes.c_void_p.from_address(place + _DTYPE).value != dtype:
         return False
     flags = ctypes.c_int32.from_address(place + _FLAGS).value
     return (

@@ -5,7 +5,7 @@ Whether a load is contiguous is then a look at the ramp of its offset.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from relax_egraph.lower import vector
 from relax_egraph.lower.emitter import Function
@@ -62,15 +62,15 @@ def _scalar(f: Function, kind: Literal["+", "-", "*"], a: Scalar, b: Scalar) -> 
     return result
 
 
-def _is_scalar(index: Index) -> bool:
+def _is_scalar(index: Index) -> TypeGuard[Scalar]:
     return isinstance(index, int) or (isinstance(index, Value) and index.type.lanes == 1)
 
 
-def _is_spaced(index: Index) -> bool:
+def _is_spaced(index: Index) -> TypeGuard[Scalar | Ramp]:
     return isinstance(index, Ramp) or _is_scalar(index)
 
 
-def _parts(index: Index) -> tuple[Scalar, Scalar]:
+def _parts(index: Scalar | Ramp) -> tuple[Scalar, Scalar]:
     return (index.base, index.step) if isinstance(index, Ramp) else (index, 0)
 
 

@@ -1,4 +1,4 @@
-"""Operands of LLVM instructions, with Python's operators."""
+"""Operands of LLVM instructions, with Python's operators; and loops being written."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,3 +62,17 @@ class Value:
 
 Operand = Value | int | float
 """What arithmetic takes beside values: a number becomes a literal of the other side's type."""
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop being written: its index, and the values it carries from turn to turn."""
+
+    index: Value
+    values: tuple[Value, ...]
+    following: tuple[Value, ...] = ()
+    results: tuple[Value, ...] = ()
+
+    def carry(self, *values: Value) -> None:
+        """Give the next turn `values`; after the loop they are its `results`."""
+        self.following = values

@@ -26,7 +26,7 @@ from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
-from relax_egraph.passes import Pass, Sequential, module_pass
+from relax_egraph.passes import Sequential, module_pass
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
@@ -35,7 +35,7 @@ from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable, KernelSet
 
 
-@module_pass(name="Schedule")
+@module_pass(name="schedule")
 def schedule_all(module: IRModule) -> IRModule:
     """Give each loop function its loops."""
     functions: dict[str, BaseFunc] = {
@@ -44,10 +44,7 @@ def schedule_all(module: IRModule) -> IRModule:
     return IRModule(functions)
 
 
-LOWER = Sequential(
-    (Pass("FuseTIR", 0, fuse_tir), Pass("LegalizeOps", 0, legalize_ops), schedule_all),
-    name="lower",
-)
+LOWER = Sequential((fuse_tir, legalize_ops, schedule_all), name="lower")
 """Operators and fused functions become calls of scheduled loop functions."""
 
 TO_VM = Sequential(

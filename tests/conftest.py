@@ -2,7 +2,8 @@
 
 A case is a stretch of egglog between ``; -----`` lines, run over the whole vocabulary and the rules
 that deduce facts.  Its header comments say which families are under test (``; RULES:``, once per
-file) and which rules must match at least once (``; FIRES:``).
+file) and which rules must match at least once (``; FIRES:``).  What rewrites prove equal is then
+computed on random inputs.
 """
 
 import re
@@ -14,6 +15,7 @@ from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook import RuleBook
+from tests.soundness import Unsound, check_sound
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,11 +61,13 @@ class RuleCase(pytest.Item):
         }
         if silent := set(directive(self.case, "FIRES")) - fired:
             raise RuleDidNotFire(f"{', '.join(sorted(silent))} matched nothing")
+        for seed in range(3) if self.families else ():
+            check_sound(egraph, seed)
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
     ) -> str:
-        if isinstance(excinfo.value, EggSmolError | RuleDidNotFire):
+        if isinstance(excinfo.value, EggSmolError | RuleDidNotFire | Unsound):
             return f"{self.path.name}:{self.line}: {excinfo.value}"
         return str(super().repr_failure(excinfo))
 

@@ -1,6 +1,6 @@
 """Compiles loop functions made by hand, and runs them on arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, LoopKind, PrimFunc, Stmt
 
 Array = npt.NDArray[Any]
+
+Elementwise = (
+    Callable[[Any], TirExpr] | Callable[[Any, Any], TirExpr] | Callable[[Any, Any, Any], TirExpr]
+)
+"""An expression of the elements of one, two or three arrays."""
 
 TARGETS = [
     target
@@ -38,13 +43,6 @@ def buffer(name: str, dtype: str, *shape: Dim) -> Buffer:
 def loop(var: TirVar, extent: Dim, body: Stmt, kind: LoopKind = "vectorized") -> For:
     """``for var in range(extent): body``."""
     return For(var, from_dim(extent), kind, body)
-
-
-def zero(dtype: str = "int64") -> TirExpr:
-    """The literal 0."""
-    from relax_egraph.tir.expr import Imm
-
-    return Imm(0, dtype)
 
 
 def compiled(function: PrimFunc, target: Target | None = None) -> Kernel:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder, call_tir
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Binding,
@@ -29,7 +30,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
+from relax_egraph.ir.struct_info import TensorStructInfo, shape_text, tensor
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
@@ -66,6 +67,33 @@ def machine(module: IRModule, **packed: Callable[..., Any]) -> VirtualMachine:
 def add(x: Any, y: Any, out: Any, *_: int) -> None:
     """The loop function ``out = x + y``."""
     np.add(x, y, out=out)
+
+
+def copy(x: Any, out: Any, *_: int) -> None:
+    """The loop function ``out = x``."""
+    np.copyto(out, x)
+
+
+SIZES = [0, 1, 7]
+"""The values of a symbol that tests run with."""
+
+
+def numbers(*shape: int) -> Any:
+    """Random float32."""
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def add_twice() -> IRModule:
+    """``main(x, y)`` is ``(x + y) + y``, in a dataflow block."""
+    bb = BlockBuilder()
+    f = bb.add_func(loops((n, 4), (n, 4), (n, 4)), "add")
+    x, y = Var("x", f32(m, 4)), Var("y", f32(m, 4))
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            lv = bb.emit(call_tir(f, [x, y], f32(m, 4)))
+            gv = bb.emit_output(call_tir(f, [lv, y], f32(m, 4)))
+        bb.emit_func_output(gv)
+    return bb.get()
 
 
 # --- as text --------------------------------------------------------------------------
@@ -130,8 +158,3 @@ def _value(expr: Expr) -> str:
             return name
         case other:
             return type(other).__name__
-
-
-def var(name: str, info: StructInfo) -> Var:
-    """A parameter."""
-    return Var(name, info)

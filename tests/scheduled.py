@@ -29,11 +29,13 @@ def gemm_tile(
     rows: int,
     columns: int,
     depth: int,
+    adds: int,
 ) -> None:
     """What the micro-kernel computes."""
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
-        line[...] = 0
+        if not adds:
+            line[...] = 0
         for k in range(depth):
             line += a[i * a_row + k * a_step] * b[k * b_step : k * b_step + columns]
 

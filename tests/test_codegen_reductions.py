@@ -60,10 +60,10 @@ def start(kind: BinaryKind, dtype: str) -> Imm:
     return Imm(int(limits.min if kind == "max" else limits.max), dtype)
 
 
-def rows(kind: BinaryKind, dtype: str, term: Any = lambda x: x) -> PrimFunc:
-    """``out[i] = reduce(term(x[i, :]))`` with the init as a statement of its own."""
+def rows(kind: BinaryKind, dtype: str) -> PrimFunc:
+    """``out[i] = reduce(x[i, :])`` with the init as a statement of its own."""
     x, out = buffer("x", dtype, m, n), buffer("out", dtype, m)
-    update = Store(out, (i,), Binary(kind, out[i], term(x[i, k])))
+    update = Store(out, (i,), Binary(kind, out[i], x[i, k]))
     body = seq(Store(out, (i,), start(kind, dtype)), loop(k, n, update))
     return PrimFunc((x, out), loop(i, m, body, "serial"))
 

@@ -263,6 +263,23 @@ def test_expressions_do_not_grow_without_bound() -> None:
     assert_close(interpret(function, [ones])[0], ones)
 
 
+def test_a_long_chain_is_cut_into_pieces() -> None:
+    params = [var("x", 1)]
+    bb = BlockBuilder()
+    with bb.function("fused", params, {"primitive": True}):
+        with bb.dataflow():
+            y: Expr = params[0]
+            for _ in range(600):
+                y = bb.emit(call("tanh", y))
+            out = bb.emit_output(y)
+        bb.emit_func_output(out)
+
+    function = fuse_tir(bb.get())["fused"]
+
+    assert isinstance(function, PrimFunc)
+    assert nests(function) == ["tanh", "tanh_1"]
+
+
 def test_constants_become_literals() -> None:
     def build(x: Var) -> Expr:
         chosen = call("where", call("greater", x, const(0.0)), x, const(np.float32(0.1)))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relax_egraph.ir import dims
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.machine_code import assembly
@@ -42,7 +43,7 @@ def tile_function() -> PrimFunc:
     zero = Imm(0, "int64")
     corner = (zero, zero)
     places = tuple((buffer, corner) for buffer in (a, b, c))
-    call = TensorIntrinsic("gemm_tile", places, (k, Imm(1, "int64"), m, m + 3, n, m, k))
+    call = TensorIntrinsic("gemm_tile", places, (k, Imm(1, "int64"), m, m + 3, n, m, k, zero))
     return PrimFunc((a, b, c), call)
 
 
@@ -90,7 +91,7 @@ def _host_tile() -> Kernel:
 
 
 def test_the_running_sums_stay_in_registers() -> None:
-    target = portable(*AVX512, *AVX2)
+    target = Target("x86-64-v4", AVX512 | AVX2, 512)
     module = Module(target)
     INTRINSICS["gemm_tile"](module, target)
 
@@ -144,7 +145,7 @@ PLAIN = [name for name in FUNCTIONS if name not in ("dense", "residual")]
 def test_compiled_products_agree_with_numpy(name: str, n: int, m: int, k: int) -> None:
     function = FUNCTIONS[name]
     symbols = {"n": n, "m": m, "k": k}
-    shapes = [[eval(str(d), {}, symbols) for d in b.shape] for b in function.params]
+    shapes = [[dims.evaluate(d, symbols) for d in b.shape] for b in function.params]
     inputs = [sample(*s) for s in shapes[: len(function.inputs)]]
     outputs = [np.zeros(s, np.float32) for s in shapes[len(function.inputs) :]]
 

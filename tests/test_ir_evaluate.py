@@ -187,7 +187,10 @@ def test_packed_functions_get_values_by_name() -> None:
     x = x_of()
     made = call_packed("scale", [x, PrimValue(n)], [INFO], pure=True)
 
-    result = evaluate(returning([x], made), "main", ONES, packed={"scale": lambda a, s: a * s})
+    def scale(a: Any, factor: int) -> Any:
+        return a * factor
+
+    result = evaluate(returning([x], made), "main", ONES, packed={"scale": scale})
 
     np.testing.assert_array_equal(result, ONES * 3, strict=True)
 
@@ -240,10 +243,12 @@ def test_loop_functions_are_run_by_the_callback_on_inputs_outputs_and_scalars() 
 
 # --- what is refused --------------------------------------------------------------------
 
-PACKED: dict[str, Callable[..., Any]] = {
-    "wrong": lambda x: x[:1],
-    "object": lambda: "text",
-}
+
+def first_row(x: Any) -> Any:
+    return x[:1]
+
+
+PACKED: dict[str, Callable[..., Any]] = {"wrong": first_row, "object": lambda: "text"}
 
 
 REFUSED: list[tuple[IRModule, tuple[Any, ...], str]] = [

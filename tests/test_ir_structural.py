@@ -33,7 +33,7 @@ from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, tensor
 from relax_egraph.ir.structural import assert_structural_equal, structural_equal
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm, TirExpr, TirVar
-from relax_egraph.tir.stmt import BlockAxis, For, LoopKind, PrimFunc, Stmt, Store, TirBlock
+from relax_egraph.tir.stmt import BlockAxis, For, LoopKind, PrimFunc, Seq, Stmt, Store, TirBlock
 
 
 def program(
@@ -225,12 +225,14 @@ EXPRESSIONS: list[tuple[Callable[[], object], Callable[[], object], str]] = [
     (
         lambda: const(1.0),
         lambda: const(1.0, "float64"),
-        'the expressions differ\n  left:  R.const(1.0, "float32")\n  right: R.const(1.0, "float64")',
+        'the expressions differ\n  left:  R.const(1.0, "float32")\n'
+        '  right: R.const(1.0, "float64")',
     ),
     (
         lambda: const(0.0),
         lambda: const(-0.0),
-        'the expressions differ\n  left:  R.const(0.0, "float32")\n  right: R.const(-0.0, "float32")',
+        'the expressions differ\n  left:  R.const(0.0, "float32")\n'
+        '  right: R.const(-0.0, "float32")',
     ),
     (
         lambda: shape([2, 3]),
@@ -309,6 +311,8 @@ def test_one_variable_is_not_two() -> None:
 
     assert not structural_equal(twice, once)
     assert not structural_equal(once, twice)
+    assert not structural_equal(call("add", X, Y), call("add", X, X))
+    assert not structural_equal(call("add", X, X), call("add", X, Y))
 
 
 # --- loop functions ---------------------------------------------------------------------
@@ -348,10 +352,14 @@ def test_loop_functions_are_equal_up_to_names() -> None:
             "f: body: body: body: value: b: value\n  left:  1\n  right: 2",
         ),
         (loops(source=1), "f: body: body: body: value: a: buffer\n  left:  a_i\n  right: b"),
-        (loops(scalars=("k",)), "f: scalars\n  left:  ()\n  right: ('k')"),
+        (loops(scalars=("k",)), "f: scalars\n  left:  ()\n  right: ('k',)"),
         (
-            PrimFunc(loops().params, Store(loops().params[0], (), Imm(1, "int64"))),
-            "f: params: item 0: shape: item 0\n  left:  n\n  right: n",
+            PrimFunc(loops().params, Seq(())),
+            "f: body\n"
+            "  left:  For(i, DimSymbol('n'), 'serial', TirBlock('c', (BlockAxis(vi, "
+            "DimSymbol('n'), 'spatial', i),), Store(c, (vi,), Binary('+', "
+            "BufferLoad(a_i, (vi,)), Imm(1, 'int …\n"
+            "  right: Seq(())",
         ),
     ],
 )

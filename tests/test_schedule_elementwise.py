@@ -9,6 +9,8 @@ from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.scheduled import K, M, N, assert_same_results, loops_of
 
+CUBE: tuple[Dim, ...] = (N, M, 3)
+
 SIZES = [(0, 3), (3, 0), (1, 1), (2, 7), (16, 17), (17, 5), (1, 65)]
 
 
@@ -26,14 +28,14 @@ def with_bias() -> PrimFunc:
 
 
 def with_inner_bias() -> PrimFunc:
-    x, b = te.placeholder((N, M, 3), name="x"), te.placeholder((M, 3), name="b")
-    out = te.compute((N, M, 3), lambda i, j, k: x[i, j, k] * b[j, k], "out")
+    x, b = te.placeholder(CUBE, name="x"), te.placeholder((M, 3), name="b")
+    out = te.compute(CUBE, lambda *i: x[i] * b[i[1:]], "out")
     return te.create_prim_func(x, b, out)
 
 
 def with_column() -> PrimFunc:
-    x, b = te.placeholder((N, M, 3), name="x"), te.placeholder((N, 1, 1), name="b")
-    out = te.compute((N, M, 3), lambda i, j, k: x[i, j, k] * b[i, 0, 0], "out")
+    x, b = te.placeholder(CUBE, name="x"), te.placeholder((N, 1, 1), name="b")
+    out = te.compute(CUBE, lambda *i: x[i] * b[i[0], 0, 0], "out")
     return te.create_prim_func(x, b, out)
 
 
@@ -64,7 +66,7 @@ def scalar() -> PrimFunc:
 
 
 def permuted(axes: tuple[int, ...]) -> PrimFunc:
-    shape: tuple[Dim, ...] = (N, M, 3)[: len(axes)]
+    shape = CUBE[: len(axes)]
     x = te.placeholder(shape, name="x")
     out = te.compute(
         [shape[a] for a in axes],

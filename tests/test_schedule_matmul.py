@@ -7,8 +7,10 @@ from relax_egraph.lower.legalize.linear_algebra import matmul
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
 from relax_egraph.tir.rewrite import statements
-from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
+from relax_egraph.tir.stmt import IfThenElse, PrimFunc, TensorIntrinsic, TirBlock
 from tests.scheduled import K, M, N, assert_same_results, loops_of
+
+PAIR: tuple[Dim, ...] = (2, N, M)
 
 SIZES = [(0, 3, 2), (3, 0, 2), (2, 3, 0), (1, 1, 1), (7, 65, 2), (13, 5, 3)]
 
@@ -18,24 +20,24 @@ def product(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> PrimFunc:
     return te.create_prim_func(x, y, matmul(x, y))
 
 
-def dense() -> PrimFunc:
+def dense(depth: Dim = K, columns: Dim = M) -> PrimFunc:
     """``max(x · w + b, 0)``."""
-    x, w = te.placeholder((N, K), name="x"), te.placeholder((K, M), name="w")
-    b = te.placeholder((M,), name="b")
+    x, w = te.placeholder((N, depth), name="x"), te.placeholder((depth, columns), name="w")
+    b = te.placeholder((columns,), name="b")
     c = matmul(x, w)
-    added = te.compute((N, M), lambda i, j: c[i, j] + b[j], "added")
-    out = te.compute((N, M), lambda i, j: te.maximum(added[i, j], 0.0), "out")
+    added = te.compute((N, columns), lambda i, j: c[i, j] + b[j], "added")
+    out = te.compute((N, columns), lambda i, j: te.maximum(added[i, j], 0.0), "out")
     return te.create_prim_func(x, w, b, out)
 
 
 def residual() -> PrimFunc:
     """``gelu(x · w) + r`` over a batch, where the batch and the rows collapse."""
     x, w = te.placeholder((2, N, K), name="x"), te.placeholder((K, M), name="w")
-    r = te.placeholder((2, N, M), name="r")
+    r = te.placeholder(PAIR, name="r")
     c = matmul(x, w)
     out = te.compute(
-        (2, N, M),
-        lambda h, i, j: c[h, i, j] * te.erf(c[h, i, j]) + r[h, i, j],
+        PAIR,
+        lambda *i: c[i] * te.erf(c[i]) + r[i],
         "out",
     )
     return te.create_prim_func(x, w, r, out)
@@ -46,7 +48,7 @@ def masked() -> PrimFunc:
     q, k = te.placeholder((2, N, 4), name="q"), te.placeholder((2, 4, M), name="k")
     mask = te.placeholder((N, M), name="mask")
     c = matmul(q, k)
-    out = te.compute((2, N, M), lambda h, i, j: c[h, i, j] * 0.5 + mask[i, j], "out")
+    out = te.compute(PAIR, lambda *i: c[i] * 0.5 + mask[i[1:]], "out")
     return te.create_prim_func(q, k, mask, out)
 
 
@@ -101,16 +103,16 @@ def test_the_anchor_is_matmul(name: str) -> None:
 
 
 def test_a_product_alone_goes_to_its_result() -> None:
-    scheduled = schedule(FUNCTIONS["matrix"])
+    scheduled = schedule(product((N, 32), (32, 100)))
 
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
     assert call.name == "gemm_tile"
     assert call.buffers[2][0] is scheduled.outputs[0]
-    assert loops_of(scheduled) == [("serial", "(m + 63) // 64"), ("serial", "(n + 5) // 6")]
+    assert loops_of(scheduled) == [("serial", "2"), ("serial", "(n + 5) // 6")]
 
 
 def test_an_epilogue_reads_the_tile_in_place() -> None:
-    scheduled = schedule(dense())
+    scheduled = schedule(dense(32, 100))
 
     (block,) = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
     assert [(b.shape, b.scope) for b in block.allocs] == [((6, 64), "local")]
@@ -118,8 +120,10 @@ def test_an_epilogue_reads_the_tile_in_place() -> None:
 
 
 def test_a_batch_collapses_into_the_rows_where_the_epilogue_allows_it() -> None:
-    assert loops_of(schedule(FUNCTIONS["broadcast batch"]))[1] == ("serial", "(n * 3 + 5) // 6")
-    assert loops_of(schedule(residual()))[1] == ("serial", "(n * 2 + 5) // 6")
+    alone = schedule(product((3, N, 32), (32, 64)))
+
+    assert loops_of(alone) == [("serial", "(n * 3 + 5) // 6")]
+    assert ("serial", "(n * 2 + 5) // 6") in loops_of(schedule(residual()))
     assert loops_of(schedule(masked()))[0] == ("serial", "2")
 
 
@@ -128,7 +132,7 @@ def test_tiles_of_known_size_need_no_minimum() -> None:
 
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
     assert loops_of(scheduled) == [("serial", "2"), ("serial", "2")]
-    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 6, 64, 32]
+    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 6, 64, 32, 0]
 
 
 def test_a_product_with_a_column_runs_by_rows() -> None:
@@ -138,11 +142,46 @@ def test_a_product_with_a_column_runs_by_rows() -> None:
     assert_same_results(function, n=3, k=7)
 
 
-def test_a_transposed_right_operand_is_no_product_of_tiles() -> None:
-    x, w = te.placeholder((N, K), name="x"), te.placeholder((M, K), name="w")
-    k = te.reduce_axis(K)
-    out = te.compute((N, M), lambda i, j: te.sum(x[i, k] * w[j, k], k), "out")
-    function = te.create_prim_func(x, w, out)
+def transposed_right(rows: Dim, depth: Dim) -> PrimFunc:
+    """``relu(x · wᵀ)``."""
+    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((M, depth), name="w")
+    k = te.reduce_axis(depth)
+    c = te.compute((rows, M), lambda i, j: te.sum(x[i, k] * w[j, k], k), "c")
+    out = te.compute((rows, M), lambda i, j: te.maximum(c[i, j], 0.0), "out")
+    return te.create_prim_func(x, w, out)
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(0, 3, 2), (2, 3, 0), (1, 1, 1), (7, 65, 2), (13, 5, 3)])
+def test_a_transposed_right_operand_is_packed(n: int, m: int, k: int) -> None:
+    function = transposed_right(N, K)
+
+    scheduled = schedule(function)
+
+    assert scheduled.attrs["schedule"] == "matmul"
+    assert [(b.name, b.shape) for b in scheduled.allocs] == [("panel0", (512, 64))]
+    assert_same_results(function, n=n, m=m, k=k)
+
+
+def test_few_rows_of_a_transposed_right_operand_are_not_worth_the_copy() -> None:
+    function = transposed_right(4, K)
 
     assert schedule(function).attrs["schedule"] == "rows"
-    assert_same_results(function, n=3, m=4, k=7)
+    assert_same_results(function, m=4, k=7)
+
+
+def test_a_depth_of_several_panels_is_added_up() -> None:
+    assert_same_results(transposed_right(9, 1030), m=2)
+
+
+def test_a_large_right_operand_is_packed_where_the_rows_are_enough() -> None:
+    def has_panel(rows: Dim, depth: Dim, columns: Dim) -> tuple[bool, bool]:
+        scheduled = schedule(product((rows, depth), (depth, columns)))
+        found = statements(scheduled.body)
+        return bool(scheduled.allocs), any(isinstance(s, IfThenElse) for s in found)
+
+    assert has_panel(64, 1024, 1024) == (True, False)
+    assert has_panel(40, 1024, 1024) == (False, False)
+    assert has_panel(64, 512, 1024) == (False, False)
+    assert has_panel(N, 512, 1024) == (False, False)
+    assert has_panel(N, 1024, 1024) == (True, True)
+    assert has_panel(64, K, M) == (True, True)

@@ -153,9 +153,7 @@ def test_the_symbols_of_a_loop_function_are_given_in_the_callers_dimensions() ->
 
     after = call_tir_rewrite(before)
 
-    assert text(after).splitlines()[3] == (
-        "    _: R.Tuple() = @f(p0, alloc, m * 2, m, R.Tuple())"
-    )
+    assert text(after).splitlines()[3] == ("    _: R.Tuple() = @f(p0, alloc, m * 2, m, R.Tuple())")
 
 
 def test_a_symbol_of_the_loop_function_may_have_the_name_of_another_of_the_caller() -> None:

@@ -28,8 +28,7 @@ def test_each_tensor_gets_a_storage_of_its_size_in_bytes() -> None:
         '    a: R.Tensor((n, 4), "float32") = '
         "R.memory.alloc_tensor(storage, 0, shape(n, 4), 'float32')",
         "    storage1: R.Object = R.memory.alloc_storage(3)",
-        '    b: R.Tensor((3,), "bool") = '
-        "R.memory.alloc_tensor(storage1, 0, shape(3,), 'bool')",
+        "    b: R.Tensor((3,), \"bool\") = R.memory.alloc_tensor(storage1, 0, shape(3,), 'bool')",
         "  return (x, a, b)",
     ]
 
@@ -79,9 +78,7 @@ def test_the_size_of_a_computed_shape_is_computed() -> None:
         ),
     ],
 )
-def test_memory_intrinsics_refuse_other_operands(
-    name: str, args: list[Expr], message: str
-) -> None:
+def test_memory_intrinsics_refuse_other_operands(name: str, args: list[Expr], message: str) -> None:
     with pytest.raises(IllTyped) as error:
         call(name, *args)
 

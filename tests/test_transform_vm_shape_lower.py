@@ -123,12 +123,10 @@ def test_parameters_of_every_kind_are_checked() -> None:
         "    gv1: R.Tensor(ndim=2) = t[1]",
         "    _3: R.Tuple() = R.vm.check_tensor_info(gv1, "
         "'main: parameter t, field 1', 'R.Tensor(ndim=2)', 2, '')",
-        "    _4: R.Tuple() = R.vm.check_shape_info("
-        "s, 'main: parameter s', 'R.Shape((n, 3))', 2)",
+        "    _4: R.Tuple() = R.vm.check_shape_info(s, 'main: parameter s', 'R.Shape((n, 3))', 2)",
         "    _5: R.Tuple() = R.vm.match_shape("
         "s, shape_heap, 'main: parameter s', 'R.Shape((n, 3))', 'n == @0', '3')",
-        "    _6: R.Tuple() = R.vm.check_shape_info("
-        "u, 'main: parameter u', 'R.Shape(ndim=2)', 2)",
+        "    _6: R.Tuple() = R.vm.check_shape_info(u, 'main: parameter u', 'R.Shape(ndim=2)', 2)",
         "    _7: R.Tuple() = R.vm.match_prim("
         "i, shape_heap, 'main: parameter i', 'R.Prim(value=m)', 'm -> @1')",
         "    _8: R.Tuple() = R.vm.match_prim("
@@ -313,9 +311,7 @@ def test_struct_info_without_symbols_keeps_what_is_a_number() -> None:
         ),
     ],
 )
-def test_heap_intrinsics_refuse_other_operands(
-    name: str, args: list[Expr], message: str
-) -> None:
+def test_heap_intrinsics_refuse_other_operands(name: str, args: list[Expr], message: str) -> None:
     with pytest.raises(IllTyped) as error:
         call(name, *args)
 

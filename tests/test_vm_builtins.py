@@ -136,9 +136,7 @@ def test_reshape_is_a_view() -> None:
 def test_reshape_to_another_number_of_elements_is_an_error() -> None:
     message = fails("reshape", [np.zeros((2, 3))], [(4,)])
 
-    assert message == (
-        'reshape of R.Tensor((2, 3), "float64") to (4,): 6 elements do not fill 4'
-    )
+    assert message == ('reshape of R.Tensor((2, 3), "float64") to (4,): 6 elements do not fill 4')
 
 
 def test_unique_gives_the_distinct_elements_in_order() -> None:
@@ -335,12 +333,21 @@ def test_other_texts_are_no_dimensions(text: str) -> None:
         ("make_shape", [[1]], ["n"], "`n` is no dimension"),
         ("load_prim", [[1]], ["a"], "`@a` is no dimension"),
         ("match_shape", [(1,), [1]], [WHERE, "", "n"], "`n` is no pattern of a dimension"),
-        ("match_shape", [(1,), [1]], [WHERE, "", "n == 3"], "`n == 3` is no pattern of a dimension"),
+        (
+            "match_shape",
+            [(1,), [1]],
+            [WHERE, "", "n == 3"],
+            "`n == 3` is no pattern of a dimension",
+        ),
         ("alloc_tensor", [0, 0, 0], ["half"], "no dtype 'half'"),
         ("size_of", [(1,)], ["object"], "no dtype 'object'"),
         ("alloc_shape_heap", [], [-1], "a shape heap of -1 slots, needs 0 to 1048576"),
-        ("alloc_shape_heap", [], [1 << 40], "a shape heap of 1099511627776 slots, "
-         "needs 0 to 1048576"),
+        (
+            "alloc_shape_heap",
+            [],
+            [1 << 40],
+            "a shape heap of 1099511627776 slots, needs 0 to 1048576",
+        ),
     ],
 )
 def test_wrong_constants_are_refused_at_load(
@@ -348,9 +355,7 @@ def test_wrong_constants_are_refused_at_load(
 ) -> None:
     said = refused(name, values, constants)
 
-    assert said == (
-        f"section code: function 'main': instruction 0: vm.builtin.{name}: {message}"
-    )
+    assert said == (f"section code: function 'main': instruction 0: vm.builtin.{name}: {message}")
 
 
 def test_a_wrong_number_of_constants_is_refused_at_load() -> None:

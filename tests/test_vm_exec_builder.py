@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.vm import Executable, ExecBuilder
+from relax_egraph.vm import ExecBuilder, Executable
 
 
 def test_registers_are_renumbered_in_order_of_use() -> None:
@@ -32,9 +32,7 @@ def test_a_register_that_no_path_has_written_is_refused() -> None:
         ib.emit_call("f", [ib.r(0), ib.r(3)], dst=ib.r(2))
         ib.emit_ret(ib.r(2))
 
-    assert str(error.value) == (
-        "function 'main': instruction 0: %3 is read before it is written"
-    )
+    assert str(error.value) == ("function 'main': instruction 0: %3 is read before it is written")
     assert ib.get() == ExecBuilder().get()
 
 
@@ -167,9 +165,7 @@ def test_instructions_outside_of_a_function_are_refused() -> None:
     with pytest.raises(IllFormed) as error:
         ib.emit_ret(ib.imm(0))
 
-    assert str(error.value) == (
-        "no function is open: use `with ib.function(name, num_inputs):`"
-    )
+    assert str(error.value) == ("no function is open: use `with ib.function(name, num_inputs):`")
 
 
 def test_a_function_inside_another_is_refused() -> None:
@@ -285,7 +281,9 @@ def everything() -> Executable:
     ib = ExecBuilder()
     with ib.function("main", 2, ["x", "flag"], ["R.Tensor", ""]):
         end = ib.label()
-        ib.emit_call("f", [np.float32([1.5, 2]), (2, 3), "a", 0.5, np.dtype("int8"), 1 << 62])
+        ib.emit_call(
+            "f", [np.array([1.5, 2], np.float32), (2, 3), "a", 0.5, np.dtype("int8"), 1 << 62]
+        )
         ib.emit_if(ib.r(1), end)
         ib.emit_call("g", [ib.vm_state(), ib.void_arg(), ib.f("helper"), ib.imm(-3)], ib.r(2))
         ib.emit_goto(1)
@@ -359,6 +357,4 @@ def test_a_function_that_is_not_there_is_a_key_error() -> None:
     with pytest.raises(KeyError) as error:
         _ = exe["nope"]
 
-    assert error.value.args == (
-        "no function 'nope' in the executable; there are: main, helper",
-    )
+    assert error.value.args == ("no function 'nope' in the executable; there are: main, helper",)

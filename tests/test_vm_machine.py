@@ -1,5 +1,6 @@
 """The interpreter: what it runs, what it takes, what it says."""
 
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import ExecutableError, RunError
-from relax_egraph.vm import Executable, ExecBuilder, VirtualMachine, register_func
+from relax_egraph.vm import ExecBuilder, Executable, VirtualMachine, register_func
 from relax_egraph.vm.bytecode import Operand
 from relax_egraph.vm.exec_builder import Value
 from relax_egraph.vm.registry import unregister_func
@@ -23,6 +24,18 @@ def one_call(name: str, args: Sequence[Value], *, num_inputs: int = 0) -> Execut
     return ib.get()
 
 
+def floats(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+def first(x: Any, *_: Any) -> Any:
+    return x
+
+
+def modular(a: int, b: int) -> int:
+    return a * b % 1009
+
+
 def r(index: int) -> Operand:
     return ExecBuilder().r(index)
 
@@ -33,36 +46,21 @@ def fails(run: Callable[[], object]) -> str:
     return str(error.value)
 
 
-class Elsewhere:
-    """An array of another library."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        if self._array is None:
-            raise BufferError("it lies on another device")
-        return self._array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-
 # --- programs -------------------------------------------------------------------------
 
 
 def test_calls_pass_registers_immediates_and_constants() -> None:
     ib = ExecBuilder()
     with ib.function("main", 1):
-        ib.emit_call("move", [np.float32([10, 20])], dst=ib.r(1))
+        ib.emit_call("move", [floats(10, 20)], dst=ib.r(1))
         ib.emit_call("add", [ib.r(0), ib.imm(10)], dst=ib.r(2))
         ib.emit_call("mul", [ib.r(2), ib.r(1)], dst=ib.r(3))
         ib.emit_ret(ib.r(3))
-    packed = {"move": lambda x: x, "add": np.add, "mul": np.multiply}
+    packed = {"move": first, "add": np.add, "mul": np.multiply}
 
-    result = VirtualMachine(ib.get(), packed)["main"](np.float32([1, 2]))
+    result = VirtualMachine(ib.get(), packed)["main"](floats(1, 2))
 
-    np.testing.assert_array_equal(result, np.float32([110, 240]))
+    np.testing.assert_array_equal(result, floats(110, 240))
 
 
 def test_a_loop_runs_until_its_condition_is_false() -> None:
@@ -77,7 +75,7 @@ def test_a_loop_runs_until_its_condition_is_false() -> None:
         ib.emit_goto(again)
         ib.place(end)
         ib.emit_ret(ib.r(1))
-    vm = VirtualMachine(ib.get(), {"less": lambda a, b: a < b, "add": lambda a, b: a + b})
+    vm = VirtualMachine(ib.get(), {"less": operator.lt, "add": operator.add})
 
     results = [vm["main"](limit) for limit in (0, 7, 9)]
 
@@ -99,7 +97,7 @@ def factorial() -> Executable:
 
 
 def test_recursion_is_not_bounded_by_the_stack_of_python() -> None:
-    vm = VirtualMachine(factorial(), {"sub": lambda a, b: a - b, "mul": lambda a, b: a * b % 1009})
+    vm = VirtualMachine(factorial(), {"sub": operator.sub, "mul": modular})
 
     results = [vm["factorial"](n) for n in (0, 1, 5, 5000)]
 
@@ -107,7 +105,7 @@ def test_recursion_is_not_bounded_by_the_stack_of_python() -> None:
 
 
 def test_recursion_without_end_is_an_error() -> None:
-    packed = {"sub": lambda a, b: a, "mul": lambda a, b: a * b}
+    packed = {"sub": first, "mul": operator.mul}
     vm = VirtualMachine(factorial(), packed, max_depth=100)
 
     message = fails(lambda: vm["factorial"](1))
@@ -173,110 +171,6 @@ def test_a_private_function_is_not_callable_from_outside() -> None:
     assert vm["main"]() == 1
 
 
-# --- arguments ------------------------------------------------------------------------
-
-
-def three() -> Callable[..., Any]:
-    ib = ExecBuilder()
-    with ib.function("main", 3, ["x", "y", "z"], ['R.Tensor((n,), "float32")', "R.Prim", ""]):
-        ib.emit_call("vm.builtin.make_tuple", [ib.r(0), ib.r(1), ib.r(2)], dst=ib.r(3))
-        ib.emit_ret(ib.r(3))
-    return VirtualMachine(ib.get())["main"]
-
-
-def test_arguments_are_given_by_position_or_by_name() -> None:
-    main = three()
-
-    results = [main(1, 2, 3), main(1, 2, z=3), main(z=3, x=1, y=2)]
-
-    assert results == [(1, 2, 3)] * 3
-
-
-@pytest.mark.parametrize(
-    ("args", "named", "message"),
-    [
-        ((1, 2), {}, " takes 3 arguments, got 2"),
-        ((1, 2, 3, 4), {}, " takes 3 arguments, got 4"),
-        ((1, 2), {"w": 3}, " has no parameter w"),
-        ((1, 2), {"y": 3}, ": parameter y is given twice"),
-        ((1,), {"z": 3}, ": parameter y is missing"),
-    ],
-)
-def test_every_parameter_is_given_once(
-    args: tuple[int, ...], named: dict[str, int], message: str
-) -> None:
-    main = three()
-
-    said = fails(lambda: main(*args, **named))
-
-    assert said == f'main(x: R.Tensor((n,), "float32"), y: R.Prim, z){message}'
-
-
-def identity() -> Callable[[object], Any]:
-    ib = ExecBuilder()
-    with ib.function("main", 1, ["x"]):
-        ib.emit_ret(ib.r(0))
-    return VirtualMachine(ib.get())["main"]
-
-
-def test_a_plain_array_is_passed_as_it_is() -> None:
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-    result = identity()(x)
-
-    assert result is x
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        np.arange(12, dtype=np.float32).reshape(3, 4).T,
-        np.arange(12, dtype=np.float32)[::3],
-        np.arange(3, dtype=">f4"),
-        np.frombuffer(bytes(17), np.uint8)[1:].view(np.float64),
-        np.float64(3),
-        np.zeros((0, 4), np.int8)[::-1],
-    ],
-    ids=["transposed", "strided", "big-endian", "unaligned", "scalar", "empty"],
-)
-def test_other_arrays_are_copied_to_plain_ones(value: Any) -> None:
-    result = identity()(value)
-
-    assert type(result) is np.ndarray
-    assert result.flags.c_contiguous
-    assert result.flags.aligned
-    assert result.dtype == value.dtype.newbyteorder("=")
-    np.testing.assert_array_equal(result, value, strict=False)
-
-
-def test_arrays_of_other_libraries_come_through_dlpack() -> None:
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-    result = identity()(Elsewhere(x))
-
-    np.testing.assert_array_equal(result, x)
-    assert np.shares_memory(result, x)
-
-
-def test_an_array_that_dlpack_cannot_give_is_an_error() -> None:
-    message = fails(lambda: identity()(Elsewhere(None)))
-
-    assert message == (
-        "main: parameter x: cannot read the Elsewhere through DLPack: it lies on another device"
-    )
-
-
-def test_lists_and_tuples_become_tuples_of_arrays() -> None:
-    x = np.arange(4.0)[::2]
-
-    result = identity()([x, (1, Elsewhere(x))])
-
-    assert type(result) is tuple
-    np.testing.assert_array_equal(result[0], x)
-    assert result[1][0] == 1
-    np.testing.assert_array_equal(result[1][1], x)
-
-
 # --- packed functions -----------------------------------------------------------------
 
 
@@ -288,7 +182,7 @@ def test_registered_functions_are_found_and_given_ones_go_before_them() -> None:
     try:
         vm = VirtualMachine(one_call("test.answer", []))
         other = VirtualMachine(one_call("test.answer", []), {"test.answer": lambda: 43})
-        with pytest.raises(ValueError, match="the packed function 'test.answer' is registered"):
+        with pytest.raises(ValueError, match="^the packed function 'test\\.answer' is registered"):
             register_func("test.answer")(answer)
     finally:
         unregister_func("test.answer")
@@ -297,12 +191,16 @@ def test_registered_functions_are_found_and_given_ones_go_before_them() -> None:
 
 
 def test_the_linker_gives_the_kernels() -> None:
-    exe = one_call("kernel", [r(0)], num_inputs=1)
-    exe.linker = lambda linked: {"kernel": lambda x: (x, linked is exe)}
+    exe = one_call("kernel", [])
 
-    result = VirtualMachine(exe)["main"](3)
+    def link(linked: Executable) -> dict[str, Callable[..., Any]]:
+        return {"kernel": lambda: linked is exe}
 
-    assert result == (3, True)
+    exe.linker = link
+
+    result = VirtualMachine(exe)["main"]()
+
+    assert result is True
 
 
 def test_functions_that_are_nowhere_are_listed_before_anything_runs() -> None:
@@ -345,11 +243,13 @@ def test_an_exception_arrives_with_a_note_and_the_machine_stays_usable() -> None
 
 
 def test_two_threads_run_one_machine() -> None:
-    vm = VirtualMachine(factorial(), {"sub": lambda a, b: a - b, "mul": lambda a, b: a * b})
+    vm = VirtualMachine(factorial(), {"sub": operator.sub, "mul": operator.mul})
     results: list[int] = []
-    threads = [
-        threading.Thread(target=lambda n=n: results.append(vm["factorial"](n))) for n in range(9)
-    ]
+
+    def run(n: int) -> None:
+        results.append(vm["factorial"](n))
+
+    threads = [threading.Thread(target=run, args=[n]) for n in range(9)]
 
     for thread in threads:
         thread.start()

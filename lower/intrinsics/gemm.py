@@ -5,6 +5,7 @@ and 1 rows by up to `strip_width` columns, each the work of one micro-kernel tha
 whole block in registers and makes one pass over the depth.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emitter import Function
@@ -99,52 +100,75 @@ def _block_name(rows: int, vectors: int) -> str:
     return f"gemm_{rows}x{vectors}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of memory as `vectors` vectors of `lanes` floats, the last of them under `mask`."""
+
+    vectors: int
+    lanes: int
+    mask: Value
+
+    def places(self, pointer: Value) -> list[Value]:
+        """The addresses of the vectors from `pointer` on."""
+        f = pointer.function
+        return [f.address(pointer, v * self.lanes, F32) for v in range(self.vectors)]
+
+    def read(self, pointer: Value) -> list[Value]:
+        """The vectors at `pointer`; what is masked off is 0."""
+        *whole, last = self.places(pointer)
+        type = F32.of(self.lanes)
+        f = pointer.function
+        return [*(f.load(place, type) for place in whole), masked_load(last, type, self.mask)]
+
+    def write(self, pointer: Value, values: Sequence[Value]) -> None:
+        """Write the vectors at `pointer`."""
+        *whole, last = self.places(pointer)
+        for place, value in zip(whole, values, strict=False):
+            pointer.function.store(value, place)
+        masked_store(values[-1], last, self.mask)
+
+
 def _define_block(module: Module, strip: Strip, rows: int, vectors: int) -> None:
     """Add the micro-kernel of `rows` rows by `vectors` vectors, `last` lanes of the last one."""
     params = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64)
     f = Function(module, _block_name(rows, vectors), params, internal=True)
     a, b, c, a_row, a_step, b_step, c_row, last, depth, adds = f.args
-    vector = F32.of(strip.lanes)
-    mask = first_lanes(f, last, strip.lanes)
+    row = _Row(vectors, strip.lanes, first_lanes(f, last, strip.lanes))
     a_rows = [f.address(a, a_row * i, F32) for i in range(rows)]
-    sets = strip.sets(rows, vectors)
-    block = rows * vectors
+    sets, block = strip.sets(rows, vectors), rows * vectors
 
-    def step(a_at: Value, b_at: Value, sums: tuple[Value, ...]) -> list[Value]:
-        """The running sums after one more step of the depth."""
-        line = f.address(b, b_at, F32)
-        terms = [f.load(f.address(line, v * strip.lanes, F32), vector) for v in range(vectors - 1)]
-        end = f.address(line, (vectors - 1) * strip.lanes, F32)
-        terms.append(masked_load(end, vector, mask))
-        result: list[Value] = []
-        for i, row in enumerate(a_rows):
-            factor = f.splat(f.load(f.address(row, a_at, F32), F32), strip.lanes)
-            result.extend(f.fma(factor, t, sums[i * vectors + v]) for v, t in enumerate(terms))
-        return result
+    def step(a_at: Value, b_at: Value, sums: Sequence[Value]) -> list[Value]:
+        """The running sums, row by row, after one more step of the depth."""
+        terms = row.read(f.address(b, b_at, F32))
+        factors = [f.splat(f.load(f.address(p, a_at, F32), F32), strip.lanes) for p in a_rows]
+        products = [(x, t) for x in factors for t in terms]
+        return [f.fma(x, t, total) for (x, t), total in zip(products, sums, strict=True)]
 
-    zero = f.const(vector, 0)
-    start = f.const(I64, 0)
+    zero, start = f.const(F32.of(strip.lanes), 0), f.const(I64, 0)
     together = depth - f.binary("urem", depth, sets)
     with f.loop(0, together, sets, (start, start, *[zero] * (block * sets))) as loop:
         a_at, b_at, *sums = loop.values
         following: list[Value] = []
-        for s in range(sets):
-            following += step(a_at, b_at, tuple(sums[s * block : (s + 1) * block]))
+        for first in range(0, block * sets, block):
+            following += step(a_at, b_at, sums[first : first + block])
             a_at, b_at = a_at + a_step, b_at + b_step
         loop.carry(a_at, b_at, *following)
     a_at, b_at, *sums = loop.results
     totals = sums[:block]
-    for s in range(1, sets):
-        totals = [x + y for x, y in zip(totals, sums[s * block :], strict=False)]
+    for first in range(block, block * sets, block):
+        totals = [x + y for x, y in zip(totals, sums[first : first + block], strict=True)]
     if sets > 1:
         with f.loop(together, depth, 1, (a_at, b_at, *totals)) as tail:
             a_at, b_at, *sums = tail.values
-            tail.carry(a_at + a_step, b_at + b_step, *step(a_at, b_at, tuple(sums)))
+            tail.carry(a_at + a_step, b_at + b_step, *step(a_at, b_at, sums))
         totals = list(tail.results[2:])
-    place = _Place(c, c_row, mask)
+    c_rows = [f.address(c, c_row * i, F32) for i in range(rows)]
+    by_row = [totals[i * vectors : (i + 1) * vectors] for i in range(rows)]
     with f.either(f.compare("!=", adds, 0)) as (add, begin):
         with add:
-            place.write(rows, [x + y for x, y in zip(place.read(rows, vectors), totals, strict=True)])
+            for place, values in zip(c_rows, by_row, strict=True):
+                row.write(place, [x + y for x, y in zip(row.read(place), values, strict=True)])
         with begin:
-            place.write(rows, totals)
+            for place, values in zip(c_rows, by_row, strict=True):
+                row.write(place, values)
     f.finish()

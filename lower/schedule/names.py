@@ -36,6 +36,5 @@ class Names:
         self, axes: Sequence[Axis], prefix: str
     ) -> tuple[tuple[Axis, ...], dict[TirVar, TirExpr]]:
         """`axes` over new variables, and the new ones by the old."""
-        values: dict[TirVar, TirExpr] = {a.var: self.var(prefix) for a in axes}
-        renamed = tuple(Axis(v, a.extent) for v, a in zip(values.values(), axes, strict=True))
-        return renamed, values  # pyright: ignore[reportReturnType]  # the values are variables
+        new = tuple(Axis(self.var(prefix), a.extent) for a in axes)
+        return new, {a.var: b.var for a, b in zip(axes, new, strict=True)}

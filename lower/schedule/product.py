@@ -10,14 +10,17 @@ from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.expr import Binary, BufferLoad, Imm, TirExpr, TirVar
 from relax_egraph.tir.rewrite import substitute
 
+FEWEST_TRANSPOSED = 8
+"""With fewer rows than this, a right operand that is not contiguous is not worth the copy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
 
     `row` is ``None`` where there is one row, `depth` where it is 1.  `a` does not move with
-    `column`, `b` does not with `row`, and is contiguous along `column` as the result is.
-    `a_row`, `a_step`, `b_step` and `c_row` are how far a row, and a step of the depth, go in
+    `column`, nor `b` with `row`.  The result is contiguous along `column`; `a_row`, `a_step`,
+    `b_step`, `b_column` and `c_row` are how far a row, a step of the depth and a column go in
     memory.  `values` are the axes of the stage that have no loop.
     """
 
@@ -32,12 +35,17 @@ class Product:
     a_row: Dim
     a_step: Dim
     b_step: Dim
+    b_column: Dim
     c_row: Dim
 
     def point(self, row: TirExpr, column: TirExpr) -> dict[TirVar, TirExpr]:
         """The values of the variables at a row and a column."""
         rows = {self.row.var: row} if self.row else {}
         return {**rows, self.column.var: column}
+
+    def at_depth(self, step: TirExpr) -> dict[TirVar, TirExpr]:
+        """The value of the variable of the depth, if there is one."""
+        return {self.depth.var: step} if self.depth else {}
 
 
 def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
@@ -91,9 +99,12 @@ def _oriented(
     if of_a is None or of_b is None or of_c is None:
         return None
     last = len(outer)
-    if (of_a[last], of_b[last], of_c[last]) != (0, 1, 1):
+    if of_a[last] != 0 or of_b[last] == 0 or of_c[last] != 1:
         return None
     row = next((k for k in reversed(range(last)) if of_b[k] == 0), None)
+    rows = 1 if row is None else outer[row].extent
+    if of_b[last] != 1 and isinstance(rows, int) and rows < FEWEST_TRANSPOSED:
+        return None
     return Product(
         stage=stage,
         values=values,
@@ -106,5 +117,6 @@ def _oriented(
         a_row=0 if row is None else of_a[row],
         a_step=of_a[-1] if depth else 0,
         b_step=of_b[-1] if depth else 0,
+        b_column=of_b[last],
         c_row=0 if row is None else of_c[row],
     )

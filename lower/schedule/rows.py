@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.inline import inline, reads_of
-from relax_egraph.lower.schedule.loops import ZERO, along_row, around, bound, loops
+from relax_egraph.lower.schedule.loops import ZERO, along_row, around, bound
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.row_loops import row_loops
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite
-from relax_egraph.tir.stmt import PrimFunc, TirBlock, seq
+from relax_egraph.tir.stmt import PrimFunc, TirBlock
 
 LARGEST_LOCAL = 2048
 """How many elements a row buffer on the stack may have."""
@@ -34,7 +35,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     rows = [Axis(names.var("r"), a.extent) for a in stages[0].axes[:depth]]
     homes = _homes(stages, function.outputs, depth)
     inside = [_of_row(s, rows, homes) for s in stages]
-    body = seq(*(loops(s, names) for s in inside))
+    body = row_loops(inside, names)
     new = [h.buffer for h in homes.values() if h.is_new]
     local = tuple(b for b in new if b.scope == "local")
     block = TirBlock("row", (), body, allocs=local)

@@ -1,0 +1,1 @@
+"""The e-graph: encoding, rules, saturation, decoding; the only door to egglog."""

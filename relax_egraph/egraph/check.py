@@ -115,9 +115,8 @@ class _RuleCheck:
             self.sort(fact, None)
         found = self.sort(right, sort)
         if sort and found and found != sort:
-            raise self._ill_sorted(
-                right, found, f"the right side, as the left {_shown(left)},", sort
-            )
+            sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(found)}"
+            raise self.error(right, f"the two sides differ in sort: {sorts}")
         bound = variables([left, *options.when])
         self._bound(right, bound, "it occurs neither on the left side nor in :when")
         if form.head == "birewrite":

@@ -13,7 +13,7 @@ from egglog.bindings import EggSmolError, EGraph
 
 from relax_egraph.egraph.check import Options, check_rule
 from relax_egraph.egraph.forms import Form, Source, read
-from relax_egraph.egraph.scope import Scope, declare, near
+from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
 from relax_egraph.egraph.session import Command
 from relax_egraph.errors import RuleError, Span
 
@@ -143,7 +143,8 @@ def _explained(context: str, form: Form, source: Source, scope: Scope) -> RuleEr
     lines = [s.strip().rstrip(".") for s in _PLACE.sub("", context).split("\n") if s.strip()]
     said = lines[0] if lines else "egglog refuses this form"
     if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
-        return source.error(span, f"unknown operator {name[1]}", near(name[1], scope.declarations))
+        note = near(name[1], (*scope.declarations, *PRIMITIVES))
+        return source.error(span, f"unknown operator {name[1]}", note)
     if said.startswith("Value lookup of non-constructor"):
         shown = place["quoted"] if place else "a fact"
         note = f"bind it where the rule matches: (= v {shown})"

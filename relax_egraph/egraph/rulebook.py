@@ -12,7 +12,7 @@ from relax_egraph.egraph.forms import Source
 from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.scope import Scope, near
-from relax_egraph.egraph.session import Command, run
+from relax_egraph.egraph.session import Command, prepared, run
 
 OWN_PHASE = ("lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
@@ -92,6 +92,7 @@ class RuleBook:
 @dataclass(frozen=True, slots=True)
 class _Read:
     entries: tuple[Entry, ...]
+    scope: Scope
 
     @property
     def rules(self) -> list[RuleInfo]:
@@ -101,15 +102,19 @@ class _Read:
 
 @lru_cache(64)
 def _read(families: tuple[str, ...], user: tuple[Source, ...]) -> _Read:
+    if user:
+        known = _read(families, ())
+        scope = known.scope.copy()
+        with prepared(_commands(RuleBook(families))) as trial:
+            added = [entry for source in user for entry in load(source, scope, trial)]
+        return _Read((*known.entries, *added), scope)
     scope, trial = Scope(rules=dict.fromkeys(generated_names()), trusted=True), EGraph()
     run(trial, _generated_commands())
     entries: list[Entry] = []
     for family in (*rules.FACTS, *families):
         entries += load(Source(f"rules/{family}.egg", rules.load(family)), scope, trial)
     scope.trusted = False
-    for source in user:
-        entries += load(source, scope, trial)
-    return _Read(tuple(entries))
+    return _Read(tuple(entries), scope)
 
 
 @lru_cache(1)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import cast
 
 from relax_egraph.egraph.forms import Atom, Form, Source
 from relax_egraph.egraph.vocabulary import (
@@ -16,6 +17,14 @@ from relax_egraph.errors import Span
 
 ENGINE_RULESETS = ("facts", "dim", "conflict", "load")
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
+
+
+PRIMITIVES = (
+    *("vec-of", "vec-empty", "vec-get", "vec-length", "vec-push", "vec-pop", "vec-append"),
+    *("vec-set", "vec-remove", "vec-contains", "vec-not-contains", "vec-range"),
+    *("unstable-vec-map", "unstable-fn", "abs", "min", "max", "not", "log2", "to-f64", "to-i64"),
+)
+"""Primitives that a message may suggest; egglog has more."""
 
 
 @dataclass(slots=True)
@@ -34,6 +43,16 @@ class Scope:
     )
     rules: dict[str, Span | None] = field(default_factory=dict[str, Span | None])
     trusted: bool = False
+
+    def copy(self) -> "Scope":
+        """A scope of its own with the same names."""
+        return Scope(
+            dict(self.declarations),
+            set(self.sorts),
+            dict(self.rulesets),
+            dict(self.rules),
+            self.trusted,
+        )
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -57,9 +76,10 @@ def declare(form: Form, source: Source, scope: Scope) -> None:
         case "datatype", variants:
             _new_sort(name, source, scope)
             for variant in variants:
-                if not (isinstance(variant, Form) and isinstance(variant.items[0], Atom)):
+                if not (isinstance(variant, Form) and variant.head):
                     raise source.error(variant.span, f"datatype is written {_USAGE['datatype']}")
-                _new_name(variant.items[0], _sorts(variant.items[1:]), name, source, scope)
+                constructor = cast(Atom, variant.items[0])
+                _new_name(constructor, _sorts(variant.items[1:]), name, source, scope)
         case (("constructor" | "function"), [Form() as params, Atom() as result, *_]):
             _new_name(name, _sorts(params.items), result, source, scope)
         case "relation", [Form() as params]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from egglog.bindings import EggSmolError, EGraph
 
-from relax_egraph.errors import SaturationError
+from relax_egraph.errors import RuleError, SaturationError
 
 Command = Any
 """A parsed egglog command; the bindings give the union of them no name."""
@@ -45,7 +45,7 @@ def prepared(commands: Sequence[Command]) -> Generator[EGraph]:
     """An e-graph on which `commands` have been run, for use within the ``with`` only.
 
     Each thread keeps the last few: pushing and popping is ten times faster than declaring a
-    rule book anew.  One that an exception leaves is not kept.
+    rule book anew.  One that an exception leaves is not kept, unless it is a `RuleError`.
     """
     kept: dict[int, tuple[Sequence[Command], EGraph]] = _threads.__dict__.setdefault("kept", {})
     _, egraph = kept.pop(id(commands), (commands, None))
@@ -53,8 +53,14 @@ def prepared(commands: Sequence[Command]) -> Generator[EGraph]:
         egraph = EGraph()
         run(egraph, commands)
     run_text(egraph, "(push)")
-    yield egraph
+    refused: RuleError | None = None
+    try:
+        yield egraph
+    except RuleError as problem:
+        refused = problem
     run_text(egraph, "(pop)")
     kept[id(commands)] = (commands, egraph)
     while len(kept) > _KEPT:
         del kept[next(iter(kept))]
+    if refused:
+        raise refused

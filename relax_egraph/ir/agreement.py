@@ -99,6 +99,23 @@ def bind(params: Iterable[StructInfo], args: Iterable[StructInfo]) -> dict[str, 
     return values
 
 
+def bare_symbols(info: StructInfo) -> set[str]:
+    """The symbols that a value of `info` binds: those that are alone a dimension of it."""
+    found: Shape
+    match info:
+        case TensorStructInfo():
+            found = info.dims or ()
+        case ShapeStructInfo(values=values):
+            found = values or ()
+        case PrimStructInfo(value=value):
+            found = () if value is None else (value,)
+        case TupleStructInfo(fields=fields):
+            return set[str]().union(*map(bare_symbols, fields))
+        case _:
+            return set()
+    return {dims.text(d) for d in found if not isinstance(d, int) and d.is_Symbol}
+
+
 def substituted(info: StructInfo, values: Mapping[str, Dim]) -> StructInfo:
     """`info` with `values` for its symbols; a shape with any other symbol becomes unknown."""
 

@@ -100,19 +100,23 @@ def _operand(part: Any) -> str:
         case PrimValue(value=value):
             return f"R.prim_value({_text(value)})"
         case Tuple(fields=fields):
-            return f"({', '.join(map(_operand, fields))}{',' * (len(fields) == 1)})"
+            return _listed(fields)
         case TupleGetItem(tuple_value=inner, index=index):
             return f"{_operand(inner)}[{index}]"
         case sympy.Expr():
             return _dim(part)
         case tuple():
-            return f"({', '.join(map(_operand, part))})"
+            return _listed(part)
         case np.ndarray() | str() | int() | float():
             return repr(part)
         case _ if dataclasses.is_dataclass(part):
             return _generic(part)
         case _:
             return _text(part) if isinstance(part, Call | If | Function) else repr(part)
+
+
+def _listed(parts: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(_operand, parts))}{',' * (len(parts) == 1)})"
 
 
 def _dim(dim: sympy.Expr) -> str:

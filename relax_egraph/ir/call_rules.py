@@ -79,6 +79,7 @@ def _call(callee: str, info: StructInfo, args: Sequence[Expr], result: StructInf
     for number, (param, arg) in enumerate(zip(info.params, given, strict=True)):
         if relation(substituted(param, values), arg) == "contradiction":
             yield f"calls {callee}: argument {number} is {arg}, needs {param}"
+            return
     known = substituted(info.ret, values)
     if relation(result, known) == "contradiction":
         yield f"is declared as {result}, but {callee} gives {known}"

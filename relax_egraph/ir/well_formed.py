@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir import dims
-from relax_egraph.ir.agreement import relation
+from relax_egraph.ir.agreement import bare_symbols, relation
 from relax_egraph.ir.call_rules import breaches_of_call, callee_text, is_pure_in
-from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -33,8 +31,6 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
-    PrimStructInfo,
-    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
@@ -202,9 +198,9 @@ class _Checker:
                 pass
 
     def call(self, call: Call) -> None:
+        before = len(self.breaches)
         if not isinstance(call.op, Op):
             self.expression(call.op)
-        before = len(self.breaches)
         for a in call.args:
             self.expression(a)
         for info in call.sinfo_args:
@@ -260,23 +256,6 @@ class _Checker:
     def agrees(self, declared: StructInfo, known: StructInfo) -> None:
         if relation(declared, known) == "contradiction":
             self.report(f"is declared as {declared}, but it is {known}")
-
-
-def bare_symbols(info: StructInfo) -> set[str]:
-    """The symbols that a value of `info` binds: those that are alone a dimension of it."""
-    found: Iterable[Dim]
-    match info:
-        case TensorStructInfo():
-            found = info.dims or ()
-        case ShapeStructInfo(values=values):
-            found = values or ()
-        case PrimStructInfo(value=value):
-            found = () if value is None else (value,)
-        case TupleStructInfo(fields=fields):
-            return set[str]().union(*map(bare_symbols, fields))
-        case _:
-            return set()
-    return {dims.text(d) for d in found if not isinstance(d, int) and d.is_Symbol}
 
 
 def _known(value: Expr) -> StructInfo:

@@ -1,6 +1,6 @@
 """Prints a module as the text that `parse` reads back."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -11,24 +11,21 @@ from relax_egraph.ir.expr import (
     Call,
     DataflowBlock,
     DataflowVar,
-    Expr,
     Function,
     If,
     MatchCast,
-    PrimValue,
     SeqExpr,
-    ShapeExpr,
     Var,
     VarBinding,
 )
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.struct_info import StructInfo, symbols_of
-from relax_egraph.ir.walk import children, is_leaf
+from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.expression_printer import Constants, ExpressionPrinter
 from relax_egraph.script.expressions import METADATA
 from relax_egraph.script.info_printer import InfoPrinter
 from relax_egraph.script.layout import Names, call_lines, def_lines, wrapped
 from relax_egraph.script.literals import attrs_text, const_text, quoted
+from relax_egraph.script.symbols import symbols_in
 from relax_egraph.script.tir_printer import prim_func_lines
 from relax_egraph.tir.stmt import PrimFunc
 
@@ -81,7 +78,7 @@ class _FunctionPrinter:
 
     def lines(self, name: str, function: Function, indent: str) -> list[str]:
         """The function with its symbols declared, and the module named if it is used."""
-        symbols = _symbols(function)
+        symbols = symbols_in(function)
         for symbol in symbols:
             self._names.take(symbol)
         head = self._head(name, function, indent)
@@ -193,38 +190,3 @@ def _computed_last(branch: SeqExpr) -> Var | None:
     last = branch.blocks[-1].bindings[-1]
     computes = isinstance(last, MatchCast) or not is_leaf(last.value)
     return last.var if computes and last.var is branch.body else None
-
-
-def _symbols(function: Function) -> dict[str, None]:
-    """The symbols of `function`, in order of appearance; those of one annotation sorted."""
-    found: dict[str, None] = {}
-    seen: set[StructInfo] = set()
-    for info in _infos(function):
-        if info not in seen:
-            seen.add(info)
-            found.update(dict.fromkeys(sorted(symbols_of(info))))
-    return found
-
-
-def _infos(expr: Expr) -> Iterator[StructInfo]:
-    """The struct info that is printed of `expr`."""
-    match expr:
-        case Function(params=params, ret_struct_info=ret, body=body):
-            yield from (p.struct_info for p in params)
-            yield ret
-            yield from _infos(body)
-        case SeqExpr(blocks=blocks, body=body):
-            for block in blocks:
-                for binding in block.bindings:
-                    yield binding.var.struct_info
-                    if isinstance(binding, MatchCast):
-                        yield binding.struct_info
-                    yield from _infos(binding.value)
-            yield from _infos(body)
-        case ShapeExpr() | PrimValue():
-            yield expr.struct_info
-        case _:
-            if isinstance(expr, Call):
-                yield from expr.sinfo_args
-            for child in children(expr):
-                yield from _infos(child)

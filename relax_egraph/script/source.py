@@ -17,7 +17,7 @@ class Source:
 
     def __init__(self, text: str, filename: str) -> None:
         self.filename = filename
-        self.lines = text.replace("\r\n", "\n").split("\n")
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         dedented = textwrap.dedent("\n".join(self.lines))
         self._dedented = dedented.split("\n")
         self._margin = next(

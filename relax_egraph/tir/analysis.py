@@ -18,7 +18,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
-from relax_egraph.tir.rewrite import expressions, nodes, operands, statements
+from relax_egraph.tir.rewrite import expressions, nodes, operands, postorder, statements
 from relax_egraph.tir.stmt import (
     For,
     IfThenElse,
@@ -58,14 +58,10 @@ def unbound_symbols(params: Iterable[Buffer], used: Iterable[str]) -> tuple[str,
 
 def tree_size(expr: TirExpr) -> int:
     """The number of nodes that `expr` has when it is written out, shared ones counted again."""
-    memo: dict[int, int] = {}
-
-    def walk(e: TirExpr) -> int:
-        if id(e) not in memo:
-            memo[id(e)] = 1 + sum(walk(o) for o in operands(e))
-        return memo[id(e)]
-
-    return walk(expr)
+    size: dict[int, int] = {}
+    for e in postorder(expr):
+        size[id(e)] = 1 + sum(size[id(o)] for o in operands(e))
+    return size[id(expr)]
 
 
 def work(expr: TirExpr) -> int:
@@ -134,11 +130,14 @@ class _Key:
     def _expr(self, e: TirExpr) -> int:
         """The number of `e` in the list of all different nodes, which is part of the key."""
         if id(e) not in self._memo:
-            self._memo[id(e)] = self._parts.setdefault(self._part(e), len(self._parts))
+            for node in postorder(e):
+                if id(node) not in self._memo:
+                    number = self._parts.setdefault(self._part(node), len(self._parts))
+                    self._memo[id(node)] = number
         return self._memo[id(e)]
 
     def _part(self, e: TirExpr) -> Hashable:
-        below = tuple(self._expr(o) for o in operands(e))
+        below = tuple(self._memo[id(o)] for o in operands(e))
         match e:
             case TirVar(dtype=dtype):
                 return ("var", self._number(e), dtype)

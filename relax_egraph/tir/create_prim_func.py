@@ -37,17 +37,16 @@ def create_prim_func(*tensors: Tensor, attrs: Attrs | None = None) -> PrimFunc:
 def stages_of(outputs: Iterable[Tensor]) -> tuple[Tensor, ...]:
     """The computed tensors that `outputs` need, themselves included, each after what it reads."""
     order: dict[Tensor, None] = {}
-
-    def visit(tensor: Tensor) -> None:
-        if tensor in order:
-            return
-        for read in reads(tensor):
-            if read.body is not None:
-                visit(read)
-        order[tensor] = None
-
-    for output in outputs:
-        visit(output)
+    begun: set[Tensor] = set()
+    todo = [(output, False) for output in reversed([*outputs])]
+    while todo:
+        tensor, ready = todo.pop()
+        if ready:
+            order[tensor] = None
+        elif tensor.body is not None and tensor not in begun:
+            begun.add(tensor)
+            todo.append((tensor, True))
+            todo.extend((read, False) for read in reversed(reads(tensor)))
     return tuple(order)
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from relax_egraph.tir.analysis import EXPENSIVE, tree_size, work
 from relax_egraph.tir.create_prim_func import stages_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, DimSymbol, Imm, TirExpr, TirVar
-from relax_egraph.tir.rewrite import loads, nodes, rewrite, substitute, variables
+from relax_egraph.tir.rewrite import loads, rewrite, substitute, variables
 from relax_egraph.tir.simplify import Extents, simplify
 from relax_egraph.tir.tensor import Body, Reduction, Tensor
 
@@ -131,21 +131,18 @@ def _extents(tensor: Tensor, body: Body) -> Extents:
 
 
 def _rebuilt(outputs: Sequence[Tensor], bodies: Mapping[Tensor, Body]) -> tuple[Tensor, ...]:
-    """`outputs` over new tensors with these bodies; what did not change stays the same object."""
-    new: dict[Tensor, Tensor] = {}
+    """`outputs` over new tensors with these bodies, each of which reads only earlier ones.
 
-    def tensor(old: Tensor) -> Tensor:
-        if old not in new:
-            new[old] = old if old.body is None else with_body(old, bodies[old])
-        return new[old]
-
-    def with_body(old: Tensor, body: Body) -> Tensor:
-        read = [n.buffer for n in nodes(_source(body)) if isinstance(n, BufferLoad)]
-        renamed: dict[Buffer, Buffer] = {b: tensor(b) for b in read if isinstance(b, Tensor)}
-        if body is old.body and all(a is b for a, b in renamed.items()):
-            return old
-        source = substitute(_source(body), buffers=renamed)
+    What did not change stays the same object.
+    """
+    new: dict[Buffer, Buffer] = {}
+    rebuilt: dict[Tensor, Tensor] = {}
+    for old, body in bodies.items():
+        is_same = body is old.body and not any(load.buffer in new for load in loads(_source(body)))
+        if is_same:
+            rebuilt[old] = old
+            continue
+        source = substitute(_source(body), buffers=new)
         changed = replace(body, source=source) if isinstance(body, Reduction) else source
-        return replace(old, body=changed)
-
-    return tuple(tensor(o) for o in outputs)
+        rebuilt[old] = new[old] = replace(old, body=changed)
+    return tuple(rebuilt[o] for o in outputs)

@@ -73,6 +73,20 @@ def with_operands(expr: TirExpr, new: Sequence[TirExpr]) -> TirExpr:
             return expr
 
 
+def postorder(expr: TirExpr) -> Iterator[TirExpr]:
+    """Every node of `expr`, operands before operators, a shared one once."""
+    seen: set[int] = set()
+    todo = [(expr, False)]
+    while todo:
+        e, ready = todo.pop()
+        if ready:
+            yield e
+        elif id(e) not in seen:
+            seen.add(id(e))
+            todo.append((e, True))
+            todo.extend((o, False) for o in reversed(operands(e)))
+
+
 def rewrite(
     expr: TirExpr,
     change: Callable[[TirExpr], TirExpr],
@@ -83,17 +97,14 @@ def rewrite(
     `done` shares the work, and the nodes, of several calls with one `change`.
     """
     memo = {} if done is None else done
-
-    def walk(e: TirExpr) -> TirExpr:
-        # The memo holds the node too: an id is only its own as long as the object lives.
+    for e in postorder(expr):
         if id(e) not in memo:
             old = operands(e)
-            new = tuple(walk(o) for o in old)
+            new = tuple(memo[id(o)][1] for o in old)
             same = all(a is b for a, b in zip(old, new, strict=True))
+            # The node itself is held too: an id is only its own as long as the object lives.
             memo[id(e)] = (e, change(e if same else with_operands(e, new)))
-        return memo[id(e)][1]
-
-    return walk(expr)
+    return memo[id(expr)][1]
 
 
 def substitute(

@@ -1,0 +1,49 @@
+"""Kernels written step by step, for the tests of what reads them."""
+
+from dataclasses import dataclass, field
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.kernel import Input, Kernel, Step
+from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, tensor
+
+N, M, K = dims.symbol("n"), dims.symbol("m"), dims.symbol("k")
+
+
+@dataclass
+class Draft:
+    """A kernel being written: inputs first, then steps; values are numbers."""
+
+    inputs: list[Input] = field(default_factory=list[Input])
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def tensor(self, *shape: Dim, dtype: str = "float32") -> int:
+        return self.input(Input(tensor(shape, dtype)))
+
+    def scalar(self, value: float) -> int:
+        return self.input(Input(tensor((), "float32"), value))
+
+    def input(self, given: Input) -> int:
+        assert not self.steps, "inputs come first"
+        self.inputs.append(given)
+        return len(self.inputs) - 1
+
+    def info(self, value: int) -> TensorStructInfo:
+        return self.kernel(0).info(value)
+
+    def do(self, name: str, *operands: int | Shape, **attrs: Attr) -> int:
+        op = OPS[name]
+        complete = complete_attrs(op, attrs)
+        given = tuple(
+            o if isinstance(o, int) else ShapeStructInfo(tuple(o), len(o)) for o in operands
+        )
+        infos = [self.info(o) if isinstance(o, int) else o for o in given]
+        result = op.rule(*infos, **complete)
+        assert isinstance(result, TensorStructInfo)
+        self.steps.append(Step(op, given, tuple(complete.items()), result))
+        return len(self.inputs) + len(self.steps) - 1
+
+    def kernel(self, *outputs: int) -> Kernel:
+        return Kernel(tuple(self.inputs), tuple(self.steps), outputs)

@@ -1,0 +1,167 @@
+"""How far two programs may differ that are equal but for rounding.
+
+`noisy` makes a program in which every floating-point result is off by some units in its last
+place, and zeros have either sign.  How much that changes the results, in several runs, is how much
+an optimizer may change them by computing in another order: the condition of each element is
+measured, not guessed.  What noise makes another number of another kind (an infinity, another
+truth, another shape) is not held to anything.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir.block_builder import call_packed
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+Array: TypeAlias = npt.NDArray[Any]
+Packed: TypeAlias = Mapping[str, Callable[..., Any]]
+
+UNITS = 16
+"""Noise is at most so many units in the last place."""
+
+RUNS = 4
+ALLOWED = 4
+"""A result may be off by so many times the largest change that noise made of it."""
+
+NOISE = "test.noise"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a result may be: `exact` where it is `held`, but for `error`."""
+
+    exact: Array
+    error: Array
+    held: Array
+
+
+def noisy(module: IRModule) -> IRModule:
+    """`module` with the packed function `NOISE` applied to each result of a call in ``main``."""
+    main = module["main"]
+    assert isinstance(main, Function)
+    blocks = tuple(map(_noisy_block, main.body.blocks))
+    body = SeqExpr(blocks, main.body.body)
+    return IRModule({**module.functions, "main": replace(main, body=body)})
+
+
+def noise(seed: int) -> Callable[[Array], Array]:
+    """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros."""
+    rng = np.random.default_rng(seed)
+
+    def changed(x: Array) -> Array:
+        if x.dtype.kind != "f":
+            return x
+        limits = np.finfo(x.dtype)
+        relative, least, sign = rng.uniform(-1, 1, (3, *x.shape))
+        with np.errstate(all="ignore"):
+            off = x + (x * (relative * UNITS * limits.eps) + least * 4 * limits.smallest_subnormal)
+            zero = np.copysign(0.0, sign)
+            return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)
+
+    return changed
+
+
+def bounds(module: IRModule, inputs: Sequence[Array], packed: Packed) -> list[Bounds] | None:
+    """The bounds of each tensor that ``main`` returns.
+
+    ``None`` if noise makes the program fail, or return another shape.
+    """
+    exact = leaves(evaluate(module, "main", *inputs, packed=packed))
+    rough = noisy(module)
+    runs: list[list[Array]] = []
+    for seed in range(RUNS):
+        change = noise(seed)
+        try:
+            result = evaluate(rough, "main", *map(change, inputs), packed={**packed, NOISE: change})
+        except RunError:
+            return None
+        runs.append(leaves(result))
+        if [np.shape(r) for r in runs[-1]] != [np.shape(e) for e in exact]:
+            return None
+    return [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
+
+
+def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
+    """Fail unless `actual` has the shapes and dtypes, and keeps to the bounds."""
+    results = leaves(actual)
+    assert len(results) == len(expected), f"{what}: {len(results)} results, not {len(expected)}"
+    for number, (have, want) in enumerate(zip(results, expected, strict=True)):
+        shown = f"{what}: result {number}"
+        assert isinstance(have, np.ndarray), f"{shown} is a {type(have).__name__}"
+        assert have.dtype == want.exact.dtype, f"{shown} is {have.dtype}, not {want.exact.dtype}"
+        assert have.shape == want.exact.shape, f"{shown} is {have.shape}, not {want.exact.shape}"
+        wrong = want.held & ~_near(have, want)
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            raise AssertionError(
+                f"{shown}{list(map(int, at))}: {have[at]!r}, not {want.exact[at]!r} "
+                f"± {want.error[at]:.3g}; {np.count_nonzero(wrong)} of {wrong.size} are wrong"
+            )
+
+
+def leaves(value: Any) -> list[Any]:
+    """The values in nested tuples, in order; a shape is a tensor of its extents."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [v for field in value for v in leaves(field)]
+
+
+def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
+    if exact.dtype.kind != "f":
+        same = [np.asarray(r == exact) for r in runs]
+        return Bounds(exact, np.zeros(exact.shape), np.logical_and.reduce(same))
+    limits = np.finfo(exact.dtype)
+    with np.errstate(all="ignore"):
+        off = [np.abs(r.astype(np.float64) - exact) for r in runs]
+        own = 8 * limits.eps * np.abs(exact, dtype=np.float64) + 8 * limits.smallest_subnormal
+        error = np.asarray(ALLOWED * np.maximum.reduce(off) + own)
+    same = [np.asarray(_kind(r) == _kind(exact)) for r in runs]
+    return Bounds(exact, error, np.logical_and.reduce(same))
+
+
+def _near(have: Array, want: Bounds) -> Array:
+    if want.exact.dtype.kind != "f":
+        return np.asarray(have == want.exact)
+    finite = np.isfinite(want.exact)
+    with np.errstate(all="ignore"):
+        near = np.abs(have.astype(np.float64) - want.exact) <= want.error
+    return np.where(finite, near, _kind(have) == _kind(want.exact))
+
+
+def _kind(x: Array) -> Array:
+    """0 of finite numbers, and other numbers for NaN and the infinities."""
+    return np.where(np.isnan(x), 2, np.where(np.isinf(x), np.sign(x), 0))
+
+
+def _noisy_block(block: Block) -> Block:
+    return replace(block, bindings=tuple(b for old in block.bindings for b in _noisy_binding(old)))
+
+
+def _noisy_binding(binding: Binding) -> list[Binding]:
+    var = binding.var
+    info = var.struct_info
+    if not (isinstance(binding, VarBinding) and isinstance(binding.value, Call)):
+        return [binding]
+    if not isinstance(info, TensorStructInfo):
+        return [binding]
+    kind = DataflowVar if isinstance(var, DataflowVar) else Var
+    exact = kind(f"{var.name}_exact", info)
+    changed = VarBinding(var, call_packed(NOISE, [exact], [info], pure=True))
+    return [VarBinding(exact, binding.value), changed]

@@ -1,0 +1,100 @@
+"""Random programs compute the same in every way that there is to run them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relax_egraph as rx
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.structural import assert_structural_equal
+from relax_egraph.ir.well_formed import assert_well_formed
+from relax_egraph.script import print_module
+from tests.random_programs import RandomProgram, random_program
+from tests.random_writer import PACKED
+from tests.rounding import assert_within, bounds, leaves
+
+SIZES = (0, 1, 2, 3, 7, 17)
+
+FEW = 60
+MANY = 1000
+SLICE = 50
+
+STATUS = re.compile(r"optimal|gap \d+(\.\d+)? %, time limit|greedy: .+")
+
+
+def points(program: RandomProgram) -> list[Mapping[str, int]]:
+    """Values of the symbols: each symbol has each size once, and all have the same at times."""
+    names = program.symbols
+    shifts = {name: (program.seed + 2 * k) % len(SIZES) for k, name in enumerate(names)}
+    count = len(SIZES) if names else 1
+    return [{s: SIZES[(i + shifts[s]) % len(SIZES)] for s in names} for i in range(count)]
+
+
+def check(program: RandomProgram, folder: Path) -> None:
+    """Hold the optimizer, the compiler and the machine to what `program` means."""
+    module = program.module
+    report = rx.explain(module, time_limit=2)
+    best = report.module
+    assert_well_formed(best)
+    assert report.cost <= report.cost_before * (1 + 1e-9)
+    for block in report.blocks:
+        assert STATUS.fullmatch(block.extraction.status)
+    for m in (module, best):
+        assert_structural_equal(rx.parse(print_module(m, show_meta=True)), m)
+
+    plain, fast = rx.build(module), rx.build(best)
+    fast.save(folder / "program.rxe")
+    machines = {
+        "unoptimized": rx.VirtualMachine(plain, PACKED),
+        "optimized": rx.VirtualMachine(fast, PACKED),
+        "loaded": rx.VirtualMachine(rx.load(folder / "program.rxe"), PACKED),
+    }
+    kept: list[tuple[Any, Any]] = []
+    for values in points(program):
+        inputs = program.inputs(values)
+        before = [x.copy() for x in inputs]
+        expected = bounds(module, inputs, PACKED)
+        results = {name: machine["main"](*inputs) for name, machine in machines.items()}
+        results["evaluated"] = evaluate(best, "main", *inputs, packed=PACKED)
+        for x, y in zip(inputs, before, strict=True):
+            np.testing.assert_array_equal(x, y)
+        for name, result in results.items():
+            if expected is not None:
+                assert_within(result, expected, f"{name} at {values}")
+        kept += [(r, np.copy(r)) for r in leaves(results["optimized"])]
+        for a, b in zip(leaves(results["optimized"]), leaves(results["loaded"]), strict=True):
+            np.testing.assert_array_equal(a, b, strict=True)
+    for result, copy in kept:
+        np.testing.assert_array_equal(result, copy)
+
+
+def check_all(seeds: range, folder: Path) -> None:
+    for seed in seeds:
+        program = random_program(seed)
+        try:
+            check(program, folder)
+        except Exception as error:
+            error.add_note(f"random_program({seed}):\n{program.module.script()}")
+            raise
+
+
+def test_the_same_seed_writes_the_same_program() -> None:
+    first, second = random_program(7), random_program(7)
+
+    assert_structural_equal(first.module, second.module)
+    assert first.takes == second.takes
+
+
+@pytest.mark.parametrize("start", range(0, FEW, 10))
+def test_some_programs_mean_the_same_everywhere(start: int, tmp_path: Path) -> None:
+    check_all(range(start, start + 10), tmp_path)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("start", range(FEW, FEW + MANY, SLICE))
+def test_many_programs_mean_the_same_everywhere(start: int, tmp_path: Path) -> None:
+    check_all(range(start, start + SLICE), tmp_path)

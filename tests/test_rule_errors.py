@@ -1,0 +1,114 @@
+"""What is wrong with a rule file is said where it is: every message by its full text.
+
+Each ``tests/errors/*.egg`` is a rule file, a line ``; =====``, and the message that it gets.
+"""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relax_egraph.egraph.forms import Source
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.errors import RuleError
+from relax_egraph.rules import FAMILIES
+
+FILES = sorted((Path(__file__).parent / "errors").glob("*.egg"))
+SWAP = '(rewrite (R.add x y) (R.add y x) :name "swap")\n'
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_wrong_file_is_refused_with_this_message(path: Path) -> None:
+    text, expected = path.read_text("utf-8").split("; =====\n")
+
+    with pytest.raises(RuleError) as error:
+        RuleBook(FAMILIES, (Source(path.name, text),))
+
+    assert f"{error.value}\n" == expected
+
+
+def test_a_rule_may_not_have_the_name_of_one_in_another_file(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.egg", tmp_path / "second.egg"
+    first.write_text(SWAP)
+    second.write_text(f"; again\n{SWAP}")
+
+    with pytest.raises(RuleError) as error:
+        RuleBook.default([first, second])
+
+    assert str(error.value) == (
+        f"{second}:2:1: a second rule is named swap\n    {SWAP}    ^\nthe first is at {first}:1:1"
+    )
+
+
+def test_a_rule_without_ruleset_goes_to_one_named_after_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "my-rules.egg"
+    path.write_text(f"; x + y = y + x\n; float: exact\n{SWAP}")
+
+    (rule,) = RuleBook.default([path], families=()).rewrites
+
+    assert (rule.ruleset, rule.law, rule.float_class) == ("my-rules", "x + y = y + x", "exact")
+
+
+def test_rules_without_a_name_are_named_by_their_place() -> None:
+    text = "(rewrite (R.exp x) x)\n(rewrite (R.log x) x) (rewrite (R.abs x) x)\n"
+
+    book = RuleBook.default([text], families=())
+
+    assert [r.name for r in book.rewrites] == ["<rules>:1", "<rules>:2", "<rules>:2:23"]
+
+
+def test_a_file_may_declare_what_its_rules_need(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.egg"
+    path.write_text("""
+        (ruleset pairs)
+        (datatype Pair (Both Tensor Tensor))
+        (sort Pairs (Vec Pair))
+        (relation is-weight (Tensor))
+        (function weight-of (Tensor) i64 :merge (min old new))
+        (constructor Widened (Tensor i64) Tensor)
+        (rule ((= t (R.add x y)) (= n (rank-of t)))
+              ((let pair (Both x y)) (is-weight t) (set (weight-of t) n) (union t (Widened x n)))
+          :ruleset pairs :name "declared-things")
+    """)
+
+    (rule,) = RuleBook.default([path], families=()).rewrites
+
+    assert rule.name == "declared-things"
+
+
+def test_what_is_left_out_must_exist() -> None:
+    with pytest.raises(ValueError, match="is named 'add-zeros'; did you mean add-zero"):
+        RuleBook.default(without=["add-zeros"])
+
+
+def test_a_single_rule_can_be_left_out() -> None:
+    book = RuleBook.default(without=["idioms", "add-zero"])
+
+    names = {rule.name for rule in book.rewrites}
+
+    assert "subtract-zero" in names
+    assert not names & {"add-zero", "softmax"}
+
+
+TOKENS = st.sampled_from(
+    [
+        *("(", ")", "(", ")", "rewrite", "birewrite", "rule", "datatype", "function", "relation"),
+        *("R.add", "R.exp", "R.const", "K.load", "shape-of", "vec-of", "=", "union", "set", "let"),
+        *("x", "y", "_", "1", "1.5", '"text"', "true", ":when", ":name", ":ruleset", ":subsume"),
+        *("Tensor", "i64", "\n", ";", '"'),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(TOKENS, max_size=25))
+def test_any_text_reads_or_is_refused_with_a_place(tokens: list[str]) -> None:
+    source = Source("any.egg", "(rewrite (R.exp x) x) (" + " ".join(tokens))
+
+    try:
+        said = str(RuleBook((), (source,)).rewrites[0].span)
+    except RuleError as error:
+        said = str(error)
+
+    assert said.startswith("any.egg:")
