@@ -6,6 +6,7 @@ the most promising ones, and for each child every cut with the other children lo
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ class Loads:
 
     def weight(self, cut: Cut) -> float:
         """Roughly the seconds that it takes to have the cut's value inside a kernel."""
-        return cut.seconds + sum([self.seconds[leaf] for leaf in cut.leaves])
+        return math.fsum([cut.seconds, *(self.seconds[leaf] for leaf in cut.leaves)])
 
 
 def cuts_of(

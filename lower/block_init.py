@@ -1,11 +1,11 @@
-"""When a block's `init` runs: where its reduce axes are 0, and ahead of a vectorized loop."""
+"""When a block's `init` runs: where its reduce axes are 0, also if a reduction has no turn."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from relax_egraph.tir.expr import Binary, Imm, TirExpr
-from relax_egraph.tir.rewrite import variables
-from relax_egraph.tir.stmt import BlockAxis, For, IfThenElse, Stmt, TirBlock
+from relax_egraph.tir.rewrite import statements, variables
+from relax_egraph.tir.stmt import BlockAxis, For, IfThenElse, Seq, Stmt, TirBlock, seq
 
 _ZERO, _ONE = Imm(0, "int64"), Imm(1, "int64")
 
@@ -42,3 +42,38 @@ def split_init(loop: For) -> tuple[Stmt | None, For]:
     if along == {"spatial"}:
         return _guarded(replace(loop, body=body), block, lambda axis: axis.binding), rest
     return None, loop
+
+
+def init_without_turns(loop: For) -> Stmt | None:
+    """What `loop` leaves to be run if it has no turn: the `init` of the blocks that it reduces."""
+    return _only_init(loop) if _reduces(loop) else None
+
+
+def _reduces(loop: For) -> bool:
+    return any(
+        axis.kind == "reduce" and loop.var in variables(axis.binding)
+        for block in statements(loop.body)
+        if isinstance(block, TirBlock) and block.init is not None
+        for axis in block.axes
+    )
+
+
+def _only_init(stmt: Stmt) -> Stmt | None:
+    match stmt:
+        case For():
+            body = _only_init(stmt.body)
+            loop = replace(stmt, extent=_ONE, kind="serial") if _reduces(stmt) else stmt
+            return body and replace(loop, body=body)
+        case Seq(body=parts):
+            inits = [init for init in map(_only_init, parts) if init is not None]
+            return seq(*inits) if inits else None
+        case TirBlock(init=init) if init is not None:
+            return replace(stmt, body=guarded_init(stmt, init), init=None)
+        case TirBlock():
+            body = _only_init(stmt.body)
+            return body and replace(stmt, body=body)
+        case IfThenElse():
+            body = _only_init(stmt.then_case)
+            return body and IfThenElse(stmt.condition, body)
+        case _:
+            return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.block_init import guarded_init, split_init
+from relax_egraph.lower.block_init import guarded_init, init_without_turns, split_init
 from relax_egraph.lower.check_tir import check
 from relax_egraph.lower.codegen_expr import evaluate, value
 from relax_egraph.lower.codegen_memory import address, store
@@ -154,26 +154,27 @@ class _Writer:
         if first is not None:
             self.write(scope, first)
         if not vectorized(scope, rest, self.target, self.write):
-            self._serial(scope, rest)
+            self._loop(scope, rest)
 
     def _loop(self, scope: Scope, loop: For) -> None:
-        extent = evaluate(scope.fresh(), loop.extent)
-        copies = self.copies * extent if isinstance(extent, int) else 0
-        if loop.kind != "unrolled" or not isinstance(extent, int) or copies > MOST_COPIES:
-            self._serial(scope, loop)
-            return
-        outside, self.copies = self.copies, max(1, copies)
-        for turn in range(extent):
-            self.write(scope.with_variable(loop.var, turn), loop.body)
-        self.copies = outside
-
-    def _serial(self, scope: Scope, loop: For) -> None:
         extent = _scalar(evaluate(scope.fresh(), loop.extent))
-        if extent == 1:
+        left = init_without_turns(loop)
+        if left is not None and not isinstance(extent, int):
+            with self.frame.f.when(self.frame.f.compare("<", extent, 1)):
+                self.write(scope, left)
+        elif left is not None and extent == 0:
+            self.write(scope, left)
+        copies = self.copies * extent if isinstance(extent, int) else 0
+        if loop.kind == "unrolled" and isinstance(extent, int) and copies <= MOST_COPIES:
+            outside, self.copies = self.copies, max(1, copies)
+            for turn in range(extent):
+                self.write(scope.with_variable(loop.var, turn), loop.body)
+            self.copies = outside
+        elif extent == 1:
             self.write(scope.with_variable(loop.var, 0), loop.body)
-            return
-        with self.frame.f.loop(0, extent) as turns:
-            self.write(scope.with_variable(loop.var, turns.index), loop.body)
+        else:
+            with self.frame.f.loop(0, extent) as turns:
+                self.write(scope.with_variable(loop.var, turns.index), loop.body)
 
 
 def _scalar(index: Index) -> int | Value:

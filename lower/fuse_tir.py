@@ -22,7 +22,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.tir import te
@@ -52,7 +52,7 @@ def fuse_tir(module: IRModule) -> IRModule:
         if name in fused:
             functions[name] = fused[name]
         elif isinstance(function, Function):
-            new = _Caller(fused).visit_expr(function)
+            new = _Caller(module, fused).visit_expr(function)
             assert isinstance(new, Function)
             functions[name] = new
         else:
@@ -156,8 +156,9 @@ def _described(expr: Expr) -> str:
 class _Caller(ExprMutator):
     """Calls the fused functions in destination-passing style."""
 
-    def __init__(self, fused: Mapping[str, PrimFunc]) -> None:
+    def __init__(self, module: IRModule, fused: Mapping[str, PrimFunc]) -> None:
         super().__init__()
+        self._module = module
         self._fused = fused
 
     def visit_call(self, call: Call) -> Expr:
@@ -169,21 +170,22 @@ class _Caller(ExprMutator):
             return visited
         callee = GlobalVar(visited.op.name, prim_func.struct_info)
         tensors = [a for a in visited.args if isinstance(a.struct_info, TensorStructInfo)]
-        values = _symbol_values(callee.name, prim_func, tensors)
+        values = _symbol_values(callee.name, self._module[callee.name], visited.args)
         return replace(call_prim_func(callee, prim_func, tensors, values), span=visited.span)
 
 
-def _symbol_values(name: str, callee: PrimFunc, args: Sequence[Expr]) -> dict[str, Dim]:
-    """What the callee's symbols are in the caller, told by the shapes of the operands.
+def _symbol_values(name: str, callee: BaseFunc, args: Sequence[Expr]) -> dict[str, Dim]:
+    """What the callee's symbols are in the caller, told by the shapes among and of the operands.
 
     A symbol that is alone no dimension of a parameter must have the same name in both.
     """
+    assert isinstance(callee, Function)
     values: dict[str, Dim] = {}
     pairs: list[tuple[Dim, Dim]] = []
-    for buffer, arg in zip(callee.inputs, args, strict=True):
-        info = arg.struct_info
-        if isinstance(info, TensorStructInfo) and info.dims is not None:
-            pairs.extend(zip(buffer.shape, info.dims, strict=True))
+    for param, arg in zip(callee.params, args, strict=True):
+        wanted, given = _extents(param), _extents(arg)
+        if wanted is not None and given is not None:
+            pairs.extend(zip(wanted, given, strict=True))
     for wanted, given in pairs:
         if not isinstance(wanted, int) and wanted.is_Symbol:
             values.setdefault(dims.text(wanted), given)
@@ -194,3 +196,13 @@ def _symbol_values(name: str, callee: PrimFunc, args: Sequence[Expr]) -> dict[st
                 f"not proven to be {dims.text(wanted)}"
             )
     return values
+
+
+def _extents(value: Expr) -> Shape | None:
+    match value.struct_info:
+        case TensorStructInfo(dims=known):
+            return known
+        case ShapeStructInfo(values=known):
+            return known
+        case _:
+            return None

@@ -32,6 +32,7 @@ from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
 from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable, KernelSet
 
 
@@ -108,6 +109,7 @@ def _at_run_time(name: str) -> Callable[..., Any]:
     count = len(op.operands)
 
     def run(*args: Any) -> Any:
-        return apply_op(op, args[:count], run_time_attrs(op, args[count:]))
+        result = apply_op(op, args[:count], run_time_attrs(op, args[count:]))
+        return convert(f"the result of {name!r}", result)
 
     return run

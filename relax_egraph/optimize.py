@@ -18,6 +18,7 @@ from relax_egraph.egraph.decode import decode
 from relax_egraph.egraph.encode import encode
 from relax_egraph.egraph.engine import Budget, Report, RuleBook, saturate
 from relax_egraph.egraph.fused import FusedFunctions
+from relax_egraph.egraph.source_order import source_first
 from relax_egraph.egraph.view import View
 from relax_egraph.extract import Extraction, cost_of_view, extract
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -206,16 +207,15 @@ class _Run:
         outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
         encoded = encode(block.bindings, outputs)
         saturated = saturate(encoded.view, self._book, self._budget)
-        extraction = extract(
-            saturated.view, self._library, hints=self._hints, time_limit=self._time_limit
-        )
+        view = source_first(saturated.view, encoded.view, saturated.became)
+        extraction = extract(view, self._library, hints=self._hints, time_limit=self._time_limit)
         before = cost_of_view(encoded.view, self._library, hints=self._hints)
-        self.reports.append(BlockReport(name, saturated.report, extraction, before, saturated.view))
+        self.reports.append(BlockReport(name, saturated.report, extraction, before, view))
         now = saturated.became
         named = reversed(encoded.origin.items())
         names = {now[c]: v.name for v, c in named if c in now}
         pairs = [(v, now[encoded.origin[v]]) for v in outputs]
-        bindings = decode(saturated.view, extraction.program, pairs, names, self._fused)
+        bindings = decode(view, extraction.program, pairs, names, self._fused)
         return DataflowBlock(bindings)
 
 

@@ -153,3 +153,16 @@ def test_compiled_products_agree_with_numpy(name: str, n: int, m: int, k: int) -
 
     for actual, expected in zip(outputs, expected_of(name, *inputs), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(1, 515, 1100), (50, 1030, 530), (200, 700, 770)])
+def test_large_products_agree_with_numpy(n: int, k: int, m: int) -> None:
+    """A single row, several pieces of the depth, several blocks of rows."""
+    x, w, b = sample(n, k), sample(k, m), sample(m)
+    plain, dense = np.full((2, n, m), 7, np.float32)
+
+    kernel(schedule(FUNCTIONS["matrix"]))(x, w, plain, n, k, m)
+    kernel(schedule(FUNCTIONS["dense"]))(x, w, b, dense, n, k, m)
+
+    np.testing.assert_allclose(plain, x @ w, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(dense, relu(x @ w + b), rtol=1e-3, atol=1e-3)

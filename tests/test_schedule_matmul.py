@@ -174,14 +174,33 @@ def test_a_depth_of_several_panels_is_added_up() -> None:
 
 
 def test_a_large_right_operand_is_packed_where_the_rows_are_enough() -> None:
-    def has_panel(rows: Dim, depth: Dim, columns: Dim) -> tuple[bool, bool]:
-        scheduled = schedule(product((rows, depth), (depth, columns)))
-        found = statements(scheduled.body)
-        return bool(scheduled.allocs), any(isinstance(s, IfThenElse) for s in found)
+    def has_panel(rows: Dim, depth: Dim, columns: Dim) -> bool:
+        return bool(schedule(product((rows, depth), (depth, columns))).allocs)
 
-    assert has_panel(64, 1024, 1024) == (True, False)
-    assert has_panel(40, 1024, 1024) == (False, False)
-    assert has_panel(64, 512, 1024) == (False, False)
-    assert has_panel(N, 512, 1024) == (False, False)
-    assert has_panel(N, 1024, 1024) == (True, True)
-    assert has_panel(64, K, M) == (True, True)
+    assert has_panel(64, 1024, 1024)
+    assert not has_panel(40, 1024, 1024)
+    assert not has_panel(64, 512, 1024)
+    assert not has_panel(N, 512, 1024)
+    assert has_panel(N, 1024, 1024)
+    assert has_panel(64, K, M)
+
+
+def test_sizes_that_are_not_known_decide_at_run_time() -> None:
+    def branches(rows: Dim, depth: Dim, columns: Dim) -> int:
+        found = statements(schedule(product((rows, depth), (depth, columns))).body)
+        return sum(isinstance(s, IfThenElse) for s in found)
+
+    assert branches(64, 1024, 1024) == 0
+    assert branches(N, 64, 64) == 0
+    assert branches(N, 512, 512) == 1
+    assert branches(N, 1024, 1024) == 2
+
+
+def test_a_single_row_streams_a_large_matrix() -> None:
+    scheduled = schedule(product((1, 1024), (1024, 2050)))
+
+    assert [loop for loop in loops_of(scheduled) if loop[0] == "serial"] == [
+        ("serial", "3"),
+        ("serial", "256"),
+    ]
+    assert not any(isinstance(s, TensorIntrinsic) for s in statements(scheduled.body))

@@ -55,14 +55,14 @@ DIMS: list[Dim] = [
 shapes = st.lists(st.sampled_from(DIMS), max_size=3).map(tuple)
 dtypes = st.sampled_from(["float32", "float64", "int64", "bool"])
 tensors = st.builds(tensor, shapes, st.none() | dtypes) | st.builds(
-    lambda dtype, ndim: tensor(None, dtype, ndim), st.none() | dtypes, st.integers(-1, 3)
+    tensor, st.none(), st.none() | dtypes, st.integers(-1, 3)
 )
 infos: st.SearchStrategy[StructInfo] = st.recursive(
     tensors
-    | st.builds(lambda s: ShapeStructInfo(s, len(s)), shapes)
+    | shapes.map(lambda s: ShapeStructInfo(s, len(s)))
     | st.builds(ShapeStructInfo, st.none(), st.integers(-1, 3))
     | st.builds(PrimStructInfo, st.sampled_from(["int64", "int32"]), st.none())
-    | st.builds(lambda d: PrimStructInfo("int64", d), st.sampled_from(DIMS))
+    | st.sampled_from(DIMS).map(lambda d: PrimStructInfo("int64", d))
     | st.just(ObjectStructInfo()),
     lambda inner: st.lists(inner, max_size=2).map(lambda f: TupleStructInfo(tuple(f))),
     max_leaves=4,

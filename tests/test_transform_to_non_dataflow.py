@@ -42,7 +42,16 @@ def test_variables_of_dataflow_blocks_become_variables_of_the_function() -> None
         '    out: R.Tensor((k, 4), "float32") = R.nn.relu(cast)\n'
         "  return out"
     )
-    assert text(after) == text(before).replace("dataflow", "block").replace("local ", "")
+    assert text(after) == (
+        '(x: R.Tensor((n, 4), "float32")) -> R.Tensor((k, 4), "float32")\n'
+        "  block\n"
+        '    lv: R.Tensor((n, 4), "float32") = R.add(x, x)\n'
+        '    gv: R.Tensor((n, 4), "float32") = R.nn.relu(lv)\n'
+        '    seen: R.Tensor((n, 4), "float32") = R.add(gv, gv)\n'
+        '    cast: R.Tensor((k, 4), "float32") = match_cast(seen, R.Tensor((k, 4), "float32"))\n'
+        '    out: R.Tensor((k, 4), "float32") = R.nn.relu(cast)\n'
+        "  return out"
+    )
 
 
 def test_a_module_without_dataflow_is_returned_itself() -> None:

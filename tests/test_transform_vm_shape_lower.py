@@ -181,6 +181,22 @@ def test_match_cast_binds_new_symbols_and_compares_known_ones() -> None:
     ]
 
 
+def test_only_symbols_of_parameters_stay_in_the_signature() -> None:
+    bb = BlockBuilder()
+    x = Var("x", f32(n))
+    with bb.function("main", [x]):
+        c = bb.emit_match_cast(bb.emit(call("unique", x)), f32(m))
+        bb.emit_func_output(Tuple((x, c)))
+
+    after = vm_shape_lower(bb.get())
+
+    assert not find_ill_formed(after)
+    assert text(after).splitlines()[0] == (
+        'impure (x: R.Tensor((n,), "float32")) '
+        '-> R.Tuple(R.Tensor((n,), "float32"), R.Tensor(dtype="float32", ndim=1))'
+    )
+
+
 def test_a_dimension_is_computed_and_loaded_once() -> None:
     half, least = dims.floordiv(n, 2), dims.minimum(n, m)
     args = [PrimValue(half), ShapeExpr((half, least)), PrimValue(half), ShapeExpr((half, least))]

@@ -140,7 +140,7 @@ def test_reshape_to_another_number_of_elements_is_an_error() -> None:
 
 
 def test_unique_gives_the_distinct_elements_in_order() -> None:
-    result = run("unique", [np.int64([3, 1, 3, 2, 1])])
+    result = run("unique", [np.array([3, 1, 3, 2, 1])])
 
     np.testing.assert_array_equal(result, [1, 2, 3])
 

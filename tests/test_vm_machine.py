@@ -182,7 +182,7 @@ def test_registered_functions_are_found_and_given_ones_go_before_them() -> None:
     try:
         vm = VirtualMachine(one_call("test.answer", []))
         other = VirtualMachine(one_call("test.answer", []), {"test.answer": lambda: 43})
-        with pytest.raises(ValueError, match="^the packed function 'test\\.answer' is registered"):
+        with pytest.raises(ValueError, match=r"^the packed function 'test\.answer' is registered"):
             register_func("test.answer")(answer)
     finally:
         unregister_func("test.answer")

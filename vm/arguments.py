@@ -28,24 +28,26 @@ def arrange(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any])
     for name in params:
         if name not in values:
             raise RunError(f"{_signature(function)}: parameter {name} is missing")
-    return [_convert(function, name, values[name]) for name in params]
+    return [convert(f"{function.name}: parameter {name}", values[name]) for name in params]
 
 
-def _convert(function: VMFunction, name: str, value: Any) -> Any:
-    """Arrays in native byte order, row-major, contiguous and aligned; sequences as tuples."""
+def convert(where: str, value: Any) -> Any:
+    """Arrays in native byte order, row-major, contiguous and aligned; sequences as tuples.
+
+    `where` is what an error calls the value.
+    """
     match value:
         case np.ndarray() | np.generic():
             return _plain(value)
         case tuple() | list():
-            return tuple(_convert(function, name, v) for v in value)
+            return tuple(convert(where, v) for v in value)
         case _ if hasattr(value, "__dlpack__"):
             try:
                 return _plain(np.from_dlpack(value))
             except (BufferError, RuntimeError, TypeError, ValueError) as error:
                 kind = type(value).__name__
                 raise RunError(
-                    f"{function.name}: parameter {name}: cannot read the {kind} through DLPack: "
-                    f"{error}"
+                    f"{where}: cannot read the {kind} through DLPack: {error}"
                 ) from error
         case _:
             return value

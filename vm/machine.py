@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from relax_egraph.errors import ExecutableError, RunError
-from relax_egraph.vm.arguments import arrange
+from relax_egraph.vm.arguments import arrange, convert
 from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
 from relax_egraph.vm.bytecode import Call, Goto, If, Kind, Operand, Ret
 from relax_egraph.vm.executable import Executable, VMFunction
@@ -230,7 +230,7 @@ def _check_count(function: VMFunction, at: int, called: VMFunction, given: int) 
 
 def _resolve(executable: Executable, packed: Mapping[str, Packed]) -> dict[str, Packed | Builtin]:
     kernels = executable.linker(executable) if executable.linker else {}
-    tables = (packed.get, kernels.get, registered, BUILTINS.get)
+    tables = (_converting(packed.get), kernels.get, _converting(registered), BUILTINS.get)
     found: dict[str, Packed | Builtin] = {}
     missing: list[str] = []
     for name in executable.packed_names:
@@ -245,3 +245,15 @@ def _resolve(executable: Executable, packed: Mapping[str, Packed]) -> dict[str, 
             "or register it with register_func"
         )
     return found
+
+
+def _converting(table: Callable[[str], Packed | None]) -> Callable[[str], Packed | None]:
+    """`table` of functions that others wrote: their results become what kernels take."""
+
+    def look_up(name: str) -> Packed | None:
+        function = table(name)
+        if function is None:
+            return None
+        return lambda *args: convert(f"the result of {name!r}", function(*args))
+
+    return look_up

@@ -2,30 +2,35 @@
 
 The output is cut into tiles of 6 rows by 64 columns.  A tile is computed over the whole depth
 into a local buffer, then what follows the product is computed from it into the outputs.  With
-nothing to follow, the tile goes to the output itself.  Large right operands are packed.
+nothing to follow, the tile goes to the output itself.  Large right operands are packed for many
+rows, and streamed for one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.gemv import single_row
 from relax_egraph.lower.schedule.inline import inline, reads_of
-from relax_egraph.lower.schedule.loops import ZERO, around, store_loops
+from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.panels import Nest, by_panels, is_worth_packing
-from relax_egraph.lower.schedule.product import bound_load, match_product
+from relax_egraph.lower.schedule.panels import by_panels
+from relax_egraph.lower.schedule.product import match_product
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.lower.schedule.tiles import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    Epilogue,
-    Operands,
-    cut,
-    multiply,
-    target_of,
-)
-from relax_egraph.tir.expr import Buffer, from_dim
+from relax_egraph.lower.schedule.tiles import Epilogue, Nest, in_place
+from relax_egraph.tir.expr import Binary, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
-from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt, TirBlock, seq
+from relax_egraph.tir.stmt import IfThenElse, PrimFunc
+
+FEWEST_ROWS = 48
+"""How many rows a panel has to serve to be worth the copy."""
+
+LARGEST_IN_PLACE = 1 << 19
+"""How many elements the right operand may have to be read where it is: 2 MiB."""
+
+LARGEST_BY_TILES = 1 << 17
+"""How many it may have for a single row to run by tiles: 512 KiB, which stay in the cache."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
@@ -72,30 +77,47 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
     p = match_product(product, rest)
     assert p is not None, f"{product.name} is no product"
     epilogue = Epilogue(p, tuple(rest), is_output)
-    gains = is_worth_packing(p)
-    if gains is False:
-        return Nest(in_place(epilogue, names))
-    packed = by_panels(epilogue, names)
-    if gains is True:
-        return packed
-    return Nest(IfThenElse(gains, packed.body, in_place(epilogue, names)), packed.allocs)
+    if p.b_column != 1:
+        return by_panels(epilogue, names)
+    rows = p.row.extent if p.row else 1
+    elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
+    is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_TILES))
+    is_large = _both(_exceeds(rows, FEWEST_ROWS - 1), _exceeds(elements, LARGEST_IN_PLACE))
+    return _choice(
+        is_row,
+        lambda: Nest(single_row(epilogue, names)),
+        lambda: _choice(
+            is_large,
+            lambda: by_panels(epilogue, names),
+            lambda: Nest(in_place(epilogue, names)),
+        ),
+    )
 
 
-def in_place(epilogue: Epilogue, names: Names) -> Stmt:
-    """The tiles with both operands read where they are: nothing to prepare, but strided."""
-    p = epilogue.product
-    batch, values = names.renamed(p.batch, "b")
-    columns = cut(p.column.extent, TILE_COLUMNS, "jo", names)
-    rows = cut(p.row.extent if p.row else 1, TILE_ROWS, "io", names)
-    corner = {**values, **p.point(rows.start, columns.start)}
-    origin = {**corner, **p.at_depth(ZERO)}
-    operands = Operands(bound_load(p.a, origin), bound_load(p.b, origin), p.b_step)
-    size = (rows.count, columns.count, from_dim(p.depth.extent if p.depth else 1))
-    blocks = (*batch, *columns.blocks, *rows.blocks)
-    if not epilogue.rest:
-        return around(blocks, multiply(p, operands, (target_of(p, corner), p.c_row), size))
-    tile = Buffer(names.fresh("tile"), (TILE_ROWS, TILE_COLUMNS), "float32", "local")
-    fill = multiply(p, operands, (tile[0, 0], TILE_COLUMNS), size)
-    start = (rows.start, columns.start)
-    stores = epilogue.over(tile[0, 0], start, size[:2], values, names)
-    return around(blocks, TirBlock("tile", (), seq(fill, stores), allocs=(tile,)))
+Known = bool | TirExpr
+"""Whether something holds: an expression if sizes decide it at run time."""
+
+
+def _choice(condition: Known, yes: Callable[[], Nest], no: Callable[[], Nest]) -> Nest:
+    if isinstance(condition, bool):
+        return yes() if condition else no()
+    a, b = yes(), no()
+    return Nest(IfThenElse(condition, a.body, b.body), a.allocs + b.allocs)
+
+
+def _both(a: Known, b: Known) -> Known:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a and b if isinstance(a, bool) else b and a
+    return Binary("and", a, b)
+
+
+def _exceeds(extent: Dim, number: int) -> Known:
+    if isinstance(extent, int):
+        return extent > number
+    return Binary(">", from_dim(extent), Imm(number, "int64"))
+
+
+def _is_one(extent: Dim) -> Known:
+    if isinstance(extent, int):
+        return extent == 1
+    return Binary("==", from_dim(extent), Imm(1, "int64"))

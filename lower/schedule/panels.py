@@ -5,7 +5,7 @@ the cache.  The depth is cut into pieces, and each piece of a strip copied once 
 rows; the sums of the pieces are added up in the result, or in a local buffer if more follows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.loops import ZERO, around
@@ -16,13 +16,14 @@ from relax_egraph.lower.schedule.tiles import (
     TILE_ROWS,
     Cut,
     Epilogue,
+    Nest,
     Operands,
     Point,
     cut,
     multiply,
     target_of,
 )
-from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import Binary, Buffer, binary, from_dim
 from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TirBlock, seq
 
 PANEL_DEPTH = 512
@@ -30,36 +31,6 @@ PANEL_DEPTH = 512
 
 BLOCK_ROWS = 192
 """Rows that share a panel: as many as fit the second cache beside it, and whole tiles."""
-
-FEWEST_ROWS = 48
-"""How many rows a panel has to serve to be worth the copy."""
-
-LARGEST_IN_PLACE = 1 << 19
-"""How many elements the right operand may have to be read where it is: 2 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nest:
-    """Loops, and the buffers in memory that they need."""
-
-    body: Stmt
-    allocs: tuple[Buffer, ...] = ()
-
-
-def is_worth_packing(p: Product) -> bool | TirExpr:
-    """Whether panels are faster than reading in place; an expression if sizes decide it."""
-    if p.b_column != 1:
-        return True
-    rows = p.row.extent if p.row else 1
-    elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
-    few = isinstance(rows, int) and rows < FEWEST_ROWS
-    if few or (isinstance(elements, int) and elements <= LARGEST_IN_PLACE):
-        return False
-    enough = Binary(">=", from_dim(rows), Imm(FEWEST_ROWS, "int64"))
-    large = Binary(">", from_dim(elements), Imm(LARGEST_IN_PLACE, "int64"))
-    if isinstance(elements, int):
-        return True if isinstance(rows, int) else enough
-    return large if isinstance(rows, int) else Binary("and", enough, large)
 
 
 def by_panels(epilogue: Epilogue, names: Names) -> Nest:

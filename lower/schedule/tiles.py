@@ -5,19 +5,27 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.loops import ZERO, bound
+from relax_egraph.lower.schedule.loops import ZERO, around, bound
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.rewrite import rewrite
-from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, seq
+from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 TILE_ROWS = 6
 TILE_COLUMNS = 64
 
 Point = Mapping[TirVar, TirExpr]
 """The values of the variables of a product's axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops, and the buffers in memory that they need."""
+
+    body: Stmt
+    allocs: tuple[Buffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +118,23 @@ class Epilogue:
         point = {**batch, **self.product.point(start[0] + i, start[1] + j)}
         inner = For(j, size[1], "vectorized", self.on(held, point))
         return For(i, size[0], "serial", inner)
+
+
+def in_place(epilogue: Epilogue, names: Names) -> Stmt:
+    """The tiles with both operands read where they are: nothing to prepare, but strided."""
+    p = epilogue.product
+    batch, values = names.renamed(p.batch, "b")
+    columns = cut(p.column.extent, TILE_COLUMNS, "jo", names)
+    rows = cut(p.row.extent if p.row else 1, TILE_ROWS, "io", names)
+    corner = {**values, **p.point(rows.start, columns.start)}
+    origin = {**corner, **p.at_depth(ZERO)}
+    operands = Operands(bound_load(p.a, origin), bound_load(p.b, origin), p.b_step)
+    size = (rows.count, columns.count, from_dim(p.depth.extent if p.depth else 1))
+    blocks = (*batch, *columns.blocks, *rows.blocks)
+    if not epilogue.rest:
+        return around(blocks, multiply(p, operands, (target_of(p, corner), p.c_row), size))
+    tile = Buffer(names.fresh("tile"), (TILE_ROWS, TILE_COLUMNS), "float32", "local")
+    fill = multiply(p, operands, (tile[0, 0], TILE_COLUMNS), size)
+    start = (rows.start, columns.start)
+    stores = epilogue.over(tile[0, 0], start, size[:2], values, names)
+    return around(blocks, TirBlock("tile", (), seq(fill, stores), allocs=(tile,)))

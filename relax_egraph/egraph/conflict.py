@@ -1,6 +1,6 @@
 """Conflicts: what the facts of one class contradict each other in."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from egglog.bindings import EGraph
 
@@ -9,38 +9,32 @@ from relax_egraph.egraph.tables import Tables
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import Shape, shape_text
 
-RELATIONS = ("shape-conflict", "dtype-conflict", "operand-conflict")
+_RELATIONS = ("shape-conflict", "dtype-conflict", "operand-conflict")
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two facts that cannot both be; `says` completes a sentence that begins with a rule."""
+def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
+    """What contradicts itself, as a sentence without its subject; ``None`` if nothing does.
 
-    says: str
-
-
-def find_conflict(egraph: EGraph) -> Conflict | None:
-    """A conflict among the rows of the conflict relations, or ``None`` if there is none.
-
-    Shapes that the e-graph could not prove equal, but sympy can, are made equal.
+    `sizes` are those of the e-graph's functions.  Shapes that the e-graph could not prove equal,
+    but sympy can, are made equal.
     """
+    if not any(sizes[relation] for relation in _RELATIONS):
+        return None
     tables = Tables(egraph)
     for row in tables.rows("shape-conflict"):
         first, second = (tables.decode("Shape", v) for v in row.inputs[1:])
         if not _made_equal(egraph, first, second):
-            return Conflict(
-                f"equates values of shapes {shape_text(first)} and {shape_text(second)}"
-            )
+            return f"equates values of shapes {shape_text(first)} and {shape_text(second)}"
     for row in tables.rows("dtype-conflict"):
         first, second = (tables.decode("String", v) for v in row.inputs[1:])
         if first != second:
-            return Conflict(f"equates values of dtypes {first} and {second}")
+            return f"equates values of dtypes {first} and {second}"
     for row in tables.rows("operand-conflict"):
         name = tables.decode("String", row.inputs[1])
         first, second = (tables.decode("Shape", v) for v in row.inputs[2:])
         if not _made_equal(egraph, first, second):
             shapes = f"{shape_text(first)} and {shape_text(second)}"
-            return Conflict(
+            return (
                 f"applies {name} to shapes {shapes}; a rule writes the broadcast out, "
                 "(R.broadcast_to x s)"
             )

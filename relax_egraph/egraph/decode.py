@@ -29,7 +29,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.op import OPS
-from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo, symbols_of
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, symbols_of
 
 BROADCAST = "broadcast_to"
 
@@ -170,15 +170,18 @@ class _Decoder:
         function = self._fused.function(kernel, [self._parameter(c) for c in given])
         bindings = [b for block in function.body.blocks for b in block.bindings]
         if len(bindings) == 1:
-            inside = dict(zip(map(id, function.params), args, strict=True))
+            inside = dict(zip(map(id, function.params), args, strict=False))
             call = _replaced(bindings[0].value, inside)
             self._value[choice.outputs[0]] = self._bind(choice.outputs[0], call)
             return
-        call = Call(self._fused.name(kernel), args, struct_info=function.ret_struct_info)
-        if not isinstance(function.ret_struct_info, TupleStructInfo):
+        infos = [p.struct_info for p in function.params[len(args) :]]
+        shapes = [ShapeExpr(i.values or ()) for i in infos if isinstance(i, ShapeStructInfo)]
+        name, result = self._fused.name(kernel), function.ret_struct_info
+        call = Call(name, (*args, *shapes), struct_info=result)
+        if not isinstance(result, TupleStructInfo):
             self._value[choice.outputs[0]] = self._bind(choice.outputs[0], call)
             return
-        together = DataflowVar(unique_name("lv", self._taken), function.ret_struct_info)
+        together = DataflowVar(unique_name("lv", self._taken), result)
         self.bindings.append(VarBinding(together, call))
         for index, output in enumerate(choice.outputs):
             self._value[output] = self._bind(output, TupleGetItem(together, index))

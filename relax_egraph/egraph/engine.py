@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from egglog.bindings import EGraph, PrintAllFunctionsSize
+from egglog.bindings import EGraph
 
 from relax_egraph.egraph.blame import DEDUCE, find_blame
 from relax_egraph.egraph.bulk import load_view
-from relax_egraph.egraph.conflict import RELATIONS, Conflict, find_conflict
+from relax_egraph.egraph.conflict import find_conflict
+from relax_egraph.egraph.measure import nodes_of, sizes_of
 from relax_egraph.egraph.readback import read_back
 from relax_egraph.egraph.report import PhaseReport as PhaseReport
 from relax_egraph.egraph.report import Report as Report
@@ -66,12 +67,13 @@ def _saturate(view: View, book: RuleBook, budget: Budget, iterations: int) -> Sa
     with prepared(book.commands) as egraph:
         load_view(egraph, view)
         running = _Running(egraph, view, book, budget, begin + budget.seconds)
-        running.deduce()
+        nodes = running.deduce()
         first, *others = phases_of(book)
-        done = [running.phase(first, iterations)]
+        done = [running.phase(first, iterations, nodes)]
         overstepped = done[0].nodes > _OVERSTEP * budget.nodes and done[0].iterations > 1
         if not overstepped:
-            done += [running.phase(phase, budget.iterations) for phase in others]
+            for phase in others:
+                done.append(running.phase(phase, budget.iterations, done[-1].nodes))
             result = read_back(Tables(egraph), view)
             return Saturated(
                 result.view, Report(tuple(done), perf_counter() - begin), result.became
@@ -92,35 +94,41 @@ class _Running:
     budget: Budget
     deadline: float
 
-    def deduce(self) -> None:
-        """Deduce the facts of what is loaded; raises `SaturationError` if they conflict."""
-        outputs = run(self.egraph, self.egraph.parse_program(f"{DEDUCE}\n(print-size)"))
-        if conflict := self._conflict(_sizes(outputs)):
-            raise SaturationError(f"the block is ill-typed: it {conflict.says}")
+    def deduce(self) -> int:
+        """Deduce the facts of what is loaded, and return how many nodes there are.
 
-    def phase(self, phase: Phase, most: int) -> PhaseReport:
-        """Run one phase to its end, with at most `most` iterations."""
+        Raises `SaturationError` if the facts conflict.
+        """
+        outputs = run(self.egraph, self.egraph.parse_program(DEDUCE))
+        sizes = sizes_of(outputs)
+        if conflict := find_conflict(self.egraph, sizes):
+            raise SaturationError(f"the block is ill-typed: it {conflict}")
+        return nodes_of(sizes)
+
+    def phase(self, phase: Phase, most: int, nodes: int) -> PhaseReport:
+        """Run one phase, which begins with `nodes`, to its end or for `most` iterations."""
         begin = perf_counter()
-        step = self.egraph.parse_program(
-            f"(run-schedule (run {phase.ruleset}))\n{DEDUCE}\n(print-size)"
-        )
+        step = self.egraph.parse_program(f"(run-schedule (run {phase.ruleset}))\n{DEDUCE}")
         reported = {name for rule in self.book.rewrites for name in rule.reported}
         matches: Counter[str] = Counter()
         seconds: Counter[str] = Counter()
-        limit = max(self.budget.nodes, phase.growth * _nodes(self._measure()))
+        limit = max(self.budget.nodes, phase.growth * nodes)
         iterations = 0
         while True:
             iterations += 1
-            outputs = run(self.egraph, step)
+            try:
+                outputs = run(self.egraph, step)
+            except SaturationError as problem:
+                raise self._blamed(str(problem), phase) from None
             found = outputs[0].report
             last = {r: n for r, n in found.num_matches_per_rule.items() if n}
             if found.updated:
                 matches.update({rule: n for rule, n in last.items() if rule in reported})
             for rule, spent in found.search_and_apply_time_per_rule.items():
                 seconds[rule] += spent.total_seconds() * 1000  # egglog reports ms as us
-            sizes = _sizes(outputs)
-            if conflict := self._conflict(sizes):
-                raise self._blamed(conflict, phase)
+            sizes = sizes_of(outputs)
+            if conflict := find_conflict(self.egraph, sizes):
+                raise self._blamed(f"it {conflict}", phase)
             stop = self._stop(found.updated, sizes, limit)
             if stop or iterations >= most:
                 break
@@ -128,7 +136,7 @@ class _Running:
             name=phase.name,
             stop=stop or StopReason.ITERATIONS,
             iterations=iterations,
-            nodes=_nodes(sizes),
+            nodes=nodes_of(sizes),
             seconds=perf_counter() - begin,
             matches=dict(sorted(matches.items())),
             rule_seconds=dict(sorted(seconds.items())),
@@ -138,31 +146,12 @@ class _Running:
     def _stop(self, updated: bool, sizes: Mapping[str, int], limit: float) -> StopReason | None:
         if not updated:
             return StopReason.SATURATED
-        if _nodes(sizes) > limit or sum(sizes.values()) > limit * _ROWS_PER_NODE:
+        if nodes_of(sizes) > limit or sum(sizes.values()) > limit * _ROWS_PER_NODE:
             return StopReason.NODES
         if perf_counter() > self.deadline:
             return StopReason.TIME
         return None
 
-    def _measure(self) -> Mapping[str, int]:
-        return _sizes(run(self.egraph, self.egraph.parse_program("(print-size)")))
-
-    def _conflict(self, sizes: Mapping[str, int]) -> Conflict | None:
-        return find_conflict(self.egraph) if any(sizes[r] for r in RELATIONS) else None
-
-    def _blamed(self, conflict: Conflict, phase: Phase) -> SaturationError:
-        blame = find_blame(self.view, self.book)
-        if blame is None:
-            return SaturationError(f"a rule of phase {phase.name} is unsound: it {conflict.says}")
-        rule, first = blame
-        return SaturationError(f"rule {rule.name} ({rule.span}) is unsound: it {first.says}")
-
-
-def _sizes(outputs: list[object]) -> Mapping[str, int]:
-    """The number of rows of each function, from the last output."""
-    last = outputs[-1]
-    return dict(last.sizes) if isinstance(last, PrintAllFunctionsSize) else {}
-
-
-def _nodes(sizes: Mapping[str, int]) -> int:
-    return sum(n for name, n in sizes.items() if name.startswith(("R.", "K.", "Leaf", "Opaque")))
+    def _blamed(self, problem: str, phase: Phase) -> SaturationError:
+        blame = find_blame(self.view, self.book, _OVERSTEP * self.budget.nodes)
+        return SaturationError(blame or f"a rule of phase {phase.name} is wrong: {problem}")

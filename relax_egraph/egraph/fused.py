@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.expr import (
     Attr,
     Binding,
@@ -22,7 +23,8 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.op import Op, infer
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, symbols_of
+from relax_egraph.ir.well_formed import bare_symbols
 
 AddFunction = Callable[[Function, str], GlobalVar]
 """Adds a finished function to the module under a name of its own, and returns that name."""
@@ -58,7 +60,10 @@ def calls_of(function: Function) -> list[Call]:
 
 
 def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
-    """A private primitive function of the kernel's inputs that are no known scalars."""
+    """A private primitive function of the kernel's inputs that are no known scalars.
+
+    Symbols that none of them has alone as a dimension come as a shape, the last parameter.
+    """
     params: list[Var] = []
     values: list[Expr] = []
     taken: set[str] = set()
@@ -69,6 +74,9 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
         else:
             params.append(Var(unique_name(next(given), taken), source.struct_info))
             values.append(params[-1])
+    if unbound := _unbound_symbols(kernel, params):
+        symbols = ShapeStructInfo(tuple(map(dims.symbol, unbound)), len(unbound))
+        params.append(Var(unique_name("s", taken), symbols))
     bare = list(values)
     bindings: list[Binding] = []
 
@@ -106,6 +114,13 @@ def broadcasts_to(
     """Whether `op` of `operands`, broadcast by itself, has the shape of `result`."""
     inferred = infer(Call(op, tuple(operands), attrs))
     return isinstance(inferred, TensorStructInfo) and inferred.dims == result.dims
+
+
+def _unbound_symbols(kernel: Kernel, params: Sequence[Var]) -> list[str]:
+    """The symbols of `kernel` that no parameter binds, sorted."""
+    infos: list[StructInfo] = [part.struct_info for part in (*kernel.inputs, *kernel.steps)]
+    used = frozenset[str]().union(*map(symbols_of, infos))
+    return sorted(used.difference(*(bare_symbols(p.struct_info) for p in params)))
 
 
 def _operand(operand: int | ShapeStructInfo, values: Sequence[Expr]) -> Expr:

@@ -8,8 +8,10 @@ from relax_egraph.ir.expr import (
     Block,
     DataflowBlock,
     DataflowVar,
+    Expr,
     Function,
     MatchCast,
+    SeqExpr,
     Var,
     VarBinding,
 )
@@ -25,14 +27,30 @@ def to_non_dataflow(function: Function, _: IRModule) -> Function:
     """Let effects into every block: allocations and calls in destination-passing style.
 
     The bindings and their order stay.  Afterwards the module has no `DataflowBlock` and no
-    `DataflowVar`.
+    `DataflowVar`, and blocks that followed each other are one.
     """
     changed = _ToNonDataflow().visit_expr(function)
     assert isinstance(changed, Function)
     return changed
 
 
+def merged_blocks(seq: SeqExpr) -> SeqExpr:
+    """`seq`, with binding blocks that follow each other made one."""
+    blocks: list[Block] = []
+    for block in seq.blocks:
+        if blocks and isinstance(block, BindingBlock) and isinstance(blocks[-1], BindingBlock):
+            blocks[-1] = BindingBlock((*blocks[-1].bindings, *block.bindings))
+        else:
+            blocks.append(block)
+    return seq if len(blocks) == len(seq.blocks) else SeqExpr(tuple(blocks), seq.body)
+
+
 class _ToNonDataflow(ExprMutator):
+    def visit_seq_expr(self, seq: SeqExpr) -> Expr:
+        visited = super().visit_seq_expr(seq)
+        assert isinstance(visited, SeqExpr)
+        return merged_blocks(visited)
+
     def visit_dataflow_block(self, block: DataflowBlock) -> Block:
         return self._rebuilt(BindingBlock(block.bindings))
 

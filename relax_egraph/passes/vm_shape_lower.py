@@ -10,6 +10,7 @@ from relax_egraph.ir.expr import (
     BindingBlock,
     Call,
     Expr,
+    ExternFunc,
     Function,
     If,
     MatchCast,
@@ -21,6 +22,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -28,11 +30,20 @@ from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    symbols_of,
     tensor,
 )
 from relax_egraph.ir.walk import is_leaf, variables_of
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.shape_heap import ShapeHeap
+from relax_egraph.passes.to_non_dataflow import merged_blocks
+
+
+_OWN = ("vm.builtin.", "relax.run.")
+"""What the names of functions begin with whose results need no check."""
+
+_NOTHING = TupleStructInfo(())
+"""What loop functions and those that write into their operands return."""
 
 
 @module_pass(name="vm_shape_lower")
@@ -42,10 +53,11 @@ def vm_shape_lower(module: IRModule) -> IRModule:
     * Parameters are checked at entry, and ``R.match_cast`` where it stands: kind, rank, dtype,
       extents.  A symbol is stored at first sight and compared afterwards, of all parameters
       (all fields of one cast) the symbols first, then what is computed of them.
+    * So is the result of a packed function, where ``sinfo_args`` say what it is.
     * A dimension such as ``n * 4`` is computed once, at its first use.
     * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
 
-    Only the signature of a function keeps its symbols; checks and the heap are effects, so that
+    Only the signature of a function keeps symbols, those of its parameters; checks and the heap are effects, so that
     no function is pure afterwards.  Raises `IllFormed` if a dimension is
     used and no parameter and no cast before has bound its symbols.
     """
@@ -76,8 +88,10 @@ class _ShapeLower(ExprMutator):
             size = block_builder.call("vm.alloc_shape_heap", PrimValue(heap.size))
             entry.insert(0, VarBinding(heap.var, size))
         if entry:
-            body = SeqExpr((BindingBlock(tuple(entry)), *body.blocks), body.body)
-        return replace(function, body=body, is_pure=False)
+            body = merged_blocks(SeqExpr((BindingBlock(tuple(entry)), *body.blocks), body.body))
+        kept = frozenset[str]().union(*(symbols_of(p.struct_info) for p in function.params))
+        ret = without_symbols(function.ret_struct_info, kept)
+        return replace(function, body=body, ret_struct_info=ret, is_pure=False)
 
     @contextmanager
     def _collected(self) -> Generator[list[VarBinding]]:
@@ -91,6 +105,11 @@ class _ShapeLower(ExprMutator):
 
     def visit_function(self, function: Function) -> Expr:
         raise NotLowerable(f"function {self._name!r} has a local function inside: lift it first")
+
+    def visit_seq_expr(self, seq: SeqExpr) -> Expr:
+        visited = super().visit_seq_expr(seq)
+        assert isinstance(visited, SeqExpr)
+        return merged_blocks(visited)
 
     def visit_shape_expr(self, shape: ShapeExpr) -> Expr:
         return self._heap.shape(shape)
@@ -117,7 +136,16 @@ class _ShapeLower(ExprMutator):
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         value = self.normalize(self.visit_expr(binding.value))
-        self.emit_binding(VarBinding(self._erased(binding.var), value))
+        var = self._erased(binding.var)
+        self.emit_binding(VarBinding(var, value))
+        match binding.value:
+            case Call(op=Op(), args=(ExternFunc(name=name), *_), sinfo_args=(info, *_)) if (
+                info != _NOTHING and not name.startswith(_OWN)
+            ):
+                where = f"{self._name}: the result of {name!r}"
+                self._heap.compare(self._heap.match(where, var, info))
+            case _:
+                pass
 
     def visit_match_cast(self, binding: MatchCast) -> None:
         visited = self.visit_expr(binding.value)
@@ -135,24 +163,20 @@ class _ShapeLower(ExprMutator):
         return new
 
 
-def without_symbols(info: StructInfo) -> StructInfo:
-    """`info`, of shapes that are not all numbers only the rank."""
+def without_symbols(info: StructInfo, kept: frozenset[str] = frozenset()) -> StructInfo:
+    """`info`, with only the rank of shapes in which there are symbols other than `kept`."""
     match info:
-        case TensorStructInfo(dtype=dtype, ndim=ndim):
-            known = info.dims
-            if known is not None and all(isinstance(d, int) for d in known):
-                return info
-            return info if info.shape is None else tensor(None, dtype, ndim)
-        case ShapeStructInfo(values=values, ndim=ndim):
-            if values is None or all(isinstance(d, int) for d in values):
-                return info
-            return ShapeStructInfo(None, ndim)
-        case PrimStructInfo(dtype=dtype, value=value):
-            return info if value is None or isinstance(value, int) else PrimStructInfo(dtype)
+        case TensorStructInfo(shape=shape, dtype=dtype, ndim=ndim):
+            known = info.dims is not None and symbols_of(info) <= kept
+            return info if shape is None or known else tensor(None, dtype, ndim)
+        case ShapeStructInfo(ndim=ndim):
+            return info if symbols_of(info) <= kept else ShapeStructInfo(None, ndim)
+        case PrimStructInfo(dtype=dtype):
+            return info if symbols_of(info) <= kept else PrimStructInfo(dtype)
         case TupleStructInfo(fields=fields):
-            return TupleStructInfo(tuple(map(without_symbols, fields)))
+            return TupleStructInfo(tuple(without_symbols(f, kept) for f in fields))
         case FuncStructInfo(params=params, ret=ret, purity=purity):
-            erased = None if params is None else tuple(map(without_symbols, params))
-            return FuncStructInfo(erased, without_symbols(ret), purity)
+            erased = None if params is None else tuple(without_symbols(p, kept) for p in params)
+            return FuncStructInfo(erased, without_symbols(ret, kept), purity)
         case _:
             return info

@@ -24,9 +24,8 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
-    PrimStructInfo,
     StructInfo,
-    TensorStructInfo,
+    tensor,
 )
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.expressions import Expressions
@@ -120,7 +119,8 @@ class FunctionReader:
                 var = self.scope.declare(name, value.struct_info)
                 self.scope.bindings.append(VarBinding(var, value))
             case ast.Return(value=ast.expr() as value):
-                self._return(node, value)
+                self._result = self._expressions.leaf(value)
+                self._close_block()
             case ast.FunctionDef():
                 self._local_function(node)
             case ast.Pass():
@@ -190,11 +190,6 @@ class FunctionReader:
         self.scope.bindings.clear()
         self.scope.close_dataflow()
 
-    def _return(self, node: ast.Return, value: ast.expr) -> None:
-        result = self._expressions.leaf(value)
-        self._close_block()
-        self._result = result
-
     def _local_function(self, node: ast.FunctionDef) -> None:
         if [dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list] != [
             "R.function"
@@ -214,14 +209,8 @@ class FunctionReader:
     def _conditional(self, node: ast.If) -> tuple[str, If]:
         condition = self._expressions.leaf(node.test)
         info = condition.struct_info
-        match info:
-            case TensorStructInfo(dtype="bool" | None, ndim=0 | -1) | ObjectStructInfo():
-                pass
-            case PrimStructInfo(dtype="bool"):
-                pass
-            case _:
-                message = f"the condition is {info}, needs a boolean scalar"
-                raise self._error(node.test, message)
+        if relation(tensor((), "bool"), info) == "contradiction":
+            raise self._error(node.test, f"the condition is {info}, needs a boolean scalar")
         if not node.orelse:
             raise self._error(node, "`if` has no `else`, which must bind the same variable")
         name, true_branch = self._branch(node.body)

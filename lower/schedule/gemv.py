@@ -1,0 +1,71 @@
+"""Products of one row with a matrix: the matrix is streamed once, row after row.
+
+A strip of the result stays in the first cache, and rows of the matrix are added to it, several
+at a time; so the matrix is read in the order in which it lies in memory.
+"""
+
+from collections.abc import Callable, Sequence
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule.loops import ZERO, around
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.lower.schedule.tiles import Epilogue, cut, target_of
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
+
+STRIP = 1024
+"""Columns of a strip: 4 KiB of sums."""
+
+TOGETHER = 4
+"""Rows of the matrix that are added at once, so that the sums are less often read and written."""
+
+
+def single_row(epilogue: Epilogue, names: Names) -> Stmt:
+    """The first row of the product, which is the only one, and the epilogue on it.
+
+    The matrix is contiguous along its columns.
+    """
+    p = epilogue.product
+    batch, values = names.renamed(p.batch, "b")
+    columns = cut(p.column.extent, STRIP, "jo", names)
+    strip = Buffer(names.fresh("strip"), (STRIP,), "float32", "local")
+
+    def point(j: TirExpr) -> dict[TirVar, TirExpr]:
+        return {**values, **p.point(ZERO, columns.start + j)}
+
+    def total(j: TirExpr) -> BufferLoad:
+        return strip[j] if epilogue.rest else target_of(p, point(j))
+
+    def along(body: Callable[[TirExpr], Stmt]) -> Stmt:
+        j = names.var("j")
+        return For(j, columns.count, "vectorized", body(j))
+
+    def add(steps: Sequence[TirExpr]) -> Stmt:
+        def update(j: TirExpr) -> Stmt:
+            place = total(j)
+            value: TirExpr = place
+            for step in steps:
+                at = {**point(j), **p.at_depth(step)}
+                value = Binary("+", value, Binary("*", bound_load(p.a, at), bound_load(p.b, at)))
+            return Store(place.buffer, place.indices, value)
+
+        return along(update)
+
+    def clear(j: TirExpr) -> Stmt:
+        place = total(j)
+        return Store(place.buffer, place.indices, Imm(0.0, "float32"))
+
+    depth = p.depth.extent if p.depth else 1
+    rounds = dims.floordiv(depth, TOGETHER)
+    done = dims.mul(rounds, TOGETHER)
+    k = names.var("k")
+    main = For(k, from_dim(rounds), "serial", add([k * TOGETHER + s for s in range(TOGETHER)]))
+    body = seq(along(clear), main)
+    if left := dims.sub(depth, done):
+        last = names.var("k")
+        body = seq(body, For(last, from_dim(left), "serial", add([from_dim(done) + last])))
+    if epilogue.rest:
+        stores = along(lambda j: epilogue.on(strip[j], point(j)))
+        body = TirBlock("strip", (), seq(body, stores), allocs=(strip,))
+    return around((*batch, *columns.blocks), body)

@@ -1,0 +1,58 @@
+"""Nodes as the user wrote them, and first in their class.
+
+Commuted forms cost the same; extraction keeps the first, so that the program that comes out reads
+like the one that went in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relax_egraph.egraph.view import LOAD, STORE, ClassId, EClass, ENode, View
+
+
+def source_first(view: View, loaded: View, became: Mapping[ClassId, ClassId]) -> View:
+    """`view` with the nodes of `loaded`, which became its classes, in front.
+
+    A kernel node of two operands stands for both of their orders: it gets the order that was
+    written.
+    """
+    written = {
+        (became[c], _over(node, became))
+        for c, eclass in loaded.classes.items()
+        for node in eclass.nodes
+        if c in became and all(k in became for k in node.classes)
+    }
+    tensors = _tensors(view)
+
+    def is_written(c: ClassId, node: ENode) -> bool:
+        return (tensors.get(c, c), _over(node, tensors)) in written
+
+    def ordered(c: ClassId, eclass: EClass) -> EClass:
+        nodes = [_swapped(n) if is_written(c, _swapped(n)) else n for n in eclass.nodes]
+        first_written = sorted(dict.fromkeys(nodes), key=lambda n: not is_written(c, n))
+        return replace(eclass, nodes=tuple(first_written))
+
+    return replace(view, classes={c: ordered(c, e) for c, e in view.classes.items()})
+
+
+def _tensors(view: View) -> dict[ClassId, ClassId]:
+    """For each kernel class the tensor class of the same value."""
+    found: dict[ClassId, ClassId] = {}
+    for c, eclass in view.classes.items():
+        for node in eclass.nodes:
+            if node.op == STORE:
+                found[node.classes[0]] = c
+            elif node.op == LOAD:
+                found.setdefault(c, node.classes[0])
+    return found
+
+
+def _over(node: ENode, classes: Mapping[ClassId, ClassId]) -> ENode:
+    """`node` over the classes that its children stand for."""
+    children = tuple(classes.get(k, k) if isinstance(k, int) else k for k in node.children)
+    return replace(node, children=children)
+
+
+def _swapped(node: ENode) -> ENode:
+    """`node` with its two operands in the other order; any other node as it is."""
+    return replace(node, children=node.children[::-1]) if len(node.classes) == 2 else node
