@@ -49,7 +49,7 @@ def show(file: Path, stage: str, rules: tuple[Path, ...], as_json: bool) -> None
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 def optimize(file: Path, output: Path, rules: tuple[Path, ...], as_json: bool) -> None:
     """Optimize the program FILE; a name ending in .rxe gets the executable, any other the text."""
-    report = rx.explain(rx.load_module(file), rules=rules)
+    report = rx.explain(_module(file), rules=rules)
     if output.suffix == EXECUTABLE:
         rx.build(report.module).save(output)
     else:
@@ -71,10 +71,12 @@ def run(
 ) -> None:
     """Run a function of FILE on arrays and print what it returns."""
     arguments = dict(_argument(text) for text in inputs)
-    executable = (
-        rx.load(file) if file.suffix == EXECUTABLE else rx.build(rx.optimize(rx.load_module(file)))
-    )
-    result = rx.VirtualMachine(executable)[function](**arguments)
+    saved = file.suffix == EXECUTABLE
+    executable = rx.load(file) if saved else rx.build(rx.optimize(_module(file)))
+    machine = rx.VirtualMachine(executable)
+    if function not in machine:
+        raise click.BadParameter(f"no function {function!r} in {file}", param_hint="--function")
+    result = machine[function](**arguments)
     if output is not None:
         np.save(output, np.asarray(result))
     if as_json:
@@ -88,8 +90,10 @@ def _stage(file: Path, stage: str, rules: tuple[Path, ...]) -> str:
         if stage != "bytecode":
             raise click.UsageError(f"{file} is an executable: only --stage bytecode is in it")
         return rx.load(file).as_text()
-    module = rx.load_module(file)
+    module = _module(file)
     if stage == "relax":
+        if rules:
+            raise click.UsageError("rules do nothing at --stage relax: it is the program as it is")
         return module.script()
     report = rx.explain(module, rules=rules)
     match stage:
@@ -103,6 +107,14 @@ def _stage(file: Path, stage: str, rules: tuple[Path, ...]) -> str:
             return rx.llvm_text(report.module)
         case _:
             return rx.build(report.module).as_text()
+
+
+def _module(file: Path) -> rx.IRModule:
+    try:
+        return rx.load_module(file)
+    except UnicodeDecodeError:
+        needed = f"a program in script form, or an executable ({EXECUTABLE})"
+        raise click.BadParameter(f"{file} is no text: needs {needed}") from None
 
 
 def _argument(text: str) -> tuple[str, Any]:
@@ -135,6 +147,6 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command; errors of this package are one message on stderr and status 1."""
     try:
         commands.main(args=argv, standalone_mode=True)
-    except RelaxEgraphError as error:
+    except (RelaxEgraphError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)

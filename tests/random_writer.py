@@ -85,7 +85,7 @@ def random_array(
         return np.asarray(rng.random(shape) < 0.5)
     if kind == "f":
         values = np.asarray(rng.standard_normal(shape), dtype)
-        special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1e15, -1e15, 1e-15], dtype)
+        special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 3e4, -3e4, 1e-15], dtype)
     else:
         values = np.asarray(rng.integers(0 if kind == "u" else -4, 5, shape), dtype)
         limits = np.iinfo(dtype)

@@ -28,6 +28,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -41,6 +42,9 @@ ALLOWED = 4
 """A result may be off by so many times the largest change that noise made of it."""
 
 NOISE = "test.noise"
+
+CANCELLING = ("nn.gelu", "nn.gelu_tanh")
+"""Operators that are as accurate as their operand is large, where their result is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,21 @@ def noisy(module: IRModule) -> IRModule:
     return IRModule({**module.functions, "main": replace(main, body=body)})
 
 
-def noise(seed: int) -> Callable[[Array], Array]:
-    """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros."""
+def noise(seed: int) -> Callable[..., Array]:
+    """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
+
+    Units are those of the number, or of the one beside it in `larger`.
+    """
     rng = np.random.default_rng(seed)
 
-    def changed(x: Array) -> Array:
+    def changed(x: Array, *larger: Array) -> Array:
         if x.dtype.kind != "f":
             return x
         limits = np.finfo(x.dtype)
         relative, least, sign = rng.uniform(-1, 1, (3, *x.shape))
         with np.errstate(all="ignore"):
-            off = x + (x * (relative * UNITS * limits.eps) + least * 4 * limits.smallest_subnormal)
+            scale = np.maximum.reduce([np.abs(x), *map(np.abs, larger)])
+            off = x + scale * relative * UNITS * limits.eps + least * 4 * limits.smallest_subnormal
             zero = np.copysign(0.0, sign)
             return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)
 
@@ -163,5 +171,7 @@ def _noisy_binding(binding: Binding) -> list[Binding]:
         return [binding]
     kind = DataflowVar if isinstance(var, DataflowVar) else Var
     exact = kind(f"{var.name}_exact", info)
-    changed = VarBinding(var, call_packed(NOISE, [exact], [info], pure=True))
-    return [VarBinding(exact, binding.value), changed]
+    call = binding.value
+    larger = call.args if isinstance(call.op, Op) and call.op.name in CANCELLING else ()
+    changed = VarBinding(var, call_packed(NOISE, [exact, *larger], [info], pure=True))
+    return [VarBinding(exact, call), changed]

@@ -113,6 +113,33 @@ def test_an_input_of_the_wrong_form_is_wrong_use(program: Path) -> None:
     assert "'x' is not of the form NAME=FILE.npy" in result.output
 
 
+def test_a_function_that_is_not_there_is_wrong_use(program: Path) -> None:
+    result = invoke("run", program, "--function", "nope")
+
+    assert result.exit_code == 2
+    assert f"no function 'nope' in {program}" in result.output
+
+
+def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
+    path = tmp_path / "noise.py"
+    path.write_bytes(bytes(range(256)))
+
+    result = invoke("show", path)
+
+    assert result.exit_code == 2
+    assert "is no text: needs a program in script form, or an executable (.rxe)" in result.output
+
+
+def test_a_place_that_cannot_be_written_is_status_1(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["optimize", str(program), "-o", str(tmp_path / "no" / "such" / "folder.py")])
+
+    assert stop.value.code == 1
+    assert "No such file or directory" in capsys.readouterr().err
+
+
 def test_the_stages_are_documented() -> None:
     text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 

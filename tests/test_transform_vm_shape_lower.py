@@ -70,7 +70,6 @@ def test_parameters_are_checked_at_entry_and_bind_their_symbols() -> None:
         "y, 'main: parameter y', 'R.Tensor((4, n), \"float32\")', 2, 'float32')\n"
         "    _3: R.Tuple() = R.vm.match_shape("
         "y, shape_heap, 'main: parameter y', 'R.Tensor((4, n), \"float32\")', '4', 'n == @0')\n"
-        "  block\n"
         "    shape: R.Shape(ndim=2) = R.vm.make_shape(shape_heap, '@0', '4')\n"
         "  return shape"
     )
@@ -160,7 +159,6 @@ def test_match_cast_binds_new_symbols_and_compares_known_ones() -> None:
     lines = body(bb.get())
 
     assert lines[4:] == [
-        "  block",
         '    u: R.Tensor(dtype="float32", ndim=1) = R.unique(x)',
         "    _2: R.Tuple() = R.vm.check_tensor_info("
         "u, 'main: match_cast c', 'R.Tensor((m,), \"float32\")', 1, 'float32')",
@@ -175,7 +173,6 @@ def test_match_cast_binds_new_symbols_and_compares_known_ones() -> None:
         "    _6: R.Tuple() = R.vm.check_tensor_info(d, "
         "'main: match_cast e', 'R.Tensor(dtype=\"float32\", ndim=1)', 1, 'float32')",
         '    e: R.Tensor(dtype="float32", ndim=1) = d',
-        "  block",
         "    shape: R.Shape(ndim=1) = R.vm.make_shape(shape_heap, '@1')",
         "  return (e, shape)",
     ]
@@ -202,23 +199,39 @@ def test_a_dimension_is_computed_and_loaded_once() -> None:
     args = [PrimValue(half), ShapeExpr((half, least)), PrimValue(half), ShapeExpr((half, least))]
     bb = BlockBuilder()
     with bb.function("main", [Var("x", f32(n, m))]):
-        a = bb.emit(call_packed("f", args[:2], [f32(half)]), "a")
-        b = bb.emit(call_packed("f", args[2:], [f32(half)]), "b")
+        a = bb.emit(call_packed("f", args[:2], [ObjectStructInfo()]), "a")
+        b = bb.emit(call_packed("f", args[2:], [ObjectStructInfo()]), "b")
         bb.emit_func_output(Tuple((a, b)))
 
     lines = body(bb.get())
 
     assert lines[4:] == [
-        "  block",
         "    _2: R.Tuple() = R.vm.compute_shape(shape_heap, 2, '@0 // 2')",
         '    dim: R.Prim("int64") = R.vm.load_prim(shape_heap, 2)',
         "    _3: R.Tuple() = R.vm.compute_shape(shape_heap, 3, 'min(@0, @1)')",
         "    shape: R.Shape(ndim=2) = R.vm.make_shape(shape_heap, '@2', '@3')",
-        '    a: R.Tensor(dtype="float32", ndim=1) = '
-        'R.call_packed("f", dim, shape, R.Tensor(dtype="float32", ndim=1))',
-        '    b: R.Tensor(dtype="float32", ndim=1) = '
-        'R.call_packed("f", dim, shape, R.Tensor(dtype="float32", ndim=1))',
+        '    a: R.Object = R.call_packed("f", dim, shape, R.Object)',
+        '    b: R.Object = R.call_packed("f", dim, shape, R.Object)',
         "  return (a, b)",
+    ]
+
+
+def test_the_result_of_a_packed_function_is_checked() -> None:
+    bb = BlockBuilder()
+    with bb.function("main", [x := Var("x", f32(n))]):
+        bb.emit_func_output(bb.emit(call_packed("f", [x], [f32(n * 2, m)]), "r"))
+
+    lines = body(bb.get())
+
+    said = "'main: the result of 'f'', 'R.Tensor((n * 2, m), \"float32\")'"
+    assert lines[4:] == [
+        '    r: R.Tensor(dtype="float32", ndim=2) = '
+        'R.call_packed("f", x, R.Tensor(dtype="float32", ndim=2))',
+        f"    _2: R.Tuple() = R.vm.check_tensor_info(r, {said}, 2, 'float32')",
+        f"    _3: R.Tuple() = R.vm.match_shape(r, shape_heap, {said}, '_', 'm -> @1')",
+        "    _4: R.Tuple() = R.vm.compute_shape(shape_heap, 2, '@0 * 2')",
+        f"    _5: R.Tuple() = R.vm.match_shape(r, shape_heap, {said}, 'n * 2 == @2', '_')",
+        "  return r",
     ]
 
 
@@ -232,7 +245,6 @@ def test_what_a_branch_computes_is_not_known_after_it() -> None:
     lines = body(bb.get())
 
     assert lines[5:] == [
-        "  block",
         "    r: R.Object = if cond",
         "      block",
         "        _3: R.Tuple() = R.vm.compute_shape(shape_heap, 1, '@0 * 2')",
@@ -245,7 +257,6 @@ def test_what_a_branch_computes_is_not_known_after_it() -> None:
         '        dim1: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
         '        b: R.Object = R.call_packed("f", dim1, R.Object)',
         "      return b",
-        "  block",
         "    _5: R.Tuple() = R.vm.compute_shape(shape_heap, 1, '@0 * 2')",
         '    dim2: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
         "  return (r, dim2)",

@@ -190,6 +190,17 @@ def test_registered_functions_are_found_and_given_ones_go_before_them() -> None:
     assert (vm["main"](), other["main"]()) == (42, 43)
 
 
+def test_results_of_packed_functions_become_what_kernels_take() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+
+    result = VirtualMachine(one_call("turn", []), {"turn": lambda: [x.T, 1.5]})["main"]()
+
+    assert type(result) is tuple
+    assert result[0].flags.c_contiguous
+    assert result[1] == 1.5
+    np.testing.assert_array_equal(result[0], x.T)
+
+
 def test_the_linker_gives_the_kernels() -> None:
     exe = one_call("kernel", [])
 

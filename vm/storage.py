@@ -17,7 +17,9 @@ _first_byte = c_char.from_buffer
 def aligned_bytes(size: int) -> Bytes:
     """`size` uninitialised bytes, aligned to `ALIGNMENT`."""
     raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -addressof(_first_byte(raw.data)) % ALIGNMENT  # a quarter of the time of raw.ctypes.data
+    start = (
+        -addressof(_first_byte(raw.data)) % ALIGNMENT
+    )  # a quarter of the time of raw.ctypes.data
     return raw[start : start + size]
 
 

@@ -38,7 +38,6 @@ from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.shape_heap import ShapeHeap
 from relax_egraph.passes.to_non_dataflow import merged_blocks
 
-
 _OWN = ("vm.builtin.", "relax.run.")
 """What the names of functions begin with whose results need no check."""
 
@@ -57,9 +56,9 @@ def vm_shape_lower(module: IRModule) -> IRModule:
     * A dimension such as ``n * 4`` is computed once, at its first use.
     * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
 
-    Only the signature of a function keeps symbols, those of its parameters; checks and the heap are effects, so that
-    no function is pure afterwards.  Raises `IllFormed` if a dimension is
-    used and no parameter and no cast before has bound its symbols.
+    Only the signature of a function keeps symbols, those of its parameters.  Checks and the heap
+    are effects: no function is pure afterwards.  Raises `IllFormed` if a dimension is used and
+    no parameter and no cast before has bound its symbols.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, function in module.relax_functions():
