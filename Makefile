@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint bench fuzz clean
 
 demo: .venv/installed
-	$(BIN)/python examples/digits/demo.py
+	$(BIN)/python -m examples.digits.demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto -m "not fuzz"

@@ -5,11 +5,9 @@ does is left out.  Outputs are compared with a float64 computation before anythi
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy, like us, on one thread; read when it loads
 
@@ -19,10 +17,7 @@ from rich.table import Table
 
 import relax_egraph as rx
 from bench.workloads import Workload, workloads
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "digits"))
-
-from model import Digits, build_model  # the demo's
+from examples.digits.model import Digits, build_model
 
 SECONDS_PER_WORKLOAD = 1.0
 TOLERANCE = 2e-5

@@ -1,7 +1,7 @@
 """The workloads: a module, its inputs, and the same computation by numpy."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph import ir
+from relax_egraph.ir.expr import Call
 
 Array = npt.NDArray[Any]
 
@@ -58,8 +59,8 @@ def _gelu(rng: np.random.Generator) -> Workload:
     shape = (64, 4096)
     module = _single(
         (shape, shape[1:], shape[1:]),
-        lambda x, w, b: ir.call(
-            "add", ir.call("nn.gelu", ir.call("add", ir.call("multiply", x, w), b)), x
+        lambda p: ir.call(
+            "add", ir.call("nn.gelu", ir.call("add", ir.call("multiply", p[0], p[1]), p[2])), p[0]
         ),
     )
     inputs = (_normal(rng, *shape), _normal(rng, shape[1]), _normal(rng, shape[1]))
@@ -87,23 +88,25 @@ def _softmax(rng: np.random.Generator) -> Workload:
         e = np.exp(x - x.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
-    module = _single(((512, 768),), lambda x: ir.call("nn.softmax", x))
+    module = _single(((512, 768),), lambda p: ir.call("nn.softmax", p[0]))
     return Workload("softmax (512, 768)", module, (_normal(rng, 512, 768),), peer)
 
 
 def _matmul(rng: np.random.Generator) -> Workload:
     cube = (512, 512)
-    module = _single((cube, cube), lambda a, b: ir.call("matmul", a, b))
+    module = _single((cube, cube), lambda p: ir.call("matmul", p[0], p[1]))
     inputs = (_normal(rng, *cube), _normal(rng, *cube))
-    return Workload("matmul 512³", module, inputs, lambda a, b: a @ b)
+    return Workload("matmul 512³", module, inputs, np.matmul)
 
 
-def _single(shapes: tuple[tuple[int, ...], ...], body: Callable[..., Any]) -> ir.IRModule:
+def _single(
+    shapes: tuple[tuple[int, ...], ...], body: Callable[[Sequence[ir.Var]], Call]
+) -> ir.IRModule:
     params = [ir.Var(f"x{i}", ir.tensor(s, "float32")) for i, s in enumerate(shapes)]
     bb = ir.BlockBuilder()
     with bb.function("main", params):
         with bb.dataflow():
-            out = bb.emit_output(body(*params))
+            out = bb.emit_output(body(params))
         bb.emit_func_output(out)
     return bb.get()
 

@@ -1,0 +1,1 @@
+"""Lowering: operators to loops, loops to schedules, schedules to machine code."""

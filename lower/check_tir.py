@@ -40,6 +40,9 @@ from relax_egraph.tir.stmt import (
 DEEPEST = 100
 """How deep statements may nest."""
 
+DEEPEST_EXPRESSION = 500
+"""How deep expressions may nest: the dtype of a node is asked of the nodes below."""
+
 
 def check(function: PrimFunc, intrinsics: Collection[str]) -> None:
     """Raise `NotLowerable` unless `function` can be compiled with the named `intrinsics`."""
@@ -53,6 +56,7 @@ class _Check:
         self._function = function
         self._intrinsics = intrinsics
         self._symbols = frozenset(function.symbols)
+        self._depth: dict[int, int] = {}
         self._variables: dict[int, frozenset[TirVar]] = {}
         self._buffers: set[Buffer] = set()
 
@@ -138,6 +142,10 @@ class _Check:
 
     def _expr(self, expr: TirExpr, scope: frozenset[TirVar]) -> None:
         for node in postorder(expr, self._variables):
+            depth = 1 + max((self._depth[id(o)] for o in operands(node)), default=0)
+            if depth > DEEPEST_EXPRESSION:
+                raise NotLowerable(f"an expression nests deeper than {DEEPEST_EXPRESSION}")
+            self._depth[id(node)] = depth
             self._node(node)
             below = (self._variables[id(o)] for o in operands(node))
             own = {node} if isinstance(node, TirVar) else set[TirVar]()

@@ -101,7 +101,10 @@ def exp(x: Value) -> Value:
 
 def _scaled(value: Value, power: Value, form: _Format) -> Value:
     """``value · 2^power``, in two steps: each factor is a normal number, the product may not be."""
-    f = value.function
+    f, type = value.function, value.type
+    if f.module.target.has_masks and type.element == "float":
+        name = f"llvm.ldexp.{type.suffix}.{power.type.suffix}"
+        return f.call_value(name, type, value, power)
     half = power >> 1
     for part in (half, power - half):
         factor = (part + form.bias) << form.fraction_bits

@@ -133,8 +133,10 @@ def optimize(
     Raises `RuleError` for a file that does not read, `SaturationError` for a rule that is
     found unsound.
     """
-    options = {"without": without, "hints": hints, "budget": budget, "time_limit": time_limit}
-    return explain(module, rules, **options).module
+    explained = explain(
+        module, rules, without=without, hints=hints, budget=budget, time_limit=time_limit
+    )
+    return explained.module
 
 
 def explain(
@@ -212,7 +214,7 @@ class _Run:
         before = cost_of_view(encoded.view, self._library, hints=self._hints)
         self.reports.append(BlockReport(name, saturated.report, extraction, before, view))
         now = saturated.became
-        named = reversed(encoded.origin.items())
+        named = reversed(list(encoded.origin.items()))
         names = {now[c]: v.name for v, c in named if c in now}
         pairs = [(v, now[encoded.origin[v]]) for v in outputs]
         bindings = decode(view, extraction.program, pairs, names, self._fused)

@@ -68,18 +68,20 @@ def noisy(module: IRModule) -> IRModule:
 def noise(seed: int) -> Callable[..., Array]:
     """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
 
-    Units are those of the number, or of the one beside it in `larger`.
+    Units are those of the number, or of the larger one beside it; a number that is less than
+    the noise is nothing at all for every second seed.
     """
     rng = np.random.default_rng(seed)
 
-    def changed(x: Array, *larger: Array) -> Array:
+    def changed(x: Array, *beside: Array) -> Array:
         if x.dtype.kind != "f":
             return x
         limits = np.finfo(x.dtype)
         relative, least, sign = rng.uniform(-1, 1, (3, *x.shape))
         with np.errstate(all="ignore"):
-            scale = np.maximum.reduce([np.abs(x), *map(np.abs, larger)])
-            off = x + scale * relative * UNITS * limits.eps + least * 4 * limits.smallest_subnormal
+            most = UNITS * limits.eps * np.maximum.reduce([np.abs(x), *map(np.abs, beside)])
+            off = x + relative * most + least * 4 * limits.smallest_subnormal
+            off = np.where((np.abs(x) <= most) & (seed % 2 == 0), 0, off)
             zero = np.copysign(0.0, sign)
             return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)
 
@@ -172,6 +174,6 @@ def _noisy_binding(binding: Binding) -> list[Binding]:
     kind = DataflowVar if isinstance(var, DataflowVar) else Var
     exact = kind(f"{var.name}_exact", info)
     call = binding.value
-    larger = call.args if isinstance(call.op, Op) and call.op.name in CANCELLING else ()
-    changed = VarBinding(var, call_packed(NOISE, [exact, *larger], [info], pure=True))
+    beside = call.args if isinstance(call.op, Op) and call.op.name in CANCELLING else ()
+    changed = VarBinding(var, call_packed(NOISE, [exact, *beside], [info], pure=True))
     return [VarBinding(exact, call), changed]

@@ -32,7 +32,7 @@ class Allocates(Protocol):
     """The part of a machine that builtins see."""
 
     def allocate(self, size: int) -> Bytes:
-        """Storage of `size` bytes, on a 64-byte line."""
+        """Storage of at least `size` bytes, on a 64-byte line."""
         ...
 
 

@@ -15,9 +15,10 @@ from relax_egraph.vm.arguments import arrange, convert
 from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
 from relax_egraph.vm.bytecode import Call, Goto, If, Kind, Operand, Ret
 from relax_egraph.vm.executable import Executable, VMFunction
+from relax_egraph.vm.pool import StoragePool
 from relax_egraph.vm.printing import instruction_text
 from relax_egraph.vm.registry import registered
-from relax_egraph.vm.storage import Bytes, aligned_bytes
+from relax_egraph.vm.storage import Bytes
 
 Frame: TypeAlias = list[Any]
 
@@ -60,6 +61,7 @@ class VirtualMachine:
     ) -> None:
         self._executable = executable
         self._max_depth = max_depth
+        self._pool = StoragePool()
         self._programs = {f.name: _Program(f, [], []) for f in executable.functions}
         self._packed = _resolve(executable, packed or {})
         for program in self._programs.values():
@@ -85,8 +87,8 @@ class VirtualMachine:
         return function
 
     def allocate(self, size: int) -> Bytes:
-        """Storage of `size` bytes, on a 64-byte line."""
-        return aligned_bytes(size)
+        """Storage of at least `size` bytes, on a 64-byte line."""
+        return self._pool.take(size)
 
     # --- running ----------------------------------------------------------------------
 

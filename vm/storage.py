@@ -14,12 +14,11 @@ Bytes = npt.NDArray[np.uint8]
 _first_byte = c_char.from_buffer
 
 
-def aligned_bytes(size: int) -> Bytes:
-    """`size` uninitialised bytes, aligned to `ALIGNMENT`."""
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = (
-        -addressof(_first_byte(raw.data)) % ALIGNMENT
-    )  # a quarter of the time of raw.ctypes.data
+def aligned_bytes(size: int, owner: Bytes | None = None) -> Bytes:
+    """`size` uninitialised bytes, aligned to `ALIGNMENT`; of `owner`, which has room for it."""
+    raw = np.empty(size + ALIGNMENT, np.uint8) if owner is None else owner
+    # a quarter of the time of raw.ctypes.data
+    start = -addressof(_first_byte(raw.data)) % ALIGNMENT
     return raw[start : start + size]
 
 

@@ -1,10 +1,11 @@
-"""Recognise 1,797 handwritten digits: from rules in ``.egg`` files to machine code."""
+"""Recognise 1,797 handwritten digits: from rules in ``.egg`` files to machine code.
+
+Run from the top of the repository: ``python -m examples.digits.demo``.
+"""
 
 import os
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy, like us, on one thread; read when it loads
 
@@ -14,10 +15,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 import relax_egraph as rx
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from model import Digits, build_model  # beside this file
+from examples.digits.model import Digits, build_model
 
 ROUNDS = 200
 

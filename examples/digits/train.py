@@ -81,7 +81,8 @@ def main() -> None:
     held_out = forward(images[TRAINED_ON:], p)[1].argmax(axis=1)
     print(f"held-out accuracy: {(held_out == labels[TRAINED_ON:]).mean():.4f}")
     pixels = digits.data.astype(np.uint8)  # 0..16; the model reads pixels / 16
-    np.savez_compressed(HERE / "digits.npz", pixels=pixels, labels=labels, **p)
+    arrays: dict[str, Any] = {"pixels": pixels, "labels": labels, **p}
+    np.savez_compressed(HERE / "digits.npz", **arrays)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class NotAsExpected(AssertionError):
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".relax":
-        return RelaxFile.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType]
+        return RelaxFile.from_parent(parent, path=file_path)
     return None
 
 
@@ -40,7 +40,7 @@ class RelaxFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         for index, case in enumerate(self.path.read_text("utf-8").split(CASE)):
             title = case.splitlines()[0].removeprefix("# ")
-            item: RelaxCase = RelaxCase.from_parent(self, name=title)  # pyright: ignore[reportUnknownMemberType]
+            item: RelaxCase = RelaxCase.from_parent(self, name=title)
             item.index = index
             yield item
 

@@ -1,0 +1,152 @@
+"""Objects on disk: found again, never half, never in the way."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relax_egraph.lower import object_cache
+from relax_egraph.lower.jit import compile_kernels, link
+from relax_egraph.lower.object_cache import ObjectCache, default_folder, digest
+from relax_egraph.lower.target import portable
+from relax_egraph.tir.expr import TirVar
+from relax_egraph.tir.stmt import PrimFunc, Store
+from tests.kernels import buffer, loop, n
+
+
+def test_what_was_put_is_found_again(tmp_path: Path) -> None:
+    ObjectCache(tmp_path / "a" / "b").put("key", b"code")
+
+    found = ObjectCache(tmp_path / "a" / "b").get("key")
+
+    assert found == b"code"
+    assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["key.o"]
+
+
+def test_what_was_not_put_is_not_found(tmp_path: Path) -> None:
+    assert ObjectCache(tmp_path).get("key") is None
+    assert ObjectCache(tmp_path / "nowhere").get("key") is None
+
+
+def test_without_a_folder_nothing_is_kept() -> None:
+    cache = ObjectCache(None)
+
+    cache.put("key", b"code")
+    cache.trim()
+
+    assert cache.get("key") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 200])
+def test_a_damaged_entry_is_not_found_and_is_replaced(tmp_path: Path, damage: bytes) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put("key", b"code")
+    (tmp_path / "key.o").write_bytes(damage)
+
+    found = cache.get("key")
+    cache.put("key", b"code")
+
+    assert found is None
+    assert cache.get("key") == b"code"
+
+
+def test_one_changed_bit_is_noticed(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put("key", b"code")
+    stored = bytearray((tmp_path / "key.o").read_bytes())
+    stored[-1] ^= 1
+    (tmp_path / "key.o").write_bytes(stored)
+
+    assert cache.get("key") is None
+
+
+def test_the_entries_not_used_for_longest_are_removed(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path, limit=3 * 132)
+    for age, key in enumerate("abcde"):
+        cache.put(key, bytes(100))
+        os.utime(tmp_path / f"{key}.o", (1000 + age, 1000 + age))
+    cache.get("a")
+
+    cache.trim()
+
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.o", "d.o", "e.o"]
+
+
+def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_bytes(bytes(1000))
+    cache = ObjectCache(tmp_path, limit=0)
+    cache.put("key", b"code")
+
+    cache.trim()
+
+    assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = ObjectCache(tmp_path / "file" / "folder")
+
+    cache.put("key", b"code")
+    cache.trim()
+
+    assert cache.get("key") is None
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(object_cache.os, "replace", refuse)
+
+    ObjectCache(tmp_path).put("key", b"code")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_differ_where_parts_are_cut_elsewhere() -> None:
+    assert digest("ab", "c") != digest("a", "bc")
+    assert digest("ab", b"c") == digest("ab", b"c")
+
+
+def test_the_folder_is_named_by_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAX_EGRAPH_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+
+    monkeypatch.setenv("RELAX_EGRAPH_CACHE", "off")
+    assert default_folder() is None
+
+    monkeypatch.delenv("RELAX_EGRAPH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert default_folder() == tmp_path / "relax-egraph" / "objects"
+
+
+def scaled() -> PrimFunc:
+    i, x, out = TirVar("i"), buffer("x", "float32", n), buffer("out", "float32", n)
+    return PrimFunc((x, out), loop(i, n, Store(out, (i,), x[i] * 3.0)))
+
+
+def test_a_damaged_object_is_compiled_anew(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    compile_kernels({"f": scaled()}, cache=cache)
+    (entry,) = tmp_path.iterdir()
+    entry.write_bytes(b"\x7fELF nonsense")
+
+    kernel = link(compile_kernels({"f": scaled()}, cache=cache))["f"]
+
+    x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+    kernel(x, out, 4)
+    assert out.tolist() == [3, 3, 3, 3]
+
+
+def test_targets_have_entries_of_their_own(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+
+    compile_kernels({"f": scaled()}, portable("avx2", "fma"), cache=cache)
+    compile_kernels({"f": scaled()}, portable(), cache=cache)
+
+    assert len(list(tmp_path.iterdir())) == 2
