@@ -4,11 +4,9 @@ from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import REFERENCE_PROFILE, Costs, Hints, Profile
-from relax_egraph.extract.cut import Cut, Term, trace
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import is_folded, is_there
-from relax_egraph.extract.ways import Way, alone, at_run_time, by_kernel
-from relax_egraph.ir.op import OPS
+from relax_egraph.extract.ways import Way, alone, at_run_time, broadcasting, by_kernel
 
 
 def cost_of_view(
@@ -47,21 +45,7 @@ def _way(view: View, c: ClassId, catalogue: Catalogue, costs: Costs) -> Way:
         return Way(standing, cost.BUILD)
     (called,) = at_run_time(view.classes, c, costs)
     return (
-        by_kernel(catalogue, c, _broadcasting(view, c, node, catalogue))
+        by_kernel(catalogue, c, broadcasting(view.classes, catalogue, c, node))
         or by_kernel(catalogue, c, alone(catalogue, c, node))
         or called
     )
-
-
-def _broadcasting(view: View, c: ClassId, node: ENode, catalogue: Catalogue) -> Cut:
-    """The operator `node` with the broadcasts of its operands, if it is elementwise."""
-    terms = {c: catalogue.term(c, node)}
-    for k in node.classes:
-        (operand,) = view.classes[k].nodes
-        if OPS[node.op].elementwise and operand.op == "broadcast_to":
-            (source,) = operand.classes
-            terms[k] = catalogue.term(k, operand)
-            terms.setdefault(source, Term(source, operand, -1, source=source))
-        else:
-            terms[k] = Term(k, node, -1, source=k)
-    return trace(c, terms)

@@ -2,7 +2,8 @@
 
 * a leaf or a scalar is there; an opaque binding is run as it stands;
 * a constant is made by operators on constants as they stand: they are folded, not run;
-* any other class by kernels: each of its operators alone, and the cuts of what it stores;
+* any other class by kernels: each of its operators alone, with the broadcasts that it makes by
+  itself or without, and the cuts of what it stores;
 * by its operators as they stand, called at run time, only if no kernel makes it.
 """
 
@@ -18,6 +19,7 @@ from relax_egraph.extract.cost import Costs
 from relax_egraph.extract.cut import Cut, Term, trace
 from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
 from relax_egraph.extract.nodes import below, is_folded, is_operator, is_there, reached
+from relax_egraph.ir.op import OPS
 
 _ROUNDS = 4
 """How often the classes of one cycle are gone through, until what they cost has settled."""
@@ -102,6 +104,24 @@ def alone(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
     return trace(c, terms | {c: catalogue.term(c, node)})
 
 
+def broadcasting(
+    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
+) -> Cut:
+    """The operator `node` of class `c` with the broadcasts of its operands, if elementwise."""
+    terms = {c: catalogue.term(c, node)}
+    for k in node.classes:
+        spread = (n for n in classes[k].nodes if n.op == "broadcast_to")
+        others = (n for n in spread if n.classes[0] not in (c, *node.classes))
+        operand = next(others, None) if OPS[node.op].elementwise else None
+        if operand is None:
+            terms[k] = Term(k, node, -1, source=k)
+        else:
+            (source,) = operand.classes
+            terms[k] = catalogue.term(k, operand)
+            terms[source] = Term(source, operand, -1, source=source)
+    return trace(c, terms)
+
+
 def by_kernel(catalogue: Catalogue, c: ClassId, cut: Cut) -> Way | None:
     """Class `c` by the kernel that computes `cut`; ``None`` if the library does not run it."""
     offer = catalogue.offer(cut)
@@ -123,7 +143,9 @@ def _ways(
     opaque = [
         Way(Choice(node, node.classes, (c,)), cost.OPAQUE) for node in nodes if node.op == OPAQUE
     ]
-    cuts = [alone(catalogue, c, node) for node in nodes if is_operator(node)]
+    operators = list(filter(is_operator, nodes))
+    cuts = [alone(catalogue, c, node) for node in operators]
+    cuts += [broadcasting(classes, catalogue, c, node) for node in operators]
     for node in nodes:
         if node.op == STORE:
             weighed = ways.cuts.get(node.classes[0], CutList(())).kept

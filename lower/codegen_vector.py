@@ -33,12 +33,12 @@ def vectorized(scope: Scope, loop: For, target: Target, emit: Emit) -> bool:
     f = scope.frame.f
     extent = evaluate(scope.fresh(), loop.extent)
     assert not isinstance(extent, Ramp)
-    writer = _Writer(scope, loop, how, target, emit)
     if not isinstance(extent, int):
+        # What is computed once reads memory that may not be there if the loop has no turn.
         with f.when(f.compare(">", extent, 0)):
-            writer.write(extent)
+            _Writer(scope, loop, how, target, emit).write(extent)
     elif extent > 0:
-        writer.write(extent)
+        _Writer(scope, loop, how, target, emit).write(extent)
     return True
 
 

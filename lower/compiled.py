@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relax_egraph.errors import ExecutableError
+from relax_egraph.ir.struct_info import DTYPES
 from relax_egraph.lower.target import Target
 
 
@@ -65,6 +66,9 @@ class CompiledKernels:
             }
         except (ValueError, KeyError, TypeError) as error:
             raise ExecutableError(f"compiled kernels do not read: {error}") from error
+        for name, info in kernels.items():
+            if info.symbol not in objects or not set(info.dtypes) <= set(DTYPES):
+                raise ExecutableError(f"compiled kernel {name} is damaged")
         if at != len(data):
             raise ExecutableError(f"compiled kernels are {len(data)} bytes: needs {at}")
         return CompiledKernels(target, objects, kernels)

@@ -20,7 +20,7 @@ DEFAULT_LIMIT = 256 << 20
 """How many bytes the folder may hold; beyond them the entries not used for longest are removed."""
 
 _DIGEST_SIZE = 32
-_SUFFIX = ".o"
+_SUFFIX, _ASIDE = ".o", ".aside"
 
 
 def digest(*parts: str | bytes) -> str:
@@ -46,12 +46,16 @@ def default_folder() -> Path | None:
     return _expanded(Path(base) / "relax-egraph" / "objects")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ObjectCache:
-    """Entries in `folder`, or none at all where it is ``None``; `limit` is in bytes."""
+    """Entries in `folder`, or none at all where it is ``None``; `limit` is in bytes.
+
+    `grown` says whether anything was put since the folder was last trimmed.
+    """
 
     folder: Path | None
     limit: int = DEFAULT_LIMIT
+    grown: bool = False
 
     def get(self, key: str) -> bytes | None:
         """The entry of `key`, if it is there and whole; it counts as used now."""
@@ -73,14 +77,16 @@ class ObjectCache:
         """Keep `data` under `key`; failing to is no error."""
         if self.folder is None:
             return
+        self.grown = True
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write_aside(self._path(self.folder, key), _checksum(data) + data)
 
     def trim(self) -> None:
         """Remove the entries not used for longest, until the folder is within its limit."""
-        if self.folder is None:
+        if self.folder is None or not self.grown:
             return
+        self.grown = False
         with suppress(OSError):
             entries = sorted(_entries(self.folder))
             excess = sum(size for _, size, _ in entries) - self.limit
@@ -114,14 +120,14 @@ def _entries(folder: Path) -> Iterator[tuple[float, int, str]]:
     """Last use, size and path of each entry; those that vanish meanwhile are left out."""
     with os.scandir(folder) as found:
         for entry in found:
-            if entry.name.endswith(_SUFFIX):
+            if entry.name.endswith((_SUFFIX, _ASIDE)):
                 with suppress(OSError):
                     status = entry.stat()
                     yield status.st_mtime, status.st_size, entry.path
 
 
 def _write_aside(path: Path, data: bytes) -> None:
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=_ASIDE)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -180,6 +180,14 @@ def test_damaged_kernels_do_not_read(damage: str) -> None:
         CompiledKernels.from_bytes(damaged[damage])
 
 
+@pytest.mark.parametrize(("old", "new"), [(b"float32", b"float31"), (b'"a","k', b'"a","q')])
+def test_kernels_that_read_but_make_no_sense_are_refused(old: bytes, new: bytes) -> None:
+    data = compile_kernels({"a": doubled()}).to_bytes()
+
+    with pytest.raises(ExecutableError, match=r"^compiled kernel a is damaged$"):
+        CompiledKernels.from_bytes(data.replace(old, new, 1))
+
+
 def test_code_for_another_processor_is_not_loaded() -> None:
     compiled = compile_kernels({"a": doubled()})
     foreign = CompiledKernels(

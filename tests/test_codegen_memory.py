@@ -11,7 +11,7 @@ from relax_egraph.lower.module_text import F32, I64, PTR, Module
 from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import Buffer, Cast, DimSymbol, Imm, Scope, TirVar, binary
 from relax_egraph.tir.stmt import For, PrimFunc, Store, TensorIntrinsic, TirBlock, seq
-from tests.kernels import SIZES, TARGETS, buffer, loop, m, n, run, sample
+from tests.kernels import SIZES, TARGETS, buffer, compiled, loop, m, n, run, sample
 
 i, j = TirVar("i"), TirVar("j")
 
@@ -183,3 +183,16 @@ def test_a_small_local_buffer_stays_in_registers() -> None:
 
     assert "alloca" in llvm_text(function)
     assert not re.search(r"[(\[]%?r?sp", assembly)
+
+
+def test_a_loop_without_turns_reads_nothing() -> None:
+    """What is the same in all turns is read before the loop, but not if there is no turn."""
+    x, out = buffer("x", "float32", m), buffer("out", "float32", n)
+    far = DimSymbol("n") * 2**40 - 2**50  # an address that is not mapped, save for n = 1024
+    kernel = compiled(PrimFunc((x, out), loop(i, n, Store(out, (i,), x[far]))))
+    given, result = np.ones(1, np.float32), np.zeros(1024, np.float32)
+
+    kernel(given, result[:0], 1, 0)
+    kernel(given, result, 1, 1024)
+
+    assert result.sum() == 1024

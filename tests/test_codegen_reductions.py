@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import (
     Binary,
@@ -17,6 +18,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
     binary,
+    from_dim,
 )
 from relax_egraph.tir.stmt import (
     BlockAxis,
@@ -302,3 +304,24 @@ def test_terms_of_another_dtype_are_accumulated() -> None:
     kernel(given, result, 1000)
 
     assert result[0] == given.sum()
+
+
+@pytest.mark.parametrize("extent", [0, n])
+def test_reductions_over_nothing_are_their_init_in_any_nest(extent: Dim) -> None:
+    """``out[r] = Σ x[r, s, t]`` where the outer of two reduced axes has no turn."""
+    x, out = buffer("x", "float32", m, extent, 3), buffer("out", "float32", m)
+    r, s, t, j = TirVar("r"), TirVar("s"), TirVar("t"), TirVar("j")
+    axes = (
+        BlockAxis(r, DimSymbol("m"), "spatial", i),
+        BlockAxis(s, from_dim(extent), "reduce", k),
+        BlockAxis(t, Imm(3, "int64"), "reduce", j),
+    )
+    update = Store(out, (r,), out[r] + x[r, s, t])
+    block = TirBlock("sum", axes, update, Store(out, (r,), Imm(5.0, "float32")))
+    inner = loop(i, m, loop(j, 3, block, "serial"), "serial")
+    function = PrimFunc((x, out), loop(k, extent, inner, "serial"))
+    empty = np.zeros((4, 0, 3), np.float32)
+
+    result = run(function, [empty], (4,), m=4, n=0)
+
+    assert result.tolist() == [5, 5, 5, 5]

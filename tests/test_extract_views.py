@@ -7,6 +7,7 @@ from relax_egraph.extract import REFERENCE_PROFILE, cost_of_view, extract, price
 from relax_egraph.extract.cost import BUILD, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
+from relax_egraph.extract.cuts import Bounds
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from tests.test_extract_graph import Graph, Library, N, kernels, shown
@@ -288,6 +289,17 @@ def test_the_cost_before_is_that_of_a_kernel_for_each_operator() -> None:
     runs = [price(k, Schedule("elementwise", 0.5, 1.0)) for k in library.asked]
     unique = Costs(REFERENCE_PROFILE).runtime_call("unique", g.infos[5], (g.infos[4],))
     assert before == pytest.approx(sum(runs) + OPAQUE_SECONDS + BUILD + unique)
+
+
+def test_a_program_costs_no_more_than_its_operators_however_few_cuts_are_weighed() -> None:
+    g = Graph()
+    x, y = g.leaf(N, 64), g.op("sum", g.leaf(64, 64), axis=(0, 1), keepdims=False)
+    scaled = g.op("multiply", x, g.op("broadcast_to", y, (N, 64)))
+    library, none = Library(), Bounds(accepted=0, refused=0, tried=0)
+
+    found = extract(g.view(scaled), library, bounds=none)
+
+    assert found.cost == cost_of_view(g.view(scaled, fused=False), library)
 
 
 def test_the_cost_before_falls_back_as_extraction_does() -> None:

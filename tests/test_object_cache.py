@@ -74,6 +74,17 @@ def test_the_entries_not_used_for_longest_are_removed(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.o", "d.o", "e.o"]
 
 
+def test_what_a_killed_writer_left_is_removed_with_the_rest(tmp_path: Path) -> None:
+    (tmp_path / ".x.aside").write_bytes(bytes(1000))
+    os.utime(tmp_path / ".x.aside", (1000, 1000))
+    cache = ObjectCache(tmp_path, limit=500)
+    cache.put("key", b"code")
+
+    cache.trim()
+
+    assert [p.name for p in tmp_path.iterdir()] == ["key.o"]
+
+
 def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_bytes(bytes(1000))
     cache = ObjectCache(tmp_path, limit=0)

@@ -228,6 +228,20 @@ def variables(trees: Iterable[Tree]) -> set[str]:
     return {atom.text for tree in trees for atom in _symbols(tree)}
 
 
+def never_matched(form: Form, scope: Scope) -> str | None:
+    """The first variable of `form` that stands under primitives only; egglog may name another."""
+    matched: set[str] = set()
+    todo: list[Tree] = [form]
+    while todo:
+        tree = todo.pop()
+        if isinstance(tree, Form):
+            todo.extend(tree.items)
+            if tree.head == "=" or tree.head in scope.declarations:
+                matched.update(item.text for item in tree.items[1:] if isinstance(item, Atom))
+    sides = [item for item in form.items[1:] if isinstance(item, Form)]
+    return next((s.text for t in sides for s in _symbols(t) if s.text not in matched), None)
+
+
 def _symbols(tree: Tree) -> list[Atom]:
     """The atoms that stand for variables: no literals, no wildcards, no names in front."""
     if isinstance(tree, Atom):

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, cast
 
 from egglog.bindings import EggSmolError, EGraph
 
-from relax_egraph.egraph.check import Options, check_rule
+from relax_egraph.egraph.check import Options, check_rule, never_matched
 from relax_egraph.egraph.forms import Form, Source, read
 from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
 from relax_egraph.egraph.session import Command
@@ -149,9 +149,10 @@ def _explained(context: str, form: Form, source: Source, scope: Scope) -> RuleEr
         shown = place["quoted"] if place else "a fact"
         note = f"bind it where the rule matches: (= v {shown})"
         return source.error(span, f"{shown} cannot be looked up in what a rule makes", note)
-    if name := re.match(r"Variable (\S+) is ungrounded", said):
+    if said.endswith("is ungrounded"):
+        variable = never_matched(form, scope) or "a variable"
         note = "a variable must occur under an operator or a fact"
-        return source.error(span, f"nothing that can be matched gives {name[1]} a value", note)
+        return source.error(span, f"nothing that can be matched gives {variable} a value", note)
     if said.startswith("All alternative definitions"):
         return source.error(span, "no form of this primitive takes arguments of these sorts")
     return source.error(span, said[0].lower() + said[1:])
