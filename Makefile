@@ -2,7 +2,7 @@
 # make test    run the tests
 # make lint    ruff and pyright
 # make bench   measure against numpy, in one run
-# make fuzz    the long random runs
+# make fuzz    all tests with new random examples, and the long random runs
 #
 # Each makes .venv, with the project and its pinned dependencies, if it is not there.
 
@@ -20,7 +20,7 @@ test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto -m "not fuzz"
 
 fuzz: .venv/installed
-	$(BIN)/python -m pytest -q -n auto -m fuzz
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto
 
 lint: .venv/lint
 	$(BIN)/ruff check .

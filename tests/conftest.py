@@ -6,16 +6,29 @@ file) and which rules must match at least once (``; FIRES:``).  What rewrites pr
 computed on random inputs.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook import RuleBook
 from tests.soundness import Unsound, check_sound
+
+hypothesis.settings.register_profile("suite", derandomize=True)
+hypothesis.settings.register_profile("fuzz", print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+"""The suite is the same in every run; ``make fuzz`` draws new examples."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the kernels that tests compile out of the user's cache."""
+    assert config.cache is not None
+    os.environ["RELAX_EGRAPH_CACHE"] = str(config.cache.mkdir("objects"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -51,7 +51,10 @@ def expressions(draw: st.DrawFn, dtype: str, depth: int = 4) -> TirExpr:
     match draw(st.sampled_from(["arithmetic", "arithmetic", "select", "cast"])):
         case "arithmetic":
             operation: Any = draw(st.sampled_from(["+", "-", "*", "//", "%", "min", "max"]))
-            return Binary(operation, below(dtype), below(dtype))
+            right = below(dtype)
+            if operation in ("//", "%"):  # by 0, the interpreter raises
+                right = Select(Binary("==", right, Imm(0, dtype)), Imm(3, dtype), right)
+            return Binary(operation, below(dtype), right)
         case "select":
             return Select(below("bool"), below(dtype), below(dtype))
         case _:

@@ -157,3 +157,39 @@ def test_unknown_rank_and_shape_still_run() -> None:
     result = compiled(text)["main"](x, y)
 
     np.testing.assert_allclose(result, np.maximum(x @ y, 0), rtol=1e-5)
+
+
+def test_a_fused_kernel_gets_the_symbols_that_its_operands_do_not_tell() -> None:
+    text = """
+    @R.function
+    def main(x: R.Tensor(("n * 2", "n + m"), "float32"), n: R.Tensor(("n", "m"), "float32")):
+        with R.dataflow():
+            gv0 = R.exp(R.negative(x))
+            R.output(gv0)
+        return gv0
+    """
+    x, n = arrays((4, 5), (2, 3))
+
+    result = compiled(text)["main"](x, n)
+
+    np.testing.assert_allclose(result, np.exp(-x), rtol=1e-6)
+
+
+def test_a_view_made_at_run_time_is_what_kernels_take() -> None:
+    text = """
+    @R.function
+    def main(x: R.Tensor(dtype="float32", ndim=2)):
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            lv0 = R.permute_dims(x)
+            lv1 = R.match_cast(lv0, R.Tensor((n, m), "float32"))
+            gv0 = R.exp(lv1)
+            R.output(gv0)
+        return gv0
+    """
+    (x,) = arrays((2, 3))
+
+    result = compiled(text)["main"](x)
+
+    np.testing.assert_allclose(result, np.exp(x.T), rtol=1e-6)

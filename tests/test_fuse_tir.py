@@ -28,7 +28,7 @@ from relax_egraph.ir.expr import (
     shape,
 )
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo, tensor
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo, tensor
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.tir import te
 from relax_egraph.tir.inline import inline_injective
@@ -356,6 +356,16 @@ def test_symbols_that_no_buffer_binds_are_passed() -> None:
         [ShapeExpr((n,))],
         tensor((dims.canonical(n * 2),), "float32"),
     )
+
+
+def test_symbols_that_come_as_a_shape_are_those_of_the_caller() -> None:
+    info = ShapeStructInfo((n,), 1)
+    fusing = [var("a", n * 2), Var("s", info)]
+
+    made = calling(lambda a, _: call("exp", a), fusing, [var("x", m * 2), ShapeExpr((m,))])
+
+    assert made.struct_info == tensor((dims.canonical(m * 2),), "float32")
+    assert made.args[2:] == (ShapeExpr((m,)),)
 
 
 def test_a_call_for_several_results_is_a_tuple() -> None:

@@ -201,6 +201,21 @@ def test_results_of_packed_functions_become_what_kernels_take() -> None:
     np.testing.assert_array_equal(result[0], x.T)
 
 
+def test_what_a_packed_function_returns_becomes_what_kernels_take() -> None:
+    exe = one_call("f", [])
+    returned = [np.float32(2), np.ones((2, 3)).T, np.ones(2, ">f4"), [np.ones(1), (1, 2)]]
+
+    results = [VirtualMachine(exe, {"f": lambda r=r: r})["main"]() for r in returned]
+
+    scalar, transposed, swapped, fields = results
+    np.testing.assert_array_equal(scalar, np.array(2, np.float32), strict=True)
+    assert transposed.flags.c_contiguous
+    np.testing.assert_array_equal(transposed, np.ones((3, 2)), strict=True)
+    np.testing.assert_array_equal(swapped, np.ones(2, np.float32), strict=True)
+    np.testing.assert_array_equal(fields[0], np.ones(1), strict=True)
+    assert fields[1:] == ((1, 2),)
+
+
 def test_the_linker_gives_the_kernels() -> None:
     exe = one_call("kernel", [])
 

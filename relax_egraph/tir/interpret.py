@@ -245,13 +245,18 @@ def _room(indices: Sequence[TirExpr], shape: tuple[int, ...]) -> tuple[int, ...]
     return tuple(room) if len(indices) == len(shape) else shape
 
 
+def _is_integer_zero(b: Any) -> bool:
+    """Whether dividing by `b` gives 0, and leaves 0, as numpy says; of Python's own int too."""
+    return isinstance(b, int | np.integer) and b == 0
+
+
 _BINARY: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+    "//": lambda a, b: 0 if _is_integer_zero(b) else a // b,
+    "%": lambda a, b: 0 if _is_integer_zero(b) else a % b,
     "min": lambda a, b: np.minimum(a, b),
     "max": lambda a, b: np.maximum(a, b),
     "<": lambda a, b: a < b,
