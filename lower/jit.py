@@ -1,6 +1,7 @@
 """Loop functions to machine code, each different one once, and machine code to callables."""
 
 from collections.abc import Hashable, Mapping
+from functools import lru_cache
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.lower.codegen import generate
@@ -80,14 +81,20 @@ def _compile(
 
 
 def _intrinsic(call: TensorIntrinsic, target: Target, intrinsics: Intrinsics) -> Module:
-    module = Module(target)
-    intrinsics[call.name](module, target)
+    module = _written(intrinsics[call.name], target)
     passed = (PTR,) * len(call.buffers) + (I64,) * len(call.scalars)
     if module.signatures.get(call.name) != passed:
         raise NotLowerable(
             f"{call.name} of {len(call.buffers)} buffers and {len(call.scalars)} scalars: "
             f"takes ({', '.join(map(str, module.signatures.get(call.name, ())))})"
         )
+    return module
+
+
+@lru_cache(maxsize=64)
+def _written(emitter: IntrinsicEmitter, target: Target) -> Module:
+    module = Module(target)
+    emitter(module, target)
     return module
 
 

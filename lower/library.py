@@ -49,7 +49,7 @@ class Library:
             return None
         if sum(i.scalar is None for i in kernel.inputs) > self.max_inputs:
             return None
-        if any(step.op.name == "matmul" and not _agrees(kernel, step) for step in kernel.steps):
+        if not all(_agrees(kernel, step) for step in kernel.steps):
             return None
         if len(kernel.steps) == 1:
             return _single(kernel, kernel.steps[0])
@@ -123,16 +123,29 @@ def _elementwise(kernel: Kernel) -> Schedule | None:
     return ELEMENTWISE if all(map(_keeps_last_axis, permutes)) else STRIDED
 
 
-# --- products ---------------------------------------------------------------------------
+# --- proofs -----------------------------------------------------------------------------
 
 
 def _agrees(kernel: Kernel, step: Step) -> bool:
-    """Whether the extents of a product's operands are proven to fit."""
-    x, y = (_shape(kernel, v) for v in step.values)
-    a, b = (x if len(x) > 1 else (1, *x)), (y if len(y) > 1 else (*y, 1))
-    batches = zip(reversed(a[:-2]), reversed(b[:-2]), strict=False)
-    fits = all(1 in (p, q) or dims.equal(p, q) for p, q in batches)
-    return fits and dims.equal(a[-1], b[-2])
+    """Whether the extents of a product's operands, or of a broadcast, are proven to fit."""
+    match step.op.name:
+        case "matmul":
+            x, y = (_shape(kernel, v) for v in step.values)
+            a, b = (x if len(x) > 1 else (1, *x)), (y if len(y) > 1 else (*y, 1))
+            return _fit(a[:-2], b[:-2]) and dims.equal(a[-1], b[-2])
+        case "broadcast_to":
+            return _fit(_shape(kernel, step.values[0]), step.struct_info.dims or ())
+        case _:
+            return True
+
+
+def _fit(a: Shape, b: Shape) -> bool:
+    """Whether axes that meet are of one extent, or one of them is 1."""
+    pairs = zip(reversed(a), reversed(b), strict=False)
+    return all(1 in pair or dims.equal(*pair) for pair in pairs)
+
+
+# --- products ---------------------------------------------------------------------------
 
 
 def _matmul(kernel: Kernel) -> Schedule | None:

@@ -45,6 +45,10 @@ def unproven_depth(d: Draft) -> list[int]:
     return [d.do("matmul", x, w)]
 
 
+def unproven_broadcast(d: Draft) -> list[int]:
+    return [d.do("exp", d.do("broadcast_to", d.tensor(N), (M,)))]
+
+
 def product_that_broadcasts(d: Draft) -> list[int]:
     x, w, y = d.tensor(N, K), d.tensor(K, M), d.tensor(4, N, M)
     return [d.do("add", d.do("matmul", x, w), y)]
@@ -117,6 +121,7 @@ REFUSED: list[Callable[[Draft], list[int]]] = [
     two_products,
     computed_operand,
     unproven_depth,
+    unproven_broadcast,
     product_that_broadcasts,
     product_then_reduction,
     product_beside_map,
