@@ -1,16 +1,16 @@
 """Random programs over all operators: ``random_program(seed)`` is the same one every time."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
-from tests.random_steps import STEPS
+from tests.random_control import call_of_layer, conditional, layer, take_steps, without_branches
 from tests.random_writer import DTYPES, SAMPLE, Array, Rejected, Writer, concrete, random_array
 
 
@@ -44,13 +44,24 @@ def random_program(seed: int) -> RandomProgram:
     alone = {d for shape in shapes for d in shape}
     shapes += [(dims.symbol(s),) for s in sorted(mentioned) if dims.symbol(s) not in alone]
     takes = tuple((s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes)
+    w.bound = mentioned
     w.pool = [d for d in w.pool if dims.symbols(d) <= mentioned] or [2]
+    samples = _inputs(seed, takes, SAMPLE, w.extreme)
+    if w.chance(0.15) and _binds_its_symbols(takes[0][0]):
+        layer(w, Var("a", tensor(*takes[0])), samples[0])
     params = [Var(f"x{i}", _known(w, *take)) for i, take in enumerate(takes)]
     with w.builder.function("main", params):
-        for param, sample in zip(params, _inputs(seed, takes, SAMPLE, w.extreme), strict=True):
+        for param, sample in zip(params, samples, strict=True):
             w.enter(param, sample)
         w.builder.emit_func_output(_body(w, params))
-    return RandomProgram(seed, w.builder.get(), takes, w.extreme)
+    functions = w.builder.get().functions
+    written = {name: functions[name] for name in without_branches(list(functions))}
+    return RandomProgram(seed, IRModule(written), takes, w.extreme)
+
+
+def _binds_its_symbols(shape: Shape) -> bool:
+    used = {s for d in shape for s in dims.symbols(d)}
+    return all(dims.symbol(s) in shape for s in used)
 
 
 def _inputs(
@@ -81,17 +92,18 @@ def _body(w: Writer, params: Sequence[Var]) -> Expr:
             outputs = [w.builder.emit_output(v) for v in chosen]
         w.known, w.unknown = known, unknown
         seen += [w.enter(v, s) for v, s in zip(outputs, samples, strict=True)]
+        if w.chance(0.2):
+            with suppress(Rejected):
+                seen.append(conditional(w))
     return _result(w, seen, params)
 
 
 def _steps(w: Writer) -> list[Expr]:
     """Write some steps; returns those values that are seen outside of the block, one at least."""
-    weights, steps = zip(*STEPS, strict=True)
-    for step in w.random.choices(steps, weights, k=w.random.randint(2, 14)):
-        try:
-            step(w)
-        except (Rejected, IllTyped):
-            continue
+    take_steps(w, 14)
+    with suppress(Rejected):
+        call_of_layer(w)
+        take_steps(w, 4)
     seen = [v for v in w.unread() if w.chance(0.8)][-4:]
     readable = [*w.known, *w.unknown]
     if not seen or w.chance(0.3):

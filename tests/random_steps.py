@@ -163,8 +163,12 @@ def _regrouped(w: Writer, extents: Shape) -> Shape:
     return tuple(made) if len(made) <= 4 else extents
 
 
-N = dims.symbol("n")
+N, M = dims.symbol("n"), dims.symbol("m")
 SPLIT = dims.mul(N, 2)
+MAYBE: dict[Dim, Dim] = {SPLIT: dims.mul(N, M), dims.mul(N, M): SPLIT, M: dims.add(N, -1)}
+"""Extents that are the same for the sample's sizes, and not for others."""
+PARITY = dims.mod(N, 2)
+"""1 for the sample's sizes."""
 
 
 def flatten(w: Writer) -> Expr:
@@ -256,6 +260,22 @@ def shape_as_value(w: Writer) -> Expr:
     return w.op("reshape", x, target)
 
 
+def unproven(w: Writer) -> Expr:
+    """Claim that two extents are one that are one for some sizes only."""
+    fit = [v for v in w.known if any(d in MAYBE for d in shape_of(v))]
+    if not fit or not w.bound.issuperset(("n", "m")):
+        raise Rejected
+    x = w.choice(fit)
+    other = shape(tuple(MAYBE.get(d, d) for d in shape_of(x)))
+    match w.choice(("reshape", "broadcast_to", "cast", "squeeze")):
+        case "cast":
+            return w.cast(x, tensor(other.values, dtype_of(x)))
+        case "squeeze":
+            return w.op("squeeze", w.op("reshape", x, shape((*shape_of(x), PARITY))), axis=-1)
+        case name:
+            return w.op(name, x, other)
+
+
 # --- formulas that rules know -----------------------------------------------------------
 
 
@@ -324,7 +344,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     *((4, f) for f in (reduction, matmul, float_binary)),
     *((3, f) for f in (permute, reshape, broadcast, unary_of_any, comparison, cast)),
     *((2, f) for f in (softmax, fma, expand, squeeze, choice_by_condition, nothing)),
-    *((1, f) for f in (flatten, unknown, unknown, packed, pair, shape_as_value)),
+    *((1, f) for f in (flatten, unproven, unknown, unknown, packed, pair, shape_as_value)),
     *((1, f) for f in (softmax_written_out, sigmoid_written_out, silu_written_out)),
     *((1, f) for f in (gelu_written_out, centred)),
     (4, cast_unknown),

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
@@ -47,7 +48,7 @@ DTYPES = ("float32",) * 9 + ("float64",) * 3 + ("int32", "int64", "int64", "bool
 NUMBERS = (0.0, 1.0, 2.0, 0.5, -1.0, 3.0, -0.25)
 
 n, m = dims.symbol("n"), dims.symbol("m")
-STATIC: tuple[Dim, ...] = (1, 2, 3, 4, 5, 8, 16, 17, 33)
+STATIC: tuple[Dim, ...] = (1, 2, 3, 4, 5, 8, 16, 17, 33, 64, 129)
 SYMBOLIC: tuple[Dim, ...] = (
     *(n, n, n, m, m),
     *(dims.add(n, 1), dims.mul(n, 2), dims.mul(n, m), dims.add(n, m)),
@@ -107,6 +108,7 @@ class Writer:
         self.known: list[Expr] = []
         self.unknown: list[Expr] = []
         self.sizes: dict[str, int] = dict(SAMPLE)
+        self.bound: set[str] = set()
         extents = STATIC if self.random.random() < 0.2 else (*STATIC, *SYMBOLIC)
         self.pool: list[Dim] = self.random.sample(extents, 4)
         self._samples: dict[int, Any] = {}
@@ -172,7 +174,10 @@ class Writer:
 
         Raises `Rejected` if it is too large, or not moderate for the sample's sizes.
         """
-        sample = self.sample(value)
+        try:
+            sample = self.sample(value)
+        except RunError:
+            raise Rejected from None
         self._check(value.struct_info, sample)
         self._read.update(map(id, children(value)))
         return self.enter(self.builder.emit(value), sample)
@@ -180,6 +185,8 @@ class Writer:
     def cast(self, value: Expr, info: TensorStructInfo) -> Expr:
         """Emit a match_cast to `info`, whose symbols have values in `sizes`."""
         sample = self.sample(value)
+        if sample.shape != concrete(info.dims or (), self.sizes):
+            raise Rejected
         self._check(info, sample)
         self._read.add(id(value))
         return self.enter(self.builder.emit_match_cast(value, info), sample)

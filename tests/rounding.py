@@ -23,6 +23,7 @@ from relax_egraph.ir.expr import (
     Call,
     DataflowVar,
     Function,
+    If,
     SeqExpr,
     Var,
     VarBinding,
@@ -57,12 +58,12 @@ class Bounds:
 
 
 def noisy(module: IRModule) -> IRModule:
-    """`module` with the packed function `NOISE` applied to each result of a call in ``main``."""
-    main = module["main"]
-    assert isinstance(main, Function)
-    blocks = tuple(map(_noisy_block, main.body.blocks))
-    body = SeqExpr(blocks, main.body.body)
-    return IRModule({**module.functions, "main": replace(main, body=body)})
+    """`module` with the packed function `NOISE` applied to the result of each call."""
+    rough = {
+        name: replace(f, body=_noisy_sequence(f.body)) if isinstance(f, Function) else f
+        for name, f in module.functions.items()
+    }
+    return IRModule(rough)
 
 
 def noise(seed: int) -> Callable[..., Array]:
@@ -160,6 +161,10 @@ def _kind(x: Array) -> Array:
     return np.where(np.isnan(x), 2, np.where(np.isinf(x), np.sign(x), 0))
 
 
+def _noisy_sequence(seq: SeqExpr) -> SeqExpr:
+    return SeqExpr(tuple(map(_noisy_block, seq.blocks)), seq.body)
+
+
 def _noisy_block(block: Block) -> Block:
     return replace(block, bindings=tuple(b for old in block.bindings for b in _noisy_binding(old)))
 
@@ -167,6 +172,10 @@ def _noisy_block(block: Block) -> Block:
 def _noisy_binding(binding: Binding) -> list[Binding]:
     var = binding.var
     info = var.struct_info
+    if isinstance(binding, VarBinding) and isinstance(binding.value, If):
+        value = binding.value
+        true, false = map(_noisy_sequence, (value.true_branch, value.false_branch))
+        return [VarBinding(var, replace(value, true_branch=true, false_branch=false))]
     if not (isinstance(binding, VarBinding) and isinstance(binding.value, Call)):
         return [binding]
     if not isinstance(info, TensorStructInfo):

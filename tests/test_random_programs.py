@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
+from relax_egraph.errors import RunError
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
@@ -57,7 +59,13 @@ def check(program: RandomProgram, folder: Path) -> None:
     for values in points(program):
         inputs = program.inputs(values)
         before = [x.copy() for x in inputs]
-        expected = bounds(module, inputs, PACKED)
+        try:
+            expected = bounds(module, inputs, PACKED)
+        except RunError:  # a claim that is false for these sizes; where nothing reads it, it may go
+            for machine in machines.values():
+                with suppress(RunError):
+                    machine["main"](*inputs)
+            continue
         results = {name: machine["main"](*inputs) for name, machine in machines.items()}
         results["evaluated"] = evaluate(best, "main", *inputs, packed=PACKED)
         for x, y in zip(inputs, before, strict=True):

@@ -18,11 +18,11 @@ from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
-    ShapeStructInfo,
     StructInfo,
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.struct_info import ShapeExpr as ShapeExpr
 
 if TYPE_CHECKING:
     from relax_egraph.ir.op import Op
@@ -63,18 +63,6 @@ class Constant:
     def struct_info(self) -> StructInfo:
         """Shape and dtype of the data."""
         return tensor(self.data.shape, self.data.dtype.name)
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeExpr:
-    """A shape of symbolic dimensions, as a value: ``R.shape([n, 4])``."""
-
-    values: tuple[Dim, ...]
-
-    @property
-    def struct_info(self) -> StructInfo:
-        """The shape of this shape: its own dimensions."""
-        return ShapeStructInfo(self.values, len(self.values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 
 if TYPE_CHECKING:
-    from relax_egraph.ir.expr import Expr, ShapeExpr
+    from relax_egraph.ir.expr import Expr
 
 Shape: TypeAlias = tuple[Dim, ...]
 """The dimensions of a tensor whose shape is known symbolically."""
@@ -23,6 +23,18 @@ DTYPES = (
     *("float32", "float64"),
 )
 """The element types, by numpy's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeExpr:
+    """A shape of symbolic dimensions, as a value: ``R.shape([n, 4])``; an expression of the IR."""
+
+    values: Shape
+
+    @property
+    def struct_info(self) -> "StructInfo":
+        """The shape of this shape: its own dimensions."""
+        return ShapeStructInfo(self.values, len(self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +145,6 @@ def shape_text(shape: Shape) -> str:
 
 def tensor(shape: Shape | None, dtype: str | None, ndim: int = -1) -> TensorStructInfo:
     """The struct info of a tensor of symbolic `shape`, or of unknown shape and rank `ndim`."""
-    from relax_egraph.ir.expr import ShapeExpr
-
     if shape is None:
         return TensorStructInfo(None, dtype, ndim)
     return TensorStructInfo(ShapeExpr(tuple(shape)), dtype, len(shape))
