@@ -12,6 +12,7 @@ from relax_egraph.build import load as load
 from relax_egraph.build import lower_module as lower_module
 from relax_egraph.ir import BlockBuilder as BlockBuilder
 from relax_egraph.ir import IRModule as IRModule
+from relax_egraph.optimize import Explanation as Explanation
 from relax_egraph.optimize import explain as explain
 from relax_egraph.optimize import optimize as optimize
 from relax_egraph.script import load_module as load_module

@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
 def _print_code(text: str, language: str) -> None:
     console = Console()
     if console.is_terminal:
-        console.print(Syntax(text, language, background_color="default"))
+        console.print(Syntax(text, language, background_color="default"), soft_wrap=True)
     else:
         click.echo(text)
 

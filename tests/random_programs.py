@@ -44,11 +44,10 @@ def random_program(seed: int) -> RandomProgram:
     alone = {d for shape in shapes for d in shape}
     shapes += [(dims.symbol(s),) for s in sorted(mentioned) if dims.symbol(s) not in alone]
     takes = tuple((s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes)
-    w.bound = mentioned
-    w.pool = [d for d in w.pool if dims.symbols(d) <= mentioned] or [2]
     samples = _inputs(seed, takes, SAMPLE, w.extreme)
-    if w.chance(0.15) and _binds_its_symbols(takes[0][0]):
+    if w.chance(0.15) and _bind(w, takes[:1]):
         layer(w, Var("a", tensor(*takes[0])), samples[0])
+    _bind(w, takes)
     params = [Var(f"x{i}", _known(w, *take)) for i, take in enumerate(takes)]
     with w.builder.function("main", params):
         for param, sample in zip(params, samples, strict=True):
@@ -59,9 +58,12 @@ def random_program(seed: int) -> RandomProgram:
     return RandomProgram(seed, IRModule(written), takes, w.extreme)
 
 
-def _binds_its_symbols(shape: Shape) -> bool:
-    used = {s for d in shape for s in dims.symbols(d)}
-    return all(dims.symbol(s) in shape for s in used)
+def _bind(w: Writer, takes: Sequence[tuple[Shape, str]]) -> bool:
+    """Let `w` use the symbols of `takes`; returns whether each is alone a dimension somewhere."""
+    extents = {d for shape, _ in takes for d in shape}
+    w.bound = {s for d in extents for s in dims.symbols(d)}
+    w.extents = [d for d in w.pool if dims.symbols(d) <= w.bound] or [2]
+    return extents.issuperset(map(dims.symbol, w.bound))
 
 
 def _inputs(

@@ -111,6 +111,7 @@ class Writer:
         self.bound: set[str] = set()
         extents = STATIC if self.random.random() < 0.2 else (*STATIC, *SYMBOLIC)
         self.pool: list[Dim] = self.random.sample(extents, 4)
+        self.extents = self.pool
         self._samples: dict[int, Any] = {}
         self._read: set[int] = set()
 
@@ -125,9 +126,9 @@ class Writer:
         return self.random.choice(options)
 
     def shape(self, least: int = 0, most: int = 3) -> Shape:
-        """A shape of the few extents in `pool`."""
+        """A shape of the few `extents` that there are."""
         rank = self.random.randint(least, most)
-        return tuple(1 if self.chance(0.1) else self.choice(self.pool) for _ in range(rank))
+        return tuple(1 if self.chance(0.1) else self.choice(self.extents) for _ in range(rank))
 
     def part(self, whole: Shape) -> Shape:
         """A shape that broadcasts to `whole`."""

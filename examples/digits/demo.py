@@ -18,6 +18,8 @@ import relax_egraph as rx
 from examples.digits.model import Digits, build_model
 
 ROUNDS = 200
+SCRIPT_WIDTH = 100
+"""Columns that a printed module takes."""
 
 
 def best_seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -33,7 +35,7 @@ def best_seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 def main() -> int:
     """Print the whole run; the exit status is 1 if a prediction differs from numpy's."""
-    console = Console()
+    console = Console(width=max(Console().width, SCRIPT_WIDTH))
     digits = Digits.load()
     module = build_model(digits.weights)
 

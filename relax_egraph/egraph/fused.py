@@ -48,15 +48,21 @@ class FusedFunctions:
         """The name of the kernel's function in the module, to which it is added at first use."""
         if kernel not in self._name:
             function = self._function[kernel]
-            parts = [str(call.op).rsplit(".", 1)[-1] for call in calls_of(function)]
-            self._name[kernel] = self._add(function, "_".join(["fused", *parts]))
+            self._name[kernel] = self._add(function, _name_of(function))
         return self._name[kernel]
 
 
-def calls_of(function: Function) -> list[Call]:
-    """The operator calls of a function that is one dataflow block, in order."""
+_MOST_PARTS = 6
+"""Operators that a function's name spells out; of more, it says how many there are."""
+
+
+def _name_of(function: Function) -> str:
+    """``fused_`` and the operators in order: ``fused_matmul_add_relu``."""
     values = [b.value for block in function.body.blocks for b in block.bindings]
-    return [v for v in values if isinstance(v, Call)]
+    parts = [str(v.op).rsplit(".", 1)[-1] for v in values if isinstance(v, Call)]
+    more = len(parts) - _MOST_PARTS
+    rest = [f"and_{more}_more"] if more > 0 else []
+    return "_".join(["fused", *parts[:_MOST_PARTS], *rest])
 
 
 def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
