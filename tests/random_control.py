@@ -36,14 +36,16 @@ def _branch(w: Writer, x: Expr) -> tuple[SeqExpr, Array]:
     """A sequence that makes something of the type of `x`, and its sample."""
     name = f"branch{len(w.builder.get().functions)}"
     known, unknown = list(w.known), list(w.unknown)
-    with w.builder.function(name):
-        with w.builder.dataflow():
-            take_steps(w, 5)
-            like = [v for v in w.known if v.struct_info == x.struct_info]
-            made = w.op("maximum", x, w.choice(like))
-            seen = w.builder.emit_output(made)
-        w.builder.emit_func_output(seen)
-    w.known, w.unknown = known, unknown
+    try:
+        with w.builder.function(name):
+            with w.builder.dataflow():
+                take_steps(w, 5)
+                like = [v for v in w.known if v.struct_info == x.struct_info]
+                made = w.op("maximum", x, w.choice(like))
+                seen = w.builder.emit_output(made)
+            w.builder.emit_func_output(seen)
+    finally:
+        w.known, w.unknown = known, unknown
     function = w.builder.get()[name]
     assert isinstance(function, Function)
     return function.body, w.sample(made)

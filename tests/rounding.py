@@ -69,21 +69,23 @@ def noisy(module: IRModule) -> IRModule:
 def noise(seed: int) -> Callable[..., Array]:
     """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
 
-    Units are those of the number, or of the larger one beside it; a number that is less than
-    the noise is nothing at all for every second seed.
+    Units are those of the number, or of the larger one beside it.  A number that is less than the
+    noise, or subnormal, is nothing at all for every second seed; it and the one before it make
+    opposite noise, so that what is near a threshold falls on either side.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed // 2)
+    side = 1 if seed % 2 else -1
 
     def changed(x: Array, *beside: Array) -> Array:
         if x.dtype.kind != "f":
             return x
         limits = np.finfo(x.dtype)
-        relative, least, sign = rng.uniform(-1, 1, (3, *x.shape))
+        relative = side * rng.uniform(0.5, 1, x.shape) * rng.choice((-1, 1), x.shape)
         with np.errstate(all="ignore"):
             most = UNITS * limits.eps * np.maximum.reduce([np.abs(x), *map(np.abs, beside)])
-            off = x + relative * most + least * 4 * limits.smallest_subnormal
-            off = np.where((np.abs(x) <= most) & (seed % 2 == 0), 0, off)
-            zero = np.copysign(0.0, sign)
+            gone = (np.abs(x) <= np.maximum(most, limits.tiny)) & (side > 0)
+            off = np.where(gone, 0, x + relative * most)
+            zero = np.copysign(0.0, relative)
             return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)
 
     return changed

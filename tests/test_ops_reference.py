@@ -143,6 +143,16 @@ def test_operands_that_do_not_fit_are_shown_as_struct_info() -> None:
     )
 
 
+def test_a_negative_extent_is_not_filled_in() -> None:
+    with pytest.raises(RunError) as error:
+        apply_op(OPS["reshape"], [np.zeros((2, 3), F32), (3, -1)], {})
+
+    assert str(error.value) == (
+        'R.reshape of R.Tensor((2, 3), "float32"), R.shape([3, -1]): '
+        "negative dimensions are not allowed"
+    )
+
+
 def test_an_intrinsic_is_refused() -> None:
     with pytest.raises(RunError) as refusal:
         apply_op(OPS["call_tir"], [], {})

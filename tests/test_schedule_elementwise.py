@@ -66,7 +66,7 @@ def scalar() -> PrimFunc:
 
 
 def permuted(axes: tuple[int, ...]) -> PrimFunc:
-    shape = CUBE[: len(axes)]
+    shape = (*CUBE, 2)[: len(axes)]
     x = te.placeholder(shape, name="x")
     out = te.compute(
         [shape[a] for a in axes],
@@ -91,6 +91,7 @@ FUNCTIONS = {
     "position": position(),
     "transpose": permuted((1, 0)),
     "last axis kept": permuted((1, 0, 2)),
+    "last two axes kept": permuted((1, 0, 2, 3)),
     "rotation": permuted((2, 0, 1)),
     "merged": viewed((N, 4, M), (N, 4 * M)),
     "split": viewed((N * M,), (N, M)),
@@ -155,6 +156,12 @@ def test_a_permutation_that_keeps_the_last_axis_runs_along_it() -> None:
 
     assert scheduled.attrs["schedule"] == "movement"
     assert loops_of(scheduled) == [("serial", "m"), ("serial", "n"), ("vectorized", "3")]
+
+
+def test_axes_that_a_permutation_keeps_together_are_one_loop() -> None:
+    loops = loops_of(schedule(permuted((1, 0, 2, 3))))
+
+    assert loops == [("serial", "m"), ("serial", "n"), ("vectorized", "6")]
 
 
 def test_a_scheduled_function_is_not_scheduled_again() -> None:

@@ -15,6 +15,8 @@ def arrange(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any])
     Raises `RunError` unless every parameter is given exactly once.
     """
     params = function.params
+    if not named and len(args) == len(params) and all(map(_is_plain, args)):
+        return list(args)
     if len(args) > len(params) or (not named and len(args) < len(params)):
         noun = "argument" if len(params) == 1 else "arguments"
         raise RunError(f"{_signature(function)} takes {len(params)} {noun}, got {len(args)}")
@@ -53,11 +55,17 @@ def convert(where: str, value: Any) -> Any:
             return value
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether `value` is an array that the machine takes as it is."""
+    if type(value) is not np.ndarray:
+        return False
+    flags = value.flags
+    return flags.c_contiguous and flags.aligned and value.dtype.isnative
+
+
 def _plain(value: Any) -> np.ndarray[Any, Any]:
-    if type(value) is np.ndarray:
-        flags = value.flags
-        if flags.c_contiguous and flags.aligned and value.dtype.isnative:
-            return value
+    if _is_plain(value):
+        return value
     native = np.asarray(value, value.dtype.newbyteorder("="))
     return np.require(native, requirements=["C", "A"]).reshape(value.shape)
 

@@ -55,11 +55,9 @@ def _permutes(stage: Stage) -> bool:
 
 def nest(stage: Stage, names: Names) -> Stmt:
     """The loops of a permutation."""
-    value = stage.value
-    assert isinstance(value, BufferLoad)
     order = collapse(stage.axes, [stage])
-    stage = bound(stage, order.values)
-    value = stage.value
+    joined = bound(stage, order.values)
+    value = joined.value
     assert isinstance(value, BufferLoad)
     contiguous = [a for a in order.axes if a.var in value.indices]
     read = max(contiguous, key=lambda a: value.indices.index(a.var), default=None)
@@ -76,7 +74,7 @@ def nest(stage: Stage, names: Names) -> Stmt:
         blocks.append(block)
         inner.append((within, binary("min", BLOCK, rest)))
         values[axis.var] = block.var * BLOCK + within
-    moved = bound(stage, values)
+    moved = bound(joined, values)
     (row, rows), (column, columns) = inner
     body = For(column, columns, "vectorized", Store(moved.buffer, moved.indices, moved.value))
     return around((*outer, *blocks), For(row, rows, "serial", body))
