@@ -19,8 +19,8 @@ from relax_egraph import rules
 from relax_egraph.egraph.rulebook import RuleBook
 from tests.soundness import Unsound, check_sound
 
-hypothesis.settings.register_profile("suite", derandomize=True)
-hypothesis.settings.register_profile("fuzz", print_blob=True)
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("fuzz", print_blob=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 """The suite is the same in every run; ``make fuzz`` draws new examples."""
 

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "optimize": {"egraph", "extract", "lower.library", "passes", "ir", "rules"},
     "build": {"lower", "vm", "passes", "tir", "ir"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
-    "vm": {"ir.struct_info", "ir.dims"},
+    "vm": {"ir.struct_info"},
     "extract": {"egraph.view", "ir", "highspy"},
     "egraph": {"rules", "ir", "egglog"},
     "script": {"tir", "ir"},
