@@ -1,6 +1,6 @@
 """What a program costs before optimization: every operator is a kernel of its own."""
 
-from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, View
+from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import REFERENCE_PROFILE, Costs, Hints, Profile

@@ -46,8 +46,8 @@ def binary(w: Writer) -> Expr:
 
 def float_binary(w: Writer) -> Expr:
     x = w.tensor("f")
-    if w.chance(0.3):  # of a negative number, the least rounding of the exponent makes NaN
-        return w.op("power", w.op("abs", x), w.beside(x))
+    if w.chance(0.3):  # no other exponents, and no negative base: 1 to the NaN is 1
+        return w.op("power", w.op("abs", x), w.constant(w.part(shape_of(x)), dtype_of(x)))
     operands = [x, w.beside(x)]
     w.random.shuffle(operands)
     return w.op("divide", *operands)
@@ -70,7 +70,8 @@ def choice_by_condition(w: Writer) -> Expr:
 
 def cast(w: Writer) -> Expr:
     x, dtype = w.tensor(), w.choice(CASTS)
-    if w.extreme and _is_float(x) != dtype.startswith("float") and "bool" not in (dtype, dtype_of(x)):
+    to_or_from_float = _is_float(x) != dtype.startswith("float")
+    if w.extreme and to_or_from_float and "bool" not in (dtype, dtype_of(x)):
         raise Rejected  # no integer is NaN, and the squares of the largest ones are no floats
     if dtype == "uint8":
         x = w.op("abs", x) if dtype_of(x) != "bool" else x
@@ -332,7 +333,7 @@ def nothing(w: Writer) -> Expr:
     if twice == "negative":
         return w.op("negative", w.op("negative", x))
     if twice in ("zero", "one"):
-        name = w.choice(("add", "subtract")) if twice == "zero" else w.choice(("multiply", "divide"))
+        name = w.choice(("add", "subtract") if twice == "zero" else ("multiply", "divide"))
         return w.op(name, x, _scalar(x, float(twice == "one")))
     if twice == "cast":
         return w.op("astype", w.op("astype", x, dtype="float64"), dtype=dtype_of(x))

@@ -223,9 +223,9 @@ class Writer:
                 return self._samples[id(value)]
 
     def _check(self, info: StructInfo, sample: Any) -> None:
-        if isinstance(info, TensorStructInfo) and info.dims is not None:
-            if int(np.prod(concrete(info.dims, self.sizes | LARGE))) > MOST_ELEMENTS:
-                raise Rejected
+        known = info.dims if isinstance(info, TensorStructInfo) else None
+        if known and int(np.prod(concrete(known, self.sizes | LARGE))) > MOST_ELEMENTS:
+            raise Rejected
         if self.extreme or not isinstance(sample, np.ndarray) or sample.dtype.kind == "b":
             return
         if not np.all(np.isfinite(sample)) or np.any(np.abs(sample.astype(np.float64)) > MOST):

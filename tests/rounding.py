@@ -38,9 +38,12 @@ Packed: TypeAlias = Mapping[str, Callable[..., Any]]
 UNITS = 16
 """Noise is at most so many units in the last place."""
 
-RUNS = 4
+RUNS = 8
 ALLOWED = 4
 """A result may be off by so many times the largest change that noise made of it."""
+
+VANISHING = 256
+"""Numbers up to so many times the least normal one may come out as 0."""
 
 NOISE = "test.noise"
 
@@ -70,7 +73,7 @@ def noise(seed: int) -> Callable[..., Array]:
     """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
 
     Units are those of the number, or of the larger one beside it.  A number that is less than the
-    noise, or subnormal, is nothing at all for every second seed; it and the one before it make
+    noise, or vanishing, is nothing at all for every second seed; it and the one before it make
     opposite noise, so that what is near a threshold falls on either side.
     """
     rng = np.random.default_rng(seed // 2)
@@ -83,7 +86,7 @@ def noise(seed: int) -> Callable[..., Array]:
         relative = side * rng.uniform(0.5, 1, x.shape) * rng.choice((-1, 1), x.shape)
         with np.errstate(all="ignore"):
             most = UNITS * limits.eps * np.maximum.reduce([np.abs(x), *map(np.abs, beside)])
-            gone = (np.abs(x) <= np.maximum(most, limits.tiny)) & (side > 0)
+            gone = (np.abs(x) <= np.maximum(most, VANISHING * limits.tiny)) & (side > 0)
             off = np.where(gone, 0, x + relative * most)
             zero = np.copysign(0.0, relative)
             return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)

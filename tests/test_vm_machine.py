@@ -201,11 +201,15 @@ def test_results_of_packed_functions_become_what_kernels_take() -> None:
     np.testing.assert_array_equal(result[0], x.T)
 
 
+def returning(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
 def test_what_a_packed_function_returns_becomes_what_kernels_take() -> None:
     exe = one_call("f", [])
     returned = [np.float32(2), np.ones((2, 3)).T, np.ones(2, ">f4"), [np.ones(1), (1, 2)]]
 
-    results = [VirtualMachine(exe, {"f": lambda r=r: r})["main"]() for r in returned]
+    results = [VirtualMachine(exe, {"f": returning(r)})["main"]() for r in returned]
 
     scalar, transposed, swapped, fields = results
     np.testing.assert_array_equal(scalar, np.array(2, np.float32), strict=True)
