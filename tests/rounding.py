@@ -43,7 +43,7 @@ ALLOWED = 4
 """A result may be off by so many times the largest change that noise made of it."""
 
 VANISHING = 256
-"""Numbers up to so many times the least normal one may come out as 0."""
+"""Numbers up to so many times the least normal one may come out as 0, and 0 as such a number."""
 
 NOISE = "test.noise"
 
@@ -146,7 +146,7 @@ def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
     limits = np.finfo(exact.dtype)
     with np.errstate(all="ignore"):
         off = [np.abs(r.astype(np.float64) - exact) for r in runs]
-        own = 8 * limits.eps * np.abs(exact, dtype=np.float64) + 8 * limits.smallest_subnormal
+        own = 8 * limits.eps * np.abs(exact, dtype=np.float64) + VANISHING * limits.tiny
         error = np.asarray(ALLOWED * np.maximum.reduce(off) + own)
     same = [np.asarray(_kind(r) == _kind(exact)) for r in runs]
     return Bounds(exact, error, np.logical_and.reduce(same))

@@ -7,9 +7,9 @@ import pytest
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
+from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.session import run_text
 from relax_egraph.egraph.view import EClass, ENode, View
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
 from relax_egraph.ir import dims

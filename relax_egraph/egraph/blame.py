@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph.bulk import load_view
+from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.loader import RuleInfo, commands_of
 from relax_egraph.egraph.measure import nodes_of, sizes_of
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
-from relax_egraph.egraph.session import run, run_text
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
 

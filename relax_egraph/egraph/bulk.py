@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from egglog.bindings import EGraph
 
-from relax_egraph.egraph.session import run_text
+from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.egraph.vocabulary import SORT_OF_ATTR, operators
 from relax_egraph.ir import dims

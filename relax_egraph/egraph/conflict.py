@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from egglog.bindings import EGraph
 
-from relax_egraph.egraph.session import run_text
+from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.tables import Tables
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import Shape, shape_text

@@ -13,6 +13,7 @@ from egglog.bindings import EGraph
 
 from relax_egraph.egraph.blame import DEDUCE, find_blame
 from relax_egraph.egraph.bulk import load_view
+from relax_egraph.egraph.commands import prepared, run
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.measure import nodes_of, sizes_of
 from relax_egraph.egraph.readback import read_back
@@ -22,7 +23,6 @@ from relax_egraph.egraph.report import StopReason as StopReason
 from relax_egraph.egraph.rulebook import RuleBook as RuleBook
 from relax_egraph.egraph.schedule import Budget as Budget
 from relax_egraph.egraph.schedule import Phase, phases_of
-from relax_egraph.egraph.session import prepared, run
 from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import SaturationError

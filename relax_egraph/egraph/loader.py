@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias, cast
 from egglog.bindings import EggSmolError, EGraph
 
 from relax_egraph.egraph.check import Options, check_rule, never_matched
+from relax_egraph.egraph.commands import Command
 from relax_egraph.egraph.forms import Form, Source, read
 from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
-from relax_egraph.egraph.session import Command
 from relax_egraph.errors import RuleError, Span
 
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]

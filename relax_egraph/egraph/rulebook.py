@@ -8,11 +8,11 @@ from pathlib import Path
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
+from relax_egraph.egraph.commands import Command, prepared, run
 from relax_egraph.egraph.forms import Source
 from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.scope import Scope, near
-from relax_egraph.egraph.session import Command, prepared, run
 
 OWN_PHASE = ("lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
