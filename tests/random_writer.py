@@ -4,6 +4,7 @@ Each value is computed for one size as it is emitted, so that a plain program ca
 moderate numbers and every program to moderate sizes.
 """
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -126,9 +127,12 @@ class Writer:
         return self.random.choice(options)
 
     def shape(self, least: int = 0, most: int = 3) -> Shape:
-        """A shape of the few `extents` that there are."""
+        """A shape of the few `extents` that there are, of as low a rank as its size demands."""
         rank = self.random.randint(least, most)
-        return tuple(1 if self.chance(0.1) else self.choice(self.extents) for _ in range(rank))
+        extents = [1 if self.chance(0.1) else self.choice(self.extents) for _ in range(rank)]
+        while self._size(tuple(extents)) > MOST_ELEMENTS:
+            extents.pop()
+        return tuple(extents)
 
     def part(self, whole: Shape) -> Shape:
         """A shape that broadcasts to `whole`."""
@@ -221,6 +225,9 @@ class Writer:
                 return apply_op(op, tuple(map(self.sample, args)), attrs)
             case _:
                 return self._samples[id(value)]
+
+    def _size(self, shape: Shape) -> int:
+        return math.prod(concrete(shape, self.sizes | LARGE))
 
     def _check(self, info: StructInfo, sample: Any) -> None:
         known = info.dims if isinstance(info, TensorStructInfo) else None
