@@ -209,7 +209,8 @@ def _product_schedule(shape: Shape, rows: Dim) -> Schedule:
             flops = min(flops, share)
     for most, share in _MEASURED_COLUMNS:
         if isinstance(columns, int) and columns <= most:
-            flops = min(flops, share * columns / (-(-columns // 16) * 16))
+            used = max(columns, 1)
+            flops = min(flops, share * used / (-(-used // 16) * 16))
     return Schedule("matmul", flops, 0.8)
 
 

@@ -26,7 +26,6 @@ from relax_egraph.ir.expr import (
     ShapeExpr,
     Tuple,
     TupleGetItem,
-    Var,
 )
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo
@@ -253,12 +252,6 @@ def shape_of(value: Expr) -> Shape:
     assert isinstance(info, TensorStructInfo)
     assert info.dims is not None
     return info.dims
-
-
-def as_var(value: Expr) -> Var:
-    """`value`, which is a variable."""
-    assert isinstance(value, Var)
-    return value
 
 
 def _kind(value: Expr) -> str:

@@ -209,11 +209,11 @@ def test_immediates_do_not_count_as_inputs() -> None:
 
 def test_few_rows_and_few_columns_reach_a_smaller_share_of_peak() -> None:
     library = Library()
-    shapes = [(512, 512), (2, 512), (1, 512), (512, 16), (512, 10)]
+    shapes = [(512, 512), (2, 512), (1, 512), (512, 16), (512, 10), (512, 0)]
 
     found = [library.schedule_of(matmul((m, 64), (64, n))) for m, n in shapes]
 
-    assert [s and s.flops for s in found] == [0.9, 0.35, 0.2, 0.4, 0.25]
+    assert [s and s.flops for s in found] == [0.9, 0.35, 0.2, 0.4, 0.25, 0.025]
 
 
 def test_a_transposing_read_is_slow() -> None:
