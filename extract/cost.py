@@ -8,10 +8,11 @@ each at the share of the machine's best that the schedule reaches.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from relax_egraph.extract.work import MOVEMENT, WORK
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
@@ -85,50 +86,6 @@ REFERENCE_PROFILE = Profile(
     cache=8 * 2**20,
 )
 """One core of a current server, fixed so that the same module is optimized the same anywhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """An operator's work: `flops` for each element of its result, or of its first operand.
-
-    Or, for a matrix product, for each product of elements that it adds up.
-    """
-
-    flops: float
-    each: Literal["result", "operand", "product"] = "result"
-
-
-WORK: Mapping[str, Work] = {
-    **dict.fromkeys(
-        ("permute_dims", "reshape", "flatten", "broadcast_to", "expand_dims", "squeeze"), Work(0)
-    ),
-    "shape_of": Work(0),
-    **dict.fromkeys(
-        ("abs", "negative", "add", "subtract", "multiply", "maximum", "minimum"), Work(1)
-    ),
-    **dict.fromkeys(("greater", "less", "equal", "where", "astype", "nn.relu"), Work(1)),
-    "ewise_fma": Work(1),
-    "divide": Work(8),
-    "sqrt": Work(8),
-    "rsqrt": Work(10),
-    "exp": Work(20),
-    "log": Work(24),
-    "sigmoid": Work(28),
-    "tanh": Work(30),
-    "erf": Work(30),
-    "power": Work(60),
-    "nn.gelu": Work(34),
-    "nn.gelu_tanh": Work(36),
-    "nn.silu": Work(29),
-    "nn.softmax": Work(30),
-    **dict.fromkeys(("sum", "max", "min", "mean"), Work(1, "operand")),
-    "unique": Work(100, "operand"),
-    "matmul": Work(2, "product"),
-}
-"""The work of every operator but the intrinsics, by name.  An fma is one instruction."""
-
-MOVEMENT = frozenset(name for name, work in WORK.items() if work.flops == 0)
-"""Operators that compute nothing: inside a kernel they are index maps."""
 
 
 class Costs:

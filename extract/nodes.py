@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, EClass, ENode, View
-from relax_egraph.extract.cost import MOVEMENT
+from relax_egraph.extract.work import MOVEMENT
 
 
 def is_operator(node: ENode) -> bool:

@@ -6,11 +6,26 @@ from dataclasses import replace
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call_packed
-from relax_egraph.ir.expr import Call, Expr, Function, ShapeExpr
+from relax_egraph.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    PrimValue,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs, infer
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from relax_egraph.lower.legalize import LEGALIZE, VIEWS, Legalize
 from relax_egraph.lower.legalize.run_time import run_time_call
 from relax_egraph.passes.infra import Pass, module_pass
@@ -71,7 +86,9 @@ class _Legalizer(ExprMutator):
             attrs = complete_attrs(op, call.attrs)
             name, operands = function_name(op), [o.name for o in op.operands]
             try:
-                return call_te(self._bb, function, *args, name=name, operands=operands, **attrs)
+                return call_te(
+                    self._bb, function, *args, name=name, operands=operands[: len(args)], **attrs
+                )
             except NotLowerable:
                 pass  # what it needs to know is known only at run time
         return run_time_call(op, args, call.attrs, info)
@@ -83,18 +100,29 @@ def function_name(op: Op) -> str:
 
 
 def _with_known_shape(arg: Expr) -> Expr:
-    """The dimensions themselves for a variable that holds a shape of known dimensions."""
-    info = arg.struct_info
-    if isinstance(info, ShapeStructInfo) and info.values is not None:
-        return ShapeExpr(info.values)
-    return arg
+    """The dimensions themselves for a variable that holds a shape of known dimensions.
+
+    A variable that holds a tuple becomes the tuple of its fields; a variable that holds a number
+    of the host that is known, the number.
+    """
+    match arg.struct_info:
+        case ShapeStructInfo(values=values) if values is not None:
+            return ShapeExpr(values)
+        case PrimStructInfo(value=value, dtype=dtype) if value is not None:
+            return PrimValue(value, dtype)
+        case TupleStructInfo(fields=fields) if isinstance(arg, Var):
+            return Tuple(tuple(TupleGetItem(arg, k) for k in range(len(fields))))
+        case _:
+            return arg
 
 
 def _is_known(arg: Expr) -> bool:
     info = arg.struct_info
     if isinstance(info, TensorStructInfo):
         return info.dims is not None and info.dtype is not None
-    return isinstance(arg, ShapeExpr)
+    if isinstance(arg, Tuple):
+        return all(map(_is_known, arg.fields))
+    return isinstance(arg, ShapeExpr | PrimValue)
 
 
 def _is_view(x: Expr, info: StructInfo) -> bool:

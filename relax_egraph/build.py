@@ -106,9 +106,9 @@ def _prim_funcs(module: IRModule) -> dict[str, PrimFunc]:
 def _at_run_time(name: str) -> Callable[..., Any]:
     """The packed function for an operator: operands, then each attribute."""
     op = OPS[name.removeprefix(PREFIX)]
-    count = len(op.operands)
 
     def run(*args: Any) -> Any:
+        count = len(args) - len(op.attrs)
         result = apply_op(op, args[:count], run_time_attrs(op, args[count:]))
         return convert(f"the result of {name!r}", result)
 

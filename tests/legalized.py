@@ -47,6 +47,7 @@ def legalized(
         for k, (o, s) in enumerate(zip(operands, shapes, strict=True))
     ]
     out = LEGALIZE[name](*tensors, **complete_attrs(OPS[name], attrs))
+    assert isinstance(out, te.Tensor)
     args = [
         ShapeExpr(s) if isinstance(o, tuple) else Var("x", tensor(s, o.dtype.name))
         for o, s in zip(operands, shapes, strict=True)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from relax_egraph.extract import REFERENCE_PROFILE, price
-from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, WORK, Costs, Profile
+from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, Costs, Profile
+from relax_egraph.extract.work import WORK
 from relax_egraph.ir import dims
 from relax_egraph.ir.kernel import Input, Kernel, Schedule, Step
 from relax_egraph.ir.op import OPS

@@ -14,7 +14,7 @@ from relax_egraph.egraph.view import (
     View,
 )
 from relax_egraph.extract import Extraction, extract
-from relax_egraph.extract.cost import MOVEMENT
+from relax_egraph.extract.work import MOVEMENT
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule

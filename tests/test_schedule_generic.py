@@ -3,7 +3,7 @@
 import pytest
 
 from relax_egraph.lower.legalize.linear_algebra import matmul
-from relax_egraph.lower.legalize.nn import softmax
+from relax_egraph.lower.legalize.norm import softmax
 from relax_egraph.lower.legalize.reduce import mean, sum_
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relax_egraph.lower.legalize.nn import softmax
+from relax_egraph.lower.legalize.norm import softmax
 from relax_egraph.lower.legalize.reduce import max_, mean, min_, sum_
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te

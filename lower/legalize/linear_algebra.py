@@ -1,8 +1,11 @@
 """Products of matrices."""
 
+from collections.abc import Mapping
+
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
-from relax_egraph.lower.legalize.elementwise import broadcast, element, multiply_scalars
+from relax_egraph.lower.legalize.binary import multiply_scalars
+from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirVar
 from relax_egraph.tir.tensor import Reduction
@@ -25,3 +28,6 @@ def matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
         return te.sum(multiply_scalars(a, b), k)
 
     return te.compute((*batch, *rows, *columns), value, "matmul")
+
+
+LEGALIZE: Mapping[str, Legalize] = {"matmul": matmul}

@@ -1,12 +1,12 @@
 """Operators that move elements: index arithmetic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.lower.legalize.elementwise import broadcast, element
+from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.simplify import Extents, simplify_index
@@ -129,3 +129,13 @@ def _unflattened(
         is_first = all(d == 1 for d in inner[:k])
         at.append(simplify_index(index if is_first else index % from_dim(extent), extents))
     return at
+
+
+LEGALIZE: Mapping[str, Legalize] = {
+    "permute_dims": permute_dims,
+    "broadcast_to": broadcast_to,
+    "reshape": reshape,
+    "flatten": flatten,
+    "expand_dims": expand_dims,
+    "squeeze": squeeze,
+}

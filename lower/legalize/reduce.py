@@ -1,10 +1,11 @@
 """Reductions over axes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import Shape
+from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, from_dim
 from relax_egraph.tir.tensor import Reduction
@@ -70,3 +71,6 @@ def _reduced(
         return reduce(source, [*axes.values()]) if axes else source
 
     return te.compute(shape, value, name)
+
+
+LEGALIZE: Mapping[str, Legalize] = {"sum": sum_, "max": max_, "min": min_, "mean": mean}

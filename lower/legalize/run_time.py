@@ -1,8 +1,8 @@
 """Operators that run as packed functions, because their shapes are decided at run time.
 
 ``relax.run.<operator>`` takes the operands, then each attribute in order of definition: a
-number as a host scalar, a string as a string, integers as a shape, and no value as the string
-``"None"``.
+number as a host scalar, a string as a string, integers as a shape, floats as a tuple, and no value
+as the string ``"None"``.  Operands that are left out are not passed.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.block_builder import call_packed
-from relax_egraph.ir.expr import Attr, Attrs, Call, Expr, PrimValue, ShapeExpr, StringImm
+from relax_egraph.ir.expr import Attr, Attrs, Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
 from relax_egraph.ir.op import AttrParam, Op, complete_attrs
 from relax_egraph.ir.struct_info import StructInfo
 
@@ -46,8 +46,10 @@ def _passed(value: Attr) -> Expr:
             return PrimValue(value, "float64")
         case str():
             return StringImm(value)
+        case tuple() if any(isinstance(v, float) for v in value):
+            return Tuple(tuple(PrimValue(float(v), "float64") for v in value))
         case tuple():
-            return ShapeExpr(value)
+            return ShapeExpr(tuple(int(v) for v in value))
 
 
 def _received(param: AttrParam, value: Any) -> Attr:
@@ -64,3 +66,7 @@ def _received(param: AttrParam, value: Any) -> Attr:
             return str(value)
         case "ints":
             return tuple(int(v) for v in value)
+        case "int or ints":
+            return tuple(int(v) for v in value) if isinstance(value, tuple) else int(value)
+        case "floats":
+            return tuple(float(v) for v in value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relax_egraph.egraph.view import LEAF, OPAQUE, ClassId, EClass, ENode, View
+from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.ir.expr import (
     Attr,
     Binding,
@@ -134,10 +135,13 @@ class _Encoder:
         ranks = [_rank(a) for a in value.args]
         if any(rank is None for rank in ranks) or (op.elementwise and info.dims is None):
             return None
+        attrs = canonical_attrs(op, value.attrs, ranks[0] or 0)
+        if any(attr is None for _, attr in attrs) or op.name not in operators():
+            return None
         children = [self._child(a) for a in value.args]
         if op.elementwise:
             children = [self._spread(c, info) if isinstance(c, int) else c for c in children]
-        return ENode(op.name, tuple(children), canonical_attrs(op, value.attrs, ranks[0] or 0))
+        return ENode(op.name, tuple(children), attrs)
 
     def _child(self, value: Expr) -> ClassId | ShapeStructInfo:
         if isinstance(value, ShapeExpr):

@@ -107,7 +107,12 @@ def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
 
 
 def _constness(name: str, node: str, tensors: list[str], shapes: list[str]) -> Iterator[str]:
-    """What is made of constants is constant, unless a shape operand has symbols."""
+    """What is made of constants is constant, unless a shape operand has symbols.
+
+    What is made of shapes alone is not: it is better made at run time than kept.
+    """
+    if not tensors:
+        return
     const = " ".join(f"(is-const {v})" for v in tensors)
     if not shapes:
         yield _rule(f"const-{name}", f"{node} {const}", "(is-const t)", "facts")

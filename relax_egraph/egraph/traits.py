@@ -15,6 +15,8 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStruc
 
 _DTYPES = ("float32", "float64", "int64", "bool")
 _SAMPLES: dict[str, Any] = {"int": 0, "ints": (0,), "float": 1.0, "bool": False, "str": "float32"}
+"""A value of each kind of attribute that rules can say."""
+
 _MAX_RANK = 4
 
 
@@ -22,9 +24,9 @@ _MAX_RANK = 4
 class Traits:
     """An operator of tensors and shapes that makes one tensor.
 
-    `in_kernel`: the result's shape follows from the operands' shapes, so it can be computed within
-    a kernel.  `dtype` is the name of the operand or attribute whose dtype the result has, or
-    a dtype in quotes; empty if neither is so.
+    `in_kernel`: it is fusible, and the result's shape follows from the operands' shapes, so it
+    can be computed within a kernel.  `dtype` is the name of the operand or attribute whose dtype
+    the result has, or a dtype in quotes; empty if neither is so.
     """
 
     op: Op
@@ -34,13 +36,15 @@ class Traits:
 
 def traits_of(op: Op) -> Traits | None:
     """The traits of `op`; ``None`` of one that rules cannot see."""
-    if op.intrinsic or any(o.kind == "any" for o in op.operands):
+    if op.intrinsic or any(o.optional or o.kind not in ("tensor", "shape") for o in op.operands):
+        return None
+    if any(a.kind not in _SAMPLES for a in op.attrs):
         return None
     ranks = next((r for r in _ranks(op) if _ask(op, r, [None] * len(op.operands))), None)
     unknown = _ask(op, ranks, [None] * len(op.operands))
     if not isinstance(unknown, TensorStructInfo):
         return None
-    known = ranks is not None and unknown.dims is not None
+    known = op.fusible and ranks is not None and unknown.dims is not None
     return Traits(op, in_kernel=known, dtype=_dtype(op, ranks))
 
 

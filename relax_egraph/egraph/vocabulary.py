@@ -25,6 +25,7 @@ SORT_OF_ATTR: dict[AttrKind, str] = {
     "bool": "bool",
     "str": "String",
 }
+"""The sort of each kind of attribute that rules can say."""
 
 
 @dataclass(frozen=True, slots=True)

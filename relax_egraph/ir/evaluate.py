@@ -31,7 +31,7 @@ from relax_egraph.ir.matching import Symbols, Value, as_value, check, describe
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.reference import REFERENCE as REFERENCE
-from relax_egraph.ir.reference import least
+from relax_egraph.ir.reference.array import least
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 Packed: TypeAlias = Mapping[str, Callable[..., Value]]
@@ -52,7 +52,9 @@ def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Va
     except ValueError as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
-    return result if isinstance(result, tuple) else np.asarray(result)
+    if isinstance(result, tuple):
+        return tuple(map(as_value, result))
+    return np.asarray(result)
 
 
 def evaluate(

@@ -27,7 +27,7 @@ from relax_egraph.ir.struct_info import ShapeExpr as ShapeExpr
 if TYPE_CHECKING:
     from relax_egraph.ir.op import Op
 
-Attr: TypeAlias = int | float | bool | str | tuple[int, ...] | None
+Attr: TypeAlias = int | float | bool | str | tuple[int, ...] | tuple[float, ...] | None
 """The value of an operator's attribute."""
 
 Attrs: TypeAlias = Mapping[str, Attr]

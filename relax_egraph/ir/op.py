@@ -3,7 +3,10 @@
 The decorated function *is* the rule, and its signature declares the parameters:
 
 * positional, ``TensorStructInfo``: a tensor operand;
+* positional, ``TupleStructInfo``: a tuple of tensors;
 * positional, ``ShapeStructInfo``: a shape operand;
+* positional, ``PrimStructInfo``: a scalar of the host, perhaps symbolic;
+* any of these ``| None = None``: an operand that may be left out, behind all that may not;
 * keyword-only: an attribute, with its type and default.
 
 What else is known of an operator (reference semantics, loops, cost) is a table in the
@@ -21,13 +24,15 @@ from relax_egraph.ir.expr import Attr, Call, Expr
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
+    TupleStructInfo,
 )
 
-OperandKind: TypeAlias = Literal["tensor", "shape", "any"]
-AttrKind: TypeAlias = Literal["int", "ints", "float", "bool", "str"]
+OperandKind: TypeAlias = Literal["tensor", "tensors", "shape", "prim", "any"]
+AttrKind: TypeAlias = Literal["int", "ints", "int or ints", "float", "floats", "bool", "str"]
 
 REQUIRED = inspect.Parameter.empty
 """The default of an attribute that has none."""
@@ -35,10 +40,11 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A positional parameter."""
+    """A positional parameter; an `optional` one may be left out of a call."""
 
     name: str
     kind: OperandKind
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +62,9 @@ class Op:
     """An operator.  ``str(op)`` is the name that scripts and rules use: ``R.nn.relu``.
 
     `elementwise` operators compute each element of the result from the elements of the
-    operands at the same index, after broadcasting.  `rule` of an intrinsic takes the whole
-    `Call`; any other takes the operands' struct info and the attributes.
+    operands at the same index, after broadcasting.  They, and others that are `fusible`, may be
+    one step of a kernel of several.  `rule` of an intrinsic takes the whole `Call`; any other
+    takes the operands' struct info (``None`` for one that is left out) and the attributes.
     """
 
     name: str
@@ -66,8 +73,14 @@ class Op:
     rule: Callable[..., StructInfo]
     meaning: str
     elementwise: bool = False
+    fusible: bool = False
     pure: bool = True
     intrinsic: bool = False
+
+    @property
+    def required(self) -> int:
+        """How many operands may not be left out."""
+        return sum(not o.optional for o in self.operands)
 
     def __str__(self) -> str:
         return f"R.{self.name}"
@@ -90,11 +103,24 @@ _ATTR_KINDS: Mapping[str, AttrKind] = {
     "bool": "bool",
     "str": "str",
     "tuple[int, ...]": "ints",
+    "tuple[float, ...]": "floats",
+    "int | tuple[int, ...]": "int or ints",
+}
+
+_OPERAND_KINDS: Mapping[Any, OperandKind] = {
+    TensorStructInfo: "tensor",
+    TupleStructInfo: "tensors",
+    ShapeStructInfo: "shape",
+    PrimStructInfo: "prim",
 }
 
 
 def op(
-    namespace: str = "", *, elementwise: bool = False, pure: bool = True
+    namespace: str = "",
+    *,
+    elementwise: bool = False,
+    fusible: bool = False,
+    pure: bool = True,
 ) -> Callable[[Callable[..., StructInfo]], Op]:
     """Define the operator that bears the name of its struct-info rule, in `namespace`."""
 
@@ -106,7 +132,7 @@ def op(
                 kind, optional = _attr_kind(p.annotation)
                 attrs.append(AttrParam(p.name, kind, optional, p.default))
             else:
-                operands.append(Operand(p.name, _operand_kind(p.annotation)))
+                operands.append(_operand_of(p))
         return _register(
             Op(
                 name=_qualified(namespace, rule),
@@ -115,6 +141,7 @@ def op(
                 rule=rule,
                 meaning=_meaning(rule),
                 elementwise=elementwise,
+                fusible=fusible or elementwise,
                 pure=pure,
             )
         )
@@ -146,12 +173,12 @@ def infer(call: Call) -> StructInfo:
         return _result(callee.struct_info, tuple(a.struct_info for a in call.args))
     if callee.intrinsic:
         return callee.rule(call)
-    if len(call.args) != len(callee.operands):
-        wanted = ", ".join(o.name for o in callee.operands)
-        raise IllTyped(
-            f"{callee} takes {len(callee.operands)} operands ({wanted}), got {len(call.args)}"
-        )
-    infos = [_operand(callee, p, a) for p, a in zip(callee.operands, call.args, strict=True)]
+    if not callee.required <= len(call.args) <= len(callee.operands):
+        wanted = ", ".join(f"{o.name}?" if o.optional else o.name for o in callee.operands)
+        count = "{}" if callee.required == len(callee.operands) else f"{callee.required} to {{}}"
+        takes = count.format(len(callee.operands))
+        raise IllTyped(f"{callee} takes {takes} operands ({wanted}), got {len(call.args)}")
+    infos = [_operand(callee, p, a) for p, a in zip(callee.operands, call.args, strict=False)]
     return callee.rule(*infos, **complete_attrs(callee, call.attrs))
 
 
@@ -199,10 +226,14 @@ def _checked(callee: Op, attr: AttrParam, value: Any) -> Attr:
             return float(value)
         case "str", str():
             return value
+        case "int or ints", int() if not isinstance(value, bool):
+            return value
         case "ints", int() if not isinstance(value, bool):
             return (value,)
-        case "ints", list() | tuple() if all(isinstance(v, int) for v in value):
+        case "ints" | "int or ints", list() | tuple() if all(isinstance(v, int) for v in value):
             return tuple(value)
+        case "floats", list() | tuple() if all(isinstance(v, int | float) for v in value):
+            return tuple(map(float, value))
         case _:
             raise IllTyped(f"{callee}: attribute {attr.name} is {value!r}, needs {_SAY[attr.kind]}")
 
@@ -210,7 +241,9 @@ def _checked(callee: Op, attr: AttrParam, value: Any) -> Attr:
 _SAY = {
     "int": "an int",
     "ints": "a list of ints",
+    "int or ints": "an int or a list of ints",
     "float": "a float",
+    "floats": "a list of floats",
     "bool": "a bool",
     "str": "a str",
 }
@@ -218,17 +251,39 @@ _SAY = {
 
 def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
     info = value.struct_info
-    if operand.kind == "tensor":
-        if isinstance(info, ObjectStructInfo):
-            return TensorStructInfo()
-        if not isinstance(info, TensorStructInfo):
-            raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs a tensor")
-    elif operand.kind == "shape":
-        if isinstance(info, ObjectStructInfo):
-            return ShapeStructInfo()
-        if not isinstance(info, ShapeStructInfo):
-            raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs a shape")
-    return info
+    match operand.kind, info:
+        case "any", _:
+            return info
+        case kind, ObjectStructInfo() if kind in _UNKNOWN:
+            return _UNKNOWN[kind]
+        case "tensor", TensorStructInfo():
+            return info
+        case "shape", ShapeStructInfo():
+            return info
+        case "prim", PrimStructInfo():
+            return info
+        case "tensors", TupleStructInfo(fields=fields):
+            if all(isinstance(f, TensorStructInfo) for f in fields):
+                return info
+        case _:
+            pass
+    needs = _NEEDS[operand.kind]
+    raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs {needs}")
+
+
+_UNKNOWN: Mapping[OperandKind, StructInfo] = {
+    "tensor": TensorStructInfo(),
+    "shape": ShapeStructInfo(),
+    "prim": PrimStructInfo("int64"),
+}
+"""What is known of an operand of which nothing is known."""
+
+_NEEDS: Mapping[OperandKind, str] = {
+    "tensor": "a tensor",
+    "tensors": "a tuple of tensors",
+    "shape": "a shape",
+    "prim": "a number of the host",
+}
 
 
 def _register(new: Op) -> Op:
@@ -247,10 +302,11 @@ def _meaning(rule: Callable[..., Any]) -> str:
     return (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _operand_kind(annotation: Any) -> OperandKind:
-    if annotation is TensorStructInfo:
-        return "tensor"
-    return "shape" if annotation is ShapeStructInfo else "any"
+def _operand_of(p: inspect.Parameter) -> Operand:
+    annotation, optional = p.annotation, p.default is None
+    if optional:
+        annotation = next(a for a in annotation.__args__ if a is not type(None))
+    return Operand(p.name, _OPERAND_KINDS.get(annotation, "any"), optional)
 
 
 def _attr_kind(annotation: Any) -> tuple[AttrKind, bool]:

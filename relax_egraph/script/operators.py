@@ -6,7 +6,17 @@ from typing import Any
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, StringImm, Tuple, const
+from relax_egraph.ir.expr import (
+    Attr,
+    Call,
+    Constant,
+    Expr,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    const,
+)
 from relax_egraph.ir.op import OPS, Op, complete_attrs, infer
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.literals import read_literal
@@ -105,14 +115,27 @@ class Operators:
                 numbers.append((len(args), written))
                 args.append(StringImm(""))
             elif operand.kind == "shape" and isinstance(written, ast.Tuple | ast.List):
-                args.append(self._shape(written, args))
-            elif isinstance(written, ast.List):
+                args.append(self._shape(written, args if op is OPS["reshape"] else ()))
+            elif operand.kind == "prim" and not isinstance(written, ast.Call):
+                args.append(self._prim(written))
+            elif isinstance(written, ast.List) or (
+                operand.kind == "tensors" and isinstance(written, ast.Tuple)
+            ):
                 args.append(Tuple(tuple(map(self._leaf, written.elts))))
             else:
                 args.append(self._leaf(written))
         for place, written in numbers:
             args[place] = self._number(op, written, args)
         return args
+
+    def _prim(self, node: ast.expr) -> Expr:
+        """A number of the host: a literal, arithmetic of dimensions, or a variable."""
+        if isinstance(node, ast.Name) and node.id in self._scope.variables:
+            return self._leaf(node)
+        number = plain_number(node)
+        if isinstance(number, float):
+            return PrimValue(number, "float64")
+        return PrimValue(self._scope.annotations.dim(node))
 
     def _shape(self, node: ast.Tuple | ast.List, before: Sequence[Expr]) -> ShapeExpr:
         """A shape operand; an extent -1 is what the elements of the first operand leave."""

@@ -8,7 +8,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call_tir
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Call, Expr, GlobalVar, PrimValue, ShapeExpr, Var
+from relax_egraph.ir.expr import Attr, Call, Expr, GlobalVar, PrimValue, ShapeExpr, Tuple, Var
 from relax_egraph.ir.expr import shape as shape_expr
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 from relax_egraph.tir.analysis import structural_key
@@ -41,19 +41,22 @@ def call_te(
 ) -> Call:
     """``R.call_tir`` of `function` made a loop function and added to the module of `bb`.
 
-    `function` gets a placeholder for each tensor, a tuple of dimensions for each shape, a
-    dimension for each host scalar, and `attrs`.  If the module has the same loop function but
-    for names, that one is called.  `name` is the new one's, by default `function`'s own.
+    `function` gets a placeholder for each tensor, a tuple of placeholders for each tuple, a tuple
+    of dimensions for each shape, a dimension for each host scalar, and `attrs`.  If the module has
+    the same loop function but for names, that one is called.  `name` is the new one's, by default
+    `function`'s own.
     Raises `IllTyped` for an operand of which shape or dtype is not known.
     """
     names = operands or operand_names(function, len(args))
     values = [_operand(n, a) for n, a in zip(names, args, strict=True)]
-    inputs = [v for v in values if isinstance(v, Tensor)]
+    given = [pair for a, v in zip(args, values, strict=True) for pair in _tensors(a, v)]
+    inputs = [placeholder for _, placeholder in given]
     outputs = computed(function(*values, **attrs))
     prim_func = create_prim_func(*inputs, *inline_injective(outputs))
     hint = name or function.__name__.strip("_<>")
-    given = [a for a, v in zip(args, values, strict=True) if isinstance(v, Tensor)]
-    return call_prim_func(share_prim_func(bb, prim_func, hint), prim_func, given)
+    return call_prim_func(
+        share_prim_func(bb, prim_func, hint), prim_func, [arg for arg, _ in given]
+    )
 
 
 def call_prim_func(
@@ -105,14 +108,30 @@ def computed(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(done)
 
 
-def _operand(name: str, value: Expr) -> Tensor | tuple[Dim, ...] | Dim | float:
+Value: TypeAlias = Tensor | tuple["Value", ...] | Dim | float
+"""What a function of tensors gets for an operand."""
+
+
+def _operand(name: str, value: Expr) -> Value:
     if isinstance(value, ShapeExpr):
         return value.values
     if isinstance(value, PrimValue):
         return value.value
+    if isinstance(value, Tuple):
+        return tuple(_operand(f"{name}{k}", f) for k, f in enumerate(value.fields))
     info = value.struct_info
     if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
         raise IllTyped(
             f"call_te: operand {name} is {info}, needs a tensor of known shape and dtype"
         )
     return placeholder(info.dims, info.dtype, name)
+
+
+def _tensors(arg: Expr, value: Value) -> list[tuple[Expr, Tensor]]:
+    """The tensors that `arg` hands over, each with its placeholder."""
+    if isinstance(value, Tensor):
+        return [(arg, value)]
+    if isinstance(arg, Tuple) and isinstance(value, tuple):
+        pairs = zip(arg.fields, value, strict=True)
+        return [found for field, part in pairs for found in _tensors(field, part)]
+    return []

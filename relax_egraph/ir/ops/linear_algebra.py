@@ -7,7 +7,7 @@ from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
-@op()
+@op(fusible=True)
 def matmul(x: TensorStructInfo, y: TensorStructInfo) -> StructInfo:
     """``out[…, i, j] = Σₖ x[…, i, k] · y[…, k, j]``; leading axes broadcast, as numpy's ``@``.
 

@@ -20,7 +20,7 @@ def normalize_axis(name: str, x: TensorStructInfo, axis: int) -> int:
     return axis % x.ndim
 
 
-@op()
+@op(fusible=True)
 def permute_dims(x: TensorStructInfo, *, axes: tuple[int, ...] | None = None) -> StructInfo:
     """``out`` has axis ``k`` of extent ``x.shape[axes[k]]``; without `axes`, all reversed."""
     if x.ndim < 0:
@@ -34,7 +34,7 @@ def permute_dims(x: TensorStructInfo, *, axes: tuple[int, ...] | None = None) ->
     return tensor(known and tuple(known[a % x.ndim] for a in order), x.dtype, x.ndim)
 
 
-@op()
+@op(fusible=True)
 def reshape(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
     """``out`` has the elements of `x` in row-major order, and the given shape."""
     if x.dims is not None and shape.values is not None:
@@ -47,14 +47,14 @@ def reshape(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
     return tensor(shape.values, x.dtype, shape.ndim)
 
 
-@op()
+@op(fusible=True)
 def flatten(x: TensorStructInfo) -> StructInfo:
     """``out`` has the elements of `x` in row-major order, in one axis."""
     known = x.dims
     return tensor(None if known is None else (dims.product(known),), x.dtype, 1)
 
 
-@op()
+@op(fusible=True)
 def broadcast_to(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
     """``out`` repeats `x` along new leading axes and axes of extent 1, up to the given shape."""
     if x.dims is not None and shape.values is not None:
@@ -69,7 +69,7 @@ def broadcast_to(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
     return tensor(shape.values, x.dtype, shape.ndim)
 
 
-@op()
+@op(fusible=True)
 def expand_dims(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
     """``out`` has new axes of extent 1 at the places `axis` of the result."""
     if x.ndim < 0:
@@ -86,7 +86,7 @@ def expand_dims(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
     return tensor(tuple(1 if k in places else next(rest) for k in range(rank)), x.dtype)
 
 
-@op()
+@op(fusible=True)
 def squeeze(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
     """``out`` is `x` without the axes `axis`, each of extent 1."""
     if x.ndim < 0:

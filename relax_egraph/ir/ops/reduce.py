@@ -22,7 +22,7 @@ def reduced(
     return tensor(tuple(shape), x.dtype)
 
 
-@op()
+@op(fusible=True)
 def sum_(
     x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
 ) -> StructInfo:
@@ -30,7 +30,7 @@ def sum_(
     return reduced("sum", x, axis, keepdims)
 
 
-@op()
+@op(fusible=True)
 def max_(
     x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
 ) -> StructInfo:
@@ -38,7 +38,7 @@ def max_(
     return reduced("max", x, axis, keepdims)
 
 
-@op()
+@op(fusible=True)
 def min_(
     x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
 ) -> StructInfo:
@@ -46,7 +46,7 @@ def min_(
     return reduced("min", x, axis, keepdims)
 
 
-@op()
+@op(fusible=True)
 def mean(
     x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
 ) -> StructInfo:

@@ -1,41 +1,11 @@
-"""The operators of neural networks."""
+"""Normalisations: softmax and its kin."""
 
-import math
 from collections.abc import Mapping
 
-from relax_egraph.lower.legalize.elementwise import Scalar
+from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.reduce import without
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr
-
-
-def _relu(x: TirExpr) -> TirExpr:
-    return te.maximum(x, 0)
-
-
-def _gelu(x: TirExpr) -> TirExpr:
-    scaled = x * te.const(math.sqrt(0.5), x.dtype)
-    return x * 0.5 * (te.erf(scaled) + 1)
-
-
-def _gelu_tanh(x: TirExpr) -> TirExpr:
-    inner = (x + x * x * x * te.const(0.044715, x.dtype)) * te.const(
-        math.sqrt(2 / math.pi), x.dtype
-    )
-    return x * 0.5 * (te.tanh(inner) + 1)
-
-
-def _silu(x: TirExpr) -> TirExpr:
-    return x * te.sigmoid(x)
-
-
-SCALARS: Mapping[str, Scalar] = {
-    "nn.relu": _relu,
-    "nn.gelu": _gelu,
-    "nn.gelu_tanh": _gelu_tanh,
-    "nn.silu": _silu,
-}
-"""The elementwise operators: the meaning for one element."""
 
 
 def softmax(x: te.Tensor, *, axis: int) -> te.Tensor:
@@ -54,3 +24,6 @@ def softmax(x: te.Tensor, *, axis: int) -> te.Tensor:
     e = te.compute(x.shape, lambda *i: te.exp(x[i] - at(top, i)), "softmax_exp")
     total = te.compute(rest, lambda *i: te.sum(row(e, i, r), r), "softmax_sum")
     return te.compute(x.shape, lambda *i: e[i] / at(total, i), "softmax")
+
+
+LEGALIZE: Mapping[str, Legalize] = {"nn.softmax": softmax}

@@ -1,8 +1,7 @@
-"""The operators of neural networks, in the namespace ``R.nn``."""
+"""The activations of neural networks: elementwise, in the namespace ``R.nn``."""
 
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
-from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
@@ -28,11 +27,3 @@ def gelu_tanh(x: TensorStructInfo) -> StructInfo:
 def silu(x: TensorStructInfo) -> StructInfo:
     """``out = x / (1 + e⁻ˣ)``."""
     return floating("nn.silu", x)
-
-
-@op("nn")
-def softmax(x: TensorStructInfo, *, axis: int = -1) -> StructInfo:
-    """``out = eˣ / Σ eˣ`` along `axis`, computed of ``x - max x``."""
-    if x.ndim >= 0:
-        normalize_axis("nn.softmax", x, axis)
-    return floating("nn.softmax", x)

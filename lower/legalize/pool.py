@@ -1,0 +1,7 @@
+"""Pooling over windows."""
+
+from collections.abc import Mapping
+
+from relax_egraph.lower.legalize.elementwise import Legalize
+
+LEGALIZE: Mapping[str, Legalize] = {}

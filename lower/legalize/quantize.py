@@ -1,0 +1,7 @@
+"""Between floating-point numbers and scaled integers."""
+
+from collections.abc import Mapping
+
+from relax_egraph.lower.legalize.elementwise import Legalize
+
+LEGALIZE: Mapping[str, Legalize] = {}

@@ -1,0 +1,7 @@
+"""Scans along an axis: cumulative sums and products."""
+
+from collections.abc import Mapping
+
+from relax_egraph.lower.legalize.elementwise import Legalize
+
+LEGALIZE: Mapping[str, Legalize] = {}

@@ -1,0 +1,1 @@
+"""Tensors made of a shape and a rule."""

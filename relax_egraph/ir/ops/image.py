@@ -1,0 +1,1 @@
+"""Images: padding, resizing, and pixels moved between space and channels."""

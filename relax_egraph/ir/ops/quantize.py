@@ -1,0 +1,1 @@
+"""Between floating-point numbers and scaled integers."""

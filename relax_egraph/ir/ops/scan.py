@@ -1,0 +1,1 @@
+"""Scans along an axis: cumulative sums and products."""

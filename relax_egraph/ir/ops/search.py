@@ -1,0 +1,1 @@
+"""Searches: positions of extremes, places in sorted sequences."""

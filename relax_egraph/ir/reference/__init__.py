@@ -1,0 +1,63 @@
+"""What every operator means, in numpy: the table that kernels and rules are held to.
+
+Functions that are no single operation of numpy (sums, `sigmoid`, `softmax` …) are computed in
+float64 and rounded once to the operand's dtype.  `erf` is Python's `math.erf`, element by
+element: numpy has none, and the C library's is accurate to one unit in the last place.
+`ewise_fma` of float32 is so exact but for a double rounding; of float64 it rounds twice.
+"""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference import (
+    activation,
+    attention,
+    binary,
+    conv,
+    create,
+    dynamic,
+    image,
+    index,
+    join,
+    linear_algebra,
+    loss,
+    manipulate,
+    norm,
+    pool,
+    quantize,
+    reduce,
+    sampling,
+    scan,
+    search,
+    sort,
+    unary,
+)
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {
+    **unary.REFERENCE,
+    **binary.REFERENCE,
+    **activation.REFERENCE,
+    **reduce.REFERENCE,
+    **scan.REFERENCE,
+    **search.REFERENCE,
+    **sort.REFERENCE,
+    **sampling.REFERENCE,
+    **norm.REFERENCE,
+    **linear_algebra.REFERENCE,
+    **manipulate.REFERENCE,
+    **join.REFERENCE,
+    **create.REFERENCE,
+    **index.REFERENCE,
+    **conv.REFERENCE,
+    **pool.REFERENCE,
+    **image.REFERENCE,
+    **attention.REFERENCE,
+    **loss.REFERENCE,
+    **quantize.REFERENCE,
+    **dynamic.REFERENCE,
+}
+"""Operands are arrays, tuples of arrays, shapes (tuples of ints) and host scalars; attributes are
+complete and by name.
+
+A result may be a view of an operand, or a scalar of numpy; `evaluate.apply_op` makes it an array.
+"""

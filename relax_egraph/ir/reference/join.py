@@ -1,0 +1,7 @@
+"""Operators that join, cut and repeat tensors."""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {}

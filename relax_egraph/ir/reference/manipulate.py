@@ -1,0 +1,39 @@
+"""Operators that give the elements another shape or order."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from relax_egraph.ir.reference.array import Array, Axes, Reference
+
+
+def _permute_dims(x: Array, *, axes: Axes) -> Array:
+    return np.transpose(x, axes)
+
+
+def _reshape(x: Array, shape: tuple[int, ...]) -> Array:
+    if any(extent < 0 for extent in shape):  # numpy would fill in a -1
+        raise ValueError("negative dimensions are not allowed")
+    return x.reshape(shape)
+
+
+def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(x, shape).copy()
+
+
+def _squeeze(x: Array, *, axis: tuple[int, ...]) -> Array:
+    return np.squeeze(x, tuple({a % x.ndim for a in axis}))
+
+
+def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
+    return np.expand_dims(x, axis)
+
+
+REFERENCE: Mapping[str, Reference] = {
+    "permute_dims": _permute_dims,
+    "reshape": _reshape,
+    "flatten": np.ravel,
+    "broadcast_to": _broadcast_to,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+}

@@ -1,0 +1,7 @@
+"""Between floating-point numbers and scaled integers."""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {}

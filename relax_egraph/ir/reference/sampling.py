@@ -1,0 +1,7 @@
+"""Draws from distributions, given the random numbers."""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {}

@@ -1,0 +1,7 @@
+"""Scans along an axis: cumulative sums and products."""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {}

@@ -1,0 +1,7 @@
+"""Sorting along an axis."""
+
+from collections.abc import Mapping
+
+from relax_egraph.ir.reference.array import Reference
+
+REFERENCE: Mapping[str, Reference] = {}

@@ -1,0 +1,53 @@
+"""Random instances of every operator, one module for each family."""
+
+from collections.abc import Mapping
+
+from tests.ops import (
+    activation,
+    attention,
+    binary,
+    conv,
+    create,
+    dynamic,
+    image,
+    index,
+    join,
+    linear_algebra,
+    loss,
+    manipulate,
+    norm,
+    pool,
+    quantize,
+    reduce,
+    sampling,
+    scan,
+    search,
+    sort,
+    unary,
+)
+from tests.ops.case import Sampler
+
+SAMPLERS: Mapping[str, Sampler] = {
+    **unary.SAMPLERS,
+    **binary.SAMPLERS,
+    **activation.SAMPLERS,
+    **reduce.SAMPLERS,
+    **scan.SAMPLERS,
+    **search.SAMPLERS,
+    **sort.SAMPLERS,
+    **sampling.SAMPLERS,
+    **norm.SAMPLERS,
+    **linear_algebra.SAMPLERS,
+    **manipulate.SAMPLERS,
+    **join.SAMPLERS,
+    **create.SAMPLERS,
+    **index.SAMPLERS,
+    **conv.SAMPLERS,
+    **pool.SAMPLERS,
+    **image.SAMPLERS,
+    **attention.SAMPLERS,
+    **loss.SAMPLERS,
+    **quantize.SAMPLERS,
+    **dynamic.SAMPLERS,
+}
+"""By operator: what draws an instance that the operator accepts."""

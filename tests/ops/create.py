@@ -1,0 +1,7 @@
+"""Instances of creation."""
+
+from collections.abc import Mapping
+
+from tests.ops.case import Sampler
+
+SAMPLERS: Mapping[str, Sampler] = {}
