@@ -163,7 +163,7 @@ class _FunctionCodegen:
                 return call.args[0].name, self._operands(call.args[1:])
             case Op(name="builtin.alloc_tensor"):
                 raise self._refuse("R.builtin.alloc_tensor", "vm_memory_lower")
-            case Op(name="call_tir" | "call_dps_packed"):
+            case Op(name="call_tir" | "call_tir_inplace" | "call_dps_packed"):
                 raise self._refuse(str(call.op), "call_tir_rewrite")
             case Op():
                 raise self._refuse(str(call.op), "legalize_ops")

@@ -10,7 +10,6 @@ from relax_egraph.build import build as build
 from relax_egraph.build import llvm_text as llvm_text
 from relax_egraph.build import load as load
 from relax_egraph.build import lower_module as lower_module
-from relax_egraph.ir import BlockBuilder as BlockBuilder
 from relax_egraph.ir import IRModule as IRModule
 from relax_egraph.optimize import Explanation as Explanation
 from relax_egraph.optimize import explain as explain
@@ -18,5 +17,8 @@ from relax_egraph.optimize import optimize as optimize
 from relax_egraph.script import load_module as load_module
 from relax_egraph.script import parse as parse
 from relax_egraph.script import save_module as save_module
+from relax_egraph.tir import te as te
+from relax_egraph.tir.block_builder import BlockBuilder as BlockBuilder
+from relax_egraph.tir.block_builder import te_tensor as te_tensor
 from relax_egraph.vm.machine import VirtualMachine as VirtualMachine
 from relax_egraph.vm.registry import register_func as register_func

@@ -95,6 +95,7 @@ def test_reshape_of_symbolic_extents_keeps_the_row_major_order(
     placeholder = te.placeholder([dims.canonical(d) for d in shape], "float32", "x")
 
     out = LEGALIZE["reshape"](placeholder, tuple(dims.canonical(d) for d in target))
+    assert isinstance(out, te.Tensor)
     actual = interpret(te.create_prim_func(placeholder, out), [x], values)[0]
 
     assert_close(actual, x.reshape(extents(target, values)))

@@ -239,7 +239,7 @@ def test_shapes_and_attributes_are_passed_on() -> None:
     bb = BlockBuilder()
     x = var("x")
     with bb.function("main", [x]):
-        out = te.emit_te(bb, filled, x, shape([n, 3]), value=2.0)
+        out = bb.emit(te.call_te(bb, filled, x, shape([n, 3]), value=2.0))
         bb.emit_func_output(out)
 
     assert out.struct_info == tensor((n, 3), "float32")

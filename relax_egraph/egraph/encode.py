@@ -97,7 +97,7 @@ def canonical_attrs(op: Op, attrs: Mapping[str, Attr], rank: int) -> tuple[tuple
 
 
 def _ints(axes: Attr, default: tuple[int, ...]) -> tuple[int, ...]:
-    return axes if isinstance(axes, tuple) else default
+    return tuple(int(a) for a in axes) if isinstance(axes, tuple) else default
 
 
 class _Encoder:

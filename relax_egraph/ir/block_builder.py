@@ -58,13 +58,20 @@ def call_tir(
     args: Sequence[Expr],
     out_sinfo: StructInfo | Sequence[StructInfo],
     tir_vars: ShapeExpr | None = None,
+    *,
+    inplace_indices: Sequence[int] = (),
 ) -> Call:
-    """Call a loop function in destination-passing style; a sequence of outputs makes a tuple."""
+    """Call a loop function in destination-passing style; a sequence of outputs makes a tuple.
+
+    With `inplace_indices` it is ``R.call_tir_inplace``: the operand that each result is, or -1.
+    """
     out = TupleStructInfo(tuple(out_sinfo)) if isinstance(out_sinfo, Sequence) else out_sinfo
     operands: tuple[Expr, ...] = (function, Tuple(tuple(args)))
     if tir_vars is not None:
         operands = (*operands, tir_vars)
-    unresolved = Call(OPS["call_tir"], operands, sinfo_args=(out,))
+    name = "call_tir_inplace" if inplace_indices else "call_tir"
+    attrs: Attrs = {"inplace_indices": tuple(inplace_indices)} if inplace_indices else {}
+    unresolved = Call(OPS[name], operands, attrs, (out,))
     return replace(unresolved, struct_info=infer(unresolved))
 
 

@@ -6,7 +6,8 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir.agreement import bind, relation, substituted
 from relax_egraph.ir.expr import Call, Expr, ExternFunc, Function, GlobalVar, Tuple, Var
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.op import Op, infer, is_pure
+from relax_egraph.ir.op import OPS, Op, infer, is_pure
+from relax_egraph.ir.ops.call import inplace_indices
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -58,7 +59,7 @@ def breaches_of_call(module: IRModule, call: Call) -> Iterator[str]:
                 return
             if relation(call.struct_info, known) == "contradiction":
                 yield f"is declared as {call.struct_info}, but {call.op} gives {known}"
-            if call.op.name == "call_tir":
+            if call.op.name in ("call_tir", "call_tir_inplace"):
                 yield from _call_tir(module, call)
         case callee:
             info = callee.struct_info
@@ -92,12 +93,12 @@ def _call_tir(module: IRModule, call: Call) -> Iterator[str]:
     function = module[callee.name]
     info = function.struct_info
     if isinstance(function, Function) or not isinstance(info, FuncStructInfo):
-        yield f"calls cls.{callee.name} by R.call_tir: it is no loop function"
+        yield f"calls cls.{callee.name} by {call.op}: it is no loop function"
         return
     params = [p for p in info.params or () if not isinstance(p, PrimStructInfo)]
     scalars = len(info.params or ()) - len(params)
     args = [f.struct_info for f in operands.fields]
-    said = _fields(call.sinfo_args[0])
+    said = _allocated(call)
     made = _fields(info.ret)
     given = sum(getattr(s.struct_info, "ndim", 0) for s in tir_vars)
     for what, have, takes in (
@@ -114,6 +115,14 @@ def _call_tir(module: IRModule, call: Call) -> Iterator[str]:
         if relation(substituted(param, values), arg) == "contradiction":
             what = f"operand {number}" if number < len(args) else f"output {number - len(args)}"
             yield f"calls cls.{callee.name}: {what} is {arg}, needs {param}"
+
+
+def _allocated(call: Call) -> tuple[StructInfo, ...]:
+    """What is said of the results that are not operands."""
+    said = _fields(call.sinfo_args[0])
+    if call.op is OPS["call_tir"]:
+        return said
+    return tuple(s for s, place in zip(said, inplace_indices(call), strict=True) if place < 0)
 
 
 def _fields(info: StructInfo) -> tuple[StructInfo, ...]:

@@ -30,6 +30,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.matching import Symbols, Value, as_value, check, describe
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op, complete_attrs
+from relax_egraph.ir.ops.call import inplace_indices
 from relax_egraph.ir.reference import REFERENCE as REFERENCE
 from relax_egraph.ir.reference.array import least
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
@@ -193,6 +194,9 @@ class _Frame:
         match call.op.name, call.args:
             case "call_tir", (GlobalVar(name=name), Tuple() as operands, *tir_vars):
                 return self.call_tir(name, operands, tir_vars, call.sinfo_args[0])
+            case "call_tir_inplace", (GlobalVar(name=name), Tuple() as operands, *tir_vars):
+                places = inplace_indices(call)
+                return self.call_tir(name, operands, tir_vars, call.sinfo_args[0], places)
             case "call_dps_packed", (ExternFunc(name=name), Tuple() as operands):
                 outputs = self.allocate(call.sinfo_args[0])
                 self.packed(name)(*map(self.evaluate, operands.fields), *outputs)
@@ -210,7 +214,12 @@ class _Frame:
                     raise RunError(f"{self.name}: {self.at}: {error}") from None
 
     def call_tir(
-        self, name: str, operands: Tuple, tir_vars: Sequence[Expr], out: StructInfo
+        self,
+        name: str,
+        operands: Tuple,
+        tir_vars: Sequence[Expr],
+        out: StructInfo,
+        inplace: Sequence[int] = (),
     ) -> Value:
         run = self.interpreter.prim_func
         if run is None:
@@ -218,11 +227,15 @@ class _Frame:
                 f"{self.name}: {self.at} calls the loop function {name}, "
                 "but evaluate was given no prim_func to run it"
             )
-        outputs = self.allocate(out)
         inputs = [np.asarray(self.evaluate(f), order="C") for f in operands.fields]
+        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        places = inplace or [-1] * len(infos)
+        new = [i for i, place in zip(infos, places, strict=True) if place < 0]
+        outputs = self.allocate(TupleStructInfo(tuple(new)))
         scalars = [s for shape in tir_vars for s in self.evaluate(shape)]
         run(self.interpreter.module[name], [*inputs, *outputs, *scalars])
-        return _result(outputs, out)
+        made = iter(outputs)
+        return _result([inputs[p] if p >= 0 else next(made) for p in places], out)
 
     def allocate(self, out: StructInfo) -> list[Value]:
         infos = out.fields if isinstance(out, TupleStructInfo) else (out,)

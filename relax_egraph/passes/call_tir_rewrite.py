@@ -27,6 +27,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import OPS
+from relax_egraph.ir.ops.call import inplace_indices
 from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
@@ -50,7 +51,8 @@ def call_tir_rewrite(module: IRModule) -> IRModule:
         alloc = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
         cls.f(a, b, alloc, n)
 
-    and `alloc`, or a tuple of several, is read where `lv` was.  The trailing arguments are the
+    and `alloc`, or a tuple of several, is read where `lv` was; of ``R.call_tir_inplace`` what is
+    in place is the operand.  The trailing arguments are the
     `symbols` of the loop function, in the caller's dimensions.  Where a shape is not proven to
     be what the loop function needs, an ``R.match_cast`` checks it before the call.  The functions
     of a module with such calls are no longer pure.
@@ -95,14 +97,16 @@ class _Rewriter(ExprMutator):
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         match binding.value:
-            case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=args), *tir_vars]) if (
-                op is OPS["call_tir"]
+            case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=args), *tir_vars]) if op in (
+                OPS["call_tir"],
+                OPS["call_tir_inplace"],
             ):
                 operands = tuple(map(self.visit_expr, args))
                 given = (
                     tir_vars[0].values if tir_vars and isinstance(tir_vars[0], ShapeExpr) else ()
                 )
-                out = self._call_tir(callee, operands, binding.value.sinfo_args[0], given)
+                places = inplace_indices(binding.value) if op is OPS["call_tir_inplace"] else ()
+                out = self._call_tir(callee, operands, binding.value.sinfo_args[0], given, places)
             case Call(op=op, args=[ExternFunc() as callee, Tuple(fields=args)]) if (
                 op is OPS["call_dps_packed"]
             ):
@@ -127,13 +131,16 @@ class _Rewriter(ExprMutator):
         operands: tuple[Expr, ...],
         out: StructInfo,
         tir_vars: tuple[Dim, ...],
+        inplace: tuple[int, ...],
     ) -> Expr:
         function = self._module[callee.name]
         if not isinstance(function, PrimFunc):
             raise IllTyped(f"{self._name}: R.call_tir of {callee.name}, which is no loop function")
         what = f"{self._name}: R.call_tir of {callee.name}"
         infos = [_tensor_info(f"{what}: operand {i}", a) for i, a in enumerate(operands)]
-        outs = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        results = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        places = inplace or (-1,) * len(results)
+        outs = tuple(o for o, place in zip(results, places, strict=True) if place < 0)
         infos += [o for o in outs if isinstance(o, TensorStructInfo)]
         if len(infos) != len(function.params) or len(outs) != function.num_outputs:
             raise IllTyped(
@@ -141,7 +148,7 @@ class _Rewriter(ExprMutator):
                 f"{len(function.inputs)} and {function.num_outputs}"
             )
         values = bind_symbols(what, function, infos, tir_vars)
-        outputs, result = self._allocate(out)
+        outputs = tuple(map(self._allocated, outs))
         arrays = [
             self._fitted(what, buffer, array, values)
             for buffer, array in zip(function.params, (*operands, *outputs), strict=True)
@@ -149,7 +156,9 @@ class _Rewriter(ExprMutator):
         symbols = [PrimValue(values[s]) for s in function.symbols]
         kernel = GlobalVar(callee.name, function.struct_info)
         self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING), "_")
-        return result
+        made = iter(outputs)
+        fields = tuple(arrays[place] if place >= 0 else next(made) for place in places)
+        return Tuple(fields) if isinstance(out, TupleStructInfo) else fields[0]
 
     def _allocate(self, out: StructInfo) -> tuple[tuple[Expr, ...], Expr]:
         """The new tensors, and the value that stands for all of them."""

@@ -8,7 +8,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call_tir
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Call, Expr, GlobalVar, PrimValue, ShapeExpr, Tuple, Var
+from relax_egraph.ir.expr import Attr, Call, Expr, GlobalVar, PrimValue, ShapeExpr, Tuple
 from relax_egraph.ir.expr import shape as shape_expr
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 from relax_egraph.tir.analysis import structural_key
@@ -22,13 +22,6 @@ _SAME: Mapping[str, Dim] = {}
 
 TeFunction: TypeAlias = Callable[..., Tensor | Sequence[Tensor]]
 """A function of tensors, shapes and attributes that computes one tensor or several."""
-
-
-def emit_te(
-    bb: BlockBuilder, function: TeFunction, *args: Expr, name: str | None = None, **attrs: Attr
-) -> Var:
-    """Bind the result of `call_te` to a new variable of the open block."""
-    return bb.emit(call_te(bb, function, *args, name=name, operands=None, **attrs))
 
 
 def call_te(
@@ -52,11 +45,20 @@ def call_te(
     given = [pair for a, v in zip(args, values, strict=True) for pair in _tensors(a, v)]
     inputs = [placeholder for _, placeholder in given]
     outputs = computed(function(*values, **attrs))
-    prim_func = create_prim_func(*inputs, *inline_injective(outputs))
     hint = name or function.__name__.strip("_<>")
-    return call_prim_func(
-        share_prim_func(bb, prim_func, hint), prim_func, [arg for arg, _ in given]
-    )
+    return call_tensors(bb, outputs, inputs, [arg for arg, _ in given], hint)
+
+
+def call_tensors(
+    bb: BlockBuilder,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    args: Sequence[Expr],
+    name: str,
+) -> Call:
+    """``R.call_tir`` that computes `outputs` of `args`, for which `inputs` stand."""
+    prim_func = create_prim_func(*inputs, *inline_injective(outputs))
+    return call_prim_func(share_prim_func(bb, prim_func, name), prim_func, args)
 
 
 def call_prim_func(

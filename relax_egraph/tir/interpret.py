@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.module import BaseFunc
 from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.tir.expr import (
     Binary,
@@ -73,6 +74,17 @@ def interpret(
     with np.errstate(all="ignore"):
         machine.run(prim_func.body)
     return tuple(machine.memory[b] for b in prim_func.outputs)
+
+
+def run_in_place(function: BaseFunc, values: Sequence[Any]) -> None:
+    """Run a loop function on its arrays, outputs included, then its scalars.
+
+    ``evaluate(module, name, …, prim_func=run_in_place)`` runs modules that call loop functions.
+    """
+    if not isinstance(function, PrimFunc):
+        raise RunError("R.call_tir of what is no loop function")
+    count = len(function.params)
+    interpret(function, values[:count], dict(zip(function.scalars, values[count:], strict=True)))
 
 
 def _bind(prim_func: PrimFunc, arrays: Sequence[Array]) -> dict[str, int]:

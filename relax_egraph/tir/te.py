@@ -6,8 +6,8 @@ B = te.compute((n,), lambda i: te.sum(te.exp(A[i, k]), axis=k), name="B")
 f = te.create_prim_func(A, B)
 """
 
+from relax_egraph.tir.block_builder import te_tensor as te_tensor
 from relax_egraph.tir.call_te import call_te as call_te
-from relax_egraph.tir.call_te import emit_te as emit_te
 from relax_egraph.tir.create_prim_func import create_prim_func as create_prim_func
 from relax_egraph.tir.scalar import abs as abs
 from relax_egraph.tir.scalar import cast as cast

@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeAlias, overload
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Expr
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, Operand, TirExpr, TirVar, as_expr
 from relax_egraph.tir.scalar import const, greatest, least
 
@@ -37,11 +38,13 @@ Body: TypeAlias = TirExpr | Reduction
 class Tensor(Buffer):
     """A buffer with the rule for its elements: ``body`` at ``axes``; a placeholder has no body.
 
-    ``A[i, j]`` is an element, for use in the body of another tensor.
+    ``A[i, j]`` is an element, for use in the body of another tensor.  A placeholder may stand for
+    a `value` of the graph: see `te_tensor`.
     """
 
     axes: tuple[TirVar, ...] = ()
     body: Body | None = None
+    value: Expr | None = None
 
     def at(self, *indices: Operand) -> BufferLoad:
         """The element at `indices`: a `compute` of it is a copy."""

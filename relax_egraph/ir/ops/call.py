@@ -1,7 +1,8 @@
 """The intrinsics that call what lies below the graph: loop functions and packed functions."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.expr import Call, ExternFunc, GlobalVar, ShapeExpr, Tuple
+from relax_egraph.ir.agreement import relation
+from relax_egraph.ir.expr import Call, Expr, ExternFunc, GlobalVar, ShapeExpr, Tuple
 from relax_egraph.ir.op import intrinsic
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
@@ -18,13 +19,50 @@ def call_tir(call: Call) -> StructInfo:
 
     ``args`` are the `GlobalVar`, a `Tuple` of operands, and perhaps a `ShapeExpr` of ``tir_vars``.
     """
-    if not 2 <= len(call.args) <= 3 or not isinstance(call.args[0], GlobalVar):
-        raise IllTyped("R.call_tir takes a function of the module and a tuple of operands")
-    if not isinstance(call.args[1], Tuple):
-        raise IllTyped(f"R.call_tir: the operands are {call.args[1].struct_info}, needs a tuple")
-    if len(call.args) == 3 and not isinstance(call.args[2], ShapeExpr):
-        raise IllTyped("R.call_tir: tir_vars is no shape")
+    _loops("call_tir", call)
     return _out("call_tir", call)
+
+
+@intrinsic(pure=False)
+def call_tir_inplace(call: Call) -> StructInfo:
+    """Run the loop function, which writes into operands: ``inplace_indices`` say which.
+
+    Result ``i`` is operand ``inplace_indices[i]``, or is allocated where that is -1.  ``args`` are
+    those of ``call_tir``.  Whatever else reads such an operand sees it changed.
+    """
+    operands = _loops("call_tir_inplace", call)
+    out = _out("call_tir_inplace", call)
+    results = out.fields if isinstance(out, TupleStructInfo) else (out,)
+    places = inplace_indices(call)
+    if len(places) != len(results):
+        raise IllTyped(
+            f"R.call_tir_inplace: inplace_indices {list(places)} name {len(places)} results, "
+            f"out_sinfo has {len(results)}"
+        )
+    for place, result in zip(places, results, strict=True):
+        if not -1 <= place < len(operands) or (place >= 0 and places.count(place) > 1):
+            raise IllTyped(
+                f"R.call_tir_inplace: inplace_indices {list(places)}, needs -1 or the number "
+                f"of one of {len(operands)} operands, each at most once"
+            )
+        if place >= 0 and relation(result, operands[place].struct_info) == "contradiction":
+            raise IllTyped(
+                f"R.call_tir_inplace: operand {place} is {operands[place].struct_info}, "
+                f"but out_sinfo says {result}"
+            )
+    if all(place == -1 for place in places):
+        raise IllTyped("R.call_tir_inplace: no result is in place, use R.call_tir")
+    return out
+
+
+def inplace_indices(call: Call) -> tuple[int, ...]:
+    """The operand that each result of an ``R.call_tir_inplace`` is, -1 for none."""
+    given = call.attrs.get("inplace_indices")
+    if isinstance(given, int):
+        return (given,)
+    if not isinstance(given, tuple) or not all(isinstance(place, int) for place in given):
+        raise IllTyped(f"R.call_tir_inplace: inplace_indices is {given!r}, needs a list of ints")
+    return tuple(int(place) for place in given)
 
 
 @intrinsic()
@@ -51,6 +89,17 @@ def call_pure_packed(call: Call) -> StructInfo:
 def call_packed(call: Call) -> StructInfo:
     """Call a packed function; its result is what ``sinfo_args`` say."""
     return _packed("call_packed", call)
+
+
+def _loops(name: str, call: Call) -> tuple[Expr, ...]:
+    """The operands of a call of a loop function, all of whose arguments are of the right kind."""
+    if not 2 <= len(call.args) <= 3 or not isinstance(call.args[0], GlobalVar):
+        raise IllTyped(f"R.{name} takes a function of the module and a tuple of operands")
+    if not isinstance(call.args[1], Tuple):
+        raise IllTyped(f"R.{name}: the operands are {call.args[1].struct_info}, needs a tuple")
+    if len(call.args) == 3 and not isinstance(call.args[2], ShapeExpr):
+        raise IllTyped(f"R.{name}: tir_vars is no shape")
+    return call.args[1].fields
 
 
 def _packed(name: str, call: Call) -> StructInfo:
