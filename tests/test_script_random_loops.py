@@ -11,7 +11,6 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.script import parse, print_module
 from relax_egraph.tir.expr import (
-    INTRINSICS,
     LOGICAL,
     Binary,
     BinaryKind,
@@ -26,6 +25,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.functions import INTRINSICS, PREDICATES, takes
 from relax_egraph.tir.stmt import (
     BlockAxis,
     For,
@@ -78,7 +78,8 @@ def expressions(draw: st.DrawFn, scope: Scope, dtype: str, depth: int = 3) -> Ti
         leaves += [DimSymbol("n"), DimSymbol("m"), *scope.variables]
     if depth == 0:
         return draw(st.sampled_from(leaves))
-    kind = draw(st.sampled_from(["leaf", "load", "binary", "binary", "not", "call", "cast"]))
+    kinds = ["leaf", "load", "binary", "binary", "not", "call", "select", "cast"]
+    kind = draw(st.sampled_from(kinds))
     loads = [b for b in scope.buffers if b.dtype == dtype]
 
     def operand(of: str = dtype) -> TirExpr:
@@ -95,10 +96,14 @@ def expressions(draw: st.DrawFn, scope: Scope, dtype: str, depth: int = 3) -> Ti
             return Binary(draw(st.sampled_from(ARITHMETIC)), operand(), operand())
         case "not" if dtype == "bool":
             return Not(operand())
-        case "call" if dtype.startswith("float"):
-            name = draw(st.sampled_from(sorted(INTRINSICS)))
-            return Intrinsic(name, tuple(operand() for _ in range(INTRINSICS[name])))
+        case "call" if dtype == "bool":
+            name = draw(st.sampled_from(sorted(PREDICATES)))
+            return Intrinsic(name, (operand("float32"),))
         case "call":
+            known = sorted(n for n in INTRINSICS if takes(n, dtype) and n not in PREDICATES)
+            name = draw(st.sampled_from(known))
+            return Intrinsic(name, tuple(operand() for _ in range(INTRINSICS[name])))
+        case "select":
             return Select(operand("bool"), operand(), operand())
         case "cast":
             return Cast(dtype, operand(draw(st.sampled_from(DTYPES))))

@@ -5,16 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.ir import dims
-from relax_egraph.ir.block_builder import call, call_packed
+from relax_egraph.ir.block_builder import call, call_packed, call_tir
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Binding,
     BindingBlock,
     Block,
+    Call,
     DataflowBlock,
     DataflowVar,
     Expr,
     Function,
+    GlobalVar,
     If,
     MatchCast,
     PrimValue,
@@ -28,6 +30,7 @@ from relax_egraph.ir.expr import (
     const,
 )
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import infer
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -38,7 +41,10 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.structural import assert_structural_equal
+from relax_egraph.ir.walk import has_effects
 from relax_egraph.script import parse, print_module
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.stmt import PrimFunc, Seq
 
 NAMES = ["x", "lv", "lv1", "gv", "_", "n", "cls", "a.b", "if", "x"]
 N, M = dims.symbol("n"), dims.symbol("m")
@@ -51,6 +57,9 @@ DIMS: list[Dim] = [
     dims.minimum(N, M),
     dims.mul(dims.mul(N, M), dims.sub(N, 1)),
 ]
+
+LOOP = PrimFunc((Buffer("A", (N,), "float32"), Buffer("B", (N,), "float32")), Seq(()))
+"""What the modules call by ``call_tir``; what it takes is not checked by script."""
 
 shapes = st.lists(st.sampled_from(DIMS), max_size=3).map(tuple)
 dtypes = st.sampled_from(["float32", "float64", "int64", "bool"])
@@ -76,13 +85,19 @@ attrs = st.dictionaries(
 )
 
 
+def is_marked(draw: st.DrawFn, body: Expr) -> bool:
+    """A body without effects may be marked pure, or not."""
+    return not has_effects(body) and draw(st.booleans())
+
+
 @st.composite
-def values(draw: st.DrawFn, variables: list[Var]) -> Expr:
+def values(draw: st.DrawFn, variables: list[Var], *, pure: bool) -> Expr:
     """The right side of a binding, over variables of any kind."""
-    x = draw(st.sampled_from(variables))
+    known = [v for v in variables if getattr(v.struct_info, "dims", None) is not None]
+    x = draw(st.sampled_from([*variables, *known, *known]))
     info = x.struct_info
-    leaf = draw(st.sampled_from(["var", "scalar", "tensor", "shape", "prim", "string", "op", "op"]))
-    match leaf:
+    leaves = ["var", "scalar", "tensor", "shape", "prim", "string"]
+    match draw(st.sampled_from([*leaves, *["op"] * 12])):
         case "var":
             return x
         case "scalar":
@@ -101,10 +116,18 @@ def values(draw: st.DrawFn, variables: list[Var]) -> Expr:
         return TupleGetItem(x, draw(st.integers(0, len(info.fields) - 1)))
     if not isinstance(info, TensorStructInfo):
         fields = draw(st.lists(st.sampled_from(variables), max_size=3))
-        return Tuple((x, *fields))
+        start, end = (PrimValue(draw(st.sampled_from(DIMS))) for _ in range(2))
+        step = PrimValue(draw(st.sampled_from([1, -2])))
+        places = draw(st.sampled_from([(start,), (start, end), (start, end, step)]))
+        choices: list[Expr] = [
+            Tuple((x, *fields)),
+            call("arange", *places, dtype="int64"),
+            call("full", ShapeExpr(draw(shapes)), const(draw(scalars), "float32")),
+        ]
+        return draw(st.sampled_from(choices))
     axes = tuple(draw(st.permutations(range(max(info.ndim, 0)))))
     floats = info.dtype in ("float32", "float64")
-    choices: list[Expr] = [
+    choices = [
         call("abs", x),
         call("add", x, x),
         call("permute_dims", x, axes=axes if info.ndim >= 0 else None),
@@ -115,7 +138,15 @@ def values(draw: st.DrawFn, variables: list[Var]) -> Expr:
         call_packed("f.g", [x, draw(st.sampled_from(variables))], [draw(infos)], pure=True),
         *([call("exp", x), call("multiply", x, const(2.5, info.dtype))] if floats else []),
         *([call("nn.softmax", x, axis=0)] if floats and info.ndim > 0 else []),
+        *([call("concat", Tuple((x, x)), axis=0)] if info.ndim > 0 else []),
+        *([call("triu", x), call("triu", x, PrimValue(-1))] if info.ndim > 1 else []),
     ]
+    if info.dims is not None and info.dtype is not None:
+        loop, s = GlobalVar("loop", LOOP.struct_info), ShapeExpr((N,))
+        choices.append(call_tir(loop, [x, x], draw(st.sampled_from([info, [info, info]])), s))
+        if not pure:
+            choices.append(call_tir(loop, [x], info, inplace_indices=[0]))
+            choices.append(call_tir(loop, [x, x], [info, info], s, inplace_indices=[-1, 0]))
     return draw(st.sampled_from(choices))
 
 
@@ -127,7 +158,7 @@ def bindings(draw: st.DrawFn, variables: list[Var], *, dataflow: bool) -> tuple[
     for _ in range(draw(st.integers(0 if dataflow else 1, 4))):
         kind = DataflowVar if dataflow and draw(st.booleans()) else Var
         name = draw(st.sampled_from(NAMES))
-        value = draw(values(visible))
+        value = draw(values(visible, pure=dataflow))
         if draw(st.integers(0, 5)) == 0:
             info = draw(infos)
             var = kind(name, info)
@@ -152,6 +183,8 @@ def sequences(draw: st.DrawFn, variables: list[Var], depth: int) -> SeqExpr:
             continue  # the text does not tell where one plain block ends and the next begins
         elif depth and draw(st.booleans()):
             blocks.append(BindingBlock((draw(conditionals(variables, depth - 1)),)))
+        elif depth and draw(st.booleans()):
+            blocks.append(BindingBlock(draw(closures(variables))))
         else:
             blocks.append(BindingBlock(draw(bindings(variables, dataflow=False))))
     return SeqExpr(tuple(blocks), draw(st.sampled_from(variables)))
@@ -171,16 +204,32 @@ def conditionals(draw: st.DrawFn, variables: list[Var], depth: int) -> VarBindin
 
 
 @st.composite
+def closures(draw: st.DrawFn, variables: list[Var]) -> tuple[VarBinding, VarBinding]:
+    """A local function that sees `variables`, and a call of it."""
+    args = draw(st.lists(st.sampled_from(variables), max_size=2))
+    params = tuple(Var(draw(st.sampled_from(NAMES)), a.struct_info) for a in args)
+    body = draw(sequences([*variables, *params], 0))
+    local = Function(params, body, body.struct_info, is_marked(draw, body), draw(attrs))
+    name = Var(draw(st.sampled_from(NAMES)), local.struct_info)
+    bare = Call(name, tuple(args))
+    applied = Call(name, tuple(args), struct_info=infer(bare))
+    result = Var(draw(st.sampled_from(NAMES)), applied.struct_info)
+    variables += [name, result]
+    return VarBinding(name, local), VarBinding(result, applied)
+
+
+@st.composite
 def functions(draw: st.DrawFn) -> Function:
     params = [
-        Var(draw(st.sampled_from(NAMES)), i) for i in draw(st.lists(infos, min_size=1, max_size=3))
+        Var(draw(st.sampled_from(NAMES)), i)
+        for i in draw(st.lists(infos | tensors, min_size=1, max_size=3))
     ]
     body = draw(sequences(list(params), 2))
-    return Function(tuple(params), body, body.struct_info, draw(st.booleans()), draw(attrs))
+    return Function(tuple(params), body, body.struct_info, is_marked(draw, body), draw(attrs))
 
 
 modules = st.dictionaries(st.sampled_from(["main", "f", "g"]), functions(), max_size=2).map(
-    IRModule
+    lambda written: IRModule({"loop": LOOP, **written})
 )
 
 

@@ -1,7 +1,8 @@
 """What may be written, and how it is printed.
 
 ``tests/script/readings.txt`` is a list of cases: a title, a text as users or TVM write it, and the
-whole text that is printed of it.
+whole text that is printed of it; so are ``older.txt``, of the first scripts, and ``newest.txt``, of
+the latest version of TVM.
 """
 
 from pathlib import Path
@@ -12,10 +13,15 @@ from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.script import parse, print_module
 
-CASES = Path(__file__).with_name("script").joinpath("readings.txt").read_text("utf-8")
+TEXTS = Path(__file__).with_name("script")
+CASES = [
+    case
+    for name in ("readings.txt", "older.txt", "newest.txt")
+    for case in TEXTS.joinpath(name).read_text("utf-8").split("# -----\n")
+]
 
 
-@pytest.fixture(params=CASES.split("# -----\n"), ids=lambda c: c.splitlines()[0][2:])
+@pytest.fixture(params=CASES, ids=lambda c: c.splitlines()[0][2:])
 def case(request: pytest.FixtureRequest) -> tuple[str, str]:
     written, _, printed = request.param.partition("# =====\n")
     return written, printed

@@ -1,4 +1,8 @@
-"""Modules as text, in the dialect of TVMScript: parse, print, save, load."""
+"""Modules as text, in the dialect of TVMScript: parse, print, save, load.
+
+In Python files scripts are written with ``from relax_egraph.script import ir as I, relax as R,
+tir as T``.
+"""
 
 from relax_egraph.ir.module import print_with
 from relax_egraph.script.parser import parse as parse

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TypeGuard
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -22,6 +23,8 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted, nearest
+from relax_egraph.script.spellings import DTYPE_NAMES
+from relax_egraph.script.subscripts import as_call, is_unknown
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
     ast.Add: dims.add,
@@ -43,24 +46,27 @@ _NOT_A_DIM = "is no dimension: it is not built of + - * // % min max"
 class Annotations:
     """What annotations are read against: the symbols and variables known at that point.
 
-    `defining` is set while a signature is read: a symbol in a string is then a new one.
+    `defining` is set while a signature or a pattern is read: an unknown symbol in a string is
+    then a new one, and so is one outside of a string if `bare` is set too.
     """
 
     source: Source
     symbols: set[str]
     variables: Mapping[str, Var] = field(default_factory=dict[str, Var])
     defining: bool = False
+    bare: bool = False
     _seen: dict[str, StructInfo] = field(default_factory=dict[str, StructInfo])
 
-    def signature(self) -> "Annotations":
-        """The same scope, where strings define symbols."""
-        return replace(self, defining=True)
+    def pattern(self, *, bare: bool = True) -> "Annotations":
+        """The same scope, where strings define symbols, and bare names unless said otherwise."""
+        return replace(self, defining=True, bare=bare)
 
     # --- struct info ------------------------------------------------------------------
 
     def struct_info(self, node: ast.expr) -> StructInfo:
         """The struct info that `node` writes."""
-        text = None if self.defining else self.source.written(node)
+        cached = not self.defining and not isinstance(node, ast.Subscript)
+        text = self.source.written(node) if cached else None
         if text in self._seen:
             return self._seen[text]
         info = self._struct_info(node)
@@ -69,12 +75,17 @@ class Annotations:
         return info
 
     def _struct_info(self, node: ast.expr) -> StructInfo:
-        bare = not isinstance(node, ast.Call)
-        name = dotted(node if bare else node.func)
-        call = ast.copy_location(ast.Call(node, [], []), node) if bare else node
-        match name:
+        match node:
+            case ast.Subscript(value=ast.expr() as named):
+                call = as_call(node, self._is_shape)
+            case ast.Call(func=named):
+                call = node
+            case named:
+                call = ast.copy_location(ast.Call(node, [], []), node)
+        name = dotted(named)
+        match f"R.{name}" if name in _BARE else name:
             case "R.Tensor":
-                return self._tensor(call)
+                return self._tensor(call, computed=not isinstance(node, ast.Subscript))
             case "R.Shape":
                 return self._shape_info(call)
             case "R.Tuple":
@@ -91,32 +102,51 @@ class Annotations:
                 message = f"`{ast.unparse(node)}` is no annotation"
                 raise self.source.error(node, message, nearest(name, known))
 
-    def _tensor(self, node: ast.Call) -> TensorStructInfo:
+    def _tensor(self, node: ast.Call, *, computed: bool) -> TensorStructInfo:
+        """A tensor; where its shape is a variable, its extents are not asked for if `computed`."""
         given = arguments(self.source, node, ("shape", "dtype", "ndim"))
         shape = given.get("shape")
-        if isinstance(shape, ast.Constant) and shape.value in DTYPES and "dtype" not in given:
+        if _names_a_dtype(shape) and "dtype" not in given:
             given["dtype"], shape = shape, None  # R.Tensor("float32", ndim=2)
         dtype = None
-        if "dtype" in given and not _is_none(given["dtype"]):
+        if "dtype" in given and not is_unknown(given["dtype"]):
             dtype = read_dtype(self.source, given["dtype"])
         ndim = self._int(given["ndim"], "ndim") if "ndim" in given else -1
-        if shape is None or _is_none(shape):
+        if shape is None or is_unknown(shape):
             return TensorStructInfo(None, dtype, ndim)
         if isinstance(shape, ast.Name) and shape.id in self.variables:
-            variable = self.variables[shape.id]
-            info = variable.struct_info
-            if not isinstance(info, ShapeStructInfo | ObjectStructInfo):
-                raise self.source.error(shape, f"{shape.id} is {info}, needs a shape")
-            rank = info.ndim if isinstance(info, ShapeStructInfo) else -1
-            return TensorStructInfo(variable, dtype, ndim if ndim >= 0 else rank)
+            info = self.of_shape(shape, dtype, computed=computed)
+            return info if ndim < 0 else replace(info, ndim=ndim)
+        if isinstance(shape, ast.Tuple | ast.List) and any(map(is_unknown, shape.elts)):
+            return TensorStructInfo(None, dtype, len(shape.elts))
         known = self.shape(shape)
         if ndim not in (-1, len(known)):
             raise self.source.error(node, f"ndim is {ndim}, but the shape has {len(known)} axes")
         return tensor(known, dtype)
 
+    def of_shape(
+        self, node: ast.Name, dtype: str | None, *, computed: bool = False
+    ) -> TensorStructInfo:
+        """A tensor of the shape that a variable holds.
+
+        It is said by the variable if `computed`, or if its extents are not known.
+        """
+        variable = self.variables[node.id]
+        info = variable.struct_info
+        if isinstance(info, ObjectStructInfo):
+            return TensorStructInfo(variable, dtype)
+        if not isinstance(info, ShapeStructInfo):
+            raise self.source.error(node, f"{node.id} is {info}, needs a shape")
+        if info.values is not None and not computed:
+            return tensor(info.values, dtype)
+        return TensorStructInfo(variable, dtype, info.ndim)
+
+    def _is_shape(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.variables
+
     def _shape_info(self, node: ast.Call) -> ShapeStructInfo:
         given = arguments(self.source, node, ("values", "ndim"))
-        if "values" in given and not _is_none(given["values"]):
+        if "values" in given and not is_unknown(given["values"]):
             values = self.shape(given["values"])
             return ShapeStructInfo(values, len(values))
         return ShapeStructInfo(None, self._int(given["ndim"], "ndim") if "ndim" in given else -1)
@@ -137,7 +167,7 @@ class Annotations:
     def _callable(self, node: ast.Call) -> FuncStructInfo:
         given = arguments(self.source, node, ("params", "ret", "purity"))
         params = None
-        if "params" in given and not _is_none(given["params"]):
+        if "params" in given and not is_unknown(given["params"]):
             listed = given["params"]
             if not isinstance(listed, ast.List | ast.Tuple):
                 raise self.source.error(listed, "R.Callable takes its parameters as a tuple")
@@ -159,25 +189,31 @@ class Annotations:
         if isinstance(node, ast.Call) and dotted(node.func) == "R.shape":
             given = arguments(self.source, node, ("values",))
             node = given.get("values", node)
+        string = None
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            string, node = node, self._quoted(node, node.value, "is no shape: needs a tuple")
         if not isinstance(node, ast.Tuple | ast.List):
-            raise self.source.error(node, f"`{ast.unparse(node)}` is no shape: needs a tuple")
-        return tuple(self._extent(e) for e in node.elts)
+            message = f"`{ast.unparse(node)}` is no shape: needs a tuple"
+            raise self.source.error(string or node, message)
+        return tuple(self._extent(e, string) for e in node.elts)
 
-    def _extent(self, node: ast.expr) -> Dim:
-        dim = self.dim(node)
+    def _extent(self, node: ast.expr, string: ast.expr | None) -> Dim:
+        dim = self._dim(node, string) if string else self.dim(node)
         if isinstance(dim, int) and dim < 0:
-            raise self.source.error(node, f"the dimension is {dim}, needs 0 or more")
+            raise self.source.error(string or node, f"the dimension is {dim}, needs 0 or more")
         return dim
 
     def dim(self, node: ast.expr) -> Dim:
         """The dimension that `node` writes, itself or in a string: ``n * 2``, ``"n * 2"``."""
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-            return self._dim(node, None)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return self._dim(self._quoted(node, node.value, _NOT_A_DIM), node)
+        return self._dim(node, None)
+
+    def _quoted(self, node: ast.expr, text: str, otherwise: str) -> ast.expr:
         try:
-            inner = ast.parse(node.value.strip(), mode="eval").body
+            return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            raise self.source.error(node, f'"{node.value}" {_NOT_A_DIM}') from None
-        return self._dim(inner, node)
+            raise self.source.error(node, f'"{text}" {otherwise}') from None
 
     def _dim(self, node: ast.expr, string: ast.expr | None) -> Dim:
         match node:
@@ -205,7 +241,10 @@ class Annotations:
         raise self.source.error(string or node, f"`{ast.unparse(node)}` {_NOT_A_DIM}")
 
     def _define(self, name: str, string: ast.expr | None, node: ast.expr) -> None:
-        if self.defining and string is not None:
+        if name in self.variables:
+            message = f"{name} is a variable, it cannot be a symbol"
+            raise self.source.error(string or node, message)
+        if self.defining and (self.bare or string is not None):
             self.symbols.add(name)
             return
         close = nearest(name, sorted(self.symbols))
@@ -216,8 +255,12 @@ class Annotations:
 _CASTS = ("T.int64", "T.int32")
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+_BARE = frozenset({"Tensor", "Shape", "Tuple", "Prim", "Object", "Callable"})
+"""Annotations that were written without ``R.`` once."""
+
+
+def _names_a_dtype(node: ast.expr | None) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and (node.value in DTYPES or node.value in DTYPE_NAMES)
 
 
 def _mentions_a_variable(info: StructInfo) -> bool:

@@ -23,9 +23,9 @@ from relax_egraph.ir.expr import (
     Var,
 )
 from relax_egraph.ir.op import Op, complete_attrs
-from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
-from relax_egraph.script.expressions import METADATA
+from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo
 from relax_egraph.script.info_printer import InfoPrinter
+from relax_egraph.script.leaves import METADATA
 from relax_egraph.script.literals import const_text, literal_text, quoted
 
 
@@ -73,7 +73,7 @@ class ExpressionPrinter:
             case Constant(data=data):
                 return self._constants.text(data)
             case ShapeExpr(values=values):
-                return f"R.shape([{', '.join(map(self.info.dim, values))}])"
+                return f"R.shape({self._list(values)})"
             case PrimValue():
                 return f"R.prim_value({self._prim_value(expr)})"
             case StringImm(value=value):
@@ -97,15 +97,30 @@ class ExpressionPrinter:
             return f"{self.text(call.op)}(", [*map(self.text, call.args), *self._said(call)]
         head = f"{call.op}("
         match call.op.name, call.args:
-            case "call_tir", (function, operands, *tir_vars):
-                args = [self.text(function), self.text(operands), *self._out(call)]
+            case "call_tir" | "call_tir_inplace", (function, operands, *tir_vars):
+                args = [self.text(function), self.text(operands)]
+                args += [f"{name}={literal_text(value)}" for name, value in call.attrs.items()]
+                args += self._out(call)
                 return head, [*args, *(f"tir_vars={self.text(v)}" for v in tir_vars)]
             case "call_dps_packed", (ExternFunc(name=name), operands):
                 return head, [quoted(name), self.text(operands), *self._out(call)]
             case "call_packed" | "call_pure_packed", (ExternFunc(name=name), *operands):
                 return head, [quoted(name), *map(self.text, operands), *self._said(call)]
+            case _ if call.op.order:
+                return head, [*self._in_order(call.op, call), *self._said(call)]
             case _:
                 return head, [*map(self.text, call.args), *self._attrs(call), *self._said(call)]
+
+    def _in_order(self, op: Op, call: Call) -> list[str]:
+        """Operands and attributes in the order of the slots, by name but for the first."""
+        given = {attr.partition("=")[0]: attr for attr in self._attrs(call)}
+        for operand, arg in zip(op.operands, call.args, strict=False):
+            text = self._list(arg.values) if isinstance(arg, ShapeExpr) else self.text(arg)
+            given[operand.name] = f"{operand.name}={text}"
+        return [self.text(call.args[0]), *(given[s] for s in op.slots[1:] if s in given)]
+
+    def _list(self, values: Shape) -> str:
+        return f"[{', '.join(map(self.info.dim, values))}]"
 
     def _attrs(self, call: Call) -> list[str]:
         """The attributes that are not what they are by default."""

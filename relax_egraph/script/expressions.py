@@ -6,12 +6,12 @@ the normal form of the IR.
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, relation, substituted
 from relax_egraph.ir.expr import (
     Call,
-    Constant,
     Expr,
     ExternFunc,
     GlobalVar,
@@ -27,17 +27,23 @@ from relax_egraph.ir.op import OPS, Op, infer, is_pure
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    ShapeStructInfo,
     StructInfo,
+    TensorStructInfo,
     TupleStructInfo,
+    shape_text,
+    tensor,
 )
 from relax_egraph.ir.walk import is_leaf
-from relax_egraph.script.literals import WRAPPERS, read_const, read_literal, read_string
-from relax_egraph.script.operators import Operators, is_number, plain_number
+from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
+from relax_egraph.script.literals import read_const, read_literal, taken_over
+from relax_egraph.script.low_calls import LowCalls
+from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import Source, arguments, dotted, nearest
 
-METADATA = "relax.expr.Constant"
-"""The key of the constants in the dictionary ``metadata``."""
+_Reader: TypeAlias = Callable[[ast.Call, StructInfo | None], Expr]
+"""Reads a call that is no operator's, with what the annotation says of it."""
 
 
 class Expressions:
@@ -47,22 +53,32 @@ class Expressions:
         self.scope = scope
         self.source: Source = scope.source
         self._operators = Operators(scope, self.leaf)
-        self._special: Mapping[str, Callable[[ast.Call], Expr]] = {
-            "R.const": lambda node: read_const(self.source, node),
-            "R.shape": lambda node: ShapeExpr(scope.annotations.shape(node)),
-            "R.tuple": lambda node: self._tuple(node.args),
-            "R.prim_value": self._prim_value,
-            "R.str": lambda node: StringImm(self._string(node)),
-            "R.ExternFunc": lambda node: ExternFunc(self._string(node)),
-            "R.match_cast": lambda node: self._match_cast(node),
-            "R.call_tir": self._call_tir,
-            "R.call_dps_packed": self._call_dps_packed,
-            "R.call_packed": self._call_packed,
-            "R.call_pure_packed": self._call_packed,
+        low = LowCalls(scope, self._operators, self.value, self.leaf)
+        self._sinfo_args = low.sinfo_args
+        self._special: Mapping[str, _Reader] = {
+            "R.const": lambda node, _: read_const(self.source, node),
+            "R.shape": lambda node, _: ShapeExpr(scope.annotations.shape(node)),
+            "R.ShapeExpr": lambda node, _: ShapeExpr(scope.annotations.shape(node)),
+            "R.tuple": lambda node, _: self._tuple(node.args),
+            "R.prim_value": lambda node, _: prim_value(scope, node),
+            "R.str": lambda node, _: StringImm(string(self.source, node)),
+            "R.ExternFunc": lambda node, _: ExternFunc(string(self.source, node)),
+            "R.emit": self._emit,
+            "R.match_cast": lambda node, _: self._cast(node),
+            "R.match_shape": lambda node, _: self._cast(node),
+            "R.call_tir": low.call_tir,
+            "R.call_tir_inplace": low.call_tir,
+            "R.call_dps": low.call_tir,
+            "R.call_dps_packed": low.call_tir,
+            "R.call_packed": low.call_packed,
+            "R.call_pure_packed": low.call_packed,
         }
 
-    def value(self, node: ast.expr) -> Expr:
-        """What `node` writes; the operands of a call in it are variables or leaves."""
+    def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:
+        """What `node` writes; the operands of a call in it are variables or leaves.
+
+        `declared` is what the annotation says, which older forms depend on.
+        """
         match node:
             case ast.Name(id=name):
                 if name not in self.scope.variables:
@@ -72,24 +88,29 @@ class Expressions:
                         return self.scope.module.functions[name]
                 return self.scope.variable(node)
             case ast.Call():
-                return self._call(node)
+                return self._call(node, declared)
             case ast.Tuple(elts=elements):
+                if isinstance(declared, ShapeStructInfo) or self._is_shape(elements):
+                    return ShapeExpr(self.scope.annotations.shape(node))
                 return self._tuple(elements)
             case ast.Subscript(value=value, slice=index):
                 return self._item(node, value, index)
-            case ast.Attribute(value=ast.Name(id=owner), attr=name):
-                if owner in self.scope.module.aliases:
-                    return self.scope.module.function(name, node)
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if self._is_module(owner):
+                return self.scope.module.function(name, node)
+            case ast.Attribute(value=whole, attr="shape"):
+                return self._operators.apply(node, OPS["shape_of"], [self.leaf(whole)], {})
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operators.infix(node, op, [left, right])
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 if not is_number(operand):
                     return self._operators.apply(node, OPS["negative"], [self.leaf(operand)], {})
-                return self._literal(node)
+                return host_literal(self.source, node)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._operators.infix(node, op, [operand])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._operators.infix(node, op, [left, right])
             case ast.Constant():
-                return self._literal(node)
+                return taken_over(node) or host_literal(self.source, node)
             case _:
                 pass
         raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
@@ -99,20 +120,53 @@ class Expressions:
         value = self.value(node)
         return value if is_leaf(value) else self.scope.emit(value)
 
-    def match_cast(self, node: ast.Call) -> tuple[Expr, StructInfo]:
-        """The operands of ``R.match_cast``."""
-        given = arguments(self.source, node, ("value", "struct_info"))
+    def cast(self, node: ast.Call) -> tuple[Expr, StructInfo]:
+        """What ``R.match_cast`` or ``R.match_shape`` checks, and what it claims."""
+        name = dotted(node.func)
+        second = "struct_info" if name == "R.match_cast" else "pattern"
+        given = arguments(self.source, node, ("value", second))
         if len(given) < 2:
-            raise self.source.error(node, "R.match_cast takes a value and a struct info")
-        return self.leaf(given["value"]), self.scope.annotations.struct_info(given["struct_info"])
+            takes = (
+                "a struct info" if name == "R.match_cast" else "a pattern: R.match_shape(x, (n,))"
+            )
+            raise self.source.error(node, f"{name} takes a value and {takes}")
+        value, claim = self.leaf(given["value"]), given[second]
+        annotations = self.scope.annotations
+        if name == "R.match_cast":
+            return value, (annotations.pattern() if self.scope.older else annotations).struct_info(
+                claim
+            )
+        shape = annotations.pattern().shape(claim)
+        info = value.struct_info
+        found: StructInfo = ShapeStructInfo(shape, len(shape))
+        if isinstance(info, TensorStructInfo):
+            found = tensor(shape, info.dtype)
+        if relation(found, info) == "contradiction":
+            message = f"{name}: `{ast.unparse(given['value'])}` is {info}, it is not of shape"
+            raise self.source.error(node, f"{message} {shape_text(shape)}")
+        return value, found
+
+    def _is_module(self, name: str) -> bool:
+        return name in self.scope.module.aliases and name not in self.scope.variables
+
+    def _is_shape(self, elements: Sequence[ast.expr]) -> bool:
+        """Whether a tuple is a shape in an older script: all of it is arithmetic of symbols."""
+        if not self.scope.older or not elements:
+            return False
+        names = [n for e in elements for n in ast.walk(e) if isinstance(n, ast.expr)]
+        return all(
+            isinstance(n, ast.BinOp | ast.Constant)
+            or (isinstance(n, ast.Name) and n.id in self.scope.symbols)
+            for n in names
+        )
 
     # --- calls ------------------------------------------------------------------------
 
-    def _call(self, node: ast.Call) -> Expr:
+    def _call(self, node: ast.Call, declared: StructInfo | None) -> Expr:
         name = dotted(node.func)
         special = self._special.get(name)
         if special is not None:
-            return special(node)
+            return special(node, declared)
         if name.startswith("R."):
             op = OPS.get(name[2:])
             if op is None:
@@ -120,6 +174,16 @@ class Expressions:
                 raise self.source.error(node, f"unknown operator {name}", known)
             return self._intrinsic(node, op) if op.intrinsic else self._operators.call(node, op)
         return self._function(node)
+
+    def _intrinsic(self, node: ast.Call, op: Op) -> Call:
+        args = list(map(self.leaf, node.args))
+        return self._operators.apply(node, op, args, {}, self._sinfo_args(node))
+
+    def _emit(self, node: ast.Call, declared: StructInfo | None) -> Expr:
+        given = arguments(self.source, node, ("value",))
+        if "value" not in given:
+            raise self.source.error(node, "R.emit takes a value")
+        return self.value(given["value"], declared)
 
     def _function(self, node: ast.Call) -> Call:
         """A call of a function of the module, or of a function in a variable.
@@ -159,69 +223,6 @@ class Expressions:
                 message = f"{name}: argument {number} is {arg}, needs {param}"
                 raise self.source.error(node.args[number], message)
 
-    # --- calls of what is below the graph -----------------------------------------------
-
-    def _intrinsic(self, node: ast.Call, op: Op) -> Call:
-        return self._operators.apply(
-            node, op, [self.leaf(a) for a in node.args], {}, self._sinfo_args(node)
-        )
-
-    def _call_tir(self, node: ast.Call) -> Call:
-        given = arguments(self.source, node, ("func", "args", "out_sinfo", "tir_vars"))
-        args: list[Expr] = []
-        if "func" in given:
-            args.append(self.value(given["func"]))
-        if "args" in given:
-            args.append(self._operand_tuple(given["args"]))
-        if "tir_vars" in given:
-            args.append(ShapeExpr(self.scope.annotations.shape(given["tir_vars"])))
-        return self._operators.apply(node, OPS["call_tir"], args, {}, self._out(given))
-
-    def _call_dps_packed(self, node: ast.Call) -> Call:
-        given = arguments(self.source, node, ("func", "args", "out_sinfo"))
-        args: list[Expr] = []
-        if "func" in given:
-            args.append(self._packed(given["func"]))
-        if "args" in given:
-            args.append(self._operand_tuple(given["args"]))
-        return self._operators.apply(node, OPS["call_dps_packed"], args, {}, self._out(given))
-
-    def _call_packed(self, node: ast.Call) -> Call:
-        args: list[Expr] = [self._packed(a) for a in node.args[:1]]
-        args += [self.leaf(a) for a in node.args[1:]]
-        op = OPS[dotted(node.func)[2:]]
-        return self._operators.apply(node, op, args, {}, self._sinfo_args(node))
-
-    def _packed(self, node: ast.expr) -> Expr:
-        value = self.value(node)
-        return ExternFunc(value.value) if isinstance(value, StringImm) else value
-
-    def _operand_tuple(self, node: ast.expr) -> Expr:
-        if isinstance(node, ast.Tuple | ast.List):
-            return self._tuple(node.elts)
-        value = self.leaf(node)
-        return value if isinstance(value.struct_info, TupleStructInfo) else Tuple((value,))
-
-    def _out(self, given: Mapping[str, ast.expr]) -> tuple[StructInfo, ...]:
-        if "out_sinfo" not in given:
-            return ()
-        infos = self._infos(given["out_sinfo"])
-        return infos if len(infos) == 1 else (TupleStructInfo(infos),)
-
-    def _sinfo_args(self, node: ast.Call) -> tuple[StructInfo, ...]:
-        for keyword in node.keywords:
-            if keyword.arg != "sinfo_args":
-                name = dotted(node.func)
-                message = f"{name} has no argument {keyword.arg or '**'!r}; it has: sinfo_args"
-                raise self.source.error(
-                    keyword, message, nearest(keyword.arg or "", ["sinfo_args"])
-                )
-        return self._infos(node.keywords[0].value) if node.keywords else ()
-
-    def _infos(self, node: ast.expr) -> tuple[StructInfo, ...]:
-        several = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        return tuple(map(self.scope.annotations.struct_info, several))
-
     # --- leaves -----------------------------------------------------------------------
 
     def _tuple(self, elements: Sequence[ast.expr]) -> Tuple:
@@ -230,7 +231,7 @@ class Expressions:
     def _item(self, node: ast.expr, value: ast.expr, index: ast.expr) -> Expr:
         match value:
             case ast.Subscript(value=ast.Name(id="metadata"), slice=ast.Constant(value=key)):
-                return self._constant(node, key, read_literal(self.source, index))
+                return metadata(self.scope, node, key, read_literal(self.source, index))
             case _:
                 pass
         whole, number = self.leaf(value), read_literal(self.source, index)
@@ -244,53 +245,8 @@ class Expressions:
             raise self.source.error(index, message)
         return TupleGetItem(whole, number)
 
-    def _constant(self, node: ast.expr, key: object, number: object) -> Constant:
-        constants = self.scope.module.constants
-        if key != METADATA:
-            raise self.source.error(node, f'no metadata {key!r}, only "{METADATA}"')
-        if not isinstance(number, int) or not 0 <= number < len(constants):
-            message = f"no constant {number}: there are {len(constants)}"
-            note = "" if constants else "load_module reads them from the file beside the text"
-            raise self.source.error(node, message, note)
-        return constants[number]
-
-    def _prim_value(self, node: ast.Call) -> PrimValue:
-        given = arguments(self.source, node, ("value",))
-        if "value" not in given:
-            raise self.source.error(node, "R.prim_value takes a value")
-        written = given["value"]
-        if isinstance(written, ast.Call) and (name := dotted(written.func)) in WRAPPERS:
-            dtype = name.removeprefix("T.")
-            if dtype.startswith(("int", "uint")) and len(written.args) == 1:
-                return PrimValue(self.scope.annotations.dim(written.args[0]), dtype)
-            value = read_literal(self.source, written)
-            return PrimValue(int(value) if dtype == "bool" else value, dtype)
-        if isinstance(literal := plain_number(written), float):
-            return PrimValue(literal, "float64")
-        return PrimValue(self.scope.annotations.dim(written))
-
-    def _literal(self, node: ast.expr) -> Expr:
-        """A bare literal as an argument: a scalar or a string of the host."""
-        match read_literal(self.source, node):
-            case bool(value):
-                return PrimValue(int(value), "bool")
-            case int(value):
-                return PrimValue(value)
-            case float(value):
-                return PrimValue(value, "float64")
-            case str(value):
-                return StringImm(value)
-            case _:
-                raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
-
-    def _string(self, node: ast.Call) -> str:
-        given = arguments(self.source, node, ("value",))
-        if "value" not in given:
-            raise self.source.error(node, f"{dotted(node.func)} takes a string")
-        return read_string(self.source, given["value"], f"the argument of {dotted(node.func)}")
-
-    def _match_cast(self, node: ast.Call) -> Var:
-        value, info = self.match_cast(node)
+    def _cast(self, node: ast.Call) -> Var:
+        value, info = self.cast(node)
         var = self.scope.declare(self.scope.fresh(), info)
         self.scope.bindings.append(MatchCast(var, value, info, self.source.span(node)))
         return var

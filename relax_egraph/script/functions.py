@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from relax_egraph.errors import ScriptError
 from relax_egraph.ir.agreement import common, relation
@@ -10,35 +9,36 @@ from relax_egraph.ir.expr import (
     Attr,
     BindingBlock,
     Block,
-    Call,
     DataflowBlock,
     Expr,
     Function,
     If,
-    MatchCast,
     SeqExpr,
     Var,
     VarBinding,
 )
-from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
-    StructInfo,
     tensor,
 )
-from relax_egraph.ir.walk import is_leaf
+from relax_egraph.ir.walk import free_vars, is_leaf
+from relax_egraph.script.bindings import Bindings
 from relax_egraph.script.expressions import Expressions
 from relax_egraph.script.literals import read_attrs
+from relax_egraph.script.purity import has_effects
 from relax_egraph.script.scope import Globals, Scope
 from relax_egraph.script.signatures import (
     declared_symbols,
     declares_symbol,
+    is_older,
     leading_symbols,
     parameters,
     read_options,
+    unquoted,
 )
 from relax_egraph.script.source import dotted, nearest
+from relax_egraph.script.spellings import ATTRIBUTES
 
 _NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {
     ast.If: "a conditional",
@@ -57,19 +57,22 @@ class FunctionReader:
     def __init__(self, module: Globals, node: ast.FunctionDef, outer: Scope | None = None) -> None:
         self.module = module
         self.node = node
-        self.scope = Scope(module, node)
+        self.scope = Scope(module, node, is_older(node) or (outer is not None and outer.older))
         if outer is not None:
             self.scope.variables.update(outer.variables)
         self.scope.symbols.update(
             module.symbols if outer is None else outer.symbols, leading_symbols(node.body)
         )
         options = read_options(node, module, ("private", "pure"))
-        self.pure = options.get("pure", True)
+        impure = node.name in module.impure if outer is None else has_effects(node, module.impure)
+        self.pure = options.get("pure", not impure)
         self.attrs: dict[str, Attr] = {"private": True} if options.get("private") else {}
         self.params = tuple(map(self._param, parameters(node, module)))
-        signature = self.scope.annotations.signature()
-        self.ret = signature.struct_info(node.returns) if node.returns else None
+        signature = self.scope.annotations.pattern(bare=self.scope.older)
+        returns = unquoted(node.returns, module.source)
+        self.ret = signature.struct_info(returns) if returns else None
         self._expressions = Expressions(self.scope)
+        self._bindings = Bindings(self._expressions)
         self._blocks: list[Block] = []
         self._result: Expr | None = None
 
@@ -90,7 +93,7 @@ class FunctionReader:
         if self._result is None:
             raise self._error(self.node, f"function {self.node.name} has no return")
         body = SeqExpr(tuple(self._blocks), self._result)
-        ret = self._checked(self.node.returns, self.ret, body.struct_info, "the result")
+        ret = self._bindings.checked(self.node.returns, self.ret, body.struct_info, "the result")
         return Function(self.params, body, ret, self.pure, self.attrs)
 
     # --- statements -------------------------------------------------------------------
@@ -101,13 +104,15 @@ class FunctionReader:
                 if declares_symbol(value):
                     self._declare(node, [name])
                 elif not self._names_the_module(value):
-                    self._bind(name, value, None)
+                    self._bindings.bind(name, value)
                 else:
                     self.module.aliases.add(name)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                self._bind(name, value, node.annotation)
+                self._bindings.bind(name, value, node.annotation)
             case ast.Assign() if names := declared_symbols(node):
                 self._declare(node, names)
+            case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=value):
+                self._bindings.unpack(target, value)
             case ast.Expr(value=ast.Call() as call):
                 self._effect(call)
             case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]):
@@ -135,32 +140,17 @@ class FunctionReader:
                 raise self._error(node, f"{name} is a variable already, it cannot be a symbol")
         self.scope.symbols.update(names)
 
-    def _bind(self, name: str, node: ast.expr, annotation: ast.expr | None) -> None:
-        declared = annotation and self.scope.annotations.struct_info(annotation)
-        if isinstance(node, ast.Call) and dotted(node.func) == "R.match_cast":
-            value, cast = self._expressions.match_cast(node)
-            var = self.scope.declare(name, self._checked(annotation, declared, cast, name))
-            span = self.module.source.span(node)
-            self.scope.bindings.append(MatchCast(var, value, cast, span))
-            return
-        value = self._expressions.value(node)
-        info = value.struct_info
-        if declared is not None:
-            info = self._checked(annotation, declared, info, name)
-            if isinstance(value, Call) and not isinstance(value.op, Op):
-                value = replace(value, struct_info=info)
-        var = self.scope.declare(name, info)
-        self.scope.bindings.append(VarBinding(var, value))
-
     def _effect(self, node: ast.Call) -> None:
         """A statement that is a call: what it returns is bound to ``_``."""
         name = dotted(node.func)
         if name == "R.func_attr" and len(node.args) == 1:
-            self.attrs.update(read_attrs(self.module.source, node.args[0]))
+            for key, value in read_attrs(self.module.source, node.args[0]).items():
+                own = ATTRIBUTES.get(key)
+                self.attrs[own or key] = bool(value) if own else value
         elif name == "R.output":
             raise self._error(node, "R.output must be the last statement of a dataflow block")
         else:
-            self._bind("_", node, None)
+            self._bindings.bind("_", node)
 
     def _dataflow(self, node: ast.With) -> None:
         if self.scope.in_dataflow:
@@ -195,8 +185,13 @@ class FunctionReader:
             "R.function"
         ]:
             raise self._error(node, f"the local function {node.name} needs `@R.function`")
-        function = FunctionReader(self.module, node, self.scope).read()
-        var = self.scope.declare(node.name, function.struct_info)
+        reader = FunctionReader(self.module, node, self.scope)
+        var = self.scope.declare(node.name, reader.struct_info)
+        if all(p.name != node.name for p in reader.params):
+            reader.scope.variables[node.name] = var
+        function = reader.read()
+        if var not in free_vars(function):
+            var = self.scope.declare(node.name, function.struct_info)
         self.scope.bindings.append(VarBinding(var, function))
 
     def _close_block(self) -> None:
@@ -248,20 +243,12 @@ class FunctionReader:
 
     def _param(self, node: ast.arg) -> Var:
         if node.annotation is None:
+            if self.scope.older:
+                return self.scope.declare(node.arg, ObjectStructInfo())
             message = f"parameter {node.arg} has no annotation"
             raise self._error(node, message, f'write {node.arg}: R.Tensor((…), "float32")')
-        info = self.scope.annotations.signature().struct_info(node.annotation)
+        info = self.scope.annotations.pattern().struct_info(node.annotation)
         return self.scope.declare(node.arg, info)
-
-    def _checked(
-        self, node: ast.expr | None, declared: StructInfo | None, known: StructInfo, what: str
-    ) -> StructInfo:
-        """The declared struct info, unless what is known of the value speaks against it."""
-        if node is None or declared is None:
-            return known
-        if declared != known and relation(declared, known) == "contradiction":
-            raise self._error(node, f"{what} is declared {declared}, but it is {known}")
-        return declared
 
     def _names_the_module(self, node: ast.expr) -> bool:
         return (

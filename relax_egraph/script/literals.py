@@ -10,6 +10,7 @@ import numpy.typing as npt
 from relax_egraph.ir.expr import Attr, Attrs, Constant, const
 from relax_egraph.ir.struct_info import DTYPES
 from relax_egraph.script.source import Source, dotted, nearest
+from relax_egraph.script.spellings import DTYPE_NAMES
 
 WRAPPERS = frozenset({"float", "bool", "int", *(f"T.{dtype}" for dtype in DTYPES)})
 """Calls that only give a literal its dtype: ``T.int64(3)``, ``float("inf")``."""
@@ -50,6 +51,8 @@ def read_literal(source: Source, node: ast.expr) -> Any:
                 return -value
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return tuple(read_literal(source, e) for e in elements)
+        case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) == "R.prim_value":
+            return read_literal(source, inner)
         case ast.Call(func=func, args=[inner], keywords=[]) if (name := dotted(func)) in WRAPPERS:
             return _converted(source, node, name, read_literal(source, inner))
         case _:
@@ -65,21 +68,22 @@ def read_string(source: Source, node: ast.expr, what: str) -> str:
 
 
 def read_dtype(source: Source, node: ast.expr) -> str:
-    """The name of a dtype, one of `DTYPES`."""
+    """The name of a dtype, one of `DTYPES`, perhaps in short: ``f32``."""
     dtype = read_string(source, node, "the dtype")
+    dtype = DTYPE_NAMES.get(dtype, dtype)
     if dtype not in DTYPES:
         raise source.error(node, f'no dtype "{dtype}"', nearest(dtype, DTYPES))
     return dtype
 
 
-def read_attrs(source: Source, node: ast.expr) -> dict[str, Attr]:
-    """The dictionary of ``func_attr``."""
+def read_attrs(source: Source, node: ast.expr, taker: str = "func_attr") -> dict[str, Attr]:
+    """The dictionary of ``func_attr``, or of another `taker`."""
     if not isinstance(node, ast.Dict):
-        raise source.error(node, f"func_attr takes a dictionary, got `{ast.unparse(node)}`")
+        raise source.error(node, f"{taker} takes a dictionary, got `{ast.unparse(node)}`")
     attrs: dict[str, Attr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            raise source.error(value, "func_attr takes a dictionary without `**`")
+            raise source.error(value, f"{taker} takes a dictionary without `**`")
         attrs[read_string(source, key, "the name of an attribute")] = read_literal(source, value)
     return attrs
 
@@ -95,7 +99,8 @@ def read_const(source: Source, node: ast.Call) -> Constant:
     if "value" not in given or given.keys() - {"value", "dtype", "shape"} or len(node.args) > 2:
         raise source.error(node, "R.const takes a value and a dtype")
     dtype = read_dtype(source, given["dtype"]) if "dtype" in given else None
-    value = read_literal(source, given["value"])
+    taken = taken_over(given["value"])
+    value = read_literal(source, given["value"]) if taken is None else taken.data
     try:
         with np.errstate(over="ignore"):
             made = const(value, dtype)
@@ -106,6 +111,12 @@ def read_const(source: Source, node: ast.Call) -> Constant:
     if made.data.dtype.name not in DTYPES:
         raise source.error(node, f"`{ast.unparse(given['value'])}` is no tensor constant")
     return made
+
+
+def taken_over(node: ast.expr) -> Constant | None:
+    """The constant that stands in the syntax itself: an array from around a decorated function."""
+    value: object = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, Constant) else None
 
 
 def const_text(data: npt.NDArray[Any]) -> str:

@@ -21,7 +21,7 @@ from relax_egraph.ir.op import OPS, Op, complete_attrs, infer
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Scope
-from relax_egraph.script.source import nearest
+from relax_egraph.script.source import dotted, nearest
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "add",
@@ -36,6 +36,15 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Lt: "less",
     ast.GtE: "greater_equal",
     ast.LtE: "less_equal",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "left_shift",
+    ast.RShift: "right_shift",
+    ast.Invert: "bitwise_not",
+    ast.Not: "logical_not",
 }
 
 _VOID: Mapping[str, frozenset[Any]] = {"out_dtype": frozenset({"", "void", None})}
@@ -77,7 +86,7 @@ class Operators:
         operands: dict[str, ast.expr] = {}
         attrs: dict[str, Attr] = {}
         names = [o.name for o in op.operands]
-        slots = (*names, *(a.name for a in op.attrs))
+        slots = op.slots
         if len(node.args) > len(slots):
             takes = ", ".join(slots)
             message = f"{op} takes {len(slots)} operands ({takes}), got {len(node.args)}"
@@ -107,13 +116,20 @@ class Operators:
     def _operands(self, op: Op, given: Mapping[str, ast.expr]) -> list[Expr]:
         args: list[Expr] = []
         numbers: list[tuple[int, ast.expr]] = []
+        left_out = ""
         for operand in op.operands:
             written = given.get(operand.name)
-            if written is None:
+            if written is None or (operand.optional and _is_none(written)):
+                left_out = left_out or operand.name
                 continue
+            if operand.optional and left_out:
+                message = f"{op}: operand {operand.name} is given, but {left_out} before it is not"
+                raise self._source.error(written, message)
             if operand.kind == "tensor" and is_number(written):
                 numbers.append((len(args), written))
                 args.append(StringImm(""))
+            elif operand.kind == "shape" and op is OPS["strided_slice"]:
+                args.append(self._positions(written))
             elif operand.kind == "shape" and isinstance(written, ast.Tuple | ast.List):
                 args.append(self._shape(written, args if op is OPS["reshape"] else ()))
             elif operand.kind == "prim" and not isinstance(written, ast.Call):
@@ -133,9 +149,19 @@ class Operators:
         if isinstance(node, ast.Name) and node.id in self._scope.variables:
             return self._leaf(node)
         number = plain_number(node)
+        if isinstance(number, bool):
+            return PrimValue(int(number), "bool")
         if isinstance(number, float):
             return PrimValue(number, "float64")
         return PrimValue(self._scope.annotations.dim(node))
+
+    def _positions(self, node: ast.expr) -> Expr:
+        """A shape operand whose numbers may be negative, also as ``R.prim_value(n)``."""
+        listed = unwrapped(node, "R.shape")
+        if not isinstance(listed, ast.Tuple | ast.List):
+            return self._leaf(node)
+        written = [unwrapped(e, "R.prim_value") for e in listed.elts]
+        return ShapeExpr(tuple(map(self._scope.annotations.dim, written)))
 
     def _shape(self, node: ast.Tuple | ast.List, before: Sequence[Expr]) -> ShapeExpr:
         """A shape operand; an extent -1 is what the elements of the first operand leave."""
@@ -175,6 +201,15 @@ class Operators:
         return const(value, dtype)
 
 
+def unwrapped(node: ast.expr, wrapper: str) -> ast.expr:
+    """The one operand of a call of `wrapper`; any other `node` itself."""
+    match node:
+        case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) == wrapper:
+            return inner
+        case _:
+            return node
+
+
 def plain_number(node: ast.expr) -> float | int | None:
     """The value of a number, perhaps negative; ``None`` of anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -183,6 +218,10 @@ def plain_number(node: ast.expr) -> float | int | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         return node.value
     return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_number(node: ast.expr) -> bool:

@@ -1,21 +1,25 @@
 """Reads a module: the dialect of TVMScript, version 0.13 and later, with Python's own parser."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
-from relax_egraph.ir.expr import Constant, GlobalVar
+from relax_egraph.ir.expr import Constant, Function, GlobalVar
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.script.expressions import METADATA
+from relax_egraph.script.aliases import use_own_names
 from relax_egraph.script.functions import FunctionReader
+from relax_egraph.script.leaves import METADATA
 from relax_egraph.script.literals import read_const
+from relax_egraph.script.purity import impure_functions
 from relax_egraph.script.scope import Globals
-from relax_egraph.script.signatures import declared_symbols
+from relax_egraph.script.signatures import declared_symbols, read_options
 from relax_egraph.script.source import Source, dotted
 from relax_egraph.script.tir_parser import read_prim_func
 from relax_egraph.tir.stmt import PrimFunc
+
+_NONE: Mapping[str, BaseFunc] = {}
 
 
 def parse(
@@ -37,7 +41,40 @@ def parse(
         raise source.error(source.tree, "an expression is nested too deeply") from None
 
 
+def read_class(
+    source: Source,
+    node: ast.ClassDef,
+    symbols: Iterable[str] = (),
+    functions: Mapping[str, BaseFunc] = _NONE,
+) -> IRModule:
+    """Read a module that stands in Python as a class.
+
+    Its functions also see `symbols` and `functions` from around, of which the module gets those.
+    """
+    module = _around(Globals(source, {"cls", "Module"}), symbols, functions)
+    read = _functions(module, _class_body(module, node))
+    return IRModule({**functions, **read.functions})
+
+
+def read_function(source: Source, node: ast.FunctionDef, symbols: Iterable[str] = ()) -> BaseFunc:
+    """Read a function that stands in Python without a module around it."""
+    module = _around(Globals(source, {"cls", "Module"}), symbols, {})
+    return _functions(module, [node])[node.name]
+
+
+def _around(module: Globals, symbols: Iterable[str], functions: Mapping[str, BaseFunc]) -> Globals:
+    module.symbols.update(symbols)
+    for name, function in functions.items():
+        module.functions[name] = GlobalVar(name, function.struct_info)
+        if isinstance(function, PrimFunc):
+            module.loops.add(name)
+        elif isinstance(function, Function) and not function.is_pure:
+            module.impure.add(name)
+    return module
+
+
 def _module(source: Source, constants: Sequence[npt.NDArray[Any] | Constant]) -> IRModule:
+    use_own_names(source.tree)
     module = Globals(source, {"cls", "Module"})
     module.constants = tuple(c if isinstance(c, Constant) else Constant(c) for c in constants)
     nodes: list[ast.FunctionDef] = []
@@ -46,6 +83,8 @@ def _module(source: Source, constants: Sequence[npt.NDArray[Any] | Constant]) ->
             case ast.Import() | ast.ImportFrom():
                 pass
             case ast.ClassDef():
+                if sum(isinstance(s, ast.ClassDef) for s in source.tree.body) > 1:
+                    raise source.error(statement, "a text has one module, this one has several")
                 nodes += _class_body(module, statement)
             case ast.FunctionDef():
                 nodes.append(statement)
@@ -64,8 +103,6 @@ def _class_body(module: Globals, node: ast.ClassDef) -> list[ast.FunctionDef]:
     source = module.source
     if [_decorator(d).rpartition(".")[2] for d in node.decorator_list] != ["ir_module"]:
         raise source.error(node, f"class {node.name} needs `@I.ir_module`")
-    if sum(isinstance(s, ast.ClassDef) for s in source.tree.body) > 1:
-        raise source.error(node, "a text has one module, this one has several")
     module.aliases.add(node.name)
     functions: list[ast.FunctionDef] = []
     for statement in node.body:
@@ -85,12 +122,13 @@ def _declaration(module: Globals, node: ast.stmt) -> None:
         raise module.source.error(node, f"unsupported statement `{written}` in a module")
 
 
-def _functions(module: Globals, nodes: Iterable[ast.FunctionDef]) -> IRModule:
+def _functions(module: Globals, nodes: Sequence[ast.FunctionDef]) -> IRModule:
     """All functions: loop functions and signatures first, so that any may call any."""
     loops: dict[str, PrimFunc] = {}
     graph: dict[str, FunctionReader] = {}
+    module.impure |= _impure(module, nodes)
     for node in nodes:
-        if node.name in module.functions:
+        if node.name in loops or node.name in graph:
             raise module.source.error(node, f"function {node.name} is defined twice")
         match [_decorator(d) for d in node.decorator_list]:
             case ["T.prim_func"]:
@@ -103,10 +141,27 @@ def _functions(module: Globals, nodes: Iterable[ast.FunctionDef]) -> IRModule:
                 raise module.source.error(node, message)
         module.functions[node.name] = GlobalVar(node.name, info)
     read: dict[str, BaseFunc] = {}
-    for name in list(module.functions):
+    for node in nodes:
+        name = node.name
         read[name] = loops[name] if name in loops else graph[name].read()
         module.functions[name] = GlobalVar(name, read[name].struct_info)
     return IRModule(read)
+
+
+def _impure(module: Globals, nodes: Sequence[ast.FunctionDef]) -> frozenset[str]:
+    """The functions among `nodes` that have side effects, said or seen; loop functions have."""
+    relax: dict[str, ast.FunctionDef] = {}
+    writes = module.loops | module.impure
+    marked: dict[str, bool] = {}
+    for node in nodes:
+        if [_decorator(d) for d in node.decorator_list] != ["R.function"]:
+            writes.add(node.name)
+            continue
+        relax[node.name] = node
+        options = read_options(node, module, ("private", "pure"))
+        if "pure" in options:
+            marked[node.name] = options["pure"]
+    return impure_functions(relax, marked, writes)
 
 
 def _metadata(source: Source, node: ast.expr) -> tuple[Constant, ...]:

@@ -21,9 +21,9 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.expression_printer import Constants, ExpressionPrinter
-from relax_egraph.script.expressions import METADATA
 from relax_egraph.script.info_printer import InfoPrinter
 from relax_egraph.script.layout import Names, call_lines, def_lines, wrapped
+from relax_egraph.script.leaves import METADATA
 from relax_egraph.script.literals import attrs_text, const_text, quoted
 from relax_egraph.script.symbols import symbols_in
 from relax_egraph.script.tir_printer import prim_func_lines

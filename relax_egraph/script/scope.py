@@ -22,7 +22,7 @@ class Globals:
     """What every function of a module sees.
 
     `aliases` are the names under which the module itself is known: ``cls``, ``Module``; `loops`
-    are those of its functions that are loop functions.
+    are those of its functions that are loop functions, `impure` those that have side effects.
     """
 
     source: Source
@@ -31,6 +31,7 @@ class Globals:
     symbols: set[str] = field(default_factory=set[str])
     functions: dict[str, GlobalVar] = field(default_factory=dict[str, GlobalVar])
     loops: set[str] = field(default_factory=set[str])
+    impure: set[str] = field(default_factory=set[str])
 
     def function(self, name: str, node: ast.expr) -> GlobalVar:
         """The function `name` of the module."""
@@ -46,11 +47,14 @@ class Scope:
     """The variables of a function, and the block into which bindings go.
 
     `hidden` are the names of dataflow variables whose block is closed; `node` is the syntax of
-    the whole function, whose names are kept clear of names made up for nested calls.
+    the whole function, whose names are kept clear of names made up for nested calls.  In an
+    `older` function symbols need no declaration, annotations only add to what is known, and a
+    packed function in a dataflow block is taken to be pure.
     """
 
     module: Globals
     node: ast.FunctionDef
+    older: bool = False
     variables: dict[str, Var] = field(default_factory=dict[str, Var])
     symbols: set[str] = field(default_factory=set[str])
     bindings: list[Binding] = field(default_factory=list[Binding])

@@ -5,16 +5,24 @@ from collections.abc import Sequence
 
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Globals
-from relax_egraph.script.source import arguments, dotted
+from relax_egraph.script.source import Source, arguments, dotted
 
-_DECLARATIONS = frozenset({"T.int64", "T.int32", "T.Var", "T.var", "tir.Var"})
+_DECLARATIONS = frozenset({"T.int64", "T.int32", "T.var", "R.shape_vars"})
+
+
+def is_older(node: ast.FunctionDef) -> bool:
+    """Whether a function is of the oldest form: ``@R.func``, ``x: R.Tensor[(n,), "f32"]``."""
+    annotations = [node.returns, *(a.annotation for a in (*node.args.posonlyargs, *node.args.args))]
+    return any(isinstance(a, ast.Subscript) for a in annotations) or any(
+        isinstance(d, ast.Attribute) and d.attr == "func" for d in node.decorator_list
+    )
 
 
 def declares_symbol(node: ast.expr) -> bool:
-    """Whether `node` makes a symbol: ``T.int64()``, not ``T.int64(3)``."""
-    if not isinstance(node, ast.Call) or dotted(node.func) not in _DECLARATIONS:
+    """Whether `node` makes a symbol: ``T.int64()``, ``T.var("n")``, not ``T.int64(3)``."""
+    if not isinstance(node, ast.Call) or (name := dotted(node.func)) not in _DECLARATIONS:
         return False
-    return not node.args or dotted(node.func) in ("T.Var", "T.var", "tir.Var")
+    return not node.args or (len(node.args) == 1 and name in ("T.var", "R.shape_vars"))
 
 
 def declared_symbols(node: ast.stmt) -> list[str]:
@@ -25,6 +33,11 @@ def declared_symbols(node: ast.stmt) -> list[str]:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
             if len(names) == len(values) and all(map(declares_symbol, values)):
                 return [name.id for name in names if isinstance(name, ast.Name)]
+        case ast.Assign(targets=[target], value=ast.Call(func=func, args=values)):
+            if dotted(func) == "R.shape_vars":
+                names = target.elts if isinstance(target, ast.Tuple) else []
+                if len(names) == len(values):
+                    return [name.id for name in names if isinstance(name, ast.Name)]
         case _:
             pass
     return []
@@ -50,6 +63,22 @@ def read_options(node: ast.FunctionDef, module: Globals, names: tuple[str, ...])
     return {name: bool(read_literal(module.source, value)) for name, value in given.items()}
 
 
+def unquoted(annotation: ast.expr | None, source: Source) -> ast.expr | None:
+    """An annotation that is written as a string, which Python does not evaluate."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            pass
+        case _:
+            return annotation
+    try:
+        inner = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise source.error(annotation, f'"{text}" is no annotation') from None
+    for part in ast.walk(inner):
+        ast.copy_location(part, annotation)
+    return inner
+
+
 def parameters(node: ast.FunctionDef, module: Globals) -> list[ast.arg]:
     """The parameters, which are plain: no defaults, no ``*args``, each name once."""
     args = node.args
@@ -59,6 +88,8 @@ def parameters(node: ast.FunctionDef, module: Globals) -> list[ast.arg]:
             odd[0], f"unsupported parameter of {node.name}: needs `name: annotation`"
         )
     plain = [*args.posonlyargs, *args.args]
+    for param in plain:
+        param.annotation = unquoted(param.annotation, module.source)
     for number, param in enumerate(plain):
         if any(param.arg == before.arg for before in plain[:number]):
             raise module.source.error(param, f"two parameters are named {param.arg}")

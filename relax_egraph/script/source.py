@@ -2,10 +2,16 @@
 
 import ast
 import difflib
+import gc
+import re
 import textwrap
 from collections.abc import Iterable
 
 from relax_egraph.errors import ScriptError, Span
+from relax_egraph.script.spellings import KEYWORDS, today
+
+_TAB_WIDTHS = (4, 8)
+"""How wide a tab may be meant where tabs and spaces are mixed; the first that reads is taken."""
 
 
 class Source:
@@ -17,8 +23,11 @@ class Source:
 
     def __init__(self, text: str, filename: str) -> None:
         self.filename = filename
-        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        dedented = textwrap.dedent("\n".join(self.lines))
+        self._read(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def _read(self, text: str) -> None:
+        self.lines = text.split("\n")
+        dedented = textwrap.dedent(text)
         self._dedented = dedented.split("\n")
         self._margin = next(
             (
@@ -28,7 +37,11 @@ class Source:
             ),
             0,
         )
-        self.tree = self._parse(dedented)
+        try:
+            self.tree = self._parse(dedented)
+        except TabError:
+            spaced = [_spaced(text, width) for width in _TAB_WIDTHS]
+            self._read(next(filter(_is_python, spaced), spaced[0]))
 
     def span(self, node: ast.AST) -> Span:
         """Where `node` begins."""
@@ -50,8 +63,12 @@ class Source:
         return line.encode()[node.col_offset : node.end_col_offset].decode()
 
     def _parse(self, text: str) -> ast.Module:
+        collects = gc.isenabled()
+        gc.disable()  # half of the time of a long text would go into looking for garbage
         try:
             return ast.parse(text)
+        except TabError:
+            raise
         except SyntaxError as problem:
             line = min(max(problem.lineno or 1, 1), len(self.lines))
             column = max(problem.offset or 1, 1) + self._margin
@@ -63,6 +80,9 @@ class Source:
                 else "an expression is nested too deeply"
             )
             raise self._error(Span(self.filename, 1, 1), reason) from None
+        finally:
+            if collects:
+                gc.enable()
 
     def _error(self, span: Span, message: str, note: str = "") -> ScriptError:
         return ScriptError(span, message, self.lines[span.line - 1], note)
@@ -79,13 +99,30 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def dotted(node: ast.expr) -> str:
-    """``R.nn.relu`` of the attribute chain; empty of anything else."""
+    """``R.nn.relu`` of the attribute chain, in today's spelling; empty of anything else."""
+    return today(_chain(node))
+
+
+def _chain(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        head = dotted(node.value)
+        head = _chain(node.value)
         return f"{head}.{node.attr}" if head else ""
     return ""
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _spaced(text: str, width: int) -> str:
+    """`text` with spaces for the tabs that lines begin with: Python refuses a mixture."""
+    return re.sub(r"(?m)^[ \t]+", lambda found: found[0].replace("\t", " " * width), text)
 
 
 def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
@@ -97,6 +134,8 @@ def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[st
     given = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
         name = keyword.arg or "**"
+        if name not in names:
+            name = KEYWORDS.get(name, name)
         if name not in names:
             takes = ", ".join(names) or "none"
             message = f"{callee} has no argument {name!r}; it has: {takes}"

@@ -8,6 +8,7 @@ from relax_egraph.script.literals import read_dtype, read_string
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import leading_symbols, parameters
 from relax_egraph.script.source import arguments, dotted, nearest
+from relax_egraph.script.subscripts import as_call
 from relax_egraph.script.tir_expressions import Meaning
 from relax_egraph.tir.expr import Buffer, DimSymbol
 
@@ -26,10 +27,9 @@ class TirDeclarations:
         self._node = node
         self._source = module.source
         self._names = names
-        self._annotations = Annotations(self._source, self.symbols, defining=True)
+        self._annotations = Annotations(self._source, self.symbols)
         self._params: dict[str, Buffer | None] = {}
         self._signature(parameters(node, module))
-        self._annotations.defining = False
 
     def params(self) -> tuple[Buffer, ...]:
         """The buffers that are passed; every handle must have been matched to a shape."""
@@ -40,7 +40,7 @@ class TirDeclarations:
         return tuple(buffer for buffer in self._params.values() if buffer is not None)
 
     def buffer(self, name: str, node: ast.Call, *, alloc: bool = False) -> Buffer:
-        """``T.Buffer(shape, dtype)`` and what is written like it."""
+        """``T.Buffer(shape, dtype)`` and its like; but for `alloc` its shape defines symbols."""
         given = arguments(self._source, node, ("shape", "dtype", "scope"))
         if "shape" not in given:
             raise self._source.error(node, f"{dotted(node.func)} takes a shape and a dtype")
@@ -49,9 +49,11 @@ class TirDeclarations:
         if scope not in ("", "global") and not (alloc and scope == "local"):
             message = f'unsupported scope "{scope}" of {name}'
             raise self._source.error(given["scope"], message)
-        shape = self._annotations.shape(given["shape"])
+        annotations = self._annotations if alloc else self._annotations.pattern()
+        shape = annotations.shape(given["shape"])
         buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
         self._names[name] = buffer
+        self.name_symbols()
         return buffer
 
     def match_buffer(self, name: str, node: ast.Call) -> None:
@@ -79,9 +81,16 @@ class TirDeclarations:
             match param.annotation:
                 case ast.Call(func=func) as annotation if dotted(func) == "T.Buffer":
                     self._params[param.arg] = self.buffer(param.arg, annotation)
+                case ast.Subscript(value=named) as annotation if dotted(named) == "T.Buffer":
+                    call = as_call(annotation, lambda _: False)
+                    self._params[param.arg] = self.buffer(param.arg, call)
                 case ast.expr() as annotation if dotted(annotation) in _SCALARS:
                     pass
                 case ast.expr() as annotation if dotted(annotation) == "T.handle":
+                    self._params[param.arg] = None
+                case ast.Call(func=func) if dotted(func) == "T.handle":
+                    self._params[param.arg] = None
+                case None:
                     self._params[param.arg] = None
                 case _:
                     message = f"parameter {param.arg} needs T.Buffer(…), T.handle or T.int64"

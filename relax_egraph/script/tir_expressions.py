@@ -9,23 +9,21 @@ from relax_egraph.ir.struct_info import DTYPES
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted, nearest
 from relax_egraph.tir.expr import (
-    INTRINSICS,
     LOGICAL,
     Binary,
     BinaryKind,
     Buffer,
     BufferLoad,
     Cast,
-    DimSymbol,
     Imm,
     Intrinsic,
     Not,
     Select,
     TirExpr,
-    TirVar,
 )
+from relax_egraph.tir.functions import INTRINSICS
 
-Meaning: TypeAlias = TirVar | DimSymbol | Buffer
+Meaning: TypeAlias = TirExpr | Buffer
 """What a name of a loop function stands for."""
 
 Weak: TypeAlias = TirExpr | int | float
@@ -52,18 +50,30 @@ _NAMED_BINARY: Mapping[str, BinaryKind] = {
     "T.max": "max",
     "T.floordiv": "//",
     "T.floormod": "%",
+    "min": "min",
+    "max": "max",
+    "floordiv": "//",
+    "floormod": "%",
     "T.And": "and",
     "T.Or": "or",
 }
+_BITS: Mapping[type[ast.AST], str] = {
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "shift_left",
+    ast.RShift: "shift_right",
+}
 _SELECTS = frozenset({"T.Select", "T.if_then_else"})
 _IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
-_KNOWN = (
+KNOWN = (
     *(f"T.{name}" for name in INTRINSICS),
     *_NAMED_BINARY,
     *_SELECTS,
     *_IMMEDIATES,
-    *("T.Cast", "T.cast", "T.Not"),
+    *("T.Cast", "T.cast", "T.Not", "T.let"),
 )
+"""The functions of scalar expressions."""
 
 
 @dataclass(slots=True)
@@ -148,6 +158,11 @@ class TirExpressions:
                 return BufferLoad(*self.element(node))
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _BINARY:
                 return self._binary(_BINARY[type(op)], [a, b])
+            case ast.BinOp(left=a, op=op, right=b) if type(op) in _BITS:
+                name = _BITS[type(op)]
+                return Intrinsic(name, tuple(self._unified([a, b], f"the operands of T.{name}")))
+            case ast.UnaryOp(op=ast.Invert(), operand=operand):
+                return Intrinsic("bitwise_not", (self.typed(operand, "int64"),))
             case ast.Compare(left=a, ops=[op], comparators=[b]) if type(op) in _BINARY:
                 return self._binary(_BINARY[type(op)], [a, b])
             case ast.BoolOp(op=op, values=operands):
@@ -203,12 +218,26 @@ class TirExpressions:
                 default = "float32" if isinstance(value, float) else "int64"
                 strong = self._strong(given["value"], value, default)
                 return Cast(read_dtype(self.source, given["dtype"]), strong)
+            case "T.let":
+                return self._let(node)
             case "T.Not":
                 self._count(node, name, 1)
                 return Not(self.condition(node.args[0]))
             case _:
                 message = f"unknown function {name or ast.unparse(node.func)}"
-                raise self.source.error(node, message, nearest(name, _KNOWN))
+                raise self.source.error(node, message, nearest(name, KNOWN))
+
+    def _let(self, node: ast.Call) -> TirExpr:
+        """``T.let(v, value, body)``: `body` with `value` where it says `v`."""
+        self._count(node, "T.let", 3)
+        name, value, body = node.args
+        if not isinstance(name, ast.Name):
+            raise self.source.error(name, f"`{ast.unparse(name)}` is no variable")
+        default = "float32" if isinstance(weak := self._weak(value), float) else "int64"
+        before, self.names = self.names, {**self.names, name.id: self._strong(value, weak, default)}
+        result = self.index(body)
+        self.names = before
+        return result
 
     def _immediate(self, node: ast.Call, dtype: str) -> TirExpr:
         """``T.float32(0.5)``, ``T.float32("inf")``; of anything but a literal it is a cast."""

@@ -1,19 +1,21 @@
 """Reads loop functions: ``@T.prim_func``, its loops, blocks and stores."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from relax_egraph.errors import ScriptError
 from relax_egraph.ir.expr import Attr
 from relax_egraph.script.literals import read_attrs, read_literal, read_string
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import declared_symbols, read_options
-from relax_egraph.script.source import arguments, dotted
+from relax_egraph.script.source import dotted
+from relax_egraph.script.tir_blocks import BlockReader, check_hints
 from relax_egraph.script.tir_declarations import TirDeclarations
-from relax_egraph.script.tir_expressions import Meaning, TirExpressions
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
+from relax_egraph.script.tir_expressions import TirExpressions
+from relax_egraph.script.tir_lets import Let, as_let, read_let
+from relax_egraph.script.tir_scope import TirScope, elements
+from relax_egraph.tir.expr import Buffer, TirExpr
 from relax_egraph.tir.stmt import (
-    BlockAxis,
     For,
     IfThenElse,
     LoopKind,
@@ -34,8 +36,13 @@ LOOPS: Mapping[str, LoopKind] = {
     "T.vectorized": "vectorized",
     "T.unroll": "unrolled",
 }
-_BLOCKS = frozenset({"T.block", "T.sblock"})
-_IGNORED = frozenset({"T.reads", "T.writes"})
+_REGIONS = frozenset({"T.reads", "T.writes"})
+
+
+def _block_of(kept: tuple[Buffer, Stmt], rest: Sequence[Stmt]) -> TirBlock:
+    """What sees a scalar that is kept in a buffer: each run of the block has one of its own."""
+    buffer, store = kept
+    return TirBlock(buffer.name, (), seq(store, *rest), None, (buffer,))
 
 
 def read_prim_func(module: Globals, node: ast.FunctionDef) -> PrimFunc:
@@ -44,23 +51,17 @@ def read_prim_func(module: Globals, node: ast.FunctionDef) -> PrimFunc:
 
 
 class _PrimFuncReader:
-    """Reads one function.
-
-    `_extents` are the extents of the loop variables, which ``T.axis.remap`` takes over;
-    `_allocs` are the buffers of the innermost open block, or of the function.
-    """
+    """Reads one function."""
 
     def __init__(self, module: Globals, node: ast.FunctionDef) -> None:
         self.node = node
         self.source = module.source
         self.expressions = TirExpressions(self.source)
-        self.names = self.expressions.names
         self.attrs: dict[str, Attr] = {}
         if read_options(node, module, ("private",)).get("private"):
             self.attrs["private"] = True
-        self._declared = TirDeclarations(module, node, self.names)
-        self._extents: dict[TirVar, TirExpr] = {}
-        self._allocs: list[Buffer] = []
+        self._declared = TirDeclarations(module, node, self.expressions.names)
+        self._scope = TirScope(self.expressions, self._declared)
 
     def read(self) -> PrimFunc:
         """The whole function."""
@@ -70,44 +71,78 @@ class _PrimFuncReader:
         if not isinstance(outputs, int) or not 0 <= outputs <= len(params):
             message = f"num_outputs is {outputs!r}, but {self.node.name} has {len(params)} buffers"
             raise self._error(self.node, message)
-        scalars, allocs = tuple(self._declared.scalars), tuple(self._allocs)
+        scalars, allocs = tuple(self._declared.scalars), tuple(self._scope.allocs)
         return PrimFunc(params, body, outputs, scalars, allocs, self.attrs)
 
     # --- statements -------------------------------------------------------------------
 
     def _body(self, nodes: Sequence[ast.stmt]) -> Stmt:
         """The statements in a scope of their own."""
-        before = dict(self.names)
-        made = [s for node in nodes for s in self._statement(node)]
-        self._leave(before)
+        with self._scope.names():
+            made = self._sequence(nodes)
         return seq(*made) if made else Seq(())
 
-    def _leave(self, before: Mapping[str, Meaning]) -> None:
-        self.names.clear()
-        self.names.update(before)
-        self._declared.name_symbols()
+    def _sequence(
+        self, nodes: Sequence[ast.stmt], own: Callable[[ast.stmt], bool] | None = None
+    ) -> list[Stmt]:
+        """Statements one after the other; of those of a block, `own` reads some itself."""
+        made: list[Stmt] = []
+        for number, node in enumerate(nodes):
+            if own is not None and own(node):
+                continue
+            if self._declares(node):
+                continue
+            let = as_let(self._scope, node)
+            if let is None:
+                made += self._statement(node)
+            elif let.body is not None:
+                made.append(self._let(let, let.body))
+            elif (kept := read_let(self._scope, let)) is None:
+                continue
+            elif own is not None:
+                self._scope.allocs.append(kept[0])
+                made.append(kept[1])
+            else:
+                rest = self._sequence(nodes[number + 1 :])
+                return [*made, _block_of(kept, rest)]
+        return made
 
-    def _statement(self, node: ast.stmt) -> list[Stmt]:
-        """What a statement does: one thing, or nothing where it only declares."""
+    def _let(self, let: Let, body: Sequence[ast.stmt]) -> Stmt:
+        """``with T.let(v, value):``."""
+        with self._scope.names():
+            kept = read_let(self._scope, let)
+            made = self._sequence(body)
+        if kept is None:
+            return seq(*made) if made else Seq(())
+        return _block_of(kept, made)
+
+    def _declares(self, node: ast.stmt) -> bool:
+        """Read a declaration of symbols or of a buffer; whether `node` is that."""
+        if names := declared_symbols(node):
+            self._declared.symbols.update(names)
+            self._declared.name_symbols()
+            return True
         match node:
-            case ast.Assign(targets=[ast.Subscript() as target], value=value):
-                return [self._store(target, value)]
-            case ast.Assign() if names := declared_symbols(node):
-                self._declared.symbols.update(names)
-                self._declared.name_symbols()
-                return []
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func) as call):
                 if dotted(func) == "T.match_buffer":
                     self._declared.match_buffer(name, call)
-                    return []
+                    return True
                 if dotted(func) == "T.alloc_buffer":
-                    self._allocs.append(self._declared.buffer(name, call, alloc=True))
-                    return []
+                    self._scope.allocs.append(self._declared.buffer(name, call, alloc=True))
+                    return True
+            case _:
+                pass
+        return False
+
+    def _statement(self, node: ast.stmt) -> list[Stmt]:
+        """What a statement does: one thing, or nothing."""
+        match node:
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                return [self._store(target, value)]
             case ast.For(orelse=[]):
-                return [self._loops(node)]
-            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]):
-                if dotted(call.func) in _BLOCKS:
-                    return [self._block(node, call)]
+                return [self._loops(elements(node.target), node.iter, node.body)]
+            case ast.With(items=[ast.withitem(ast.Call() as call), *others]):
+                return [self._with(node, call, others)]
             case ast.If(test=test, body=body, orelse=orelse):
                 condition = self.expressions.condition(test)
                 otherwise = self._body(orelse) if orelse else None
@@ -116,10 +151,30 @@ class _PrimFuncReader:
                 return self._effect(call)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return []
+            case ast.While():
+                raise self._while(node)
             case _:
-                pass
+                raise self._unsupported(node)
+
+    def _with(self, node: ast.With, call: ast.Call, others: list[ast.withitem]) -> Stmt:
+        name = dotted(call.func)
+        if name == "T.block":
+            return BlockReader(self._scope, self._body).read(node, call, self._sequence)
+        if name in LOOPS:
+            names = [v for item in node.items for v in elements(item.optional_vars)]
+            names += [item.context_expr for item in others]
+            return self._loops(names, call, node.body)
+        if name == "T.While":
+            raise self._while(node)
+        raise self._unsupported(node)
+
+    def _while(self, node: ast.stmt) -> ScriptError:
+        message = "a loop of a loop function runs a number of times that is known when it begins"
+        return self._error(node, message, "use `for i in range(n):`, with an `if` inside")
+
+    def _unsupported(self, node: ast.stmt) -> ScriptError:
         written = ast.unparse(node).splitlines()[0]
-        raise self._error(node, f"unsupported statement `{written}`")
+        return self._error(node, f"unsupported statement `{written}`")
 
     def _store(self, target: ast.Subscript, value: ast.expr) -> Store:
         buffer, indices = self.expressions.element(target)
@@ -131,7 +186,14 @@ class _PrimFuncReader:
 
     def _effect(self, node: ast.Call) -> list[Stmt]:
         name = dotted(node.func)
-        if name in _IGNORED:
+        if name in _REGIONS:
+            for region in node.args:
+                self._region(region)
+            return []
+        if name == "T.evaluate" and len(node.args) == 1:
+            if isinstance(node.args[0], ast.Call):
+                return self._effect(node.args[0])
+            self.expressions.index(node.args[0])
             return []
         if name == "T.func_attr" and len(node.args) == 1:
             self.attrs.update(read_attrs(self.source, node.args[0]))
@@ -139,6 +201,14 @@ class _PrimFuncReader:
         if name == "T.call_intrin":
             return [self._intrinsic(node)]
         raise self._error(node, f"unsupported statement `{ast.unparse(node)}`")
+
+    def _region(self, node: ast.expr) -> None:
+        """Hold that ``T.reads`` or ``T.writes`` names buffers; what they say is known anyway."""
+        for part in elements(node):
+            named = part.value if isinstance(part, ast.Subscript) else part
+            if not isinstance(named, ast.Name):
+                raise self._error(part, f"`{ast.unparse(part)}` is no region of a buffer")
+            self.expressions.buffer(named)
 
     def _intrinsic(self, node: ast.Call) -> TensorIntrinsic:
         if not node.args or node.keywords:
@@ -159,27 +229,29 @@ class _PrimFuncReader:
 
     # --- loops ------------------------------------------------------------------------
 
-    def _loops(self, node: ast.For) -> Stmt:
-        kind, extents = self._header(node)
-        names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        if len(names) != len(extents):
-            message = f"{len(names)} loop variables for {len(extents)} extents"
-            raise self._error(node.target, message)
-        before = dict(self.names)
-        variables = [self._variable(name) for name in names]
-        self._extents.update(zip(variables, extents, strict=True))
-        result = self._body(node.body)
+    def _loops(self, names: list[ast.expr], header: ast.expr, body: list[ast.stmt]) -> Stmt:
+        """``for i in T.serial(n):``, and ``with T.grid(n) as i:`` as it was written once."""
+        kind, extents = self._header(header)
+        with self._scope.names():
+            variables = self._scope.loop_variables(names, extents, names[0] if names else header)
+            result = self._body(body)
         for variable, extent in reversed(list(zip(variables, extents, strict=True))):
             result = For(variable, extent, kind, result)
-        self._leave(before)
         return result
 
-    def _header(self, node: ast.For) -> tuple[LoopKind, list[TirExpr]]:
-        call = node.iter
+    def _header(self, call: ast.expr) -> tuple[LoopKind, list[TirExpr]]:
         name = dotted(call.func) if isinstance(call, ast.Call) else ""
-        if not isinstance(call, ast.Call) or name not in LOOPS or call.keywords:
-            message = f"unsupported loop over `{ast.unparse(call)}`"
-            raise self._error(call, message, f"the loops are: {', '.join(LOOPS)}")
+        if name == "T.thread_binding":
+            message = (
+                "T.thread_binding gives a loop to the threads of a GPU, this is a compiler for CPUs"
+            )
+            raise self._error(call, message, "use T.parallel, or T.serial")
+        if not isinstance(call, ast.Call) or name not in LOOPS:
+            raise self._no_loop(call)
+        for keyword in call.keywords:
+            if keyword.arg != "annotations":
+                raise self._no_loop(call)
+            check_hints(self._scope, keyword.value)
         bounds = call.args
         if name != "T.grid" and len(bounds) == 2:
             if read_literal(self.source, bounds[0]) != 0:
@@ -189,76 +261,9 @@ class _PrimFuncReader:
             raise self._error(call, f"{name} takes one extent")
         return LOOPS[name], [self.expressions.index(b) for b in bounds]
 
-    def _variable(self, node: ast.expr) -> TirVar:
-        if not isinstance(node, ast.Name):
-            raise self._error(node, f"`{ast.unparse(node)}` is no variable")
-        variable = TirVar(node.id)
-        self.names[node.id] = variable
-        return variable
-
-    # --- blocks -----------------------------------------------------------------------
-
-    def _block(self, node: ast.With, call: ast.Call) -> TirBlock:
-        given = arguments(self.source, call, ("name",))
-        name = read_string(self.source, given["name"], "a block's name") if given else "block"
-        before = dict(self.names)
-        outside, self._allocs = self._allocs, []
-        axes: list[BlockAxis] = []
-        body: list[Stmt] = []
-        init: Stmt | None = None
-        for statement in node.body:
-            match statement:
-                case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]) if (
-                    dotted(func) == "T.init"
-                ):
-                    if init is not None:
-                        raise self._error(statement, "a block has one T.init")
-                    init = self._body(statement.body)
-                case ast.Assign(targets=[target], value=ast.Call(func=func) as made) if dotted(
-                    func
-                ).startswith("T.axis."):
-                    axes += self._axes(target, made)
-                case _:
-                    body += self._statement(statement)
-        allocs, self._allocs = tuple(self._allocs), outside
-        self._leave(before)
-        return TirBlock(name, tuple(axes), seq(*body) if body else Seq(()), init, allocs)
-
-    def _axes(self, target: ast.expr, node: ast.Call) -> list[BlockAxis]:
-        name = dotted(node.func).removeprefix("T.axis.")
-        if name == "remap":
-            return self._remapped(target, node)
-        kinds = {"spatial": "S", "S": "S", "reduce": "R", "R": "R"}
-        if name not in kinds or len(node.args) != 2 or node.keywords:
-            message = f"unsupported axis `{ast.unparse(node)}`"
-            note = "the axes are T.axis.spatial(extent, value), T.axis.reduce(extent, value)"
-            raise self._error(node, message, note)
-        extent, binding = map(self.expressions.index, node.args)
-        return [self._axis(target, kinds[name], extent, binding)]
-
-    def _remapped(self, target: ast.expr, node: ast.Call) -> list[BlockAxis]:
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        match node.args:
-            case [ast.Constant(value=str(kinds)), ast.List(elts=loops) | ast.Tuple(elts=loops)]:
-                pass
-            case _:
-                message = 'T.axis.remap takes kinds and loop variables: T.axis.remap("SR", [i, k])'
-                raise self._error(node, message)
-        if not len(targets) == len(kinds) == len(loops) or set(kinds) - {"S", "R"}:
-            message = f"{len(targets)} axes of kinds {kinds!r} for {len(loops)} loop variables"
-            raise self._error(node, message)
-        bindings = [self.expressions.index(loop) for loop in loops]
-        axes: list[BlockAxis] = []
-        for name, kind, binding, loop in zip(targets, kinds, bindings, loops, strict=True):
-            if not isinstance(binding, TirVar) or binding not in self._extents:
-                message = f"`{ast.unparse(loop)}` is no loop variable"
-                raise self._error(loop, message)
-            axes.append(self._axis(name, kind, self._extents[binding], binding))
-        return axes
-
-    def _axis(self, target: ast.expr, kind: str, extent: TirExpr, binding: TirExpr) -> BlockAxis:
-        variable = self._variable(target)
-        return BlockAxis(variable, extent, "spatial" if kind == "S" else "reduce", binding)
+    def _no_loop(self, node: ast.expr) -> ScriptError:
+        message = f"unsupported loop over `{ast.unparse(node)}`"
+        return self._error(node, message, f"the loops are: {', '.join(LOOPS)}")
 
     def _error(self, node: ast.AST, message: str, note: str = "") -> ScriptError:
         return self.source.error(node, message, note)

@@ -1,0 +1,64 @@
+"""Reads what an expression may consist of alone: scalars and strings of the host, constants."""
+
+import ast
+
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, StringImm
+from relax_egraph.script.literals import WRAPPERS, read_literal, read_string
+from relax_egraph.script.operators import plain_number
+from relax_egraph.script.scope import Scope
+from relax_egraph.script.source import Source, arguments, dotted
+
+METADATA = "relax.expr.Constant"
+"""The key of the constants in the dictionary ``metadata``."""
+
+
+def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
+    """``R.prim_value(n * 2)``, ``R.prim_value(T.float32(0.5))``."""
+    given = arguments(scope.source, node, ("value",))
+    if "value" not in given:
+        raise scope.source.error(node, "R.prim_value takes a value")
+    written = given["value"]
+    if isinstance(written, ast.Call) and (name := dotted(written.func)) in WRAPPERS:
+        dtype = name.removeprefix("T.")
+        if dtype.startswith(("int", "uint")) and len(written.args) == 1:
+            return PrimValue(scope.annotations.dim(written.args[0]), dtype)
+        value = read_literal(scope.source, written)
+        return PrimValue(int(value) if dtype == "bool" else value, dtype)
+    if isinstance(literal := plain_number(written), float):
+        return PrimValue(literal, "float64")
+    return PrimValue(scope.annotations.dim(written))
+
+
+def host_literal(source: Source, node: ast.expr) -> Expr:
+    """A bare literal as an argument: a scalar or a string of the host."""
+    match read_literal(source, node):
+        case bool(value):
+            return PrimValue(int(value), "bool")
+        case int(value):
+            return PrimValue(value)
+        case float(value):
+            return PrimValue(value, "float64")
+        case str(value):
+            return StringImm(value)
+        case _:
+            raise source.error(node, f"unsupported expression `{ast.unparse(node)}`")
+
+
+def string(source: Source, node: ast.Call) -> str:
+    """The string that is the only argument of a call."""
+    given = arguments(source, node, ("value",))
+    if "value" not in given:
+        raise source.error(node, f"{dotted(node.func)} takes a string")
+    return read_string(source, given["value"], f"the argument of {dotted(node.func)}")
+
+
+def metadata(scope: Scope, node: ast.expr, key: object, number: object) -> Constant:
+    """``metadata["relax.expr.Constant"][0]``."""
+    constants = scope.module.constants
+    if key != METADATA:
+        raise scope.source.error(node, f'no metadata {key!r}, only "{METADATA}"')
+    if not isinstance(number, int) or not 0 <= number < len(constants):
+        message = f"no constant {number}: there are {len(constants)}"
+        note = "" if constants else "load_module reads them from the file beside the text"
+        raise scope.source.error(node, message, note)
+    return constants[number]

@@ -1,0 +1,75 @@
+"""Which functions of a script have side effects, where their decorators do not say."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from relax_egraph.ir.op import OPS
+from relax_egraph.script.source import dotted
+
+
+@dataclass(frozen=True, slots=True)
+class _Effects:
+    """What a body does itself: `direct` effects, and the `calls` whose effects are its own."""
+
+    direct: bool
+    calls: frozenset[str]
+
+
+def impure_functions(
+    functions: Mapping[str, ast.FunctionDef],
+    marked: Mapping[str, bool],
+    writes: Iterable[str] = (),
+) -> frozenset[str]:
+    """The names of `functions` that have side effects.
+
+    `marked` says it of those whose decorators do.  Any other has effects if its body, outside of
+    dataflow blocks, applies an impure operator, or calls a function that has effects: one of these,
+    or one of `writes`.  A local function has effects where it is called, not
+    where it is defined.
+    """
+    others = frozenset(writes)
+    effects = {
+        name: _Effects(not marked[name], frozenset()) if name in marked else _effects(node)
+        for name, node in functions.items()
+    }
+    impure = {name for name, found in effects.items() if found.direct or found.calls & others}
+    while more := {n for n, found in effects.items() if found.calls & impure} - impure:
+        impure |= more
+    return frozenset(impure)
+
+
+def has_effects(function: ast.FunctionDef, impure: Iterable[str]) -> bool:
+    """Whether a local function has effects, in a module of which the functions `impure` have."""
+    found = _effects(function)
+    return found.direct or not found.calls.isdisjoint(impure)
+
+
+def _effects(function: ast.FunctionDef) -> _Effects:
+    """The effects of the body, those of the local functions that it calls included."""
+    local = {n.name: n for n in _own_nodes(function) if isinstance(n, ast.FunctionDef)}
+    direct = False
+    calls: set[str] = set()
+    for node in _own_nodes(function):
+        if not isinstance(node, ast.Call):
+            continue
+        name = dotted(node.func)
+        op = OPS.get(name.removeprefix("R."))
+        if op is not None and name.startswith("R."):
+            direct = direct or not op.pure
+        else:
+            calls.add(name.rpartition(".")[2])
+    for name in calls & local.keys():
+        inner = _effects(local[name])
+        direct, calls = direct or inner.direct, calls | (inner.calls - {name})
+    return _Effects(direct, frozenset(calls - local.keys()))
+
+
+def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The syntax of the body, without that of local functions and dataflow blocks."""
+    todo: list[ast.AST] = list(reversed(function.body))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.With):
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))

@@ -1,0 +1,89 @@
+"""Other spellings of today's names: those of older scripts, and those of the newest TVM.
+
+Today's are those of TVMScript 0.13 to 0.20; every module is printed in them.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from relax_egraph.ir.struct_info import DTYPES
+
+_PREFIXES = (
+    *((f"{tir}.", "T.") for tir in ("tvm.script.tirx", "tvm.script.tir", "tvm.tirx", "tvm.tir")),
+    *((f"{tir}.", "T.") for tir in ("tirx", "tir", "ty")),
+    *((f"{relax}.", "R.") for relax in ("tvm.script.relax", "tvm.relax", "relax")),
+    *(("tvm.script.ir.", "I."), ("tvm.script.", "I.")),
+    *(("R.op.", "R."), ("R.vm.builtin.", "R.vm.")),
+)
+"""How a name may begin, and how it begins today; the first that fits is replaced, then again."""
+
+_NAMES: Mapping[str, str] = {
+    "ir_module": "I.ir_module",
+    "R.func": "R.function",
+    "R.outputs": "R.output",
+    "R.call_tir_dyn": "R.call_tir",
+    "R.Any": "R.Object",
+    "R.dot": "R.matmul",
+    "R.nn.matmul": "R.matmul",
+    "R.concatenate": "R.concat",
+    "R.transpose": "R.permute_dims",
+    "R.emit_match_cast": "R.match_cast",
+    "R.vm.alloc_storage": "R.memory.alloc_storage",
+    "R.vm.alloc_tensor": "R.memory.alloc_tensor",
+    "T.func": "T.prim_func",
+    "T.Var": "T.var",
+    "T.LetStmt": "T.let",
+    "T.Let": "T.let",
+    "T.sblock": "T.block",
+    "T.sblock_attr": "T.block_attr",
+    "T.sblock_alloc_buffer": "T.alloc_buffer",
+    "TypeVar": "T.var",
+    "typing.TypeVar": "T.var",
+    "T.TypeVar": "T.var",
+}
+
+KEYWORDS: Mapping[str, str] = {
+    "out_ty": "out_sinfo",
+    "ty_args": "sinfo_args",
+    "ty": "struct_info",
+}
+"""Other names of arguments."""
+
+ATTRIBUTES: Mapping[str, str] = {"Primitive": "primitive"}
+"""Other names of a function's attributes that say yes or no, by 1 or 0."""
+
+DTYPE_NAMES: Mapping[str, str] = {
+    dtype.replace("uint", "u").replace("int", "i").replace("float", "f"): dtype
+    for dtype in DTYPES
+    if dtype != "bool"
+}
+"""The dtypes by their short names: ``f32``, ``i64``, ``u8``."""
+
+MODULES: Mapping[str, str] = {
+    **dict.fromkeys(("relax", "tvm.relax", "tvm.script.relax"), "R"),
+    **dict.fromkeys(("tir", "tirx", "tvm.tir", "tvm.tirx"), "T"),
+    **dict.fromkeys(("tvm.script.tir", "tvm.script.tirx"), "T"),
+    "tvm.script.ir": "I",
+    "relax_egraph.script.relax": "R",
+    "relax_egraph.script.tir": "T",
+    "relax_egraph.script.ir": "I",
+}
+"""What a script may import, and the name under which it is known here."""
+
+_RENAMINGS = 4
+"""How often a name may be rewritten: ``tvm.script.relax.op.dot`` is, three times."""
+
+
+@lru_cache(1 << 16)
+def today(name: str) -> str:
+    """The name that is meant by `name`, a chain of names with dots; most mean themselves."""
+    for _ in range(_RENAMINGS):
+        before = name
+        name = _NAMES.get(name, name)
+        for old, new in _PREFIXES:
+            if name.startswith(old):
+                name = new + name[len(old) :]
+                break
+        if name == before:
+            break
+    return name

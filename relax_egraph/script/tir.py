@@ -1,0 +1,62 @@
+"""``from relax_egraph.script import tir as T``: the loop level, in Python files.
+
+`prim_func` reads the function that it decorates; all other names mean something in its body
+only, but for those that Python meets in annotations: `Buffer`, `handle`, and the dtypes, of which
+``n = T.int64()`` makes a dimension symbol.
+"""
+
+import inspect
+import sys
+from collections import abc
+from typing import Any
+
+from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.script.decorators import SPOKEN, decorated
+from relax_egraph.script.placeholders import Annotation, Name, ScalarType, SymbolMaker
+from relax_egraph.script.source import nearest
+from relax_egraph.script.tir_expressions import KNOWN
+
+Buffer: Any = Annotation("T.Buffer")
+handle: Any = Annotation("T.handle")
+var: Any = SymbolMaker("T.var")
+
+_DTYPES = {dtype: ScalarType(f"T.{dtype}") for dtype in DTYPES}
+_WORDS = (
+    *("serial", "grid", "parallel", "vectorized", "unroll", "thread_binding"),
+    *("block", "sblock", "init", "axis", "reads", "writes", "where", "block_attr", "sblock_attr"),
+    *("alloc_buffer", "sblock_alloc_buffer", "match_buffer", "func_attr", "evaluate", "bind"),
+    *("call_intrin", "address_of", "LetStmt", "meta_var", "reduce_axis"),
+)
+
+
+def prim_func(definition: abc.Callable[..., Any] | None = None, /, *, private: bool = False) -> Any:
+    """Read the decorated function as a `PrimFunc`; in a class the class does.
+
+    What it is told is read from the source too.  Raises `ScriptError` at the place in the file.
+    """
+    del private
+    frame = inspect.currentframe()
+    return decorated(definition, "T.prim_func", frame and frame.f_back)
+
+
+func = prim_func
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DTYPES:
+        return _DTYPES[name]
+    known = (*_WORDS, *(k.removeprefix("T.") for k in KNOWN))
+    if name in known:
+        return Name(f"T.{name}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    close = nearest(f"T.{name}", [f"T.{k}" for k in known])
+    raise AttributeError(f"no name T.{name} in scripts{close and f', {close}'}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WORDS, *_DTYPES, *(k.removeprefix("T.") for k in KNOWN)})
+
+
+SPOKEN[id(sys.modules[__name__])] = "T"
+SPOKEN[id(prim_func)] = "T.prim_func"
