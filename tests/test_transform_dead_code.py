@@ -115,7 +115,7 @@ def branch(*values: tuple[str, Expr], result: Expr = X) -> SeqExpr:
 
 def main(*bindings: VarBinding | MatchCast, result: Expr = X) -> IRModule:
     body = SeqExpr((BindingBlock(bindings),), result)
-    return IRModule({"main": Function((X, COND), body, result.struct_info)})
+    return IRModule({"main": Function((X, COND), body, result.struct_info, is_pure=False)})
 
 
 def test_branches_are_pruned_inside() -> None:

@@ -8,12 +8,22 @@ import pytest
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed, call_tir
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.evaluate import evaluate
-from relax_egraph.ir.expr import Constant, Expr, Function, GlobalVar, Tuple, Var, const, shape
+from relax_egraph.ir.expr import (
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+    shape,
+)
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import tensor
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
-from relax_egraph.passes import fold_constant
+from relax_egraph.passes import PassContext, fold_constant
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 
 n = symbol("n")
@@ -81,7 +91,7 @@ def test_integer_shapes_are_operands_and_results() -> None:
     assert_structural_equal(folded(main(before)), main(expected))
 
 
-LARGE = Constant(np.zeros(GROWTH_LIMIT // 4 + 1, np.float32))
+LARGE = Constant(np.zeros(GROWTH_LIMIT.default // 4 + 1, np.float32))
 """One element above the limit."""
 
 
@@ -144,3 +154,46 @@ def test_a_folded_module_computes_the_same() -> None:
     function = after["main"]
     assert isinstance(function, Function)
     assert len(function.body.blocks[0].bindings) == 3
+
+
+def test_a_field_of_a_tuple_of_constants_is_a_constant() -> None:
+    def before(bb: BlockBuilder) -> Expr:
+        pair = bb.emit(Tuple((const(2.0), W)), "pair")
+        return bb.emit_output(call("multiply", X, bb.emit(TupleGetItem(pair, 1))))
+
+    def expected(bb: BlockBuilder) -> Expr:
+        bb.emit(Tuple((const(2.0), W)), "pair")
+        return bb.emit_output(call("multiply", X, W))
+
+    assert_structural_equal(folded(main(before)), main(expected))
+
+
+def test_tuples_of_constants_are_operands_and_results() -> None:
+    def before(bb: BlockBuilder) -> Expr:
+        pair = bb.emit(Tuple((W, W)), "pair")
+        whole = bb.emit(call("concat", pair, axis=0))
+        halves = bb.emit(call("split", whole, indices_or_sections=2))
+        return bb.emit_output(call("matmul", X, bb.emit(TupleGetItem(halves, 1))))
+
+    def expected(bb: BlockBuilder) -> Expr:
+        bb.emit(Tuple((W, W)), "pair")
+        bb.emit(Tuple((W, W)), "halves")
+        return bb.emit_output(call("matmul", X, W))
+
+    assert_structural_equal(folded(main(before)), main(expected))
+
+
+def test_tensors_made_of_no_tensor_stay() -> None:
+    module = main(lambda bb: bb.emit(call("zeros", shape([2, 2]), dtype="float32")))
+
+    assert fold_constant(module) is module
+
+
+def test_how_much_larger_a_constant_may_be_is_an_option() -> None:
+    column, row = const(np.ones((5, 1), np.float32)), const(np.ones((1, 5), np.float32))
+    module = main(lambda bb: bb.emit(call("add", column, row)), dataflow=False)
+
+    with PassContext(config={"fold_constant.growth_limit": 99}):
+        assert fold_constant(module) is module
+    with PassContext(config={"fold_constant.growth_limit": 100}):
+        assert fold_constant(module) is not module

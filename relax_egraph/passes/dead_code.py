@@ -1,8 +1,9 @@
 """Bindings and functions that nothing needs are dropped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from relax_egraph.errors import IllFormed
 from relax_egraph.ir.call_rules import is_pure_in
 from relax_egraph.ir.expr import (
     Binding,
@@ -17,9 +18,33 @@ from relax_egraph.ir.expr import (
     Var,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.walk import bindings_of, children, free_vars, post_order_visit
-from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.infra import Pass, module_pass
+from relax_egraph.passes.visibility import without_unread_outputs
+
+
+def dead_code_elimination(entry_functions: Sequence[str] = ()) -> Pass:
+    """`remove_all_unused`, and outputs of dataflow blocks that only their block reads are local.
+
+    With `entry_functions`, every function that none of these reaches is dropped, public or not.
+    Raises `IllFormed` if one of them is not in the module.
+    """
+
+    def run(module: IRModule) -> IRModule:
+        for name in entry_functions:
+            if name not in module:
+                known = ", ".join(sorted(module.functions)) or "none"
+                raise IllFormed(f"dead_code_elimination: no function {name!r}; there are: {known}")
+        pruned = _pruned(module, list(entry_functions) or _public(module))
+        functions = {
+            name: without_unread_outputs(f) if isinstance(f, Function) else f
+            for name, f in pruned.functions.items()
+        }
+        changed = any(functions[n] is not f for n, f in pruned.functions.items())
+        return replace(pruned, functions=functions) if changed else pruned
+
+    return Pass("dead_code_elimination", 1, run)
 
 
 @module_pass(name="remove_all_unused", opt_level=1)
@@ -30,10 +55,19 @@ def remove_all_unused(module: IRModule) -> IRModule:
     One sweep from the last binding to the first reaches the fixpoint, as uses come after
     definitions; functions are dropped after it, so that a call that is dropped keeps nothing.
     """
+    return _pruned(module, _public(module))
+
+
+def _public(module: IRModule) -> list[str]:
+    return [name for name, f in module.functions.items() if not f.attrs.get("private")]
+
+
+def _pruned(module: IRModule, roots: Sequence[str]) -> IRModule:
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, function in module.relax_functions():
         functions[name] = _Sweep(module).function(function)
-    kept = {name: f for name, f in functions.items() if name in _reachable(functions)}
+    needed = reachable(functions, roots)
+    kept = {name: f for name, f in functions.items() if name in needed}
     if len(kept) == len(functions) and all(kept[n] is f for n, f in module.functions.items()):
         return module
     return replace(module, functions=kept)
@@ -67,9 +101,9 @@ class _Sweep:
             if binding.var not in live and self.is_droppable(binding):
                 continue
             value = self.pruned(binding.value)
-            live |= {*free_vars(value), *_variables_of_info(binding.var.struct_info)}
+            live |= {*free_vars(value), *shape_variables_of(binding.var.struct_info)}
             if isinstance(binding, MatchCast):
-                live |= _variables_of_info(binding.struct_info)
+                live |= shape_variables_of(binding.struct_info)
             yield binding if value is binding.value else replace(binding, value=value)
 
     def is_droppable(self, binding: Binding) -> bool:
@@ -98,19 +132,10 @@ class _Sweep:
                 return value
 
 
-def _variables_of_info(info: StructInfo) -> set[Var]:
-    """The variables that hold a shape which `info` mentions."""
-    if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
-        return {info.shape}
-    if isinstance(info, TupleStructInfo):
-        return set[Var]().union(*map(_variables_of_info, info.fields))
-    return set()
-
-
-def _reachable(functions: dict[str, BaseFunc]) -> set[str]:
-    """The names of the public functions and of all that they call, directly or not."""
+def reachable(functions: Mapping[str, BaseFunc], roots: Iterable[str]) -> set[str]:
+    """The names `roots` and those of all functions that they mention, directly or not."""
     found: set[str] = set()
-    waiting = [name for name, f in functions.items() if not f.attrs.get("private")]
+    waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name in found or name not in functions:
@@ -118,7 +143,12 @@ def _reachable(functions: dict[str, BaseFunc]) -> set[str]:
         found.add(name)
         function = functions[name]
         if isinstance(function, Function):
-            post_order_visit(
-                function, lambda e: waiting.append(e.name) if isinstance(e, GlobalVar) else None
-            )
+            waiting += callees(function)
+    return found
+
+
+def callees(function: Function) -> set[str]:
+    """The names of the functions of the module that `function` mentions."""
+    found: set[str] = set()
+    post_order_visit(function, lambda e: found.add(e.name) if isinstance(e, GlobalVar) else None)
     return found

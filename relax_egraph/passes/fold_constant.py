@@ -5,27 +5,53 @@ import math
 import numpy as np
 
 from relax_egraph.ir.evaluate import REFERENCE, apply_op
-from relax_egraph.ir.expr import Call, Constant, Expr, Function, ShapeExpr, VarBinding
+from relax_egraph.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
-from relax_egraph.passes.infra import function_pass
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relax_egraph.passes.infra import PassContext, function_pass
+from relax_egraph.passes.options import declare_option
 
-GROWTH_LIMIT = 1 << 20
+GROWTH_LIMIT = declare_option(
+    "fold_constant.growth_limit",
+    int,
+    1 << 20,
+    "the bytes up to which a folded constant may be larger than its operands together",
+)
 """The bytes up to which a folded constant may be larger than its operands together.
 
 A constant is stored in the executable, and loaded from there at every start: above this size,
 computing it from less is the cheaper way to have it.
 """
 
+_REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
+"""Operators whose result is only their operand again and again."""
+
 
 @function_pass(name="fold_constant", opt_level=1)
 def fold_constant(function: Function, module: IRModule) -> Function:
     """Replace what is computed of constants, and of integer shapes, by its value.
 
-    The value is that of the reference semantics.  Calls of loop functions and packed functions
-    stay, as do results of unknown or symbolic shape, constants that `GROWTH_LIMIT` forbids, and
+    The value is that of the reference semantics; a field of a tuple of constants is one.  Calls
+    with effects, of loop functions and of packed functions stay, as do results of unknown or
+    symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor, and
     broadcasts that repeat anything: a kernel repeats as it reads, for nothing.
     """
     folded = _Folder().visit_expr(function)
@@ -33,9 +59,21 @@ def fold_constant(function: Function, module: IRModule) -> Function:
 
 
 class _Folder(ExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._tuples: dict[Var, Tuple] = {}
+
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
-        return _value(visited) if isinstance(visited, Call) else visited
+        return self._value(visited) if isinstance(visited, Call) else visited
+
+    def visit_tuple_getitem(self, value: TupleGetItem) -> Expr:
+        visited = super().visit_tuple_getitem(value)
+        if not isinstance(visited, TupleGetItem):
+            return visited
+        known = self._known(visited.tuple_value)
+        field = known.fields[visited.index] if isinstance(known, Tuple) else None
+        return field if field is not None and _is_constant(field) else visited
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         value = self.visit_expr(binding.value)
@@ -44,34 +82,83 @@ class _Folder(ExprMutator):
             return
         if isinstance(value, ShapeExpr):
             self.replace_var(binding.var, value)
-        super().visit_var_binding(binding)
+        elif isinstance(value, Tuple):
+            self._tuples[binding.var] = value
+        self.rebind(binding, value)
+
+    def _known(self, operand: Expr) -> Expr:
+        """`operand`, or the tuple that it is bound to."""
+        return self._tuples.get(operand, operand) if isinstance(operand, Var) else operand
+
+    def _value(self, call: Call) -> Expr:
+        if not isinstance(call.op, Op) or call.op.name not in REFERENCE or not call.op.pure:
+            return call
+        args = tuple(map(self._known, call.args))
+        if not any(_is_constant(a) for a in args) or not all(map(_is_static, args)):
+            return call
+        if not _is_worth_storing(call.op, args, call.struct_info):
+            return call
+        return _stored(apply_op(call.op, list(map(_data, args)), call.attrs), call.struct_info)
 
 
-def _value(call: Call) -> Expr:
-    if not isinstance(call.op, Op) or call.op.name not in REFERENCE:
-        return call
-    known = [a for a in call.args if isinstance(a, Constant | ShapeExpr) and _is_static(a)]
-    if len(known) < len(call.args) or not _is_worth_storing(call.op, call.args, call.struct_info):
-        return call
-    operands = [a.data if isinstance(a, Constant) else a.values for a in known]
-    result = apply_op(call.op, operands, call.attrs)
-    return ShapeExpr(result) if isinstance(result, tuple) else Constant(result)
+def _is_constant(expr: Expr) -> bool:
+    """Whether `expr` is a constant, or a tuple of nothing else."""
+    if isinstance(expr, Tuple):
+        return bool(expr.fields) and all(map(_is_constant, expr.fields))
+    return isinstance(expr, Constant)
 
 
-def _is_static(leaf: Constant | ShapeExpr) -> bool:
-    return isinstance(leaf, Constant) or all(isinstance(d, int) for d in leaf.values)
+def _data(expr: Expr) -> Value:
+    match expr:
+        case Tuple(fields=fields):
+            return tuple(map(_data, fields))
+        case Constant(data=data):
+            return data
+        case _:
+            assert isinstance(expr, ShapeExpr)
+            return expr.values
+
+
+def _stored(value: Value, info: StructInfo) -> Expr:
+    if isinstance(info, ShapeStructInfo):
+        return ShapeExpr(value)
+    if isinstance(info, TupleStructInfo):
+        return Tuple(tuple(map(Constant, value)))
+    return Constant(value)
+
+
+def _is_static(leaf: Expr) -> bool:
+    if isinstance(leaf, ShapeExpr):
+        return all(isinstance(d, int) for d in leaf.values)
+    return _is_constant(leaf)
 
 
 def _is_worth_storing(op: Op, args: tuple[Expr, ...], result: StructInfo) -> bool:
     if isinstance(result, ShapeStructInfo):
         return True
-    if not isinstance(result, TensorStructInfo) or result.dims is None or result.dtype is None:
+    size, before = _nbytes(result), sum(map(_stored_nbytes, args))
+    if size is None:
         return False
-    extents = [d for d in result.dims if isinstance(d, int)]
-    if len(extents) < len(result.dims):
-        return False
-    size = math.prod(extents) * np.dtype(result.dtype).itemsize
-    before = sum(a.data.nbytes for a in args if isinstance(a, Constant))
-    if op.name == "broadcast_to":
+    if op.name in _REPEATS:
         return size <= before
-    return size <= max(before, GROWTH_LIMIT)
+    return size <= max(before, PassContext.current().option(GROWTH_LIMIT.key))
+
+
+def _nbytes(info: StructInfo) -> int | None:
+    """The bytes of a tensor or a tuple of them; ``None`` if that is not known."""
+    if isinstance(info, TupleStructInfo):
+        sizes = [_nbytes(f) for f in info.fields]
+        known = [s for s in sizes if s is not None]
+        return sum(known) if len(known) == len(sizes) else None
+    if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
+        return None
+    extents = [d for d in info.dims if isinstance(d, int)]
+    if len(extents) < len(info.dims):
+        return None
+    return math.prod(extents) * np.dtype(info.dtype).itemsize
+
+
+def _stored_nbytes(expr: Expr) -> int:
+    if isinstance(expr, Tuple):
+        return sum(map(_stored_nbytes, expr.fields))
+    return expr.data.nbytes if isinstance(expr, Constant) else 0

@@ -4,18 +4,15 @@ A `Pass` that is called runs; a pass inside a `Sequential` runs if the context e
 Instruments wrap every run, so that they see a pass that raises too.
 """
 
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
-from relax_egraph.errors import IllFormed
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.well_formed import find_ill_formed
+from relax_egraph.passes.options import OPTIONS, check_option
 
 Transform: TypeAlias = Callable[[IRModule], IRModule]
 
@@ -56,7 +53,8 @@ class PassContext:
     """Which passes of a `Sequential` run, and what watches them: ``with PassContext(...):``.
 
     Passes are named by their `name`; a disabled pass stays off even if it is required.
-    `config` holds options that passes read by key.
+    `config` holds values of options that were declared by `declare_option`; it raises `ValueError`
+    for any other, and for a value that is not of the option's type.
     """
 
     opt_level: int = 2
@@ -67,6 +65,14 @@ class PassContext:
     _entered: list[Token["PassContext | None"]] = field(
         default_factory=list[Token["PassContext | None"]], init=False, repr=False
     )
+
+    def __post_init__(self) -> None:
+        for key, value in self.config.items():
+            check_option(key, value)
+
+    def option(self, key: str) -> Any:
+        """The value of a declared option: this context's, or its default."""
+        return self.config.get(key, OPTIONS[key].default)
 
     @staticmethod
     def current() -> "PassContext":
@@ -145,92 +151,3 @@ class Sequential:
             if PassContext.current().enables(one):
                 module = one(module)
         return module
-
-
-# --- instruments ----------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Timing:
-    """The seconds of one run of a pass, those of the passes inside it included."""
-
-    name: str
-    seconds: float = 0.0
-    children: list["Timing"] = field(default_factory=list["Timing"])
-
-
-@dataclass(slots=True)
-class PassTiming:
-    """Instrument: the time of each run of a pass, as a tree; a pass that raised counts too."""
-
-    runs: list[Timing] = field(default_factory=list[Timing])
-    _open: list[Timing] = field(default_factory=list[Timing], init=False, repr=False)
-
-    def __call__(self, running: Pass, module: IRModule, run: Transform) -> IRModule:
-        """Time `run`."""
-        timing = Timing(running.name)
-        (self._open[-1].children if self._open else self.runs).append(timing)
-        self._open.append(timing)
-        start = time.perf_counter()
-        try:
-            return run(module)
-        finally:
-            timing.seconds = time.perf_counter() - start
-            self._open.pop()
-
-    def render(self) -> str:
-        """The tree as text: a line for each run, in milliseconds, indented under its caller."""
-        lines: list[str] = []
-
-        def walk(timings: list[Timing], depth: int) -> None:
-            for t in timings:
-                lines.append(f"{t.seconds * 1e3:10.3f} ms  {'  ' * depth}{t.name}")
-                walk(t.children, depth + 1)
-
-        walk(self.runs, 0)
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class PrintBefore:
-    """Instrument: print the module before each pass, or before those of `names`."""
-
-    names: Sequence[str] | None = None
-    file: TextIO | None = None
-
-    def __call__(self, running: Pass, module: IRModule, run: Transform) -> IRModule:
-        """Print, then run."""
-        if self.names is None or running.name in self.names:
-            _print(f"before {running.name}", module, self.file)
-        return run(module)
-
-
-@dataclass(frozen=True, slots=True)
-class PrintAfter:
-    """Instrument: print the module after each pass, or after those of `names`."""
-
-    names: Sequence[str] | None = None
-    file: TextIO | None = None
-
-    def __call__(self, running: Pass, module: IRModule, run: Transform) -> IRModule:
-        """Run, then print."""
-        result = run(module)
-        if self.names is None or running.name in self.names:
-            _print(f"after {running.name}", result, self.file)
-        return result
-
-
-def _print(title: str, module: IRModule, file: TextIO | None) -> None:
-    print(f"# --- {title}\n{module.script()}", file=file or sys.stdout)
-
-
-@dataclass(frozen=True, slots=True)
-class AssertWellFormed:
-    """Instrument: raise `IllFormed`, naming the pass, if its result breaks a law of the IR."""
-
-    def __call__(self, running: Pass, module: IRModule, run: Transform) -> IRModule:
-        """Run, then check."""
-        result = run(module)
-        if breaches := find_ill_formed(result):
-            raise IllFormed("\n".join([f"after pass {running.name}:", *breaches]))
-        return result

@@ -42,14 +42,14 @@ def bind_symbols(
     while found != len(values):
         found = len(values)
         for formal, actual in extents:
-            _solve(formal, actual, values)
+            solve(formal, actual, values)
     for name in function.symbols:
         if name not in values:
             raise IllTyped(f"{what}: no operand has a known extent that binds its symbol {name}")
     return values
 
 
-def _solve(formal: Dim, actual: Dim, values: dict[str, Dim]) -> None:
+def solve(formal: Dim, actual: Dim, values: dict[str, Dim]) -> None:
     """Add to `values` the symbol of `formal` that makes it `actual`, if there is just one."""
     unknown = dims.symbols(formal) - values.keys()
     if isinstance(formal, int) or len(unknown) != 1:

@@ -55,10 +55,14 @@ class _ToNonDataflow(ExprMutator):
         return self._rebuilt(BindingBlock(block.bindings))
 
     def visit_var_binding(self, binding: VarBinding) -> None:
-        super().visit_var_binding(self._plain(binding))
+        plain = self._plain(binding)
+        super().visit_var_binding(plain)
+        self._follow(binding.var, plain.var)
 
     def visit_match_cast(self, binding: MatchCast) -> None:
-        super().visit_match_cast(self._plain(binding))
+        plain = self._plain(binding)
+        super().visit_match_cast(plain)
+        self._follow(binding.var, plain.var)
 
     def _plain(self, binding: AnyBinding) -> AnyBinding:
         if not isinstance(binding.var, DataflowVar):
@@ -66,3 +70,8 @@ class _ToNonDataflow(ExprMutator):
         plain = Var(binding.var.name, binding.var.struct_info)
         self.replace_var(binding.var, plain)
         return replace(binding, var=plain)
+
+    def _follow(self, local: Var, plain: Var) -> None:
+        """Let uses of `local` read `plain`, or the variable that was defined in its place."""
+        if local is not plain:
+            self.replace_var(local, self.visit_expr(plain))

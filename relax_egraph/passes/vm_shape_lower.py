@@ -52,7 +52,7 @@ def vm_shape_lower(module: IRModule) -> IRModule:
     * Parameters are checked at entry, and ``R.match_cast`` where it stands: kind, rank, dtype,
       extents.  A symbol is stored at first sight and compared afterwards, of all parameters
       (all fields of one cast) the symbols first, then what is computed of them.
-    * So is the result of a packed function, where ``sinfo_args`` say what it is.
+    * So is the result of a packed function or a closure, where ``sinfo_args`` say what it is.
     * A dimension such as ``n * 4`` is computed once, at its first use.
     * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
 
@@ -142,6 +142,9 @@ class _ShapeLower(ExprMutator):
                 info != _NOTHING and not name.startswith(_OWN)
             ):
                 where = f"{self._name}: the result of {name!r}"
+                self._heap.compare(self._heap.match(where, var, info))
+            case Call(op=Op(name="invoke_closure" | "invoke_pure_closure"), sinfo_args=(info, *_)):
+                where = f"{self._name}: the result of a closure"
                 self._heap.compare(self._heap.match(where, var, info))
             case _:
                 pass

@@ -1,0 +1,67 @@
+"""What occurs in struct info inside of an expression: dimension symbols, variables of shapes."""
+
+from collections.abc import Iterator
+
+from relax_egraph.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Var,
+)
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    symbols_of,
+)
+from relax_egraph.ir.walk import bindings_of, children
+
+
+def symbols_in(expr: Expr) -> frozenset[str]:
+    """The dimension symbols that occur in `expr`; in a function also those of its signature."""
+    return frozenset[str]().union(*map(symbols_of, set(_infos(expr))))
+
+
+def shape_variables_in(expr: Expr) -> frozenset[Var]:
+    """The variables that struct info inside of `expr` names as the shape of a tensor."""
+    return frozenset[Var]().union(*map(shape_variables_of, set(_infos(expr))))
+
+
+def shape_variables_of(info: StructInfo) -> frozenset[Var]:
+    """The variables that `info` names as the shape of a tensor."""
+    match info:
+        case TensorStructInfo(shape=Var() as shape):
+            return frozenset({shape})
+        case TupleStructInfo(fields=fields):
+            return frozenset[Var]().union(*map(shape_variables_of, fields))
+        case FuncStructInfo(params=params, ret=ret):
+            return frozenset[Var]().union(*map(shape_variables_of, (*(params or ()), ret)))
+        case _:
+            return frozenset()
+
+
+def _infos(expr: Expr) -> Iterator[StructInfo]:
+    match expr:
+        case Function(params=params, ret_struct_info=ret):
+            yield from (p.struct_info for p in params)
+            yield ret
+        case SeqExpr():
+            for binding in bindings_of(expr):
+                yield binding.var.struct_info
+                if isinstance(binding, MatchCast):
+                    yield binding.struct_info
+        case Call(sinfo_args=said, struct_info=info):
+            yield from said
+            yield info
+        case If() | ShapeExpr() | PrimValue() | Var():
+            yield expr.struct_info
+        case _:
+            pass
+    for child in children(expr):
+        yield from _infos(child)

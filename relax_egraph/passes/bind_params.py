@@ -1,0 +1,108 @@
+"""Parameters become constants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.errors import IllFormed, IllTyped
+from relax_egraph.ir.agreement import bind, relation, substituted
+from relax_egraph.ir.expr import Constant, Expr, Function, Tuple, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, symbols_of
+from relax_egraph.ir.substitution import Substitution
+from relax_egraph.passes.dead_code import callees
+from relax_egraph.passes.infra import Pass
+from relax_egraph.passes.symbol_binding import solve
+
+Bound: TypeAlias = "npt.NDArray[Any] | Constant | Sequence[Bound]"
+"""An array, or a sequence of them for a parameter that is a tuple."""
+
+
+def bind_params(func_name: str, params: "Mapping[str, Bound] | Mapping[str | Var, Bound]") -> Pass:
+    """Put an array in the place of each parameter that `params` names; the others stay.
+
+    A dimension symbol that the array tells is its extent from then on.  Raises `IllFormed` if the
+    function is not there, is called within the module, or has no such parameter, and `IllTyped`
+    for an array that is not what the parameter is declared to be.
+    """
+
+    def run(module: IRModule) -> IRModule:
+        function = relax_function("bind_params", module, func_name)
+        for name, other in module.relax_functions():
+            if func_name in callees(other):
+                raise IllFormed(
+                    f"bind_params: {name} calls {func_name}, which would take fewer arguments"
+                )
+        bound = _with_bound(func_name, function, params)
+        return replace(module, functions={**module.functions, func_name: bound})
+
+    return Pass("bind_params", 0, run)
+
+
+def relax_function(what: str, module: IRModule, name: str) -> Function:
+    """The relax function `name` of `module`; raises `IllFormed` in the name of the pass `what`."""
+    functions = dict(module.relax_functions())
+    if name not in functions:
+        known = ", ".join(sorted(functions)) or "none"
+        raise IllFormed(f"{what}: no function {name!r}; there are: {known}")
+    return functions[name]
+
+
+def _with_bound(
+    name: str, function: Function, given: "Mapping[str, Bound] | Mapping[str | Var, Bound]"
+) -> Function:
+    chosen: dict[Var, Expr] = {}
+    for key, value in given.items():
+        param = _param(name, function, key)
+        if param in chosen:
+            raise IllFormed(f"bind_params: parameter {param.name} of {name} is given twice")
+        chosen[param] = _constant(value)
+    wanted, have = [p.struct_info for p in chosen], [c.struct_info for c in chosen.values()]
+    values = bind(wanted, have)
+    for formal, actual in zip(map(_extents, wanted), map(_extents, have), strict=True):
+        for f, x in zip(formal, actual, strict=False):
+            solve(f, x, values)
+    for (param, constant), info in zip(chosen.items(), have, strict=True):
+        partly = {s: values[s] for s in symbols_of(param.struct_info) & values.keys()}
+        complete = len(partly) == len(symbols_of(param.struct_info))
+        claim = substituted(param.struct_info, partly) if complete else param.struct_info
+        if relation(claim, info) == "contradiction":
+            told = ", ".join(f"{s} = {partly[s]}" for s in sorted(partly))
+            under = f" with {told}" if told else ""
+            raise IllTyped(
+                f"bind_params: parameter {param.name} of {name} is {param.struct_info}{under}, "
+                f"got {constant.struct_info}"
+            )
+    params = tuple(p for p in function.params if p not in chosen)
+    for param in chosen:
+        if untold := sorted(symbols_of(param.struct_info) - values.keys()):
+            raise IllFormed(
+                f"bind_params: parameter {param.name} of {name} is {param.struct_info}, "
+                f"of which an array does not tell {', '.join(untold)}"
+            )
+    return Substitution(values, chosen).function(replace(function, params=params))
+
+
+def _extents(info: StructInfo) -> Shape:
+    return (info.dims or ()) if isinstance(info, TensorStructInfo) else ()
+
+
+def _param(name: str, function: Function, key: "str | Var") -> Var:
+    found = [p for p in function.params if key in (p, p.name)]
+    if len(found) != 1:
+        written = key if isinstance(key, str) else key.name
+        has = ", ".join(p.name for p in function.params) or "none"
+        what = "no parameter" if not found else f"{len(found)} parameters"
+        raise IllFormed(f"bind_params: {name} has {what} {written!r}; it has: {has}")
+    return found[0]
+
+
+def _constant(value: Bound) -> Expr:
+    if isinstance(value, Constant):
+        return value
+    if isinstance(value, tuple | list):
+        return Tuple(tuple(map(_constant, value)))
+    return Constant(np.asarray(value))

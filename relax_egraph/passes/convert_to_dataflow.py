@@ -1,0 +1,85 @@
+"""Bindings without effects are gathered into dataflow blocks."""
+
+from relax_egraph.ir.call_rules import is_pure_in
+from relax_egraph.ir.expr import (
+    Binding,
+    BindingBlock,
+    Block,
+    Call,
+    DataflowBlock,
+    Expr,
+    Function,
+    If,
+    SeqExpr,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.walk import children
+from relax_egraph.passes.infra import Pass, function_pass
+from relax_egraph.passes.visibility import made_local, used_outside
+
+
+def convert_to_dataflow(min_size: int = 2) -> Pass:
+    """Make a dataflow block of each run of `min_size` or more bindings that may stand in one.
+
+    These are all but conditionals, functions, and calls with effects.  A variable that is read
+    outside of the run is an output of the block, any other is local to it.  Branches and local
+    functions are converted too; dataflow blocks that are there stay as they are.
+    """
+
+    @function_pass(name="convert_to_dataflow")
+    def convert(function: Function, module: IRModule) -> Function:
+        converter = _Converter(module, min_size)
+        changed = converter.visit_expr(function)
+        assert isinstance(changed, Function)
+        made = converter.made
+        seen = used_outside(changed, made)
+        return made_local(changed, [b.var for m in made for b in m.bindings if b.var not in seen])
+
+    return convert
+
+
+class _Converter(ExprMutator):
+    """`made` are the new blocks."""
+
+    def __init__(self, module: IRModule, min_size: int) -> None:
+        super().__init__()
+        self.made: list[DataflowBlock] = []
+        self._module = module
+        self._min_size = max(min_size, 1)
+
+    def visit_seq_expr(self, seq: SeqExpr) -> Expr:
+        visited = super().visit_seq_expr(seq)
+        assert isinstance(visited, SeqExpr)
+        blocks = tuple(new for block in visited.blocks for new in self._converted(block))
+        return visited if blocks == visited.blocks else SeqExpr(blocks, visited.body)
+
+    def _converted(self, block: Block) -> list[Block]:
+        if isinstance(block, DataflowBlock):
+            return [block]
+        parts: list[list[Binding]] = []
+        kinds: list[bool] = []
+        for binding in block.bindings:
+            flows = self._flows(binding.value)
+            if not parts or kinds[-1] != flows:
+                parts.append([])
+                kinds.append(flows)
+            parts[-1].append(binding)
+        blocks: list[Block] = []
+        for flows, bindings in zip(kinds, parts, strict=True):
+            if flows and len(bindings) >= self._min_size:
+                self.made.append(DataflowBlock(tuple(bindings)))
+                blocks.append(self.made[-1])
+            elif blocks and isinstance(blocks[-1], BindingBlock):
+                blocks[-1] = BindingBlock((*blocks[-1].bindings, *bindings))
+            else:
+                blocks.append(BindingBlock(tuple(bindings)))
+        return [block] if len(blocks) == 1 and isinstance(blocks[0], BindingBlock) else blocks
+
+    def _flows(self, value: Expr) -> bool:
+        """Whether a binding of `value` may stand in a dataflow block."""
+        if isinstance(value, If | Function | SeqExpr):
+            return False
+        if isinstance(value, Call) and not is_pure_in(self._module, value):
+            return False
+        return all(map(self._flows, children(value)))

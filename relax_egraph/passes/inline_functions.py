@@ -1,0 +1,156 @@
+"""Calls of private functions become their bodies."""
+
+from dataclasses import replace
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bind, implies
+from relax_egraph.ir.call_rules import is_pure_in
+from relax_egraph.ir.expr import (
+    Call,
+    DataflowVar,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.occurrences import symbols_in
+from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
+from relax_egraph.ir.substitution import Substitution
+from relax_egraph.ir.walk import bindings_of
+from relax_egraph.passes.dead_code import callees, reachable
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.splicing import Splicer
+
+
+@module_pass(name="inline_private_functions", opt_level=1)
+def inline_private_functions(module: IRModule) -> IRModule:
+    """Put the body of a private function where it is called, and drop it.
+
+        y = cls.layer(x, w)
+        -->
+        lv = R.matmul(x, w)
+        y = R.nn.relu(lv)
+
+    The symbols of the function are the caller's dimensions.  Where an argument, or the result,
+    is not proven to be what the function says of it, an ``R.match_cast`` checks it and binds
+    the symbols that only it tells.  Functions that are public, that are to become one kernel
+    (``primitive``), or that may call themselves stay, and so does one that is also a value.  A
+    call in a dataflow block stays if the function has effects, conditionals or functions inside.
+    """
+    inliner = _Module(module)
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    for name, _ in module.relax_functions():
+        functions[name] = inliner.expanded(name)
+    kept = reachable(functions, [n for n in functions if n not in inliner.inlinable])
+    functions = {n: f for n, f in functions.items() if n in kept}
+    if len(kept) == len(module.functions) and all(functions[n] is module[n] for n in functions):
+        return module
+    return replace(module, functions=functions)
+
+
+class _Module:
+    """The functions of a module, each expanded once, after those that it calls."""
+
+    def __init__(self, module: IRModule) -> None:
+        self.module = module
+        self.inlinable = {
+            name
+            for name, function in module.relax_functions()
+            if function.attrs.get("private")
+            and not function.attrs.get("primitive")
+            and name not in reachable(module.functions, callees(function))
+        }
+        self._done: dict[str, Function] = {}
+
+    def expanded(self, name: str) -> Function:
+        """The function `name`, with what it calls inlined."""
+        if name not in self._done:
+            function = self.module[name]
+            assert isinstance(function, Function)
+            changed = _Inliner(self, function).visit_expr(function)
+            assert isinstance(changed, Function)
+            if changed is not function:
+                changed = replace(changed, ret_struct_info=function.ret_struct_info)
+            self._done[name] = changed
+        return self._done[name]
+
+
+class _Inliner(Splicer):
+    """Rewrites one function; `symbols` are those that it has so far."""
+
+    def __init__(self, module: _Module, function: Function) -> None:
+        super().__init__()
+        self._module = module
+        self._symbols = set(symbols_in(function))
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        match binding.value:
+            case Call(op=GlobalVar(name=name), args=args) if name in self._module.inlinable:
+                callee = self._module.expanded(name)
+                if not self.in_dataflow or _is_straight(callee, self._module.module):
+                    result = self._inlined(callee, tuple(map(self.visit_expr, args)))
+                    self.emit_binding(VarBinding(binding.var, result))
+                    return
+            case _:
+                pass
+        super().visit_var_binding(binding)
+
+    def _inlined(self, callee: Function, args: tuple[Expr, ...]) -> Expr:
+        """Emit the body of `callee` for `args`; returns its result."""
+        params = [p.struct_info for p in callee.params]
+        values = bind(params, [a.struct_info for a in args])
+        for name in sorted(symbols_in(callee) - values.keys()):
+            values[name] = dims.canonical(dims.symbol(unused(name, self._symbols)))
+        infos = Substitution(values).info
+        claims = [infos(p) for p in params]
+        operands = self._checked(callee, args, claims)
+        body = Substitution(
+            values,
+            dict(zip(callee.params, operands, strict=True)),
+            names=self._names,
+            local=self.in_dataflow,
+        ).sequence(callee.body)
+        for block in body.blocks:
+            self.splice(block)
+        promised = infos(callee.ret_struct_info)
+        if implies(body.body.struct_info, promised):
+            return body.body
+        return self._cast("result", body.body, promised)
+
+    def _checked(
+        self, callee: Function, args: tuple[Expr, ...], claims: list[StructInfo]
+    ) -> list[Expr]:
+        """`args`, with a cast of all that are not proven to be as the claims say."""
+        operands = list(args)
+        open_ = [k for k, claim in enumerate(claims) if not implies(args[k].struct_info, claim)]
+        if len(open_) == 1:
+            (k,) = open_
+            operands[k] = self._cast(callee.params[k].name, args[k], claims[k])
+        elif open_:
+            # one cast of all: it binds every symbol before it compares any dimension
+            together = TupleStructInfo(tuple(claims[k] for k in open_))
+            cast = self._cast("args", Tuple(tuple(args[k] for k in open_)), together)
+            for place, k in enumerate(open_):
+                operands[k] = self.emit(TupleGetItem(cast, place), callee.params[k].name)
+        return operands
+
+    def _cast(self, name: str, value: Expr, claim: StructInfo) -> Var:
+        kind = DataflowVar if self.in_dataflow else Var
+        var = kind(self._fresh(name), claim)
+        self.emit_binding(MatchCast(var, value, claim))
+        return var
+
+
+def _is_straight(function: Function, module: IRModule) -> bool:
+    """Whether the body may stand in a dataflow block."""
+    values = [b.value for b in bindings_of(function.body)]
+    if any(isinstance(v, If | Function) for v in values):
+        return False
+    return all(is_pure_in(module, v) for v in values if isinstance(v, Call))

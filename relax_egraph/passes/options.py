@@ -1,0 +1,45 @@
+"""Options of passes: declared once, with a type and a default, set by a context."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A key of ``PassContext.config``: the type of its values, and what it is without one."""
+
+    key: str
+    kind: type
+    default: Any
+    meaning: str
+
+
+OPTIONS: dict[str, Option] = {}
+"""The declared options, by key."""
+
+
+def declare_option(key: str, kind: type, default: Any, meaning: str) -> Option:
+    """Let contexts say `key`, which is named after the pass: ``"fold_constant.growth_limit"``.
+
+    An option may be declared again as it is; raises `ValueError` if it is another then, and for a
+    default that is not of the type.
+    """
+    option = Option(key, kind, default, meaning)
+    _check(option, default)
+    if OPTIONS.setdefault(key, option) != option:
+        raise ValueError(f"the option {key!r} is declared twice, differently")
+    return option
+
+
+def check_option(key: str, value: Any) -> None:
+    """Raise `ValueError` unless `key` is declared, for values such as `value`."""
+    if key not in OPTIONS:
+        known = ", ".join(sorted(OPTIONS)) or "none"
+        raise ValueError(f"no option {key!r} of passes; there are: {known}")
+    _check(OPTIONS[key], value)
+
+
+def _check(option: Option, value: Any) -> None:
+    stray_bool = isinstance(value, bool) and option.kind is not bool
+    if stray_bool or not isinstance(value, option.kind):
+        raise ValueError(f"the option {option.key!r} is {value!r}, needs {option.kind.__name__}")

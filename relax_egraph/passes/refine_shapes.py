@@ -1,0 +1,169 @@
+"""Shapes and dtypes that later uses tell: information flows backwards.
+
+    lv0 = R.log(x)            # x: R.Tensor
+    lv1 = R.ewise_add(lv0, y) # y: R.Tensor((m, n), "float32")
+
+makes `x` a parameter of ``R.Tensor((m, n), "float32")``, and with it `lv0`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from relax_egraph.ir.agreement import bare_symbols, relation
+from relax_egraph.ir.backward import joined, learned
+from relax_egraph.ir.call_rules import is_pure_in
+from relax_egraph.ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.op import infer
+from relax_egraph.ir.struct_info import StructInfo, symbols_of
+from relax_egraph.ir.walk import bindings_of
+from relax_egraph.passes.infra import module_pass
+
+ROUNDS = 16
+"""Each round carries what is known through all bindings and calls, backwards and forwards."""
+
+
+@module_pass(name="refine_shapes")
+def refine_shapes(module: IRModule) -> IRModule:
+    """Give parameters and variables the shapes and dtypes that their uses need.
+
+    Only uses that every call of the function comes to, before anything with side effects, say
+    something of earlier values: a call that fails then fails on entry.  A parameter is refined
+    if all symbols are bound by parameters; a value that its own rule says less of is followed
+    by an ``R.match_cast``.  What is learned of a function is known where it is called.
+    """
+    for _ in range(ROUNDS):
+        functions = dict(module.functions)
+        for name, function in module.relax_functions():
+            functions[name] = _refined(function, module)
+        if all(functions[name] is f for name, f in module.functions.items()):
+            return module
+        module = replace(module, functions=functions)
+    return module
+
+
+def _refined(function: Function, module: IRModule) -> Function:
+    current = _Signatures(module).visit_expr(function)
+    assert isinstance(current, Function)
+    known = _Known(current, module)
+    known.settle()
+    refined = _Refiner(known).visit_expr(current)
+    assert isinstance(refined, Function)
+    return refined
+
+
+class _Signatures(ExprMutator):
+    """Lets calls know what the functions of the module give by now."""
+
+    def __init__(self, module: IRModule) -> None:
+        super().__init__()
+        self._module = module
+
+    def visit_global_var(self, function: GlobalVar) -> GlobalVar:
+        if function.name not in self._module:
+            return function
+        info = self._module[function.name].struct_info
+        return function if info == function.struct_info else GlobalVar(function.name, info)
+
+
+class _Known:
+    """What is known of each variable of the bindings that are always run."""
+
+    def __init__(self, function: Function, module: IRModule) -> None:
+        self.params = function.params
+        self.bindings = tuple(_always_run(function, module))
+        self.infos: dict[Var, StructInfo] = {p: p.struct_info for p in function.params}
+        self.infos |= {b.var: b.var.struct_info for b in self.bindings}
+        self.symbols = frozenset[str]().union(
+            *(bare_symbols(p.struct_info) for p in function.params)
+        )
+
+    def settle(self) -> None:
+        """Carry information until there is no more, which is soon: each round only adds."""
+        for _ in range(ROUNDS):
+            before = dict(self.infos)
+            for binding in reversed(self.bindings):
+                self._backward(binding)
+            for binding in self.bindings:
+                self._forward(binding)
+            if self.infos == before:
+                return
+
+    def inferred(self, binding: Binding) -> StructInfo:
+        """What the rule of the bound value gives."""
+        value = self._read(binding.value)
+        if isinstance(binding, MatchCast):
+            return binding.struct_info
+        return infer(value) if isinstance(value, Call) else value.struct_info
+
+    def _forward(self, binding: Binding) -> None:
+        self._learn(binding.var, self.inferred(binding))
+
+    def _backward(self, binding: Binding) -> None:
+        result = self.infos[binding.var]
+        match binding.value:
+            case Call() as call:
+                read = self._read(call)
+                assert isinstance(read, Call)
+                for arg, info in zip(call.args, learned(read, result), strict=True):
+                    if isinstance(arg, Var) and arg in self.infos:
+                        self._learn(arg, info)
+            case Var() as source if source in self.params:
+                self._learn(source, result)
+            case _:
+                pass
+
+    def _learn(self, var: Var, info: StructInfo) -> None:
+        """Take over what `info` adds, in symbols that parameters bind."""
+        new = joined(self.infos[var], info)
+        if new != self.infos[var] and symbols_of(new) <= self.symbols | symbols_of(var.struct_info):
+            self.infos[var] = new
+
+    def _read(self, value: Expr) -> Expr:
+        """`value` over variables of what is known by now."""
+        if isinstance(value, Call):
+            return replace(value, args=tuple(map(self._read, value.args)))
+        if isinstance(value, Var) and value in self.infos:
+            return replace(value, struct_info=self.infos[value])
+        return value
+
+
+def _always_run(function: Function, module: IRModule) -> Iterator[Binding]:
+    """The bindings of the body up to the first that has side effects or branches."""
+    for binding in bindings_of(function.body):
+        value = binding.value
+        if isinstance(value, If) or (isinstance(value, Call) and not is_pure_in(module, value)):
+            return
+        yield binding
+
+
+class _Refiner(ExprMutator):
+    def __init__(self, known: _Known) -> None:
+        super().__init__()
+        self._known = known
+
+    def visit_var_def(self, var: Var) -> Var:
+        info = self._known.infos.get(var, var.struct_info)
+        return var if info == var.struct_info else replace(var, struct_info=info)
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        super().visit_var_binding(binding)
+        wanted = self._known.infos.get(binding.var, binding.var.struct_info)
+        have = self.visit_expr(binding.var)
+        if relation(wanted, have.struct_info) == "unproven" and wanted != binding.var.struct_info:
+            assert isinstance(have, Var)
+            name = self._fresh(have.name)
+            cast = replace(have, name=name, struct_info=wanted)
+            self.emit_binding(MatchCast(cast, have, wanted))
+            self.replace_var(binding.var, cast)
