@@ -2,6 +2,7 @@
 # make test    run the tests
 # make lint    ruff and pyright
 # make bench   measure against numpy, in one run
+# make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
 # Each makes .venv, with the project and its pinned dependencies, if it is not there.
@@ -11,7 +12,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench fuzz clean
+.PHONY: demo test lint bench docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -29,6 +30,9 @@ lint: .venv/lint
 
 bench: .venv/installed
 	$(BIN)/python -m bench
+
+docs: .venv/installed
+	$(BIN)/python -m docs.operators
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
+from bench.language import language_table
 from bench.workloads import Workload, workloads
 from examples.digits.model import Digits, build_model
 
@@ -78,8 +79,9 @@ def _wall(run: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Print both tables, of an object cache that begins empty."""
+    """Print all tables, of an object cache that begins empty."""
     console = Console()
+    console.print(language_table())
     with TemporaryDirectory() as cache:
         os.environ["RELAX_EGRAPH_CACHE"] = cache
         console.print(compile_table())

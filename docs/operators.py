@@ -1,0 +1,84 @@
+"""Writes operators.md, the list of all operators, from their definitions: ``make docs``."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from relax_egraph.ir import ops
+from relax_egraph.ir.op import OPS, REQUIRED, AttrParam, Op, Operand
+from relax_egraph.lower.legalize import LEGALIZE, VIEWS
+from relax_egraph.script.literals import literal_text
+
+PAGE = Path(__file__).with_name("operators.md")
+
+KINDS = {"tensor": "", "tensors": ": tensors", "shape": ": shape", "prim": ": number", "any": ""}
+
+INTRODUCTION = """\
+# Operators
+
+{count} operators and {intrinsics} intrinsics. This page is generated: `make docs`.
+
+A script calls an operator as `R.name(operands, attribute=value)`; an operand in brackets may be
+left out. *Runs as* says what a call becomes where shapes and dtypes are known: `loops` (a loop
+function, by itself), `fused` (loops that may be one step of a kernel with others), `view` (the
+same memory under another shape) or `numpy` (a packed function, `relax.run.<name>`). Where shapes
+are known only at run time every operator runs as a packed function.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    intrinsics = [op for op in OPS.values() if op.intrinsic]
+    parts = [INTRODUCTION.format(count=len(OPS) - len(intrinsics), intrinsics=len(intrinsics))]
+    for title, members in _families():
+        parts.append(f"\n## {title}\n\n" + "".join(_table(members)))
+    parts.append("\n## Intrinsics: calls of what lies below the graph\n\n| | |\n|---|---|\n")
+    parts += [f"| `{op}` | {_cell(op.meaning)} |\n" for op in intrinsics]
+    return "".join(parts)
+
+
+def _families() -> Iterator[tuple[str, list[Op]]]:
+    """The modules that define operators, by their first line."""
+    for name in dir(ops):
+        module = sys.modules.get(f"{ops.__name__}.{name}")
+        defined = [op for op in OPS.values() if op.rule.__module__ == f"{ops.__name__}.{name}"]
+        if module is not None and defined and not all(op.intrinsic for op in defined):
+            title = (module.__doc__ or "").split("\n")[0].rstrip(".").replace("``", "`")
+            yield title, [op for op in defined if not op.intrinsic]
+
+
+def _table(members: list[Op]) -> Iterator[str]:
+    yield "| call | meaning | runs as |\n|---|---|---|\n"
+    for op in members:
+        yield f"| `{_usage(op)}` | {_cell(op.meaning)} | {_runs_as(op)} |\n"
+
+
+def _usage(op: Op) -> str:
+    parameters = [*map(_operand, op.operands), *map(_attribute, op.attrs)]
+    return f"{op}({', '.join(parameters)})"
+
+
+def _operand(operand: Operand) -> str:
+    written = f"{operand.name}{KINDS[operand.kind]}"
+    return f"[{written}]" if operand.optional else written
+
+
+def _attribute(attr: AttrParam) -> str:
+    given = attr.default
+    return f"{attr.name}=…" if given is REQUIRED else f"{attr.name}={literal_text(given)}"
+
+
+def _runs_as(op: Op) -> str:
+    if op.name in VIEWS:
+        return "view"
+    if op.name not in LEGALIZE:
+        return "numpy"
+    return "fused" if op.fusible else "loops"
+
+
+def _cell(text: str) -> str:
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
