@@ -11,7 +11,6 @@ from relax_egraph.lower.postorder import postorder
 from relax_egraph.lower.scope import REGISTER_TYPES
 from relax_egraph.tir.expr import (
     COMPARISONS,
-    INTRINSICS,
     LOGICAL,
     Binary,
     Buffer,
@@ -25,6 +24,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.functions import INTRINSICS, takes
 from relax_egraph.tir.rewrite import operands, statements
 from relax_egraph.tir.stmt import (
     For,
@@ -222,10 +222,11 @@ def _check_intrinsic(expr: Intrinsic) -> None:
     name = expr.name
     if INTRINSICS.get(name) != len(expr.args):
         raise NotLowerable(f"{name} of {len(expr.args)} operands has no machine code")
+    dtype = expr.args[0].dtype
     for arg in expr.args:
-        _require(arg, expr.dtype, f"an operand of {name}")
-    if not expr.dtype.startswith("float") and name not in ("abs", "fma"):
-        raise NotLowerable(f"{name} of {expr.dtype} has no machine code")
+        _require(arg, dtype, f"an operand of {name}")
+    if not takes(name, dtype):
+        raise NotLowerable(f"{name} of {dtype} has no machine code")
 
 
 def _require(expr: TirExpr, dtype: str, what: str) -> None:

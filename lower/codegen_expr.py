@@ -6,6 +6,7 @@ on the lane stays scalar until it meets a vector.
 
 from relax_egraph.lower import integer_math, vector_math
 from relax_egraph.lower.codegen_memory import load
+from relax_egraph.lower.float_functions import FLOATS
 from relax_egraph.lower.index import Index, combine, materialize
 from relax_egraph.lower.module_text import F64, I1, I32
 from relax_egraph.lower.postorder import postorder
@@ -65,7 +66,7 @@ def _evaluate(scope: Scope, expr: TirExpr) -> Index:
         case Select(condition=condition, a=a, b=b):
             return f.select(value(scope, condition), value(scope, a), value(scope, b))
         case Intrinsic(name=name, args=args):
-            return _intrinsic(name, expr.dtype, f.match(*(value(scope, a) for a in args)))
+            return _intrinsic(name, args[0].dtype, f.match(*(value(scope, a) for a in args)))
         case BufferLoad(buffer=buffer, indices=indices):
             return load(scope, buffer, [evaluate(scope, i) for i in indices])
 
@@ -118,15 +119,27 @@ def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
 
 def _intrinsic(name: str, dtype: str, args: tuple[Value, ...]) -> Value:
     if dtype.startswith("float"):
-        return vector_math.FUNCTIONS[name](*args)
-    if name == "fma":
-        a, b, c = args
-        return arithmetic("+", dtype, arithmetic("*", dtype, a, b), c)
-    f, (a,) = args[0].function, args
-    if not is_signed(dtype):
-        return a
-    type = a.type
-    return f.call_value(f"llvm.abs.{type.suffix}", type, a, f.const(I1, 0))
+        return FLOATS[name](*args)
+    first, *others = args
+    match name:
+        case "fma":
+            return arithmetic("+", dtype, arithmetic("*", dtype, first, others[0]), others[1])
+        case "abs" if is_signed(dtype):
+            f, type = first.function, first.type
+            return f.call_value(f"llvm.abs.{type.suffix}", type, first, f.const(I1, 0))
+        case "abs":
+            return first
+        case "bitwise_not":
+            return first ^ -1
+        case "bitwise_and" | "bitwise_or" | "bitwise_xor":
+            kind = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}[name]
+            return first.function.binary(kind, first, others[0])
+        case "shift_left":
+            return integer_math.shift_left(first, others[0])
+        case "shift_right":
+            return integer_math.shift_right(first, others[0], signed=is_signed(dtype))
+        case _:
+            return integer_math.remainder(first, others[0], signed=is_signed(dtype))
 
 
 def cast(operand: Value, source: str, dtype: str) -> Value:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,6 +19,10 @@ ENVIRONMENT = "RELAX_EGRAPH_CACHE"
 
 DEFAULT_LIMIT = 256 << 20
 """How many bytes the folder may hold; beyond them the entries not used for longest are removed."""
+
+_SLACK = 64
+"""The folder is looked through again when this part of its limit was put: that costs a call of the
+system for each entry."""
 
 _DIGEST_SIZE = 32
 _SUFFIX, _ASIDE = ".o", ".aside"
@@ -50,12 +55,13 @@ def default_folder() -> Path | None:
 class ObjectCache:
     """Entries in `folder`, or none at all where it is ``None``; `limit` is in bytes.
 
-    `grown` says whether anything was put since the folder was last trimmed.
+    `room` is how many bytes may be put before the folder is looked through; a little more than
+    the limit may be in it.
     """
 
     folder: Path | None
     limit: int = DEFAULT_LIMIT
-    grown: bool = False
+    room: int = 0
 
     def get(self, key: str) -> bytes | None:
         """The entry of `key`, if it is there and whole; it counts as used now."""
@@ -77,16 +83,16 @@ class ObjectCache:
         """Keep `data` under `key`; failing to is no error."""
         if self.folder is None:
             return
-        self.grown = True
+        self.room -= _DIGEST_SIZE + len(data)
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write_aside(self._path(self.folder, key), _checksum(data) + data)
 
     def trim(self) -> None:
         """Remove the entries not used for longest, until the folder is within its limit."""
-        if self.folder is None or not self.grown:
+        if self.folder is None or self.room >= 0:
             return
-        self.grown = False
+        self.room = self.limit // _SLACK
         with suppress(OSError):
             entries = sorted(_entries(self.folder))
             excess = sum(size for _, size, _ in entries) - self.limit
@@ -102,7 +108,12 @@ class ObjectCache:
 
 def default_cache() -> ObjectCache:
     """The cache in `default_folder`, as the environment is now."""
-    return ObjectCache(default_folder())
+    return _cache_in(default_folder())
+
+
+@cache
+def _cache_in(folder: Path | None) -> ObjectCache:
+    return ObjectCache(folder)
 
 
 def _expanded(path: Path) -> Path | None:

@@ -6,67 +6,13 @@ subnormal results included.  For float64, `tanh`, `erf` and `pow` call the C lib
 lane; everything else is polynomials.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import factorial, inf, nan
 
-from relax_egraph.lower import vector
-from relax_egraph.lower.module_text import F32, F64, I32, I64, Type
-from relax_egraph.lower.value import Operand, Value
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """A float format: its bits, and how far the series must go for its precision."""
-
-    integer: Type
-    fraction_bits: int
-    bias: int
-    root_half: int  # the bits of √½
-    smallest_normal: float
-    ln2_high: float  # ln 2 = high + low; high has zeros at its end, so that k · high is exact
-    ln2_low: float
-    exp_range: tuple[float, float]  # below it exp is 0, above it inf
-    exp_terms: int
-    log_terms: int
-
-    @property
-    def magic(self) -> float:
-        """A sum with it is rounded to an integer, which then stands in its low bits."""
-        return 1.5 * 2.0**self.fraction_bits
-
-    @property
-    def magic_bits(self) -> int:
-        """The bits of `magic`."""
-        exponent = self.bias + self.fraction_bits
-        return (exponent << self.fraction_bits) | 1 << (self.fraction_bits - 1)
-
-
-_SINGLE = _Format(
-    integer=I32,
-    fraction_bits=23,
-    bias=127,
-    root_half=0x3F3504F3,
-    smallest_normal=2.0**-126,
-    ln2_high=0.693145751953125,
-    ln2_low=1.42860682030941723212e-6,
-    exp_range=(-104.0, 89.0),
-    exp_terms=7,
-    log_terms=4,
-)
-_DOUBLE = _Format(
-    integer=I64,
-    fraction_bits=52,
-    bias=1023,
-    root_half=0x3FE6A09E667F3BCD,
-    smallest_normal=2.0**-1022,
-    ln2_high=0.6931471803691238,
-    ln2_low=1.9082149292705877e-10,
-    exp_range=(-746.0, 710.0),
-    exp_terms=13,
-    log_terms=9,
-)
-
+from relax_egraph.lower.float_format import FloatFormat, format_of
+from relax_egraph.lower.lane_functions import clamped, per_lane, polynomial
+from relax_egraph.lower.module_text import F32, F64, I64
+from relax_egraph.lower.value import Value
 
 # Fitted for the least relative error, up to where the function rounds to 1.
 _TANH_NUMERATOR = (1.0, 0.13380375504, 3.4948149696e-3, 2.0596326067e-5, 1.3336895144e-8)
@@ -83,23 +29,37 @@ _ERF_DENOMINATOR = (
 _LOG2_E = 1.4426950408889634
 
 
-def _format(type: Type) -> _Format:
-    return _SINGLE if type.element == "float" else _DOUBLE
-
-
 def exp(x: Value) -> Value:
     """``eˣ``; 1 ulp, 1.2 without FMA.  ``x = k·ln 2 + r``:  the series of ``eʳ``, times ``2ᵏ``."""
-    f, form = x.function, _format(x.type)
-    x = _clamped(x, *form.exp_range)
-    shifted = f.fma(x, _LOG2_E, form.magic)
-    k = f.binary("-", shifted, form.magic, flags="")
-    r = f.fma(k, -form.ln2_low, f.fma(k, -form.ln2_high, x))
-    series = _polynomial(r, [1 / factorial(i) for i in range(form.exp_terms + 1)])
-    power = f.convert("bitcast", shifted, form.integer) - form.magic_bits
+    form = format_of(x.type)
+    r, power = _reduced(clamped(x, *form.exp_range), form)
+    series = polynomial(r, [1 / factorial(i) for i in range(form.exp_terms + 1)])
     return _scaled(series, power, form)
 
 
-def _scaled(value: Value, power: Value, form: _Format) -> Value:
+def expm1(x: Value) -> Value:
+    """``eˣ - 1``; 2 ulp.  With ``x = k·ln 2 + r`` it is ``2ᵏ·(eʳ - 1) + (2ᵏ - 1)``.
+
+    Half of that is computed: ``2ᵏ`` may be too large where the result is not.
+    """
+    f, form = x.function, format_of(x.type)
+    r, power = _reduced(clamped(x, -40.0, form.exp_range[1]), form)
+    series = r * polynomial(r, [1 / factorial(i) for i in range(1, form.exp_terms + 2)])
+    half = (power + (form.bias - 1)) << form.fraction_bits
+    scale = f.convert("bitcast", half, x.type.scalar)
+    return f.fma(series, scale, scale - 0.5) * 2.0
+
+
+def _reduced(x: Value, form: FloatFormat) -> tuple[Value, Value]:
+    """``r`` and the integer ``k`` of ``x = k·ln 2 + r`` with the least ``r``."""
+    f = x.function
+    shifted = f.fma(x, _LOG2_E, form.magic)
+    k = f.binary("-", shifted, form.magic, flags="")
+    r = f.fma(k, -form.ln2_low, f.fma(k, -form.ln2_high, x))
+    return r, f.convert("bitcast", shifted, form.integer) - form.magic_bits
+
+
+def _scaled(value: Value, power: Value, form: FloatFormat) -> Value:
     """``value · 2^power``, in two steps: each factor is a normal number, the product may not be."""
     f, type = value.function, value.type
     if f.module.target.has_masks and type.element == "float":
@@ -114,7 +74,7 @@ def _scaled(value: Value, power: Value, form: _Format) -> Value:
 
 def log(x: Value) -> Value:
     """The natural logarithm; 1 ulp.  ``x = 2ᵉ(1 + m)`` with ``√½ ≤ 1 + m < √2``."""
-    f, form = x.function, _format(x.type)
+    f, form = x.function, format_of(x.type)
     tiny = f.compare("<", x, form.smallest_normal)
     lift = form.fraction_bits + 1
     normal = f.select(tiny, x * 2.0**lift, x)
@@ -128,12 +88,21 @@ def log(x: Value) -> Value:
     # log(1 + m) = m - (m²/2 - s·(m²/2 + R)) with s = m / (2 + m), R = Σ 2/(2i+1)·s²ⁱ
     s = m / (m + 2.0)
     square, half = s * s, m * m * 0.5
-    rest = square * _polynomial(square, [2 / (2 * i + 1) for i in range(1, form.log_terms + 1)])
+    rest = square * polynomial(square, [2 / (2 * i + 1) for i in range(1, form.log_terms + 1)])
     small = f.fma(s, half + rest, e * form.ln2_low)
     result = f.fma(e, form.ln2_high, m - (half - small))
     result = f.select(f.compare("<", x, inf), result, x)
     pole = f.select(f.compare("==", x, 0.0), -inf, f.const(x.type, nan))
     return f.select(f.compare("<=", x, 0.0), pole, result)
+
+
+def log1p(x: Value) -> Value:
+    """``ln(1 + x)``; 3 ulp.  It is ``ln u · x/(u - 1)``, whatever ``u = 1 + x`` loses of `x`."""
+    f = x.function
+    u = f.binary("+", x, 1.0, flags="")
+    lost = x / f.binary("-", u, 1.0, flags="")
+    same = f.compare("==", u, 1.0) | f.compare("==", u, inf)
+    return f.select(same, x, log(u) * lost)
 
 
 def sigmoid(x: Value) -> Value:
@@ -149,7 +118,7 @@ def rsqrt(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """The hyperbolic tangent; 6 ulp for float32 (3e-7 absolute), the C library's for float64."""
     if x.type.element == "double":
-        return _per_lane("tanh", x)
+        return per_lane("tanh", x)
     return _odd_quotient(
         x,
         above=10.0,
@@ -161,7 +130,7 @@ def tanh(x: Value) -> Value:
 def erf(x: Value) -> Value:
     """The error function; 6 ulp for float32 (4e-7 absolute), the C library's for float64."""
     if x.type.element == "double":
-        return _per_lane("erf", x)
+        return per_lane("erf", x)
     return _odd_quotient(
         x,
         above=4.2,
@@ -174,17 +143,17 @@ def _odd_quotient(
     x: Value, *, above: float, numerator: Sequence[float], denominator: Sequence[float]
 ) -> Value:
     """``x·P(x²)/Q(x²)`` within ±1; at ±`above` the quotient is beyond 1, where it is cut off."""
-    x = _clamped(x, -above, above)
+    x = clamped(x, -above, above)
     square = x * x
-    quotient = x * _polynomial(square, numerator) / _polynomial(square, denominator)
-    return _clamped(quotient, -1.0, 1.0)
+    quotient = x * polynomial(square, numerator) / polynomial(square, denominator)
+    return clamped(quotient, -1.0, 1.0)
 
 
 def power(x: Value, y: Value) -> Value:
     """``xʸ``; 1 ulp for float32, by way of float64; the C library's for float64."""
     f = x.function
     if x.type.element == "double":
-        return _per_lane("pow", x, y)
+        return per_lane("pow", x, y)
     a, b = f.convert("fpext", x, F64), f.convert("fpext", y, F64)
     size = f.intrinsic("fabs", a)
     result = exp(b * log(size))
@@ -222,58 +191,3 @@ def floor_remainder(a: Value, b: Value) -> Value:
     signs_differ = f.compare("<", rest, 0.0) ^ f.compare("<", b, 0.0)
     wrong = signs_differ & f.compare("!=", rest, 0.0)
     return f.select(wrong, rest + b, rest)
-
-
-def _clamped(x: Value, low: float, high: float) -> Value:
-    """`x` within bounds; a NaN stays one, as it compares false."""
-    f = x.function
-    x = f.select(f.compare("<", x, low), low, x)
-    return f.select(f.compare(">", x, high), high, x)
-
-
-def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """``Σ coefficients[i]·xⁱ``, of at least two coefficients, by Horner's rule."""
-    f = x.function
-    result: Operand = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        result = f.fma(result, x, coefficient)
-    return f.match(result, x)[0]
-
-
-def _per_lane(name: str, *args: Value) -> Value:
-    """The C library's function `name`, called once for each lane."""
-    f, type = args[0].function, args[0].type
-    if type.lanes == 1:
-        return f.call_value(name, type, *args)
-    result = f.const(type, 0)
-    for i in range(type.lanes):
-        one = f.call_value(name, type.scalar, *(vector.lane(a, i) for a in args))
-        result = vector.with_lane(result, i, one)
-    return result
-
-
-def _square_root(x: Value) -> Value:
-    return x.function.intrinsic("sqrt", x)
-
-
-def _fabs(x: Value) -> Value:
-    return x.function.intrinsic("fabs", x)
-
-
-def _fma(a: Value, b: Value, c: Value) -> Value:
-    return a.function.fma(a, b, c)
-
-
-FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    "exp": exp,
-    "log": log,
-    "sqrt": _square_root,
-    "rsqrt": rsqrt,
-    "tanh": tanh,
-    "erf": erf,
-    "sigmoid": sigmoid,
-    "abs": _fabs,
-    "pow": power,
-    "fma": _fma,
-}
-"""The functions of `tir.expr.INTRINSICS` on floats."""

@@ -21,10 +21,11 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.functions import INTRINSICS, SIMPLE
 from relax_egraph.tir.rewrite import nodes, operands, statements, stores, variables
 from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TensorIntrinsic, TirBlock
 
-HEAVY = frozenset({"exp", "log", "tanh", "erf", "sigmoid", "pow"})
+HEAVY = frozenset(INTRINSICS) - SIMPLE - {"sqrt", "rsqrt"}
 """Functions of so many instructions that running several at once gains nothing."""
 
 _COMBINES = {"+", "*", "min", "max", "and", "or"}

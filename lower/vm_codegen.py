@@ -48,6 +48,11 @@ BUILTIN_OPS: Mapping[str, str] = {
 """The operators that the machine runs itself, and the builtin for each."""
 
 _PACKED_OPS = ("call_packed", "call_pure_packed")
+_CLOSURE_OPS: Mapping[str, str] = {
+    "make_closure": "make_closure",
+    "invoke_closure": "invoke_closure",
+    "invoke_pure_closure": "invoke_closure",
+}
 
 
 def codegen(module: IRModule) -> Executable:
@@ -154,13 +159,16 @@ class _FunctionCodegen:
     def _callee(self, call: Call) -> tuple[str, tuple[Operand, ...]]:
         """The name that is called, and the operands."""
         match call.op:
-            case Op(name=name) if name in BUILTIN_OPS:
+            case Op(name=name) if name in BUILTIN_OPS and not (name == "unique" and call.attrs):
                 args = self._operands(call.args)
                 needs_vm = name == "memory.alloc_storage"
                 vm = (self._builder.vm_state(),) if needs_vm else ()
                 return f"vm.builtin.{BUILTIN_OPS[name]}", (*vm, *args)
             case Op(name=name) if name in _PACKED_OPS and isinstance(call.args[0], ExternFunc):
                 return call.args[0].name, self._operands(call.args[1:])
+            case Op(name=name) if name in _CLOSURE_OPS and isinstance(call.args[1], Tuple):
+                operands = self._operands((call.args[0], *call.args[1].fields))
+                return f"vm.builtin.{_CLOSURE_OPS[name]}", operands
             case Op(name="builtin.alloc_tensor"):
                 raise self._refuse("R.builtin.alloc_tensor", "vm_memory_lower")
             case Op(name="call_tir" | "call_tir_inplace" | "call_dps_packed"):

@@ -26,8 +26,9 @@ from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
-from relax_egraph.passes import Sequential, module_pass
+from relax_egraph.passes import Sequential, lambda_lift, module_pass
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
+from relax_egraph.passes.check_claims import check_claims
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
@@ -45,8 +46,8 @@ def schedule_all(module: IRModule) -> IRModule:
     return IRModule(functions)
 
 
-LOWER = Sequential((fuse_tir, legalize_ops, schedule_all), name="lower")
-"""Operators and fused functions become calls of scheduled loop functions."""
+LOWER = Sequential((lambda_lift, check_claims, fuse_tir, legalize_ops, schedule_all), name="lower")
+"""Local functions are lifted; operators and fused functions become calls of scheduled loops."""
 
 TO_VM = Sequential(
     (to_non_dataflow, call_tir_rewrite, vm_memory_lower, vm_shape_lower), name="to-vm"

@@ -30,9 +30,11 @@ from relax_egraph.ir.expr import (
     Function,
     If,
     SeqExpr,
+    Var,
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.lower.library import Library
 from relax_egraph.passes import Sequential, fold_constant, remove_all_unused
 
@@ -206,7 +208,7 @@ class _Run:
         return replace(value, true_branch=true, false_branch=false)
 
     def _dataflow(self, name: str, block: DataflowBlock) -> DataflowBlock:
-        outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+        outputs = _kept(block)
         encoded = encode(block.bindings, outputs)
         saturated = saturate(encoded.view, self._book, self._budget)
         view = source_first(saturated.view, encoded.view, saturated.became)
@@ -219,6 +221,14 @@ class _Run:
         pairs = [(v, now[encoded.origin[v]]) for v in outputs]
         bindings = decode(view, extraction.program, pairs, names, self._fused)
         return DataflowBlock(bindings)
+
+
+def _kept(block: DataflowBlock) -> list[Var]:
+    """The outputs, before them the variables that their struct info names as shapes."""
+    outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+    named = frozenset[Var]().union(*(shape_variables_of(v.struct_info) for v in outputs))
+    shapes = [b.var for b in block.bindings if b.var in named]
+    return list(dict.fromkeys([*shapes, *outputs]))
 
 
 def _stop(saturation: Report) -> str:

@@ -47,10 +47,12 @@ def main(
     result: Expr = X,
     params: tuple[Var, ...] = (X, COND, PAIR),
     ret: StructInfo | None = None,
+    pure: bool = True,
 ) -> IRModule:
     """A function of blocks, a binding alone being a block; beside it `helper` and `loops`."""
     wrapped = [BindingBlock((b,)) if isinstance(b, VarBinding | MatchCast) else b for b in blocks]
-    function = Function(params, SeqExpr(tuple(wrapped), result), ret or result.struct_info)
+    body = SeqExpr(tuple(wrapped), result)
+    function = Function(params, body, ret or result.struct_info, is_pure=pure)
     return IRModule({"main": function, **LIBRARY})
 
 

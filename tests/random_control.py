@@ -35,17 +35,13 @@ def conditional(w: Writer) -> Expr:
 def _branch(w: Writer, x: Expr) -> tuple[SeqExpr, Array]:
     """A sequence that makes something of the type of `x`, and its sample."""
     name = f"branch{len(w.builder.get().functions)}"
-    known, unknown = list(w.known), list(w.unknown)
-    try:
-        with w.builder.function(name):
-            with w.builder.dataflow():
-                take_steps(w, 5)
-                like = [v for v in w.known if v.struct_info == x.struct_info]
-                made = w.op("maximum", x, w.choice(like))
-                seen = w.builder.emit_output(made)
-            w.builder.emit_func_output(seen)
-    finally:
-        w.known, w.unknown = known, unknown
+    with w.apart(), w.builder.function(name):
+        with w.builder.dataflow():
+            take_steps(w, 5)
+            like = [v for v in w.known if v.struct_info == x.struct_info]
+            made = w.op("maximum", x, w.choice(like))
+            seen = w.builder.emit_output(made)
+        w.builder.emit_func_output(seen)
     function = w.builder.get()[name]
     assert isinstance(function, Function)
     return function.body, w.sample(made)
@@ -53,13 +49,12 @@ def _branch(w: Writer, x: Expr) -> tuple[SeqExpr, Array]:
 
 def layer(w: Writer, param: Var, sample: Array) -> None:
     """Add a private function of one tensor to the module."""
-    with w.builder.function(LAYER, [param], {"private": True}):
+    with w.apart(), w.builder.function(LAYER, [param], {"private": True}):
         w.enter(param, sample)
         with w.builder.dataflow():
             take_steps(w, 6)
             outputs = [w.builder.emit_output(v) for v in w.unread()[-1:] or [param]]
         w.builder.emit_func_output(outputs[0])
-    w.known, w.unknown = [], []
 
 
 def call_of_layer(w: Writer) -> Expr:

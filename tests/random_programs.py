@@ -11,6 +11,7 @@ from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 from tests.random_control import call_of_layer, conditional, layer, take_steps, without_branches
+from tests.random_instances import plan
 from tests.random_writer import DTYPES, SAMPLE, Array, Rejected, Writer, concrete, random_array
 
 
@@ -40,10 +41,12 @@ def random_program(seed: int) -> RandomProgram:
     """Write the program that `seed` means."""
     w = Writer(seed)
     shapes = [w.shape() for _ in range(w.random.randint(1, 3))]
-    mentioned = {s for shape in shapes for d in shape for s in dims.symbols(d)}
-    alone = {d for shape in shapes for d in shape}
-    shapes += [(dims.symbol(s),) for s in sorted(mentioned) if dims.symbol(s) not in alone]
-    takes = tuple((s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes)
+    drawn = [(s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes]
+    drawn += [take for _ in range(w.choice((0, 1, 1, 2, 3))) for take in plan(w)]
+    mentioned = {s for shape, _ in drawn for d in shape for s in dims.symbols(d)}
+    alone = {d for shape, _ in drawn for d in shape}
+    lacking = [dims.symbol(s) for s in sorted(mentioned) if dims.symbol(s) not in alone]
+    takes = (*drawn, *(((symbol,), w.dtype) for symbol in lacking))
     samples = _inputs(seed, takes, SAMPLE, w.extreme)
     if w.chance(0.15) and _bind(w, takes[:1]):
         layer(w, Var("a", tensor(*takes[0])), samples[0])
@@ -87,12 +90,10 @@ def _body(w: Writer, params: Sequence[Var]) -> Expr:
         if w.chance(0.08):
             seen += _steps(w)
             continue
-        known, unknown = list(w.known), list(w.unknown)
-        with w.builder.dataflow():
+        with w.apart(), w.builder.dataflow():
             chosen = _steps(w)
             samples = [w.sample(v) for v in chosen]
             outputs = [w.builder.emit_output(v) for v in chosen]
-        w.known, w.unknown = known, unknown
         seen += [w.enter(v, s) for v, s in zip(outputs, samples, strict=True)]
         if w.chance(0.2):
             with suppress(Rejected):
@@ -102,11 +103,11 @@ def _body(w: Writer, params: Sequence[Var]) -> Expr:
 
 def _steps(w: Writer) -> list[Expr]:
     """Write some steps; returns those values that are seen outside of the block, one at least."""
-    take_steps(w, 14)
+    take_steps(w, 24)
     with suppress(Rejected):
         call_of_layer(w)
         take_steps(w, 4)
-    seen = [v for v in w.unread() if w.chance(0.8)][-4:]
+    seen = [v for v in w.unread() if w.chance(0.8)][-6:]
     readable = [*w.known, *w.unknown]
     if not seen or w.chance(0.3):
         seen += [w.choice(readable) for _ in range(w.choice((1, 1, 2)))]

@@ -21,6 +21,7 @@ from tests.random_formulas import (
     silu_written_out,
     softmax_written_out,
 )
+from tests.random_instances import instance, shape_value
 from tests.random_writer import Rejected, Writer, dtype_of, shape_of
 
 UNARY = ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid")
@@ -295,6 +296,8 @@ STEPS: tuple[tuple[int, Step], ...] = (
     *((1, f) for f in (softmax_written_out, sigmoid_written_out, silu_written_out)),
     *((1, f) for f in (gelu_written_out, centred)),
     (4, cast_unknown),
+    (2, shape_value),
+    (100, instance),
 )
 """Steps, and how often each is taken beside the others."""
 

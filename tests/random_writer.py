@@ -6,7 +6,8 @@ moderate numbers and every program to moderate sizes.
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,16 +24,27 @@ from relax_egraph.ir.expr import (
     Constant,
     Expr,
     ExternFunc,
+    PrimValue,
     ShapeExpr,
     Tuple,
     TupleGetItem,
 )
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import (
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from relax_egraph.ir.walk import children
+from tests.ops.case import Case
 
 Array: TypeAlias = npt.NDArray[Any]
 T = TypeVar("T")
+
+Extents: TypeAlias = dict[int, Dim]
+"""What stands for an extent of an instance; those that are not there stand for themselves."""
 
 SAMPLE = {"n": 3, "m": 2}
 """The sizes that a program is computed for as it is written."""
@@ -53,6 +65,8 @@ SYMBOLIC: tuple[Dim, ...] = (
     *(n, n, n, m, m),
     *(dims.add(n, 1), dims.mul(n, 2), dims.mul(n, m), dims.add(n, m)),
 )
+SMALL: tuple[Dim, ...] = (1, 2, 3, 4, 5, 7)
+"""Extents of the instances of operators, which fit if a program has them."""
 
 
 def doubled(x: Array) -> Array:
@@ -97,7 +111,11 @@ def random_array(
 
 
 class Writer:
-    """A program as it is written; `known` are the tensors that may be read here."""
+    """A program as it is written.
+
+    The tensors that may be read here are `known`, or `unknown` where their shape is; `shapes` are
+    the shapes that are values.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -107,9 +125,12 @@ class Writer:
         self.builder = BlockBuilder()
         self.known: list[Expr] = []
         self.unknown: list[Expr] = []
+        self.shapes: list[Expr] = []
+        self.planned: list[tuple[str, Case, Extents]] = []
         self.sizes: dict[str, int] = dict(SAMPLE)
         self.bound: set[str] = set()
-        extents = STATIC if self.random.random() < 0.2 else (*STATIC, *SYMBOLIC)
+        static = STATIC if self.random.random() < 0.4 else SMALL
+        extents = static if self.random.random() < 0.2 else (*static, *SYMBOLIC)
         self.pool: list[Dim] = self.random.sample(extents, 4)
         self.extents = self.pool
         self._samples: dict[int, Any] = {}
@@ -145,9 +166,9 @@ class Writer:
             raise Rejected
         return self.choice(fit[-4:]) if self.chance(0.6) else self.choice(fit)
 
-    def beside(self, x: Expr) -> Expr:
-        """An operand of the dtype of `x` and a shape that broadcasts with it."""
-        dtype, whole = dtype_of(x), shape_of(x)
+    def beside(self, x: Expr, dtype: str | None = None) -> Expr:
+        """An operand of `dtype`, by default that of `x`, and a shape that broadcasts with it."""
+        dtype, whole = dtype or dtype_of(x), shape_of(x)
         fit = [v for v in self.known if dtype_of(v) == dtype and _broadcast(shape_of(v), whole)]
         if self.chance(0.75) and fit:
             return self.choice(fit)
@@ -199,9 +220,20 @@ class Writer:
         """Let `value` be read from now on."""
         self._samples[id(value)] = sample
         info = value.struct_info
+        if isinstance(info, ShapeStructInfo):
+            self.shapes.append(value)
         if isinstance(info, TensorStructInfo):
             (self.unknown if info.dims is None else self.known).append(value)
         return value
+
+    @contextmanager
+    def apart(self) -> Generator[None]:
+        """What is written inside cannot be read afterwards."""
+        known, unknown, shapes = list(self.known), list(self.unknown), list(self.shapes)
+        try:
+            yield
+        finally:
+            self.known, self.unknown, self.shapes = known, unknown, shapes
 
     def unread(self) -> list[Expr]:
         """The tensors that nothing reads so far."""
@@ -214,6 +246,8 @@ class Writer:
                 return data
             case ShapeExpr(values=values):
                 return concrete(values, self.sizes)
+            case PrimValue(value=number):
+                return number if isinstance(number, float) else concrete((number,), self.sizes)[0]
             case Tuple(fields=fields):
                 return tuple(map(self.sample, fields))
             case TupleGetItem(tuple_value=inner, index=index):
@@ -229,8 +263,11 @@ class Writer:
         return math.prod(concrete(shape, self.sizes | LARGE))
 
     def _check(self, info: StructInfo, sample: Any) -> None:
+        if isinstance(info, TupleStructInfo):
+            for field, part in zip(info.fields, sample, strict=True):
+                self._check(field, part)
         known = info.dims if isinstance(info, TensorStructInfo) else None
-        if known and int(np.prod(concrete(known, self.sizes | LARGE))) > MOST_ELEMENTS:
+        if known and self._size(known) > MOST_ELEMENTS:
             raise Rejected
         if self.extreme or not isinstance(sample, np.ndarray) or sample.dtype.kind == "b":
             return

@@ -76,7 +76,12 @@ STATEMENTS: dict[str, Stmt] = {
     "the condition of a select is of int32: needs bool": of_value(Select(k[i], x[i], x[i])),
     "the second value of a select is of int32: needs float32": of_value(Select(b[i], x[i], k[i])),
     "exp of 2 operands has no machine code": of_value(Intrinsic("exp", (x[i], x[i]))),
-    "sin of 1 operands has no machine code": of_value(Intrinsic("sin", (x[i],))),
+    "sinc of 1 operands has no machine code": of_value(Intrinsic("sinc", (x[i],))),
+    "bitwise_not of float32 has no machine code": of_value(Intrinsic("bitwise_not", (x[i],))),
+    "shift_left of bool has no machine code": of_value(
+        Intrinsic("shift_left", (b[i], b[i])), "bool"
+    ),
+    "isnan of int32 has no machine code": of_value(Intrinsic("isnan", (k[i],)), "bool"),
     "exp of int32 has no machine code": of_value(Intrinsic("exp", (k[i],)), "int32"),
     "an operand of pow is of int32: needs float32": of_value(Intrinsic("pow", (x[i], k[i]))),
     "a cast is of float16: needs one of bool, int8, int16, int32, int64, uint8, float32, float64": (

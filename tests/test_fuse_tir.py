@@ -292,6 +292,15 @@ def test_constants_become_literals() -> None:
     assert_close(interpret(function, [x])[0], np.where(x > 0, x, np.float32(0.1)) + 2)
 
 
+def test_a_constant_without_elements_is_a_literal_of_no_use() -> None:
+    def build(x: Var) -> Expr:
+        return call("add", x, Constant(np.zeros((1, 0), np.float32)))
+
+    function = fused(build, var("x", n, 0))
+
+    assert interpret(function, arrays((3, 0)))[0].shape == (3, 0)
+
+
 def test_integers_and_shapes_are_fused_too() -> None:
     def build(x: Var, to: Var) -> Expr:
         return call("broadcast_to", call("negative", x), to)

@@ -262,6 +262,29 @@ def test_a_mutator_emits_and_drops_bindings() -> None:
     np.testing.assert_array_equal(evaluate(after, "main", value), value.sum(0))
 
 
+def test_a_mutator_knows_what_it_has_bound() -> None:
+    found: list[object] = []
+
+    class Ask(ExprMutator):
+        def visit_call(self, call: Call) -> Expr:
+            found.append(self.lookup_binding(call.args[0]))
+            return super().visit_call(call)
+
+        def visit_var_binding(self, binding: VarBinding) -> None:
+            super().visit_var_binding(binding)
+            if binding.var.name == "a":
+                self.replace_var(binding.var, self.emit(call("negative", binding.var)))
+
+    function = two_steps("exp")["main"]
+    assert isinstance(function, Function)
+    first = function.body.blocks[0].bindings[0]
+
+    Ask().visit_expr(function)
+
+    assert found == [None, first.value]
+    assert Ask().lookup_binding(first.value) is None
+
+
 def test_a_block_left_empty_is_dropped() -> None:
     class Nothing(ExprMutator):
         def visit_var_binding(self, binding: VarBinding) -> None:

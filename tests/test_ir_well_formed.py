@@ -271,9 +271,21 @@ def test_a_shape_that_a_variable_holds_is_a_use_of_it() -> None:
     held = Var("s", ObjectStructInfo())
     info = TensorStructInfo(held, "float32", 2)
 
-    module = main(bind("a", call_packed("f", [X], [info]), info))
+    module = main(bind("a", call_packed("f", [X], [info], pure=True), info))
 
     assert find_ill_formed(module) == ["main: a uses s, which nothing defines"]
+
+
+def test_a_function_that_is_marked_pure_has_no_effects() -> None:
+    loud = bind("a", call_packed("print", [X], [INFO]))
+    z = Var("z", INFO)
+    local = Function((z,), SeqExpr((BindingBlock((loud,)),), z), INFO)
+
+    assert find_ill_formed(main(loud, pure=False)) == []
+    assert find_ill_formed(main(bind("f", local, local.struct_info), pure=False)) == [
+        "main: a calls R.call_packed, which has side effects: "
+        "the function is marked pure, it needs pure=False"
+    ]
 
 
 def test_symbols_of_a_branch_are_not_seen_after_it() -> None:

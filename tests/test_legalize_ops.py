@@ -174,7 +174,7 @@ def test_the_shape_of_a_tensor_is_a_builtin() -> None:
 NONE = StringImm("None")
 
 RUN_TIME: list[tuple[str, StructInfo, tuple[Expr, ...], dict[str, Attr], list[Expr]]] = [
-    ("unique", f32(n), (), {}, []),
+    ("unique", f32(n), (), {}, [*(PrimValue(k == 0, "bool") for k in range(4)), NONE]),
     ("exp", UNKNOWN, (), {}, []),
     ("nn.softmax", UNKNOWN, (), {}, [PrimValue(-1)]),
     ("sum", UNKNOWN, (), {}, [NONE, PrimValue(False, "bool")]),

@@ -9,7 +9,7 @@ import pytest
 
 from relax_egraph.lower import object_cache
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.object_cache import ObjectCache, default_folder, digest
+from relax_egraph.lower.object_cache import ObjectCache, default_cache, default_folder, digest
 from relax_egraph.lower.target import portable
 from relax_egraph.tir.expr import TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store
@@ -83,6 +83,31 @@ def test_what_a_killed_writer_left_is_removed_with_the_rest(tmp_path: Path) -> N
     cache.trim()
 
     assert [p.name for p in tmp_path.iterdir()] == ["key.o"]
+
+
+def test_the_folder_is_looked_through_again_when_enough_was_put(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path, limit=64 * 200)
+    cache.put("a", bytes(100))
+    cache.trim()
+    (tmp_path / "old.o").write_bytes(bytes(64 * 200))
+    os.utime(tmp_path / "old.o", (1000, 1000))
+
+    cache.put("b", bytes(100))
+    cache.trim()
+    after_little = sorted(p.name for p in tmp_path.iterdir())
+    cache.put("c", bytes(100))
+    cache.trim()
+
+    assert after_little == ["a.o", "b.o", "old.o"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.o", "b.o", "c.o"]
+
+
+def test_all_that_is_compiled_knows_what_was_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAX_EGRAPH_CACHE", str(tmp_path))
+
+    assert default_cache() is default_cache()
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:

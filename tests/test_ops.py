@@ -29,12 +29,14 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.structural import assert_structural_equal
+from relax_egraph.script import parse, print_module
 from tests.ops import SAMPLERS
 from tests.ops.case import Case, Draw
 
 INSTANCES = 50
 
-DATA_DECIDES = frozenset({"unique", "nonzero", "dynamic_strided_slice"})
+DATA_DECIDES = frozenset({"unique", "nonzero", "tensor_to_shape", "dynamic_strided_slice"})
 """Operators whose result's shape is not known before it is there."""
 
 
@@ -155,6 +157,15 @@ def module_of(name: str, cases: Sequence[tuple[Case, Known]]) -> IRModule:
                 out = bb.emit_output(call)
             bb.emit_func_output(out)
     return bb.get()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_script_reads_back_what_it_prints(name: str) -> None:
+    cases = [(case, symbolic(case, random)) for case, random in draws(name)]
+
+    module = module_of(name, cases)
+
+    assert_structural_equal(parse(print_module(module)), module)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

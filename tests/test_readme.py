@@ -1,6 +1,7 @@
 """What the README shows is what happens."""
 
 import re
+import runpy
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -52,3 +53,16 @@ def test_the_mistake_is_reported_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_it_fits_on_a_few_screens() -> None:
     assert len(README.splitlines()) <= 120
+
+
+def test_the_module_in_a_python_file_is_read_and_runs(tmp_path: Path) -> None:
+    (shown,) = (block for block in PYTHON if "@I.ir_module" in block)
+    file = tmp_path / "shown.py"
+    file.write_text(shown.partition("# ")[2].partition("\n")[0] + "\n" + shown, "utf-8")
+    x, w = np.random.default_rng(0).standard_normal((2, 64, 64)).astype(np.float32)
+
+    module = runpy.run_path(str(file))["Module"]
+    out = rx.VirtualMachine(rx.build(module))["main"](x[:5], w[:, :10])
+
+    e = np.exp(x[:5] @ w[:, :10])
+    np.testing.assert_allclose(out, e / e.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-7)

@@ -103,7 +103,16 @@ ATTRS: dict[str, dict[str, Attr]] = {
     "squeeze": {"axis": (1,)},
     "nn.softmax": {"axis": 1},
     "astype": {"dtype": "int32"},
+    "masked_fill": {"value": 0.5},
+    "clip": {"min": 0.0, "max": 1.0},
+    "nn.leakyrelu": {"alpha": 0.25},
+    "nn.softplus": {"beta": 1.0, "threshold": 20.0},
     **{name: {"axis": (0,), "keepdims": False} for name in ("sum", "max", "min", "mean")},
+}
+DTYPES: dict[str, str] = {
+    **dict.fromkeys((f"bitwise_{kind}" for kind in ("and", "not", "or", "xor")), "int32"),
+    **dict.fromkeys((f"logical_{kind}" for kind in ("and", "not", "or", "xor")), "bool"),
+    **dict.fromkeys(("left_shift", "right_shift"), "int32"),
 }
 
 
@@ -113,7 +122,7 @@ def test_facts_say_of_every_operator_what_its_struct_info_rule_says(name: str) -
     shapes = OPERANDS.get(name, ((N, 4),) * len(op.operands))
     infos: list[StructInfo] = []
     for operand, shape in zip(op.operands, (*shapes, ())[: len(op.operands)], strict=True):
-        dtype = "bool" if operand.name == "condition" else "float32"
+        dtype = "bool" if operand.name in ("condition", "mask") else DTYPES.get(name, "float32")
         if operand.kind == "tensor":
             infos.append(tensor(shape, dtype))
         else:

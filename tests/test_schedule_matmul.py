@@ -196,6 +196,12 @@ def test_sizes_that_are_not_known_decide_at_run_time() -> None:
     assert branches(N, 1024, 1024) == 2
 
 
+def test_a_batch_without_elements_is_not_tiled() -> None:
+    scheduled = schedule(product((N, 0, 4, 4), (N, 1, 4, 1)))
+
+    assert scheduled.attrs["schedule"] != "matmul"
+
+
 def test_a_single_row_streams_a_large_matrix() -> None:
     scheduled = schedule(product((1, 1024), (1024, 2050)))
 

@@ -68,6 +68,19 @@ REFERENCES: dict[str, Callable[[Array], npt.NDArray[np.float64]]] = {
     "tanh": np.tanh,
     "erf": _erf,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
 SINGLE = [
     ("exp", -104.0, 89.0, 1.2),
@@ -77,6 +90,20 @@ SINGLE = [
     ("tanh", -20.0, 20.0, 6.0),
     ("erf", -8.0, 8.0, 6.0),
     ("sigmoid", -88.0, 100.0, 3.0),
+    ("expm1", -104.0, 89.0, 2.0),
+    ("log1p", -1.0, 3.4e38, 3.0),
+    ("sin", -1e6, 1e6, 0.51),
+    ("sin", -2e9, 2e9, 0.51),
+    ("cos", -1e6, 1e6, 0.51),
+    ("tan", -1e6, 1e6, 0.51),
+    ("asin", -1.0, 1.0, 0.51),
+    ("acos", -1.0, 1.0, 0.51),
+    ("atan", -3.4e38, 3.4e38, 0.51),
+    ("sinh", -90.0, 90.0, 0.51),
+    ("cosh", -90.0, 90.0, 0.51),
+    ("asinh", -3.4e38, 3.4e38, 0.51),
+    ("acosh", 1.0, 3.4e38, 0.51),
+    ("atanh", -1.0, 1.0, 0.51),
 ]
 
 
@@ -94,9 +121,20 @@ def test_single_precision_is_within_its_bound(
     assert ulps(result, exact) <= bound
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sigmoid", "rsqrt"])
+DOUBLE = {
+    **dict.fromkeys(("log", "rsqrt"), (1e-300, 1e300)),
+    **dict.fromkeys(("exp", "tanh", "erf", "sigmoid", "expm1", "sinh", "cosh"), (-700.0, 700.0)),
+    **dict.fromkeys(("sin", "cos", "tan"), (-2e6, 2e6)),
+    **dict.fromkeys(("asin", "acos", "atanh"), (-1.0, 1.0)),
+    **dict.fromkeys(("atan", "asinh"), (-1e300, 1e300)),
+    "acosh": (1.0, 1e300),
+    "log1p": (-1.0, 1e300),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLE)
 def test_double_precision_agrees_with_the_c_library(name: str) -> None:
-    low, high = (1e-300, 1e300) if name in ("log", "rsqrt") else (-700.0, 700.0)
+    low, high = DOUBLE[name]
     x = wide(low, high, "float64")
     with np.errstate(all="ignore"):
         exact = REFERENCES[name](x)
@@ -181,7 +219,9 @@ def test_division_of_floats_rounds_down_as_numpy(kind: Any, dtype: str) -> None:
 
 
 def test_the_c_library_is_in_the_process() -> None:
-    """What `erf`, `tanh` and `pow` of doubles call."""
+    """What functions of doubles, and sines of large numbers, call lane by lane."""
     library = ctypes.CDLL(None)
+    called = ("erf", "tanh", "pow", "fmod", "sin", "cos", "tan", "asin", "acos", "atan", "atan2")
+    hyperbolic = ("sinh", "cosh", "asinh", "acosh", "atanh")
 
-    assert all(hasattr(library, name) for name in ("erf", "tanh", "pow"))
+    assert all(hasattr(library, name) for name in (*called, *hyperbolic))

@@ -161,6 +161,12 @@ def test_what_is_no_function_is_not_called() -> None:
     assert message == "cannot call 3"
 
 
+def test_a_program_may_fail_with_a_message() -> None:
+    message = fails("fatal", [], ["no case fits"])
+
+    assert message == "no case fits"
+
+
 # --- checks ---------------------------------------------------------------------------
 
 

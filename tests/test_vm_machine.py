@@ -127,7 +127,7 @@ def test_a_function_is_a_value_and_closures_capture() -> None:
 
     result = VirtualMachine(ib.get())["main"](5)
 
-    assert result == ((7, 5), 7)
+    assert result == ((5, 7), 5)
 
 
 def test_a_closure_takes_as_many_arguments_as_its_function() -> None:

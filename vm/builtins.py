@@ -16,6 +16,8 @@ import numpy.typing as npt
 from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.ir.struct_info import DTYPES, shape_text
 from relax_egraph.vm import matching
+from relax_egraph.vm.arguments import convert
+from relax_egraph.vm.closure import closure_of
 from relax_egraph.vm.dim_program import Heap, compile_dim, compile_shape
 from relax_egraph.vm.matching import describe
 from relax_egraph.vm.storage import Bytes, tensor_at
@@ -172,15 +174,24 @@ def read_if_cond(x: Any) -> bool:
 
 
 def make_closure(function: Packed, *captured: Any) -> Packed:
-    """`function` with its first arguments given."""
-    return partial(function, *captured) if captured else function
+    """`function` with its last arguments given."""
+    return closure_of(function, captured)
 
 
 def invoke_closure(closure: Packed, *args: Any) -> Any:
-    """The result of a closure."""
+    """The result of a closure, as kernels take it."""
     if not callable(closure):
         raise RunError(f"cannot call {describe(closure)}")
-    return closure(*args)
+    return convert("the result of a closure", closure(*args))
+
+
+def fatal(message: str) -> Packed:
+    """Fail with `message`: what was not to happen, where no case of the code fits."""
+
+    def fail() -> None:
+        raise RunError(message)
+
+    return fail
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -216,6 +227,7 @@ BUILTINS: Mapping[str, Packed | Builtin] = {
         "read_if_cond": read_if_cond,
         "make_closure": make_closure,
         "invoke_closure": invoke_closure,
+        "fatal": Builtin(0, fatal),
     }.items()
 }
 """The builtins, by the name that bytecode calls."""

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.vm.arguments import arrange, convert
-from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
-from relax_egraph.vm.bytecode import Call, Goto, If, Kind, Operand, Ret
+from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed, invoke_closure
+from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
+from relax_egraph.vm.closure import Closure
 from relax_egraph.vm.executable import Executable, VMFunction
 from relax_egraph.vm.pool import StoragePool
 from relax_egraph.vm.printing import instruction_text
@@ -22,10 +23,13 @@ from relax_egraph.vm.storage import Bytes
 
 Frame: TypeAlias = list[Any]
 
-_PACKED, _FUNCTION, _RET, _IF, _GOTO = range(5)
+_PACKED, _FUNCTION, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO = range(8)
 
 Decoded: TypeAlias = tuple[int, Any, Any, Any]
-"""Opcode, then: callee, gather, dst · program, gather, dst · value · cond, target · target."""
+"""Opcode, then: callee, gather, dst · program, gather, dst · -, gather, dst · value · cond, target
+· target."""
+
+_COPY, _CALL_VALUE = "vm.builtin.copy", "vm.builtin.invoke_closure"
 
 MAX_DEPTH = 10_000
 """Calls of functions within calls at most, unless the machine is told otherwise."""
@@ -38,6 +42,27 @@ class _Program:
     function: VMFunction
     frame: Frame
     code: list[Decoded]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """A function of `machine` as a value."""
+
+    machine: "VirtualMachine"
+    program: _Program
+
+    def takes(self, given: int) -> None:
+        """Raise `RunError` unless the function takes as many arguments as are `given`."""
+        function = self.program.function
+        if given != len(function.params):
+            raise RunError(
+                f"closure {function.name} takes {len(function.params)} arguments, got {given}"
+            )
+
+    def __call__(self, *args: Any) -> Any:
+        self.takes(len(args))
+        name = self.program.function.name
+        return self.machine.run(self.program, [convert(f"an argument of {name}", a) for a in args])
 
 
 class VirtualMachine:
@@ -82,7 +107,7 @@ class VirtualMachine:
             raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
 
         def function(*args: Any, **named: Any) -> Any:
-            return self._run(program, arrange(program.function, args, named))
+            return self.run(program, arrange(program.function, args, named))
 
         return function
 
@@ -92,7 +117,12 @@ class VirtualMachine:
 
     # --- running ----------------------------------------------------------------------
 
-    def _run(self, program: _Program, args: Sequence[Any]) -> Any:
+    def run(self, program: _Program, args: Sequence[Any]) -> Any:
+        """Interpret a function on what `convert` made of its arguments.
+
+        A call whose result is what the function returns takes the place of its caller, so that
+        recursion in that position has no depth.
+        """
         registers = program.frame.copy()
         registers[: len(args)] = args
         code, pc = program.code, 0
@@ -111,6 +141,25 @@ class VirtualMachine:
                     program, pc = a, 0
                     code, registers = a.code, a.frame.copy()
                     registers[: len(args)] = args
+                elif kind == _TAIL:
+                    args = b(registers)
+                    program, pc = a, 0
+                    code, registers = a.code, a.frame.copy()
+                    registers[: len(args)] = args
+                elif kind in (_INVOKE, _INVOKE_TAIL):
+                    called, args = _opened(b(registers))
+                    if type(called) is not _Entry or called.machine is not self:
+                        registers[c] = invoke_closure(called, *args)
+                        pc += 1
+                        continue
+                    called.takes(len(args))
+                    if kind == _INVOKE:
+                        if len(callers) >= self._max_depth:
+                            raise RunError(f"more than {self._max_depth} calls within calls")
+                        callers.append((program, registers, pc + 1, c))
+                    program, pc = called.program, 0
+                    code, registers = program.code, program.frame.copy()
+                    registers[: len(args)] = args
                 elif kind == _RET:
                     value = registers[a]
                     if not callers:
@@ -128,18 +177,6 @@ class VirtualMachine:
             error.add_note(f"in function {program.function.name!r}, instruction {pc}: {text}")
             raise
 
-    def _closure(self, program: _Program) -> Packed:
-        def closure(*args: Any) -> Any:
-            function = program.function
-            if len(args) != len(function.params):
-                raise RunError(
-                    f"closure {function.name} takes {len(function.params)} arguments, "
-                    f"got {len(args)}"
-                )
-            return self._run(program, args)
-
-        return closure
-
     # --- loading ----------------------------------------------------------------------
 
     def _decode(self, program: _Program) -> None:
@@ -156,16 +193,19 @@ class VirtualMachine:
                 values.append(self._value(operand))
             return places[operand]
 
-        for at, instruction in enumerate(self._executable.instructions(function)):
+        instructions = self._executable.instructions(function)
+        for at, instruction in enumerate(instructions):
             match instruction:
                 case Call(callee, args, dst):
                     target = void if dst.kind is Kind.VOID else dst.value
                     name = self._executable.callees[callee]
-                    if name in self._programs:
-                        called = self._programs[name]
-                        _check_count(program.function, at, called.function, len(args))
-                        gather = _gather([place(a) for a in args])
-                        program.code.append((_FUNCTION, called, gather, target))
+                    if name in self._programs or name == _CALL_VALUE:
+                        called = self._programs.get(name)
+                        if called:
+                            _check_count(program.function, at, called.function, len(args))
+                        kinds = (_FUNCTION, _TAIL) if called else (_INVOKE, _INVOKE_TAIL)
+                        kind = kinds[self._is_returned(instructions, at + 1, dst)]
+                        program.code.append((kind, called, _gather(list(map(place, args))), target))
                         continue
                     run, args = self._bind(name, args, at, program.function)
                     gather = _gather([place(a) for a in args])
@@ -177,6 +217,24 @@ class VirtualMachine:
                 case Goto(offset):
                     program.code.append((_GOTO, at + offset, None, None))
         program.frame = values
+
+    def _is_returned(self, code: Sequence[Instruction], at: int, value: Operand) -> bool:
+        """Whether `value` is returned from `at` on, with nothing but copies and jumps before."""
+        if value.kind is Kind.VOID:
+            return False
+        for _ in code:
+            match code[at]:
+                case Ret(result):
+                    return result == value
+                case Goto(offset):
+                    at += offset
+                case Call(callee, args, dst) if self._executable.callees[
+                    callee
+                ] == _COPY and args == (value,):
+                    at, value = at + 1, dst
+                case _:
+                    return False
+        return False
 
     def _bind(
         self, name: str, args: tuple[Operand, ...], at: int, function: VMFunction
@@ -204,7 +262,7 @@ class VirtualMachine:
             case Kind.FUNCTION:
                 name = self._executable.callees[operand.value]
                 if name in self._programs:
-                    return self._closure(self._programs[name])
+                    return _Entry(self, self._programs[name])
                 found = self._packed[name]
                 if isinstance(found, Builtin):
                     raise ExecutableError(f"section code: {name} is no value: it takes constants")
@@ -213,6 +271,14 @@ class VirtualMachine:
                 return self
             case Kind.VOID | Kind.REGISTER:
                 return None
+
+
+def _opened(called: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """The function that a value stands for, and all of its arguments."""
+    function, *args = called
+    if type(function) is Closure:
+        return function.function, (*args, *function.captured)
+    return function, args
 
 
 def _gather(places: list[int]) -> Callable[[Frame], Sequence[Any]]:

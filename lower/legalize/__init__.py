@@ -15,6 +15,7 @@ from relax_egraph.lower.legalize import (
     binary,
     conv,
     create,
+    dynamic,
     image,
     index,
     join,
@@ -24,16 +25,18 @@ from relax_egraph.lower.legalize import (
     norm,
     pool,
     quantize,
+    rearrange,
     reduce,
     sampling,
     scan,
+    scatter,
     search,
     sort,
     unary,
 )
 from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
 
-VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
+VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "nn.batch_flatten"})
 """The operators whose result is the operand's memory, under another shape."""
 
 LEGALIZE: Mapping[str, Legalize] = {
@@ -49,13 +52,16 @@ LEGALIZE: Mapping[str, Legalize] = {
     **linear_algebra.LEGALIZE,
     **manipulate.LEGALIZE,
     **join.LEGALIZE,
+    **rearrange.LEGALIZE,
     **create.LEGALIZE,
     **index.LEGALIZE,
+    **scatter.LEGALIZE,
     **conv.LEGALIZE,
     **pool.LEGALIZE,
     **image.LEGALIZE,
     **attention.LEGALIZE,
     **loss.LEGALIZE,
     **quantize.LEGALIZE,
+    **dynamic.LEGALIZE,
 }
 """By operator name; what is not here runs as a packed function, `relax.run.<operator>`."""

@@ -3,7 +3,16 @@
 import math
 from collections.abc import Mapping
 
-from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, table
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import dims
+from relax_egraph.ir.reference.activation import SELU_ALPHA, SELU_SCALE
+from relax_egraph.lower.legalize.elementwise import (
+    Legalize,
+    Scalar,
+    elementwise,
+    numeric,
+    table,
+)
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr
 
@@ -28,11 +37,58 @@ def _silu(x: TirExpr) -> TirExpr:
     return x * te.sigmoid(x)
 
 
+def _relu6(x: TirExpr) -> TirExpr:
+    return te.minimum(te.maximum(numeric("nn.relu6", x), 0), 6)
+
+
+def _selu(x: TirExpr) -> TirExpr:
+    below = te.expm1(x) * te.const(SELU_ALPHA, x.dtype)
+    return te.select(x > 0, x, below) * te.const(SELU_SCALE, x.dtype)
+
+
+def leakyrelu(data: te.Tensor, *, alpha: float) -> te.Tensor:
+    """``x`` above 0, else ``alpha · x``."""
+
+    def scalar(x: TirExpr) -> TirExpr:
+        return te.select(x > 0, x, x * te.const(alpha, x.dtype))
+
+    return elementwise("leakyrelu", scalar, data)
+
+
+def prelu(data: te.Tensor, alpha: te.Tensor, *, axis: int) -> te.Tensor:
+    """``x`` above 0, else ``alpha[i] · x`` at index ``i`` of `axis`."""
+    place = axis % len(data.shape)
+    if not dims.equal(data.shape[place], alpha.shape[0]):
+        raise NotLowerable("whether alpha fits is known only at run time")
+    return te.compute(
+        data.shape, lambda *i: te.select(data[i] > 0, data[i], data[i] * alpha[i[place]]), "prelu"
+    )
+
+
+def softplus(data: te.Tensor, *, beta: float, threshold: float) -> te.Tensor:
+    """``(max(z, 0) + ln(1 + e^-|z|)) / beta`` of ``z = beta·x``, whose power does not overflow."""
+    steepness, limit = te.const(beta, data.dtype), te.const(threshold, data.dtype)
+
+    def scalar(x: TirExpr) -> TirExpr:
+        z = x * steepness
+        soft = te.maximum(z, 0) + te.log1p(te.exp(te.abs(z) * -1))
+        return te.select(z > limit, x, soft / steepness)
+
+    return elementwise("softplus", scalar, data)
+
+
 SCALARS: Mapping[str, Scalar] = {
     "nn.relu": _relu,
+    "nn.relu6": _relu6,
+    "nn.selu": _selu,
     "nn.gelu": _gelu,
     "nn.gelu_tanh": _gelu_tanh,
     "nn.silu": _silu,
 }
 
-LEGALIZE: Mapping[str, Legalize] = table(SCALARS)
+LEGALIZE: Mapping[str, Legalize] = {
+    **table(SCALARS),
+    "nn.leakyrelu": leakyrelu,
+    "nn.prelu": prelu,
+    "nn.softplus": softplus,
+}

@@ -1,8 +1,10 @@
 """Elementwise functions of two operands and three."""
 
+import math
 from collections.abc import Mapping
 
-from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, numeric, table
+from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, elementwise, numeric, table
+from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, binary
 
@@ -33,6 +35,33 @@ def _less(x: TirExpr, y: TirExpr) -> TirExpr:
     return x < y
 
 
+def _greater_equal(x: TirExpr, y: TirExpr) -> TirExpr:
+    return x >= y
+
+
+def _less_equal(x: TirExpr, y: TirExpr) -> TirExpr:
+    return x <= y
+
+
+def _floor_divide(x: TirExpr, y: TirExpr) -> TirExpr:
+    return numeric("floor_divide", x) // y
+
+
+def _floor_mod(x: TirExpr, y: TirExpr) -> TirExpr:
+    return numeric("floor_mod", x) % y
+
+
+def _mod(x: TirExpr, y: TirExpr) -> TirExpr:
+    return te.fmod(x, y) if x.dtype.startswith("float") else te.truncmod(numeric("mod", x), y)
+
+
+def _log_add_exp(x: TirExpr, y: TirExpr) -> TirExpr:
+    """The larger, and what the other adds; equal ones, which may be infinite, are doubled."""
+    more = te.log1p(te.exp(te.abs(x - y) * -1))
+    twice = x + te.const(math.log(2), x.dtype)
+    return te.select(te.equal(x, y), twice, te.maximum(x, y) + more)
+
+
 def _fma(x: TirExpr, y: TirExpr, z: TirExpr) -> TirExpr:
     if x.dtype.startswith("float"):
         return te.fma(x, y, z)
@@ -41,17 +70,40 @@ def _fma(x: TirExpr, y: TirExpr, z: TirExpr) -> TirExpr:
 
 SCALARS: Mapping[str, Scalar] = {
     "add": add_scalars,
+    "ewise_add": add_scalars,
     "subtract": _subtract,
     "multiply": multiply_scalars,
     "divide": _divide,
     "power": te.pow,
+    "floor_divide": _floor_divide,
+    "floor_mod": _floor_mod,
+    "mod": _mod,
+    "log_add_exp": _log_add_exp,
+    "atan2": te.atan2,
     "maximum": te.maximum,
     "minimum": te.minimum,
     "greater": _greater,
     "less": _less,
     "equal": te.equal,
+    "greater_equal": _greater_equal,
+    "less_equal": _less_equal,
+    "not_equal": te.not_equal,
+    "bitwise_and": te.bitwise_and,
+    "bitwise_or": te.bitwise_or,
+    "bitwise_xor": te.bitwise_xor,
+    "left_shift": te.shift_left,
+    "right_shift": te.shift_right,
+    "logical_and": te.logical_and,
+    "logical_or": te.logical_or,
+    "logical_xor": te.not_equal,
     "ewise_fma": _fma,
     "where": te.select,
 }
 
-LEGALIZE: Mapping[str, Legalize] = table(SCALARS)
+
+def _of_one_shape(x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    need_equal(x.shape, y.shape)
+    return elementwise("ewise_add", add_scalars, x, y)
+
+
+LEGALIZE: Mapping[str, Legalize] = {**table(SCALARS), "ewise_add": _of_one_shape}

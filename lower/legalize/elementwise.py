@@ -9,12 +9,14 @@ from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Operand, TirExpr, TirVar
+from relax_egraph.tir.stmt import PrimFunc
 
 Scalar: TypeAlias = Callable[..., TirExpr]
 """An element of the result from one element of each operand."""
 
-Legalize: TypeAlias = Callable[..., te.Tensor | Sequence[te.Tensor]]
-"""From the operands and attributes of an operator to its result, or its several results."""
+Legalize: TypeAlias = Callable[..., te.Tensor | Sequence[te.Tensor] | PrimFunc]
+"""From the operands and attributes of an operator to its result, its several results, or the
+whole loop function over the operands."""
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -1,7 +1,191 @@
-"""Reading and writing at positions that other tensors give."""
+"""Reading at positions: those that other tensors give, and slices.
 
-from collections.abc import Mapping
+Positions that data gives are cast to ``int64`` and clamped into the axis, negative ones counted
+from its end first, so that no data reads outside of a buffer.
+"""
 
-from relax_egraph.lower.legalize.elementwise import Legalize
+from collections.abc import Collection, Mapping, Sequence
 
-LEGALIZE: Mapping[str, Legalize] = {}
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.ops.slices import slice_inbound, slice_of
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
+from relax_egraph.tir import te
+from relax_egraph.tir.expr import Operand, TirExpr, TirVar, as_expr, from_dim
+
+
+def clamped(position: Operand, extent: Dim) -> TirExpr:
+    """`position`, or the nearest in an axis of `extent`; 0 if it has none."""
+    return te.maximum(te.minimum(position, from_dim(dims.sub(extent, 1))), 0)
+
+
+def position(index: TirExpr, extent: Dim) -> TirExpr:
+    """The position that `index` means in an axis of `extent`, inside if it has any."""
+    wide = te.cast(index, "int64")
+    return clamped(te.select(wide < 0, wide + from_dim(extent), wide), extent)
+
+
+def read(x: te.Tensor, at: Sequence[TirExpr], clamped_axes: Collection[int]) -> TirExpr:
+    """The element of `x` at `at`, or 0 if one of the axes `clamped_axes` has none.
+
+    There `at` is inside but for such an axis, elsewhere it is inside.
+    """
+    doubtful = [x.shape[k] for k in clamped_axes if not dims.prove_ge(x.shape[k], 1)]
+    if 0 in doubtful:
+        return te.const(0, x.dtype)
+    if not doubtful:
+        return x[tuple(at)]
+    # Both sides of a selection are evaluated: where there is nothing, nothing else may be
+    # addressed than the place where an empty buffer begins.
+    there = te.minimum(1, from_dim(doubtful[0]))
+    for extent in doubtful[1:]:
+        there = te.minimum(there, from_dim(extent))
+    return te.select(there > 0, x[tuple(i * there for i in at)], te.const(0, x.dtype))
+
+
+def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te.Tensor:
+    """`indices` in the place of `axis`."""
+    place = 0 if axis is None else axis % len(x.shape)
+    extent, count = x.shape[place], len(indices.shape)
+    shape = (*x.shape[:place], *indices.shape, *x.shape[place + 1 :])
+
+    def value(*i: TirVar) -> TirExpr:
+        wide = te.cast(indices[i[place : place + count]], "int64")
+        match mode:
+            case "clip":
+                at = clamped(wide, extent)
+            case "wrap":
+                at = wide % te.maximum(from_dim(extent), 1)
+            case _:
+                at = position(wide, extent)
+        found = read(x, (*i[:place], at, *i[place + count :]), (place,))
+        if mode != "nan":
+            return found
+        outside = te.logical_or(wide < 0, wide >= from_dim(extent))
+        return te.select(outside, te.const(float("nan"), x.dtype), found)
+
+    return te.compute(shape, value, "take")
+
+
+def gather_elements(data: te.Tensor, indices: te.Tensor, *, axis: int) -> te.Tensor:
+    """Each index in the place of `axis` of its own place."""
+    place = axis % len(data.shape)
+    require_room(data, indices, place)
+
+    def value(*i: TirVar) -> TirExpr:
+        at = position(indices[i], data.shape[place])
+        return read(data, (*i[:place], at, *i[place + 1 :]), (place,))
+
+    return te.compute(indices.shape, value, "gather_elements")
+
+
+def require_room(data: te.Tensor, indices: te.Tensor, place: int) -> None:
+    """Raise `NotLowerable` unless `indices` are inside of `data` along all axes but `place`."""
+    for k, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if k != place and not dims.prove_ge(have, want):
+            raise NotLowerable("whether the indices fit the tensor is known only at run time")
+
+
+def gather_nd(data: te.Tensor, indices: te.Tensor, *, batch_dims: int) -> te.Tensor:
+    """The part of `data` that each row of `indices` addresses."""
+    for a, b in zip(data.shape[:batch_dims], indices.shape[:batch_dims], strict=True):
+        if not dims.equal(a, b):
+            raise NotLowerable("whether the batch axes agree is known only at run time")
+    end = batch_dims + depth_of(indices)
+    where = len(indices.shape) - 1
+
+    def value(*i: TirVar) -> TirExpr:
+        point, rest = i[:where], i[where:]
+        at = row(indices, point, data.shape[batch_dims:])
+        return read(data, (*point[:batch_dims], *at, *rest), range(batch_dims, end))
+
+    return te.compute((*indices.shape[:-1], *data.shape[end:]), value, "gather_nd")
+
+
+def depth_of(indices: te.Tensor) -> int:
+    """How many positions the last axis of `indices` holds."""
+    depth = indices.shape[-1]
+    if not isinstance(depth, int):
+        raise NotLowerable("how many axes are indexed is known only at run time")
+    return depth
+
+
+def row(indices: te.Tensor, point: Sequence[TirExpr], shape: Shape) -> list[TirExpr]:
+    """The positions along axes of extents `shape` that `indices` hold at `point`."""
+    return [position(indices[(*point, k)], shape[k]) for k in range(depth_of(indices))]
+
+
+def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
+    """The part of `data` that broadcast `indices` into its leading axes address."""
+    where = broadcast(*(t.shape for t in indices))
+    count = len(indices)
+
+    def value(*i: TirVar) -> TirExpr:
+        at = leading(data, indices, where, i[: len(where)])
+        return read(data, (*at, *i[len(where) :]), range(count))
+
+    return te.compute((*where, *data.shape[count:]), value, "index_tensor")
+
+
+def leading(
+    data: te.Tensor, indices: Sequence[te.Tensor], where: Shape, point: tuple[TirVar, ...]
+) -> list[TirExpr]:
+    """The positions along the leading axes of `data` at `point` of `where`."""
+    return [
+        position(element(t, where, point), extent)
+        for t, extent in zip(indices, data.shape, strict=False)
+    ]
+
+
+def strided_slice(
+    x: te.Tensor,
+    begin: Shape,
+    end: Shape,
+    *,
+    axes: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    assume_inbound: bool,
+) -> te.Tensor:
+    """Every `strides`-th element; what the caller promises to be inside is clamped all the same."""
+    shape = list(x.shape)
+    places = [a % len(shape) for a in axes]
+    steps = strides or (1,) * len(axes)
+    starts: dict[int, tuple[Dim, int]] = {}
+    loose: list[int] = []
+    for place, first, last, step in zip(places, begin, end, steps, strict=True):
+        cut = slice_inbound if assume_inbound else slice_of
+        found = cut(x.shape[place], first, last, step)
+        if found is None:
+            raise NotLowerable("whether positions count from the end is known only at run time")
+        start, shape[place] = found
+        starts[place] = start, step
+        if assume_inbound and not _is_within(x.shape[place], found, step):
+            loose.append(place)
+
+    def value(*i: TirVar) -> TirExpr:
+        at: list[TirExpr] = []
+        for k, axis in enumerate(i):
+            start, step = starts.get(k, (0, 1))
+            index = as_expr(axis * step) + from_dim(start)
+            at.append(clamped(index, x.shape[k]) if k in loose else index)
+        return read(x, at, loose)
+
+    return te.compute(shape, value, "strided_slice")
+
+
+def _is_within(extent: Dim, found: tuple[Dim, Dim], step: int) -> bool:
+    first, count = found
+    last = dims.add(first, dims.mul(step, dims.sub(count, 1)))
+    least, most = (first, last) if step > 0 else (last, first)
+    return dims.prove_ge(least, 0) and dims.prove_ge(dims.sub(extent, 1), most)
+
+
+LEGALIZE: Mapping[str, Legalize] = {
+    "take": take,
+    "gather_elements": gather_elements,
+    "gather_nd": gather_nd,
+    "index_tensor": index_tensor,
+    "strided_slice": strided_slice,
+}

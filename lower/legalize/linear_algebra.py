@@ -1,13 +1,17 @@
-"""Products of matrices."""
+"""Products of matrices, vectors and tensors."""
 
 from collections.abc import Mapping
+from functools import reduce
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.subscripts import is_broadcast, read_subscripts
 from relax_egraph.lower.legalize.binary import multiply_scalars
 from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
+from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import TirVar
+from relax_egraph.tir.expr import TirExpr, TirVar
 from relax_egraph.tir.tensor import Reduction
 
 
@@ -30,4 +34,35 @@ def matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
     return te.compute((*batch, *rows, *columns), value, "matmul")
 
 
-LEGALIZE: Mapping[str, Legalize] = {"matmul": matmul}
+def outer(x1: te.Tensor, x2: te.Tensor) -> te.Tensor:
+    """``out[i, j] = x1[i] · x2[j]``."""
+    shape = (*x1.shape, *x2.shape)
+    return te.compute(shape, lambda i, j: multiply_scalars(x1[i], x2[j]), "outer")
+
+
+def einsum(operands: tuple[te.Tensor, ...], *, subscripts: str) -> te.Tensor:
+    """One nest of loops, over all labels; all axes of one letter are proven of one extent."""
+    read = read_subscripts(subscripts, [len(x.shape) for x in operands])
+    extents: dict[str, Dim] = {}
+    for x, term in zip(operands, read.terms, strict=True):
+        for label, extent in zip(term, x.shape, strict=True):
+            before = extents.setdefault(label, extent)
+            if is_broadcast(label):
+                (extents[label],) = broadcast((before,), (extent,))
+            else:
+                need_equal((before,), (extent,))
+    summed = {label: te.reduce_axis(extents[label], f"k{k}") for k, label in enumerate(read.summed)}
+
+    def value(*i: TirVar) -> TirExpr | Reduction:
+        at: dict[str, TirVar] = {**dict(zip(read.output, i, strict=True)), **summed}
+        elements = (
+            element(x, tuple(extents[label] for label in term), tuple(at[label] for label in term))
+            for x, term in zip(operands, read.terms, strict=True)
+        )
+        product = reduce(multiply_scalars, elements)
+        return te.sum(product, [*summed.values()]) if summed else product
+
+    return te.compute([extents[label] for label in read.output], value, "einsum")
+
+
+LEGALIZE: Mapping[str, Legalize] = {"matmul": matmul, "outer": outer, "einsum": einsum}

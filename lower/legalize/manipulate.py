@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.ops.manipulate import unit_axes
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
 from relax_egraph.tir import te
@@ -39,8 +40,11 @@ def expand_dims(x: te.Tensor, *, axis: tuple[int, ...]) -> te.Tensor:
     return te.compute(shape, lambda *i: x[tuple(i[k] for k in kept)], "expand_dims")
 
 
-def squeeze(x: te.Tensor, *, axis: tuple[int, ...]) -> te.Tensor:
-    """`x` without the axes `axis`, each of extent 1."""
+def squeeze(x: te.Tensor, *, axis: tuple[int, ...] | None) -> te.Tensor:
+    """`x` without the axes `axis`, each of extent 1; by default without all such."""
+    axis = unit_axes(x.shape) if axis is None else axis
+    if axis is None:
+        raise NotLowerable("which axes have extent 1 is known only at run time")
     places = {a % len(x.shape) for a in axis}
     if not all(dims.equal(x.shape[p], 1) for p in places):
         raise NotLowerable("whether the axes to squeeze have extent 1 is known only at run time")
@@ -56,6 +60,11 @@ def squeeze(x: te.Tensor, *, axis: tuple[int, ...]) -> te.Tensor:
 def flatten(x: te.Tensor) -> te.Tensor:
     """The elements of `x` in row-major order, in one axis."""
     return _viewed(x, (dims.product(x.shape),), "flatten")
+
+
+def batch_flatten(data: te.Tensor) -> te.Tensor:
+    """The elements of `data` in row-major order, in two axes: the first, and the rest."""
+    return _viewed(data, (data.shape[0], dims.product(data.shape[1:])), "batch_flatten")
 
 
 def reshape(x: te.Tensor, shape: Shape) -> te.Tensor:
@@ -138,4 +147,5 @@ LEGALIZE: Mapping[str, Legalize] = {
     "flatten": flatten,
     "expand_dims": expand_dims,
     "squeeze": squeeze,
+    "nn.batch_flatten": batch_flatten,
 }

@@ -1,29 +1,58 @@
-"""Normalisations: softmax and its kin."""
+"""Normalisations; those by mean and variance are in `moments`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from relax_egraph.lower.legalize import moments
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.reduce import without
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr
+from relax_egraph.tir.tensor import Reduction
 
 
 def softmax(x: te.Tensor, *, axis: int) -> te.Tensor:
     """Four tensors: the maximum, ``exp(x - max)``, its sum, and the quotient."""
     place = axis % len(x.shape)
-    extent, rest = x.shape[place], without(x.shape, (place,))
-
-    def at(reduced: te.Tensor, i: tuple[TirExpr, ...]) -> TirExpr:
-        return reduced[without(i, (place,))]
-
-    def row(source: te.Tensor, i: tuple[TirExpr, ...], k: TirExpr) -> TirExpr:
-        return source[(*i[:place], k, *i[place:])]
-
-    k, r = te.reduce_axis(extent), te.reduce_axis(extent)
-    top = te.compute(rest, lambda *i: te.max(row(x, i, k), k), "softmax_max")
-    e = te.compute(x.shape, lambda *i: te.exp(x[i] - at(top, i)), "softmax_exp")
-    total = te.compute(rest, lambda *i: te.sum(row(e, i, r), r), "softmax_sum")
-    return te.compute(x.shape, lambda *i: e[i] / at(total, i), "softmax")
+    top = _over(te.max, x, place, "softmax_max")
+    e = te.compute(x.shape, lambda *i: te.exp(x[i] - _at(top, i, place)), "softmax_exp")
+    total = _over(te.sum, e, place, "softmax_sum")
+    return te.compute(x.shape, lambda *i: e[i] / _at(total, i, place), "softmax")
 
 
-LEGALIZE: Mapping[str, Legalize] = {"nn.softmax": softmax}
+def log_softmax(data: te.Tensor, *, axis: int) -> te.Tensor:
+    """The maximum, the sum of ``exp(x - max)``, and the difference to its logarithm."""
+    place = axis % len(data.shape)
+    top = _over(te.max, data, place, "log_softmax_max")
+    e = te.compute(data.shape, lambda *i: te.exp(data[i] - _at(top, i, place)), "log_softmax_exp")
+    total = _over(te.sum, e, place, "log_softmax_sum")
+    log = te.compute(total.shape, lambda *i: te.log(total[i]), "log_softmax_log")
+    return te.compute(
+        data.shape,
+        lambda *i: data[i] - _at(top, i, place) - _at(log, i, place),
+        "log_softmax",
+    )
+
+
+def _over(
+    reduce: Callable[[TirExpr, te.ReduceAxis], Reduction], x: te.Tensor, place: int, name: str
+) -> te.Tensor:
+    """`x` reduced over the axis `place`."""
+    k = te.reduce_axis(x.shape[place])
+    shape = without(x.shape, (place,))
+    return te.compute(shape, lambda *i: reduce(x[(*i[:place], k, *i[place:])], k), name)
+
+
+def _at(reduced: te.Tensor, i: tuple[TirExpr, ...], place: int) -> TirExpr:
+    """The element of `reduced` for the index `i` of what is reduced over the axis `place`."""
+    return reduced[without(i, (place,))]
+
+
+LEGALIZE: Mapping[str, Legalize] = {
+    "nn.softmax": softmax,
+    "nn.log_softmax": log_softmax,
+    "nn.layer_norm": moments.layer_norm,
+    "nn.rms_norm": moments.rms_norm,
+    "nn.group_norm": moments.group_norm,
+    "nn.instance_norm": moments.instance_norm,
+    "nn.batch_norm": moments.batch_norm,
+}

@@ -1,7 +1,144 @@
-"""Pooling over windows."""
+"""Pools: a reduction over the taps of the window, and for means its quotient by their count."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from operator import mul
+from typing import Any
 
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.ops.pooling import Pool, adaptive_pool, pool
+from relax_egraph.ir.ops.window import canonical, laid_out
 from relax_egraph.lower.legalize.elementwise import Legalize
+from relax_egraph.lower.legalize.window import Place, any_read, clamped, element, place
+from relax_egraph.tir import te
+from relax_egraph.tir.expr import Operand, TirExpr, TirVar, from_dim
+from relax_egraph.tir.scalar import least
+from relax_egraph.tir.tensor import Reduction
 
-LEGALIZE: Mapping[str, Legalize] = {}
+
+def _max_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
+    how = pool("R.nn.max_pool", rank, **attrs)
+    return _windowed(how, data, te.max, least(data.dtype), f"max_pool{rank}d")
+
+
+def _avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
+    how = pool("R.nn.avg_pool", rank, **attrs)
+    total = _windowed(how, data, te.sum, 0, f"avg_pool{rank}d_sum")
+    _, _, *extents = canonical(data.shape, how.data)
+
+    def value(*at: TirVar) -> TirExpr:
+        _, _, *positions = canonical(at, how.out)
+        counts = [_count(how, k, p, extents[k]) for k, p in enumerate(positions)]
+        return total[at] / te.cast(te.maximum(reduce(mul, counts), 1), data.dtype)
+
+    return te.compute(total.shape, value, f"avg_pool{rank}d")
+
+
+def _windowed(
+    how: Pool,
+    data: te.Tensor,
+    combine: Callable[[TirExpr, list[te.ReduceAxis]], Reduction],
+    outside: Operand,
+    name: str,
+) -> te.Tensor:
+    _, _, *extents = canonical(data.shape, how.data)
+    first, *others = how.sizes
+    # where data may be empty and the result not, no tap reads it
+    some = any_read(e for k, e in enumerate(extents) if not dims.prove_ge(0, how.extent(k, 0)))
+    sizes: list[Dim] = [dims.mul(first, some), *others]
+    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(sizes)]
+    move = how.windows
+
+    def value(*at: TirVar) -> Reduction:
+        batch, channel, *positions = canonical(at, how.out)
+        places = [
+            place(
+                position * move.strides[k] + tap * move.dilation[k] - move.before[k],
+                extents[k],
+                below=move.before[k] > 0,
+                above=move.after[k] > 0 or how.ceil_mode,
+            )
+            for k, (position, tap) in enumerate(zip(positions, taps, strict=True))
+        ]
+        where = laid_out((Place(batch), Place(channel), *places), how.data)
+        return combine(element(data, where, outside), taps)
+
+    return te.compute(how.shape(data.shape), value, name)
+
+
+def _count(how: Pool, k: int, position: TirExpr, extent: Dim) -> TirExpr:
+    """How many taps along axis `k` count: those in data, or in its padding if that counts."""
+    move, size = how.windows, how.sizes[k]
+    padded = how.count_include_pad or not (move.before[k] or move.after[k])
+    if padded and not how.ceil_mode:
+        return from_dim(size)
+    first = move.before[k] if padded else 0
+    end = dims.add(extent, move.after[k] if padded else 0)
+    start = position * move.strides[k] - move.before[k]
+
+    def taps_before(limit: TirExpr) -> TirExpr:
+        way = limit - start
+        return te.maximum(te.minimum((way + move.dilation[k] - 1) // move.dilation[k], size), 0)
+
+    return taps_before(from_dim(end)) - taps_before(from_dim(-first))
+
+
+def _adaptive_avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
+    how = adaptive_pool("R.nn.adaptive_avg_pool", rank, **attrs)
+    name = f"adaptive_avg_pool{rank}d"
+    _, _, *extents = canonical(data.shape, how.data)
+    shape, sizes = how.shape(data.shape), how.extents(tuple(extents))
+    pairs = [*zip(extents, sizes, strict=True)]
+    taps = [te.reduce_axis(_longest(e, s), f"r{k}") for k, (e, s) in enumerate(pairs)]
+
+    def summed(*at: TirVar) -> Reduction:
+        batch, channel, *positions = canonical(at, how.out)
+        places: list[Place] = []
+        for position, tap, (extent, size) in zip(positions, taps, pairs, strict=True):
+            start, end = _span(position, extent, size)
+            index = start + tap
+            is_last = () if dims.divides(size, extent) else (index < end,)
+            places.append(Place(clamped(index, extent) if is_last else index, is_last))
+        where = laid_out((Place(batch), Place(channel), *places), how.data)
+        return te.sum(element(data, where, 0), taps)
+
+    total = te.compute(shape, summed, f"{name}_sum")
+
+    def mean(*at: TirVar) -> TirExpr:
+        _, _, *positions = canonical(at, how.out)
+        spans = [_span(p, e, s) for p, (e, s) in zip(positions, pairs, strict=True)]
+        count = reduce(mul, [end - start for start, end in spans])
+        return total[at] / te.cast(count, data.dtype)
+
+    return te.compute(shape, mean, name)
+
+
+def _span(position: TirExpr, extent: Dim, size: Dim) -> tuple[TirExpr, TirExpr]:
+    """The first index, and that behind the last, of the window at `position` of `size`."""
+    if dims.equal(extent, size):
+        return position, position + 1
+    e, s = from_dim(extent), from_dim(size)
+    return position * e // s, ((position + 1) * e + (s - 1)) // s
+
+
+def _longest(extent: Dim, size: Dim) -> Dim:
+    """A bound on the length of the windows: ``⌈extent / size⌉ + 1``, and no more than `extent`."""
+    if dims.equal(extent, size):
+        return 1
+    if dims.divides(size, extent):
+        return dims.floordiv(extent, size)
+    rounded = dims.floordiv(dims.add(extent, dims.sub(size, 1)), size)
+    return dims.minimum(dims.add(rounded, 1), extent)
+
+
+def _table(function: Callable[..., te.Tensor], name: str) -> dict[str, Legalize]:
+    ranks: Sequence[int] = (1, 2, 3)
+    return {f"nn.{name}{rank}d": partial(function, rank) for rank in ranks}
+
+
+LEGALIZE: Mapping[str, Legalize] = {
+    **_table(_max_pool, "max_pool"),
+    **_table(_avg_pool, "avg_pool"),
+    **_table(_adaptive_avg_pool, "adaptive_avg_pool"),
+}

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import TirExpr, from_dim
+from relax_egraph.tir.expr import Operand, TirExpr, TirVar, from_dim
 from relax_egraph.tir.tensor import Reduction
 
 T = TypeVar("T")
@@ -45,6 +46,47 @@ def mean(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
     return te.compute(total.shape, lambda *i: total[i] / divisor, "mean")
 
 
+def prod(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """``Π x``; of booleans, whether all hold."""
+    return _reduced(te.prod, x, axis, keepdims, "prod")
+
+
+def variance(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """The mean, and the mean of the squared differences from it."""
+    places = _places(x, axis)
+    middle = mean(x, axis=axis, keepdims=True)
+
+    def squared(*i: TirVar) -> TirExpr:
+        at: list[Operand] = [0 if k in places else v for k, v in enumerate(i)]
+        deviation = x[i] - middle[tuple(at)]
+        return deviation * deviation
+
+    return mean(te.compute(x.shape, squared, "squared"), axis=axis, keepdims=keepdims)
+
+
+def std(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
+    """The square root of the variance."""
+    squared = variance(x, axis=axis, keepdims=keepdims)
+    return te.compute(squared.shape, lambda *i: te.sqrt(squared[i]), "std")
+
+
+def collapse_sum_to(data: te.Tensor, shape: Shape) -> te.Tensor:
+    """A sum over the axes that `shape` lacks, or has with extent 1."""
+    extra = len(data.shape) - len(shape)
+    for have, want in zip(data.shape[extra:], shape, strict=True):
+        if want != 1 and not dims.equal(have, want):
+            raise NotLowerable("whether the shape broadcasts is known only at run time")
+    repeated = [k + extra for k, want in enumerate(shape) if want == 1]
+    total = sum_(data, axis=(*range(extra), *repeated), keepdims=True)
+    zeros = (0,) * extra
+    return te.compute(shape, lambda *i: total[(*zeros, *i)], "collapse_sum")
+
+
+def collapse_sum_like(data: te.Tensor, collapse_target: te.Tensor) -> te.Tensor:
+    """A sum over the axes that `collapse_target` lacks, or has with extent 1."""
+    return collapse_sum_to(data, collapse_target.shape)
+
+
 def _places(x: te.Tensor, axis: Axis) -> tuple[int, ...]:
     rank = len(x.shape)
     return tuple(range(rank)) if axis is None else tuple(sorted(a % rank for a in axis))
@@ -73,4 +115,8 @@ def _reduced(
     return te.compute(shape, value, name)
 
 
-LEGALIZE: Mapping[str, Legalize] = {"sum": sum_, "max": max_, "min": min_, "mean": mean}
+LEGALIZE: Mapping[str, Legalize] = {
+    **{"sum": sum_, "max": max_, "min": min_, "mean": mean, "prod": prod},
+    **{"variance": variance, "std": std},
+    **{"collapse_sum_to": collapse_sum_to, "collapse_sum_like": collapse_sum_like},
+}

@@ -2,7 +2,8 @@
 
 ``relax.run.<operator>`` takes the operands, then each attribute in order of definition: a
 number as a host scalar, a string as a string, integers as a shape, floats as a tuple, and no value
-as the string ``"None"``.  Operands that are left out are not passed.
+as the string ``"None"``.  Operands that are left out are not passed; a number whose dtype
+Python's numbers do not tell is passed as a tensor of rank 0.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ NO_VALUE = "None"
 def run_time_call(op: Op, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
     """The call of the packed function for ``op(args, **attrs)``, whose result is `info`."""
     passed = [_passed(value) for value in complete_attrs(op, attrs).values()]
-    return call_packed(f"{PREFIX}{op.name}", (*args, *passed), (info,), pure=True)
+    operands = [(isinstance(a, PrimValue) and a.constant) or a for a in args]
+    return call_packed(f"{PREFIX}{op.name}", (*operands, *passed), (info,), pure=True)
 
 
 def run_time_attrs(op: Op, values: Sequence[Any]) -> dict[str, Attr]:

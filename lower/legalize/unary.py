@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from relax_egraph.ir.reference.unary import clip_bound
 from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, numeric, table
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr
@@ -16,9 +19,60 @@ def _abs(x: TirExpr) -> TirExpr:
     return x if x.dtype in ("bool", "uint8") else te.abs(x)
 
 
+def _square(x: TirExpr) -> TirExpr:
+    return numeric("square", x) * x
+
+
+def _sign(x: TirExpr) -> TirExpr:
+    """What is neither above nor below 0 is 0, or NaN."""
+    if x.dtype == "uint8":
+        return te.minimum(x, 1)
+    return te.select(numeric("sign", x) > 0, 1, te.select(x < 0, -1, x))
+
+
+def _whole(rounded: Scalar) -> Scalar:
+    """`rounded` of floats; integers are whole as they are."""
+
+    def apply(x: TirExpr) -> TirExpr:
+        return rounded(x) if x.dtype.startswith("float") else x
+
+    return apply
+
+
+def _tested(test: Scalar, *, of_integers: bool) -> Scalar:
+    """`test` of floats, which has one answer for all integers."""
+
+    def apply(x: TirExpr) -> TirExpr:
+        return test(x) if x.dtype.startswith("float") else te.const(of_integers, "bool")
+
+    return apply
+
+
 SCALARS: Mapping[str, Scalar] = {
     "abs": _abs,
     "negative": _negative,
+    "square": _square,
+    "sign": _sign,
+    "ceil": _whole(te.ceil),
+    "floor": _whole(te.floor),
+    "round": _whole(te.nearbyint),
+    "trunc": _whole(te.trunc),
+    "isfinite": _tested(te.isfinite, of_integers=True),
+    "isinf": _tested(te.isinf, of_integers=False),
+    "isnan": _tested(te.isnan, of_integers=False),
+    "bitwise_not": te.bitwise_not,
+    "logical_not": te.logical_not,
+    "sin": te.sin,
+    "cos": te.cos,
+    "tan": te.tan,
+    "asin": te.asin,
+    "acos": te.acos,
+    "atan": te.atan,
+    "sinh": te.sinh,
+    "cosh": te.cosh,
+    "asinh": te.asinh,
+    "acosh": te.acosh,
+    "atanh": te.atanh,
     "exp": te.exp,
     "log": te.log,
     "sqrt": te.sqrt,
@@ -34,4 +88,10 @@ def astype(x: te.Tensor, *, dtype: str) -> te.Tensor:
     return te.compute(x.shape, lambda *i: te.cast(x[i], dtype), "astype")
 
 
-LEGALIZE: Mapping[str, Legalize] = {**table(SCALARS), "astype": astype}
+def clip(x: te.Tensor, *, min: float, max: float) -> te.Tensor:
+    """``x``, no less than `min` and then no more than `max`, in its own dtype."""
+    low, high = (te.const(clip_bound(b, np.dtype(x.dtype)).item(), x.dtype) for b in (min, max))
+    return te.compute(x.shape, lambda *i: te.minimum(te.maximum(x[i], low), high), "clip")
+
+
+LEGALIZE: Mapping[str, Legalize] = {**table(SCALARS), "astype": astype, "clip": clip}

@@ -3,7 +3,7 @@
 A schedule is a rewriting of the loop language, so that what is printed is what runs.
 """
 
-from relax_egraph.lower.schedule import elementwise, generic, matmul, movement, rows
+from relax_egraph.lower.schedule import elementwise, generic, matmul, movement, rows, slices
 from relax_egraph.lower.schedule.stages import stages_of
 from relax_egraph.tir.stmt import PrimFunc
 
@@ -18,7 +18,7 @@ def schedule(function: PrimFunc) -> PrimFunc:
         return function
     stages = stages_of(function)
     if stages is None:
-        return generic.verbatim(function)
+        return slices.apply(function) or generic.verbatim(function)
     for anchor in (matmul, movement, elementwise, rows):
         if scheduled := anchor.apply(function, stages):
             return scheduled

@@ -4,7 +4,7 @@ An axis of extent 1 gets no loop.  Neighbouring axes become one loop where every
 linear in the collapsed index: ``x[0, f]`` for ``x[i, j]`` with ``f`` over both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
@@ -20,7 +20,7 @@ from relax_egraph.tir.expr import (
     TirVar,
     from_dim,
 )
-from relax_egraph.tir.rewrite import loads, operands, substitute
+from relax_egraph.tir.rewrite import loads, operands, rewrite, substitute, variables
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 ZERO = Imm(0, "int64")
@@ -84,12 +84,45 @@ def _computed_with(value: TirExpr) -> frozenset[TirVar]:
 
 
 def bound(stage: Stage, values: dict[TirVar, TirExpr]) -> Stage:
-    """`stage` with variables replaced in its indices and value; its axes stay."""
+    """`stage` with variables replaced in its indices and value; its axes stay.
+
+    An index of an axis that is gone becomes a literal 0.
+    """
+    gone = {v: ZERO for v, value in values.items() if value == ZERO}
+
+    def moved(e: TirExpr) -> TirExpr:
+        if not isinstance(e, BufferLoad):
+            return e
+        indices = _run_on(e.buffer, e.indices, gone)
+        is_same = all(a is b for a, b in zip(indices, e.indices, strict=True))
+        return e if is_same else BufferLoad(e.buffer, indices)
+
+    indices = _run_on(stage.buffer, stage.indices, gone)
     return replace(
         stage,
-        indices=tuple(substitute(i, values) for i in stage.indices),
-        value=substitute(stage.value, values),
+        indices=tuple(substitute(i, values) for i in indices),
+        value=substitute(rewrite(stage.value, moved), values),
     )
+
+
+def _run_on(
+    buffer: Buffer, indices: tuple[TirExpr, ...], gone: Mapping[TirVar, TirExpr]
+) -> tuple[TirExpr, ...]:
+    """`indices` without what is left of an index when its axis is `gone`.
+
+    It goes to the next index, which after a literal 0 runs on over both axes: where the axes of
+    ``x[i + n, j]`` are merged, ``i`` is gone, and this gives ``x[0, n * d + j]``.
+    """
+    placed = list(indices)
+    carries = False
+    for k, index in enumerate(placed[:-1]):
+        carries = carries or any(v in gone for v in variables(index))
+        rest = substitute(placed[k], gone)
+        carries = carries and not variables(rest)
+        if carries and rest != ZERO:
+            placed[k] = ZERO
+            placed[k + 1] = rest * from_dim(buffer.shape[k + 1]) + placed[k + 1]
+    return tuple(placed)
 
 
 def store_loops(stages: Sequence[Stage], names: Names) -> Stmt:

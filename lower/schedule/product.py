@@ -63,6 +63,8 @@ def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
             pass
         case _:
             return None
+    if any(0 in b.shape for b in (stage.buffer, x.buffer, y.buffer)):
+        return None  # nothing moves in memory, whatever axis it moves with
     spatial = collapse(stage.axes, [stage, *rest])
     over = collapse(reduction.axes, [stage])
     if not spatial.axes or len(over.axes) > 1:

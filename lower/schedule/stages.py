@@ -12,7 +12,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import dim_of, run_on
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Intrinsic, TirExpr, TirVar, binary
-from relax_egraph.tir.rewrite import loads, rewrite
+from relax_egraph.tir.rewrite import loads, rewrite, variables
 from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Seq, Stmt, Store, TirBlock
 
 Combine: TypeAlias = Literal["+", "*", "min", "max"]
@@ -81,7 +81,34 @@ def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:
     return tuple(found) if all(id(b) in written for b in function.outputs) else None
 
 
-def _stage(nest: Stmt) -> Stage | None:
+def slice_of(nest: Stmt) -> Stage | None:
+    """`nest` as a stage if it is around one block that stores, perhaps only to a part of a buffer.
+
+    Each index is one axis, or one axis and what does not move with any, or does not move at all.
+    """
+    found = _block(nest)
+    if found is None:
+        return None
+    block, axes = found
+    store = block.body
+    assert isinstance(store, Store)
+    if block.init is not None or any(b.kind == "reduce" for b in block.axes):
+        return None
+    free = {a.var for a in axes}
+    for index in store.indices:
+        terms = (index.a, index.b) if isinstance(index, Binary) and index.kind == "+" else (index,)
+        moving = [term for term in terms if variables(term) & {a.var for a in axes}]
+        if not moving:
+            continue
+        if len(moving) > 1 or moving[0] not in free:
+            return None
+        free.discard(moving[0])
+    stage = Stage(block.name, store.buffer, axes, store.indices, store.value)
+    return None if free or stage.reads(store.buffer) else stage
+
+
+def _block(nest: Stmt) -> tuple[TirBlock, tuple[Axis, ...]] | None:
+    """The block in a nest of serial loops, one for each of its axes, that stores once."""
     loops: dict[TirVar, Dim | None] = {}
     while isinstance(nest, For):
         if nest.kind != "serial":
@@ -93,18 +120,27 @@ def _stage(nest: Stmt) -> Stage | None:
     axes = tuple(_axes(nest.axes, loops))
     if len(axes) != len(nest.axes) or len(loops) != len(axes):
         return None
+    return nest, axes
+
+
+def _stage(nest: Stmt) -> Stage | None:
+    found = _block(nest)
+    if found is None:
+        return None
+    nest, axes = found
     spatial = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "spatial")
     reduced = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "reduce")
     store = nest.body
-    variables: tuple[TirExpr, ...] = tuple(a.var for a in spatial)
+    assert isinstance(store, Store)
+    point: tuple[TirExpr, ...] = tuple(a.var for a in spatial)
     fills = len(spatial) == len(store.buffer.shape) and all(
         dims.equal(a.extent, d) for a, d in zip(spatial, store.buffer.shape, strict=True)
     )
-    if store.indices != variables or not fills:
+    if store.indices != point or not fills:
         return None
     if not reduced:
         value = _without_division(store.value)
-        stage = Stage(nest.name, store.buffer, spatial, variables, value)
+        stage = Stage(nest.name, store.buffer, spatial, point, value)
         return None if nest.init or stage.reads(store.buffer) else stage
     return _reduction(nest, store, spatial, reduced)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from relax_egraph.egraph.encode import free_values
+from relax_egraph.egraph.encode import reads_of
 from relax_egraph.egraph.fused import FusedFunctions, broadcasts_to, unique_name
 from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR, Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
@@ -29,6 +29,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.op import OPS
+from relax_egraph.ir.shape_variables import with_shapes
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, symbols_of
 
 BROADCAST = "broadcast_to"
@@ -134,13 +135,20 @@ class _Decoder:
 
     def _emit_opaque(self, class_id: ClassId, node: ENode) -> None:
         binding = self._view.opaque[node.key]
-        reads = zip(free_values(binding.value), node.classes, strict=True)
-        value = _replaced(binding.value, {id(r): self._full(c) for r, c in reads})
-        var = self._var(class_id, binding.var.struct_info, binding.var.name)
+        reads = [(r, self._full(c)) for r, c in zip(reads_of(binding), node.classes, strict=True)]
+        value = _replaced(binding.value, {id(r): new for r, new in reads})
+        now = {r: new for r, new in reads if isinstance(r, Var)}
+        var = self._var(class_id, with_shapes(binding.var.struct_info, now), binding.var.name)
         if isinstance(binding, MatchCast):
-            self.bindings.append(replace(binding, var=var, value=value))
-        else:
-            self.bindings.append(VarBinding(var, value))
+            info = with_shapes(binding.struct_info, now)
+            self.bindings.append(replace(binding, var=var, value=value, struct_info=info))
+            self._value[class_id] = var
+            return
+        if isinstance(value, Call):
+            said = tuple(with_shapes(i, now) for i in value.sinfo_args)
+            known = with_shapes(value.struct_info, now)
+            value = replace(value, sinfo_args=said, struct_info=known)
+        self.bindings.append(VarBinding(var, value))
         self._value[class_id] = var
 
     def _call(self, class_id: ClassId, node: ENode) -> Call:

@@ -27,8 +27,10 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import OPS, Op, complete_attrs
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, symbols_of, tensor
+from relax_egraph.ir.ops.manipulate import unit_axes
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, symbols_of, tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +73,35 @@ def free_values(value: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-def canonical_attrs(op: Op, attrs: Mapping[str, Attr], rank: int) -> tuple[tuple[str, Attr], ...]:
+def reads_of(binding: Binding) -> tuple[Expr, ...]:
+    """What the value of `binding` reads, then the variables that struct info names as shapes."""
+    value = binding.value
+    infos = [binding.var.struct_info]
+    if isinstance(binding, MatchCast):
+        infos.append(binding.struct_info)
+    if isinstance(value, Call):
+        infos += [*value.sinfo_args, value.struct_info]
+    shapes = {v: None for info in infos for v in sorted(shape_variables_of(info), key=str)}
+    return (*free_values(value), *shapes)
+
+
+def canonical_attrs(
+    op: Op, attrs: Mapping[str, Attr], rank: int, shape: Shape | None
+) -> tuple[tuple[str, Attr], ...]:
     """Complete attributes with axes counted from the front and written out, for rank `rank`.
 
     Of a reduction or squeeze the axes are a set and are sorted; of ``expand_dims`` they are places
-    in the result.
+    in the result.  The axes that squeeze takes by default stay ``None`` where `shape`, the
+    first operand's, does not tell.
     """
     complete = complete_attrs(op, attrs)
     match op.name:
         case "permute_dims":
             axes = _ints(complete["axes"], tuple(reversed(range(rank))))
             complete["axes"] = tuple(a % rank for a in axes)
-        case "sum" | "max" | "min" | "mean" | "squeeze":
+        case "squeeze" if complete["axis"] is None:
+            complete["axis"] = unit_axes(shape)
+        case "sum" | "max" | "min" | "mean" | "prod" | "variance" | "std" | "squeeze":
             axes = _ints(complete["axis"], tuple(range(rank)))
             complete["axis"] = tuple(sorted(a % rank for a in axes))
         case "expand_dims":
@@ -132,10 +151,14 @@ class _Encoder:
         op, info = value.op, value.struct_info
         if not isinstance(op, Op) or op.intrinsic or not isinstance(info, TensorStructInfo):
             return None
+        if isinstance(info.shape, Var):
+            return None
         ranks = [_rank(a) for a in value.args]
         if any(rank is None for rank in ranks) or (op.elementwise and info.dims is None):
             return None
-        attrs = canonical_attrs(op, value.attrs, ranks[0] or 0)
+        first = value.args[0].struct_info
+        shape = first.dims if isinstance(first, TensorStructInfo) else None
+        attrs = canonical_attrs(op, value.attrs, ranks[0] or 0, shape)
         if any(attr is None for _, attr in attrs) or op.name not in operators():
             return None
         children = [self._child(a) for a in value.args]
@@ -169,7 +192,7 @@ class _Encoder:
     def _opaque(self, binding: Binding, signature: object) -> ClassId:
         if signature is not None and signature in self._same:
             return self._same[signature]
-        children = tuple(self._operand(v) for v in free_values(binding.value))
+        children = tuple(self._operand(v) for v in reads_of(binding))
         info = binding.var.struct_info
         known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
         self.opaque.append(binding)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import (
     Attr,
@@ -118,7 +119,10 @@ def broadcasts_to(
     op: Op, operands: Sequence[Expr], attrs: Mapping[str, Attr], result: TensorStructInfo
 ) -> bool:
     """Whether `op` of `operands`, broadcast by itself, has the shape of `result`."""
-    inferred = infer(Call(op, tuple(operands), attrs))
+    try:
+        inferred = infer(Call(op, tuple(operands), attrs))
+    except IllTyped:  # R.ewise_add broadcasts nothing
+        return False
     return isinstance(inferred, TensorStructInfo) and inferred.dims == result.dims
 
 

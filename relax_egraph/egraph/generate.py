@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from relax_egraph.egraph.scope import ENGINE_RULESETS
-from relax_egraph.egraph.traits import Traits
+from relax_egraph.egraph.traits import NO_DTYPE, Traits
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
 
 ORACLE = "relax_egraph.egraph.dim_oracle"
@@ -100,7 +100,8 @@ def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
         yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {source})", "facts")
     elif source in {a.name for a in op.attrs}:
         chosen = variables[names.index(source)]
-        yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {chosen})", "facts")
+        said = " ".join(f'(!= {chosen} "{nothing}")' for nothing in NO_DTYPE)
+        yield _rule(f"dtype-{op.name}", f"{node} {said}", f"(dtype-claim t {chosen})", "facts")
     elif source:
         known = f"(= d (dtype-of {variables[names.index(source)]}))"
         yield _rule(f"dtype-{op.name}", f"{node} {known}", "(dtype-claim t d)", "facts")

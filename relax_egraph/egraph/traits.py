@@ -4,18 +4,24 @@ The rule is applied to small operands of every dtype; what all answers have in c
 property of the operator.  So a new operator has its vocabulary and its dtype facts at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.op import REQUIRED, Op
+from relax_egraph.ir.op import REQUIRED, AttrParam, Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, tensor
 
 _DTYPES = ("float32", "float64", "int64", "bool")
 _SAMPLES: dict[str, Any] = {"int": 0, "ints": (0,), "float": 1.0, "bool": False, "str": "float32"}
 """A value of each kind of attribute that rules can say."""
+
+_DTYPES_SAID = ("float32", "float64", "int32", "bool")
+"""Values of an attribute that names a dtype."""
+
+NO_DTYPE = ("", "void")
+"""Values of such an attribute that leave it to the operands, where they are allowed."""
 
 _MAX_RANK = 4
 
@@ -26,7 +32,8 @@ class Traits:
 
     `in_kernel`: it is fusible, and the result's shape follows from the operands' shapes, so it
     can be computed within a kernel.  `dtype` is the name of the operand or attribute whose dtype
-    the result has, or a dtype in quotes; empty if neither is so.
+    the result has, or a dtype in quotes; empty if neither is so.  An attribute has it unless it is
+    one of `NO_DTYPE`.
     """
 
     op: Op
@@ -55,7 +62,12 @@ def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
     yield from product(range(_MAX_RANK + 1), repeat=count)
 
 
-def _ask(op: Op, ranks: tuple[int, ...] | None, dtypes: list[str | None]) -> StructInfo | None:
+def _ask(
+    op: Op,
+    ranks: tuple[int, ...] | None,
+    dtypes: list[str | None],
+    attrs: Mapping[str, Any] | None = None,
+) -> StructInfo | None:
     """The struct info of `op` on operands whose extents are all 1; ``None`` if it refuses them."""
     infos: list[StructInfo] = []
     for k, (operand, dtype) in enumerate(zip(op.operands, dtypes, strict=True)):
@@ -65,33 +77,49 @@ def _ask(op: Op, ranks: tuple[int, ...] | None, dtypes: list[str | None]) -> Str
             tensor(shape, dtype) if operand.kind == "tensor" else ShapeStructInfo(shape, rank)
         )
     try:
-        return op.rule(*infos, **_attrs(op))
+        return op.rule(*infos, **(attrs or _attrs(op)))
     except IllTyped:
         return None
 
 
 def _attrs(op: Op) -> dict[str, Any]:
-    return {a.name: _SAMPLES[a.kind] if a.default is REQUIRED else a.default for a in op.attrs}
+    """Defaults; a value where there is none, or no dtype: rules see only calls that say it."""
+    asked = {a.name for a in op.attrs if a.default is REQUIRED or (_is_dtype(a) and not a.default)}
+    return {a.name: _SAMPLES[a.kind] if a.name in asked else a.default for a in op.attrs}
+
+
+def _is_dtype(attr: AttrParam) -> bool:
+    return attr.kind == "str" and attr.name.endswith("dtype")
+
+
+def _choices(op: Op) -> Iterator[dict[str, Any]]:
+    """The attributes to ask with, and these with each flag turned and with other dtypes."""
+    usual = _attrs(op)
+    yield usual
+    for attr in op.attrs:
+        if attr.kind == "bool":
+            yield {**usual, attr.name: not usual[attr.name]}
+        elif _is_dtype(attr):
+            yield from ({**usual, attr.name: dtype} for dtype in _DTYPES_SAID)
 
 
 def _dtype(op: Op, ranks: tuple[int, ...] | None) -> str:
     """Where the result's dtype comes from."""
-    answers: list[tuple[tuple[str, ...], str | None]] = []
-    for dtypes in _combinations(len(op.operands)):
-        info = _ask(op, ranks, list(dtypes))
+    answers: list[tuple[tuple[str, ...], dict[str, Any], str | None]] = []
+    for dtypes, attrs in product(_combinations(len(op.operands)), _choices(op)):
+        info = _ask(op, ranks, list(dtypes), attrs)
         if isinstance(info, TensorStructInfo):
-            answers.append((dtypes, info.dtype))
+            answers.append((dtypes, attrs, info.dtype))
     if not answers:
         return ""
-    results = {result for _, result in answers}
-    named = {a.name for a in op.attrs if a.name == "dtype" and a.kind == "str"}
-    if named and results == {_attrs(op)["dtype"]}:
-        return "dtype"
+    for attr in filter(_is_dtype, op.attrs):
+        if all(result == attrs[attr.name] for _, attrs, result in answers):
+            return attr.name
     for k, operand in reversed(list(enumerate(op.operands))):
-        if operand.kind == "tensor" and all(result == d[k] for d, result in answers):
+        if operand.kind == "tensor" and all(result == d[k] for d, _, result in answers):
             return operand.name
-    only = results.pop()
-    return f'"{only}"' if not results and only is not None else ""
+    only, *others = {result for *_, result in answers}
+    return f'"{only}"' if not others and only is not None else ""
 
 
 def _combinations(count: int) -> Iterator[tuple[str, ...]]:

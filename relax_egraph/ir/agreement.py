@@ -16,6 +16,7 @@ from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    symbols_of,
     tensor,
 )
 
@@ -57,6 +58,26 @@ def relation(declared: StructInfo, known: StructInfo) -> Relation:
             return relation(declared.ret, known.ret)
         case _:
             return "contradiction"
+
+
+def implies(known: StructInfo, declared: StructInfo) -> bool:
+    """Whether what is `known` of a value proves that it is as `declared`."""
+    match known, declared:
+        case _, ObjectStructInfo():
+            return True
+        case ObjectStructInfo(), _:
+            return False
+        case TupleStructInfo(fields=a), TupleStructInfo(fields=b):
+            return len(a) == len(b) and all(map(implies, a, b))
+        case FuncStructInfo(), FuncStructInfo():
+            return known == declared
+        case _:
+            return relation(declared, known) == "implied"
+
+
+def stronger(declared: StructInfo, known: StructInfo) -> StructInfo:
+    """`known` if it says all that is `declared`, and otherwise what is declared."""
+    return known if implies(known, declared) else declared
 
 
 def common(a: StructInfo, b: StructInfo) -> StructInfo:
@@ -114,6 +135,19 @@ def bare_symbols(info: StructInfo) -> set[str]:
         case _:
             return set()
     return {dims.text(d) for d in found if not isinstance(d, int) and d.is_Symbol}
+
+
+def free_symbols(info: StructInfo) -> frozenset[str]:
+    """The symbols of `info` that its context binds; a function binds those of its parameters."""
+    match info:
+        case FuncStructInfo(params=params, ret=ret):
+            given = params or ()
+            used = free_symbols(ret).union(*map(free_symbols, given))
+            return used.difference(*map(bare_symbols, given))
+        case TupleStructInfo(fields=fields):
+            return frozenset[str]().union(*map(free_symbols, fields))
+        case _:
+            return symbols_of(info)
 
 
 def substituted(info: StructInfo, values: Mapping[str, Dim]) -> StructInfo:

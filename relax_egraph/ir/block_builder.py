@@ -10,7 +10,7 @@ bb.emit_func_output(gv)
 module = bb.get()
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -40,9 +40,9 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.op import OPS, infer, is_pure
+from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
-from relax_egraph.ir.walk import children
+from relax_egraph.ir.walk import has_effects
 
 
 def call(name: str, *args: Expr, **attrs: Attr) -> Call:
@@ -108,6 +108,7 @@ class BlockBuilder:
         self._functions: dict[str, BaseFunc] = dict(module.functions) if module else {}
         self._frames: list[_Frame] = []
         self._names: list[dict[str, int]] = []
+        self._values: dict[Var, Expr] = {}
 
     # --- functions and blocks ---------------------------------------------------------
 
@@ -130,7 +131,8 @@ class BlockBuilder:
             self._close_block()
             body = SeqExpr(tuple(frame.blocks), frame.output)
             info = frame.output.struct_info
-            self._functions[name] = Function(frame.params, body, info, _is_pure(body), frame.attrs)
+            is_pure = not has_effects(body)
+            self._functions[name] = Function(frame.params, body, info, is_pure, frame.attrs)
         finally:
             self._frames.pop()
             self._names.pop()
@@ -149,6 +151,21 @@ class BlockBuilder:
         finally:
             frame.bindings.clear()
             frame.in_dataflow = False
+
+    @contextmanager
+    def rewritten_block(self, taken: Iterable[str]) -> Generator[list[Binding]]:
+        """Open a dataflow block of no function, and give the list of what is bound in it.
+
+        It is for who rewrites a block of a function in which the names `taken` are in use.
+        """
+        frame = _Frame("", (), {}, in_dataflow=True)
+        self._frames.append(frame)
+        self._names.append(dict.fromkeys(taken, 0))
+        try:
+            yield frame.bindings
+        finally:
+            self._frames.pop()
+            self._names.pop()
 
     def get(self) -> IRModule:
         """The module of all functions that are finished."""
@@ -189,6 +206,12 @@ class BlockBuilder:
         """Add a finished binding as it is; its variable keeps its name."""
         self.reserve(binding.var.name)
         self._frame().bindings.append(binding)
+        if isinstance(binding, VarBinding):
+            self._values[binding.var] = binding.value
+
+    def lookup_binding(self, var: Var) -> Expr | None:
+        """What `var` was bound to by this builder; ``None`` for a parameter, a cast, or another."""
+        return self._values.get(var)
 
     def emit_func_output(self, value: Expr) -> None:
         """Make `value` the result of the open function."""
@@ -236,6 +259,7 @@ class BlockBuilder:
         normal = self.normalize(value)
         var = self._new_var(name, normal.struct_info, output=output)
         self._frame().bindings.append(VarBinding(var, normal))
+        self._values[var] = normal
         return var
 
     def _new_var(self, name: str | None, info: StructInfo, *, output: bool) -> Var:
@@ -266,12 +290,3 @@ class BlockBuilder:
             kind = DataflowBlock if frame.in_dataflow else BindingBlock
             frame.blocks.append(kind(tuple(frame.bindings)))
             frame.bindings.clear()
-
-
-def _is_pure(expr: Expr) -> bool:
-    """Whether evaluating `expr` has no effects; making a function never has."""
-    if isinstance(expr, Function):
-        return True
-    if isinstance(expr, Call) and not is_pure(expr):
-        return False
-    return all(map(_is_pure, children(expr)))

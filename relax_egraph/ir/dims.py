@@ -157,10 +157,16 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
     """The value of `dim`; raises ``KeyError`` with the name of a symbol without one."""
     if isinstance(dim, int):
         return dim
-    for name in symbols(dim):
+    names = symbols(dim)
+    for name in names:
         if name not in values:
             raise KeyError(name)
-    result = substitute(dim, values)
+    return _value(dim, tuple((name, values[name]) for name in names))
+
+
+@lru_cache(_MEMO)
+def _value(dim: sympy.Expr, values: tuple[tuple[str, int], ...]) -> int:
+    result = substitute(dim, dict(values))
     return result if isinstance(result, int) else math.floor(float(result))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Attr,
@@ -33,7 +34,13 @@ from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.ops.call import inplace_indices
 from relax_egraph.ir.reference import REFERENCE as REFERENCE
 from relax_egraph.ir.reference.array import least
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relax_egraph.ir.struct_info import (
+    ObjectStructInfo,
+    PrimStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 
 Packed: TypeAlias = Mapping[str, Callable[..., Value]]
 """The packed functions, by registered name."""
@@ -108,7 +115,10 @@ def _invoke(
     ]
     check(claims, frame.symbols)
     frame.values.update(zip(function.params, args, strict=True))
-    return frame.evaluate(function.body)
+    result = frame.evaluate(function.body)
+    if not implies(function.body.struct_info, function.ret_struct_info):
+        check([(f"{name}: the result", function.ret_struct_info, result)], frame.symbols)
+    return result
 
 
 @dataclass(slots=True)
@@ -140,8 +150,11 @@ class _Frame:
             case TupleGetItem(tuple_value=value, index=index):
                 return self.evaluate(value)[index]
             case If():
-                chosen = self.evaluate(expr.cond)
-                return self.evaluate(expr.true_branch if chosen else expr.false_branch)
+                chosen = expr.true_branch if self.evaluate(expr.cond) else expr.false_branch
+                outside, self.symbols = self.symbols, dict(self.symbols)
+                result = self.evaluate(chosen)
+                self.symbols = outside
+                return result
             case SeqExpr():
                 return self.sequence(expr)
             case Call():
@@ -160,10 +173,18 @@ class _Frame:
         return run
 
     def closure(self, function: Function) -> Callable[..., Value]:
-        at = f"{self.name}: {self.at}"
+        at, symbols = f"{self.name}: {self.at}", self.symbols
 
         def run(*args: Value) -> Value:
-            return _invoke(self.interpreter, at, function, args, self.values, self.symbols)
+            return _invoke(self.interpreter, at, function, args, self.values, symbols)
+
+        return run
+
+    def with_last_arguments(self, function: Expr, given: Sequence[Expr]) -> Callable[..., Value]:
+        called, last = self.evaluate(function), tuple(map(self.evaluate, given))
+
+        def run(*args: Value) -> Value:
+            return called(*args, *last)
 
         return run
 
@@ -184,6 +205,9 @@ class _Frame:
                 if isinstance(binding, MatchCast):
                     claim = f"{self.name}: match_cast {binding.var.name}"
                     check([(claim, binding.struct_info, value)], self.symbols)
+                elif not implies(_proven(binding.value), binding.var.struct_info):
+                    claim = f"{self.name}: {binding.var.name}"
+                    check([(claim, binding.var.struct_info, value)], self.symbols)
                 self.values[binding.var] = value
         self.at = "result"
         return self.evaluate(seq.body)
@@ -201,17 +225,31 @@ class _Frame:
                 outputs = self.allocate(call.sinfo_args[0])
                 self.packed(name)(*map(self.evaluate, operands.fields), *outputs)
                 return _result(outputs, call.sinfo_args[0])
+            case "make_closure", (function, Tuple(fields=captured)):
+                return self.with_last_arguments(function, captured)
+            case "invoke_closure" | "invoke_pure_closure", (function, Tuple(fields=args)):
+                result = self.evaluate(function)(*map(self.evaluate, args))
+                claim = f"{self.name}: {self.at}, the result of a closure,"
+                check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
+                return result
             case "call_packed" | "call_pure_packed", (ExternFunc(name=name), *args):
                 result = as_value(self.packed(name)(*map(self.evaluate, args)))
                 claim = f"{self.name}: {self.at}, the result of {name!r},"
                 check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
                 return result
             case _:
-                operands = tuple(map(self.evaluate, call.args))
+                operands = tuple(map(self.operand, call.args))
                 try:
                     return apply_op(call.op, operands, call.attrs)
                 except RunError as error:
                     raise RunError(f"{self.name}: {self.at}: {error}") from None
+
+    def operand(self, expr: Expr) -> Value:
+        """An operand of an operator: a number of a dtype that Python lacks is of rank 0."""
+        value, info = self.evaluate(expr), expr.struct_info
+        if not isinstance(info, PrimStructInfo) or info.dtype in ("int64", "float64"):
+            return value
+        return np.asarray(value, info.dtype)
 
     def call_tir(
         self,
@@ -255,6 +293,13 @@ class _Frame:
                 f"{self.name}: {self.at} calls the packed function {name!r}; given are: {known}"
             )
         return self.interpreter.packed[name]
+
+
+def _proven(value: Expr) -> StructInfo:
+    """What is known of `value`; of what a function gives, nothing: it is said by the caller."""
+    if isinstance(value, Call) and not isinstance(value.op, Op):
+        return ObjectStructInfo()
+    return value.struct_info
 
 
 def _result(outputs: list[Value], out: StructInfo) -> Value:

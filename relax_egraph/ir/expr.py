@@ -77,6 +77,13 @@ class PrimValue:
         """The scalar's dtype, and its value if it is a dimension."""
         return PrimStructInfo(self.dtype, None if isinstance(self.value, float) else self.value)
 
+    @property
+    def constant(self) -> Constant | None:
+        """The number as a tensor, if Python's own numbers do not tell its dtype."""
+        if self.dtype in ("int64", "float64") or not isinstance(self.value, int | float):
+            return None
+        return Constant(np.asarray(self.value, self.dtype))
+
 
 @dataclass(frozen=True, slots=True)
 class StringImm:

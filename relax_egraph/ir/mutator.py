@@ -32,7 +32,8 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.op import Op, infer
-from relax_egraph.ir.struct_info import ObjectStructInfo
+from relax_egraph.ir.shape_variables import with_shapes
+from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo
 from relax_egraph.ir.walk import METHODS, is_leaf, variables_of
 
 
@@ -48,21 +49,29 @@ class ExprMutator:
         self._replaced: dict[Var, Expr] = {}
         self._names: set[str] = set()
         self._open: list[tuple[list[Binding], bool]] = []
+        self._bound_to: dict[Var, Expr] = {}
 
     # --- what a subclass uses ---------------------------------------------------------
 
     def emit(self, value: Expr, name: str | None = None) -> Var:
         """Bind `value` to a new variable in the block that is open."""
-        bindings, dataflow = self._open[-1]
+        dataflow = self._open[-1][1]
         normal = self.normalize(value)
         kind = DataflowVar if dataflow else Var
         unique = self._fresh(name or ("lv" if dataflow else "gv"))
-        bindings.append(VarBinding(kind(unique, normal.struct_info), normal))
-        return bindings[-1].var
+        var = kind(unique, normal.struct_info)
+        self.emit_binding(VarBinding(var, normal))
+        return var
 
     def emit_binding(self, binding: Binding) -> None:
         """Add `binding` as it is to the block that is open."""
         self._open[-1][0].append(binding)
+        if isinstance(binding, VarBinding):
+            self._bound_to[binding.var] = binding.value
+
+    def lookup_binding(self, var: Expr) -> Expr | None:
+        """What `var` was bound to here; ``None`` for what no binding so far computes."""
+        return self._bound_to.get(var) if isinstance(var, Var) else None
 
     def replace_var(self, old: Var, new: Expr) -> None:
         """Let later uses of `old` read `new`, a leaf."""
@@ -81,6 +90,10 @@ class ExprMutator:
                 return value if is_leaf(inner) else TupleGetItem(self.emit(inner), index)
             case _:
                 return value
+
+    def visit_struct_info(self, info: StructInfo) -> StructInfo:
+        """`info`, with shapes that are variables replaced as uses of these variables are."""
+        return with_shapes(info, self._replaced)
 
     # --- expressions ------------------------------------------------------------------
 
@@ -135,12 +148,17 @@ class ExprMutator:
         return value if inner is value.tuple_value else TupleGetItem(inner, value.index)
 
     def visit_call(self, call: Call) -> Expr:
-        """The callee, unless it is an `Op`, then the operands; a changed call is inferred anew."""
+        """The callee, unless it is an `Op`, the operands, what is said of the result.
+
+        A changed call is inferred anew.
+        """
         callee = call.op if isinstance(call.op, Op) else self.visit_expr(call.op)
         args = self._each(call.args)
-        if callee is call.op and args is call.args:
+        said = tuple(map(self.visit_struct_info, call.sinfo_args))
+        if callee is call.op and args is call.args and _all_same(said, call.sinfo_args):
             return call
-        changed = replace(call, op=callee, args=args)
+        known = self.visit_struct_info(call.struct_info)
+        changed = replace(call, op=callee, args=args, sinfo_args=said, struct_info=known)
         info = infer(changed)
         return changed if isinstance(info, ObjectStructInfo) else replace(changed, struct_info=info)
 
@@ -195,22 +213,27 @@ class ExprMutator:
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         """Visit the value and emit the binding of what it became."""
-        value = self.normalize(self.visit_expr(binding.value))
-        if value is binding.value:
-            self.emit_binding(binding)
-            return
-        var = binding.var
+        self.rebind(binding, self.visit_expr(binding.value))
+
+    def rebind(self, binding: VarBinding, visited: Expr) -> None:
+        """Emit `binding` with the value that was `visited`; its variable follows the value."""
+        value = self.normalize(visited)
+        var = self._declared(binding.var)
         if value.struct_info not in (binding.value.struct_info, var.struct_info):
             var = replace(var, struct_info=value.struct_info)
             self.replace_var(binding.var, var)
-        self.emit_binding(VarBinding(var, value))
+        same = value is binding.value and var is binding.var
+        self.emit_binding(binding if same else VarBinding(var, value))
 
     def visit_match_cast(self, binding: MatchCast) -> None:
         """Visit the value and emit the check of what it became."""
         value = self.visit_expr(binding.value)
         leaf = value if is_leaf(value) else self.emit(value)
-        same = leaf is binding.value
-        self.emit_binding(binding if same else replace(binding, value=leaf))
+        var = self._declared(binding.var)
+        info = self.visit_struct_info(binding.struct_info)
+        same = leaf is binding.value and var is binding.var and info is binding.struct_info
+        new = binding if same else replace(binding, var=var, value=leaf, struct_info=info)
+        self.emit_binding(new)
 
     # --- the rest ---------------------------------------------------------------------
 
@@ -231,8 +254,17 @@ class ExprMutator:
         visited = self.visit_expr(seq)
         return visited if isinstance(visited, SeqExpr) else SeqExpr((), visited)
 
+    def _declared(self, var: Var) -> Var:
+        """The definition of `var`: it says what it said, of variables as they are by now."""
+        info = self.visit_struct_info(var.struct_info)
+        if info is var.struct_info:
+            return var
+        new = replace(var, struct_info=info)
+        self.replace_var(var, new)
+        return new
+
     def _param(self, param: Var) -> Var:
-        new = self.visit_var_def(param)
+        new = self._declared(self.visit_var_def(param))
         if new is not param:
             self.replace_var(param, new)
         return new
@@ -250,10 +282,15 @@ class ExprMutator:
         return block if _all_same(bindings, block.bindings) else replace(block, bindings=bindings)
 
     def _fresh(self, name: str) -> str:
-        candidates = itertools.chain([name], (f"{name}{k}" for k in itertools.count(1)))
-        unique = next(n for n in candidates if n not in self._names)
-        self._names.add(unique)
-        return unique
+        return unused(name, self._names)
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; takes it."""
+    candidates = itertools.chain([name], (f"{name}{k}" for k in itertools.count(1)))
+    unique = next(n for n in candidates if n not in taken)
+    taken.add(unique)
+    return unique
 
 
 def _all_same(new: Sequence[object], old: Sequence[object]) -> bool:

@@ -15,12 +15,17 @@ layer that needs it, keyed by the name; a test holds the tables total.
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.agreement import bind, substituted
-from relax_egraph.ir.expr import Attr, Call, Expr
+from relax_egraph.ir.attributes import REQUIRED as REQUIRED
+from relax_egraph.ir.attributes import AttrKind as AttrKind
+from relax_egraph.ir.attributes import AttrParam as AttrParam
+from relax_egraph.ir.attributes import attr_kind
+from relax_egraph.ir.attributes import complete_attrs as complete_attrs
+from relax_egraph.ir.expr import Call, Expr, PrimValue
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -32,10 +37,6 @@ from relax_egraph.ir.struct_info import (
 )
 
 OperandKind: TypeAlias = Literal["tensor", "tensors", "shape", "prim", "any"]
-AttrKind: TypeAlias = Literal["int", "ints", "int or ints", "float", "floats", "bool", "str"]
-
-REQUIRED = inspect.Parameter.empty
-"""The default of an attribute that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,6 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class AttrParam:
-    """A keyword parameter; `optional` says that ``None`` is a value of it."""
-
-    name: str
-    kind: AttrKind
-    optional: bool
-    default: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Op:
     """An operator.  ``str(op)`` is the name that scripts and rules use: ``R.nn.relu``.
 
@@ -65,6 +56,7 @@ class Op:
     operands at the same index, after broadcasting.  They, and others that are `fusible`, may be
     one step of a kernel of several.  `rule` of an intrinsic takes the whole `Call`; any other
     takes the operands' struct info (``None`` for one that is left out) and the attributes.
+    `order` is that of `slots` where it is not operands first.
     """
 
     name: str
@@ -76,6 +68,12 @@ class Op:
     fusible: bool = False
     pure: bool = True
     intrinsic: bool = False
+    order: tuple[str, ...] = ()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of operands and attributes, in the order in which scripts give them."""
+        return self.order or (*(o.name for o in self.operands), *(a.name for a in self.attrs))
 
     @property
     def required(self) -> int:
@@ -97,16 +95,6 @@ class Op:
 OPS: dict[str, Op] = {}
 """Every operator, by name, in order of definition."""
 
-_ATTR_KINDS: Mapping[str, AttrKind] = {
-    "int": "int",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-    "tuple[int, ...]": "ints",
-    "tuple[float, ...]": "floats",
-    "int | tuple[int, ...]": "int or ints",
-}
-
 _OPERAND_KINDS: Mapping[Any, OperandKind] = {
     TensorStructInfo: "tensor",
     TupleStructInfo: "tensors",
@@ -121,6 +109,7 @@ def op(
     elementwise: bool = False,
     fusible: bool = False,
     pure: bool = True,
+    order: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., StructInfo]], Op]:
     """Define the operator that bears the name of its struct-info rule, in `namespace`."""
 
@@ -129,7 +118,7 @@ def op(
         attrs: list[AttrParam] = []
         for p in inspect.signature(rule).parameters.values():
             if p.kind is p.KEYWORD_ONLY:
-                kind, optional = _attr_kind(p.annotation)
+                kind, optional = attr_kind(p.annotation)
                 attrs.append(AttrParam(p.name, kind, optional, p.default))
             else:
                 operands.append(_operand_of(p))
@@ -143,6 +132,7 @@ def op(
                 elementwise=elementwise,
                 fusible=fusible or elementwise,
                 pure=pure,
+                order=order,
             )
         )
 
@@ -199,56 +189,6 @@ def is_pure(call: Call) -> bool:
     return isinstance(info, FuncStructInfo) and info.purity
 
 
-def complete_attrs(callee: Op, given: Mapping[str, Attr]) -> dict[str, Attr]:
-    """`given` with the defaults of the attributes it leaves out, in the order of definition."""
-    known = {a.name for a in callee.attrs}
-    if unknown := [name for name in given if name not in known]:
-        has = ", ".join(a.name for a in callee.attrs) or "none"
-        raise IllTyped(f"{callee} has no attribute {unknown[0]!r}; it has: {has}")
-    complete: dict[str, Attr] = {}
-    for attr in callee.attrs:
-        value = given.get(attr.name, attr.default)
-        if value is REQUIRED:
-            raise IllTyped(f"{callee} needs the attribute {attr.name!r}")
-        complete[attr.name] = _checked(callee, attr, value)
-    return complete
-
-
-def _checked(callee: Op, attr: AttrParam, value: Any) -> Attr:
-    if value is None and attr.optional:
-        return None
-    match attr.kind, value:
-        case "bool", bool():
-            return value
-        case "int", int() if not isinstance(value, bool):
-            return value
-        case "float", int() | float() if not isinstance(value, bool):
-            return float(value)
-        case "str", str():
-            return value
-        case "int or ints", int() if not isinstance(value, bool):
-            return value
-        case "ints", int() if not isinstance(value, bool):
-            return (value,)
-        case "ints" | "int or ints", list() | tuple() if all(isinstance(v, int) for v in value):
-            return tuple(value)
-        case "floats", list() | tuple() if all(isinstance(v, int | float) for v in value):
-            return tuple(map(float, value))
-        case _:
-            raise IllTyped(f"{callee}: attribute {attr.name} is {value!r}, needs {_SAY[attr.kind]}")
-
-
-_SAY = {
-    "int": "an int",
-    "ints": "a list of ints",
-    "int or ints": "an int or a list of ints",
-    "float": "a float",
-    "floats": "a list of floats",
-    "bool": "a bool",
-    "str": "a str",
-}
-
-
 def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
     info = value.struct_info
     match operand.kind, info:
@@ -261,7 +201,7 @@ def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
         case "shape", ShapeStructInfo():
             return info
         case "prim", PrimStructInfo():
-            return info
+            return replace(info, number=_number(value))
         case "tensors", TupleStructInfo(fields=fields):
             if all(isinstance(f, TensorStructInfo) for f in fields):
                 return info
@@ -269,6 +209,13 @@ def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
             pass
     needs = _NEEDS[operand.kind]
     raise IllTyped(f"{callee}: operand {operand.name} is {info}, needs {needs}")
+
+
+def _number(value: Expr) -> float | None:
+    """What `value` is if it is written as a float, in its dtype."""
+    if not isinstance(value, PrimValue) or not isinstance(value.value, float):
+        return None
+    return value.value if value.constant is None else float(value.constant.data.item())
 
 
 _UNKNOWN: Mapping[OperandKind, StructInfo] = {
@@ -307,11 +254,3 @@ def _operand_of(p: inspect.Parameter) -> Operand:
     if optional:
         annotation = next(a for a in annotation.__args__ if a is not type(None))
     return Operand(p.name, _OPERAND_KINDS.get(annotation, "any"), optional)
-
-
-def _attr_kind(annotation: Any) -> tuple[AttrKind, bool]:
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    if str(annotation).startswith("tuple["):
-        text = str(annotation)
-    optional = text.endswith(" | None")
-    return _ATTR_KINDS[text.removesuffix(" | None")], optional

@@ -92,10 +92,14 @@ class TupleStructInfo:
 
 @dataclass(frozen=True, slots=True)
 class PrimStructInfo:
-    """A scalar of the host: ``R.Prim("int64")``, ``R.Prim(value=n)``."""
+    """A scalar of the host: ``R.Prim("int64")``, ``R.Prim(value=n)``.
+
+    `number` is what a rule is told of an operand that is written as a float, and of no other.
+    """
 
     dtype: str
     value: Dim | None = None
+    number: float | None = None
 
     def __str__(self) -> str:
         if self.value is not None:

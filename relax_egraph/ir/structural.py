@@ -2,7 +2,7 @@
 
 Nodes of other layers are compared field by field.  A dataclass that compares by identity and
 has a field ``name`` is a variable (a `Var`, a buffer, a loop variable); a string field with the
-metadata `SYMBOL` names a dimension symbol.
+metadata `SYMBOL` names a dimension symbol; one with the metadata `LABEL` names nothing.
 """
 
 import dataclasses
@@ -32,6 +32,9 @@ from relax_egraph.ir.renaming import Renaming
 SYMBOL: Mapping[str, Any] = {"dimension symbol": True}
 """The metadata of a dataclass field that holds the name, or the names, of dimension symbols."""
 
+LABEL: Mapping[str, Any] = {"label": True}
+"""The metadata of a dataclass field that only says how a part of a program is called."""
+
 
 def structural_equal(a: "IRModule | BaseFunc | Expr", b: "IRModule | BaseFunc | Expr") -> bool:
     """Whether `a` and `b` are the same program; see `assert_structural_equal`."""
@@ -48,10 +51,10 @@ def assert_structural_equal(
     """Raise `NotStructurallyEqual` with the first difference, where it is, and both sides.
 
     Equal are programs that differ only in names of variables, by a one-to-one renaming, in
-    names of dimension symbols, by a one-to-one renaming in each function, in spans and in the
-    order of the functions.  Constants are equal by dtype and value, NaN being NaN and 0 not -0;
-    attributes with their defaults filled in.  A variable that neither side defines may be
-    renamed too.
+    names of dimension symbols, by a one-to-one renaming in each function, in names of blocks, in
+    spans and in the order of the functions.  Constants are equal by dtype and value, NaN being
+    NaN and 0 not -0; attributes with their defaults filled in.  A variable that neither side
+    defines may be renamed too.
     """
     if not (isinstance(a, IRModule) and isinstance(b, IRModule)):
         _Comparison().top(a, b)
@@ -139,7 +142,7 @@ class _Comparison:
 
     def _fields(self, a: Any, b: Any, skip: str = "") -> None:
         for f in dataclasses.fields(a):
-            if f.name == skip or not f.compare or f.name == "span":
+            if f.name == skip or not f.compare or f.name == "span" or f.metadata == LABEL:
                 continue
             x, y = getattr(a, f.name), getattr(b, f.name)
             with self._at(f.name.replace("_", " ")):

@@ -21,7 +21,7 @@ from relax_egraph.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relax_egraph.ir.op import Op
+from relax_egraph.ir.op import Op, is_pure
 
 Leaf: TypeAlias = Var | Constant | ShapeExpr | PrimValue | StringImm | GlobalVar | ExternFunc
 """What may be an operand in normal form, besides tuples of these."""
@@ -117,3 +117,15 @@ def variables_of(expr: Expr) -> tuple[Var, ...]:
 
     post_order_visit(expr, note)
     return tuple(found)
+
+
+def has_effects(expr: Expr) -> bool:
+    """Whether evaluating `expr` may do more than give a value; making a function never does.
+
+    What a function of the module does is what its reference says.
+    """
+    if isinstance(expr, Function):
+        return False
+    if isinstance(expr, Call) and not is_pure(expr):
+        return True
+    return any(map(has_effects, children(expr)))

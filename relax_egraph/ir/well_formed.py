@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir.agreement import bare_symbols, relation
+from relax_egraph.ir.agreement import bare_symbols, free_symbols, relation
 from relax_egraph.ir.call_rules import breaches_of_call, callee_text, is_pure_in
 from relax_egraph.ir.expr import (
     Binding,
@@ -34,7 +34,6 @@ from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    symbols_of,
     tensor,
 )
 from relax_egraph.ir.walk import is_leaf, variables_of
@@ -51,7 +50,8 @@ def find_ill_formed(module: IRModule) -> list[str]:
 
     The laws: a variable is defined once and before its use, and a dataflow variable is used
     in its block only; so is a symbol, by a parameter or a ``match_cast`` that has it alone as
-    a dimension; operands are leaves; a dataflow block has no effects and no control flow;
+    a dimension; operands are leaves; a dataflow block has no effects and no control flow, a
+    function that is marked pure no effects;
     callees exist and take what they are given; no struct info contradicts what is known.
     """
     breaches: list[str] = []
@@ -75,6 +75,7 @@ class _Checker:
     visible: set[Var] = field(default_factory=set[Var])
     symbols: set[str] = field(default_factory=set[str])
     in_dataflow: bool = False
+    marked_pure: bool = False
 
     def report(self, breach: str) -> None:
         self.breaches.append(f"{self.name}: {self.at} {breach}")
@@ -82,16 +83,16 @@ class _Checker:
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is defined inside is not seen after."""
-        kept = self.visible, self.symbols, self.in_dataflow
+        kept = self.visible, self.symbols, self.in_dataflow, self.marked_pure
         self.visible, self.symbols = set(self.visible), set(self.symbols)
         yield
-        self.visible, self.symbols, self.in_dataflow = kept
+        self.visible, self.symbols, self.in_dataflow, self.marked_pure = kept
 
     # --- functions, blocks, bindings ----------------------------------------------------
 
     def function(self, function: Function) -> None:
         with self.scope():
-            self.in_dataflow = False
+            self.in_dataflow, self.marked_pure = False, function.is_pure
             for p in function.params:
                 self.symbols |= bare_symbols(p.struct_info)
             for p in function.params:
@@ -118,6 +119,8 @@ class _Checker:
     def binding(self, binding: Binding) -> None:
         var = binding.var
         self.at = var.name
+        if isinstance(binding.value, Function):
+            self.visible.add(var)  # it may call itself
         self.value(binding.value)
         self.at = var.name
         if isinstance(binding, MatchCast):
@@ -205,14 +208,15 @@ class _Checker:
             self.expression(a)
         for info in call.sinfo_args:
             self.struct_info(info)
-        if self.in_dataflow and not is_pure_in(self.module, call):
-            self.report(
-                f"calls {callee_text(call.op)}, which has side effects: "
-                "move it out of the dataflow block"
-            )
+        effects = not is_pure_in(self.module, call)
+        said = f"calls {callee_text(call.op)}, which has side effects"
+        if self.in_dataflow and effects:
+            self.report(f"{said}: move it out of the dataflow block")
         if len(self.breaches) == before:
             for breach in breaches_of_call(self.module, call):
                 self.report(breach)
+        if self.marked_pure and effects and len(self.breaches) == before:
+            self.report(f"{said}: the function is marked pure, it needs pure=False")
 
     def conditional(self, branch: If) -> None:
         at = self.at
@@ -246,7 +250,7 @@ class _Checker:
         """The symbols and variables in `info` are bound."""
         if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
             self.use(info.shape)
-        for name in sorted(symbols_of(info) - self.symbols):
+        for name in sorted(free_symbols(info) - self.symbols):
             self.report(
                 f"uses the symbol {name}, which no parameter and no match_cast before has "
                 "alone as a dimension"

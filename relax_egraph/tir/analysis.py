@@ -18,6 +18,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.functions import SIMPLE
 from relax_egraph.tir.rewrite import expressions, nodes, operands, postorder, statements
 from relax_egraph.tir.stmt import (
     For,
@@ -80,7 +81,7 @@ def work(expr: TirExpr) -> int:
         todo.extend(operands(e))
         match e:
             case Intrinsic(name=name):
-                total += 1 if name in ("abs", "fma") else EXPENSIVE
+                total += 1 if name in SIMPLE else EXPENSIVE
             case Binary(kind=kind):
                 total += EXPENSIVE if kind in ("/", "//", "%") else 1
             case Not() | Cast() | Select():

@@ -20,8 +20,23 @@ from relax_egraph.tir.tensor import Tensor, compute, placeholder
 
 _SAME: Mapping[str, Dim] = {}
 
-TeFunction: TypeAlias = Callable[..., Tensor | Sequence[Tensor]]
-"""A function of tensors, shapes and attributes that computes one tensor or several."""
+TeFunction: TypeAlias = Callable[..., Tensor | Sequence[Tensor] | PrimFunc]
+"""A function of tensors, shapes and attributes that computes one tensor or several.
+
+It may also write the loop function itself, over the placeholders it is given.
+"""
+
+
+class TypedFloat(float):
+    """A float of the host whose dtype Python's own does not tell."""
+
+    dtype: str
+
+
+class TypedInt(int):
+    """An int or bool of the host whose dtype Python's own does not tell."""
+
+    dtype: str
 
 
 def call_te(
@@ -35,18 +50,20 @@ def call_te(
     """``R.call_tir`` of `function` made a loop function and added to the module of `bb`.
 
     `function` gets a placeholder for each tensor, a tuple of placeholders for each tuple, a tuple
-    of dimensions for each shape, a dimension for each host scalar, and `attrs`.  If the module has
-    the same loop function but for names, that one is called.  `name` is the new one's, by default
-    `function`'s own.
+    of dimensions for each shape, a dimension or number for each host scalar, and `attrs`.  If the
+    module has the same loop function but for names, that one is called.  `name` is the new one's,
+    by default `function`'s own.
     Raises `IllTyped` for an operand of which shape or dtype is not known.
     """
     names = operands or operand_names(function, len(args))
     values = [_operand(n, a) for n, a in zip(names, args, strict=True)]
     given = [pair for a, v in zip(args, values, strict=True) for pair in _tensors(a, v)]
     inputs = [placeholder for _, placeholder in given]
-    outputs = computed(function(*values, **attrs))
+    made, passed = function(*values, **attrs), [arg for arg, _ in given]
     hint = name or function.__name__.strip("_<>")
-    return call_tensors(bb, outputs, inputs, [arg for arg, _ in given], hint)
+    if isinstance(made, PrimFunc):
+        return call_prim_func(share_prim_func(bb, made, hint), made, passed)
+    return call_tensors(bb, computed(made), inputs, passed, hint)
 
 
 def call_tensors(
@@ -118,7 +135,7 @@ def _operand(name: str, value: Expr) -> Value:
     if isinstance(value, ShapeExpr):
         return value.values
     if isinstance(value, PrimValue):
-        return value.value
+        return _number(value)
     if isinstance(value, Tuple):
         return tuple(_operand(f"{name}{k}", f) for k, f in enumerate(value.fields))
     info = value.struct_info
@@ -127,6 +144,15 @@ def _operand(name: str, value: Expr) -> Value:
             f"call_te: operand {name} is {info}, needs a tensor of known shape and dtype"
         )
     return placeholder(info.dims, info.dtype, name)
+
+
+def _number(value: PrimValue) -> Dim | float:
+    if value.constant is None:
+        return value.value
+    exact = value.constant.data.item()
+    number = TypedFloat(exact) if isinstance(exact, float) else TypedInt(exact)
+    number.dtype = value.dtype
+    return number
 
 
 def _tensors(arg: Expr, value: Value) -> list[tuple[Expr, Tensor]]:

@@ -12,6 +12,7 @@ import sympy
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.structural import SYMBOL
+from relax_egraph.tir.functions import PREDICATES
 
 BinaryKind: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "and", "or"
@@ -152,32 +153,17 @@ class Select(_Arithmetic):
         return self.a.dtype
 
 
-INTRINSICS = {
-    "exp": 1,
-    "log": 1,
-    "sqrt": 1,
-    "rsqrt": 1,
-    "tanh": 1,
-    "erf": 1,
-    "sigmoid": 1,
-    "abs": 1,
-    "pow": 2,
-    "fma": 3,
-}
-"""The scalar functions, by name, with the number of their operands: ``T.exp(x)``."""
-
-
 @dataclass(frozen=True, slots=True)
 class Intrinsic(_Arithmetic):
-    """``T.name(args)``, one of `INTRINSICS`; the result is of the operands' dtype."""
+    """``T.name(args)``, one of `INTRINSICS`, of operands of one dtype."""
 
     name: str
     args: tuple["TirExpr", ...]
 
     @property
     def dtype(self) -> str:
-        """The operands' dtype."""
-        return self.args[0].dtype
+        """The operands' dtype, or ``bool`` of one of `PREDICATES`."""
+        return "bool" if self.name in PREDICATES else self.args[0].dtype
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.functions import FUNCTIONS
 from relax_egraph.tir.rewrite import statements, variables
 from relax_egraph.tir.stmt import (
     BlockAxis,
@@ -282,32 +283,5 @@ _BINARY: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
 }
 
 
-def _rsqrt(x: Any) -> Any:
-    return 1 / np.sqrt(x)
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def _fma(a: Any, b: Any, c: Any) -> Any:
-    """In float64: exact for float32 but for rounding twice."""
-    return np.float64(a) * np.float64(b) + np.float64(c)
-
-
-_INTRINSICS: Mapping[str, Callable[..., Any]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "rsqrt": _rsqrt,
-    "tanh": np.tanh,
-    "erf": math.erf,
-    "sigmoid": _sigmoid,
-    "abs": np.abs,
-    "pow": np.power,
-    "fma": _fma,
-}
-
-
 def _intrinsic(name: str, dtype: str, args: list[Any]) -> Any:
-    return np.dtype(dtype).type(_INTRINSICS[name](*args))
+    return np.dtype(dtype).type(FUNCTIONS[name](*args))

@@ -4,7 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from relax_egraph.tir.expr import Cast, Imm, Intrinsic, Operand, Select, TirExpr, as_expr, binary
+from relax_egraph.tir.expr import (
+    Cast,
+    Imm,
+    Intrinsic,
+    Not,
+    Operand,
+    Select,
+    TirExpr,
+    as_expr,
+    binary,
+)
 
 
 def const(value: float, dtype: str) -> Imm:
@@ -55,6 +65,21 @@ def not_equal(a: Operand, b: Operand) -> TirExpr:
     return binary("!=", a, b)
 
 
+def logical_and(a: TirExpr, b: TirExpr) -> TirExpr:
+    """``a and b`` of booleans."""
+    return binary("and", a, b)
+
+
+def logical_or(a: TirExpr, b: TirExpr) -> TirExpr:
+    """``a or b`` of booleans."""
+    return binary("or", a, b)
+
+
+def logical_not(a: TirExpr) -> TirExpr:
+    """``not a`` of a boolean."""
+    return Not(a)
+
+
 def maximum(a: Operand, b: Operand) -> TirExpr:
     """``max(a, b)``; NaN if either is."""
     return binary("max", a, b)
@@ -73,13 +98,44 @@ def _function(name: str) -> Callable[..., TirExpr]:
     return apply
 
 
-exp = _function("exp")
-log = _function("log")
-sqrt = _function("sqrt")
-rsqrt = _function("rsqrt")
-tanh = _function("tanh")
-erf = _function("erf")
-sigmoid = _function("sigmoid")
 abs = _function("abs")
-pow = _function("pow")
+acos = _function("acos")
+acosh = _function("acosh")
+asin = _function("asin")
+asinh = _function("asinh")
+atan = _function("atan")
+atan2 = _function("atan2")
+atanh = _function("atanh")
+bitwise_and = _function("bitwise_and")
+bitwise_not = _function("bitwise_not")
+bitwise_or = _function("bitwise_or")
+bitwise_xor = _function("bitwise_xor")
+ceil = _function("ceil")
+copysign = _function("copysign")
+cos = _function("cos")
+cosh = _function("cosh")
+erf = _function("erf")
+exp = _function("exp")
+expm1 = _function("expm1")
+floor = _function("floor")
 fma = _function("fma")
+fmod = _function("fmod")
+isfinite = _function("isfinite")
+isinf = _function("isinf")
+isnan = _function("isnan")
+log = _function("log")
+log1p = _function("log1p")
+nearbyint = _function("nearbyint")
+pow = _function("pow")
+round = _function("round")
+rsqrt = _function("rsqrt")
+shift_left = _function("shift_left")
+shift_right = _function("shift_right")
+sigmoid = _function("sigmoid")
+sin = _function("sin")
+sinh = _function("sinh")
+sqrt = _function("sqrt")
+tan = _function("tan")
+tanh = _function("tanh")
+trunc = _function("trunc")
+truncmod = _function("truncmod")

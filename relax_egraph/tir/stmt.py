@@ -14,7 +14,7 @@ from relax_egraph.ir.struct_info import (
     symbols_of,
     tensor,
 )
-from relax_egraph.ir.structural import SYMBOL
+from relax_egraph.ir.structural import LABEL, SYMBOL
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
 
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"]
@@ -72,7 +72,7 @@ class TirBlock:
     `init` runs where all reduce axes are 0, before `body`.
     """
 
-    name: str
+    name: str = field(metadata=LABEL)
     axes: tuple[BlockAxis, ...]
     body: "Stmt"
     init: "Stmt | None" = None

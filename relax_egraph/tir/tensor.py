@@ -10,7 +10,7 @@ from relax_egraph.ir.expr import Expr
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, Operand, TirExpr, TirVar, as_expr
 from relax_egraph.tir.scalar import const, greatest, least
 
-Combine: TypeAlias = Literal["+", "min", "max"]
+Combine: TypeAlias = Literal["+", "*", "min", "max"]
 """How a reduction joins two values."""
 
 
@@ -107,7 +107,7 @@ def compute(
 
 
 def reduce_axis(extent: Dim, name: str = "k0") -> ReduceAxis:
-    """An axis for `sum`, `max` and `min` to run over."""
+    """An axis for `sum`, `prod`, `max` and `min` to run over."""
     return ReduceAxis(name, extent=dims.canonical(extent))
 
 
@@ -118,6 +118,12 @@ def sum(expr: TirExpr, axis: Axes) -> Reduction:  # the name of the operation
     """``Σ expr`` over `axis`; 0 over nothing.  Of booleans, whether any holds."""
     combine: Combine = "max" if expr.dtype == "bool" else "+"
     return _reduction(combine, expr, axis, const(0, expr.dtype))
+
+
+def prod(expr: TirExpr, axis: Axes) -> Reduction:
+    """``Π expr`` over `axis`; 1 over nothing.  Of booleans, whether all hold."""
+    combine: Combine = "min" if expr.dtype == "bool" else "*"
+    return _reduction(combine, expr, axis, const(1, expr.dtype))
 
 
 def max(expr: TirExpr, axis: Axes) -> Reduction:  # the name of the operation

@@ -44,7 +44,12 @@ def squeeze(draw: Draw) -> Case:
     axis = draw.axes(len(shape))
     places = {a % len(shape) for a in axis}
     ones = tuple(1 if k in places else d for k, d in enumerate(shape))
-    return Case((draw.array(ones, draw.choice(ANY)),), {"axis": axis})
+    chosen = axis if draw.chance(0.7) else None
+    return Case((draw.array(ones, draw.choice(ANY)),), {"axis": chosen})
+
+
+def batch_flatten(draw: Draw) -> Case:
+    return Case((draw.array(draw.shape(1), draw.choice(ANY)),))
 
 
 SAMPLERS: Mapping[str, Sampler] = {
@@ -54,4 +59,5 @@ SAMPLERS: Mapping[str, Sampler] = {
     "broadcast_to": broadcast_to,
     "expand_dims": expand_dims,
     "squeeze": squeeze,
+    "nn.batch_flatten": batch_flatten,
 }

@@ -1,16 +1,79 @@
-"""Operators whose result's shape depends on data, and the shape of a value as a value."""
+"""Operators whose result's shape depends on data, and shapes as values."""
 
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.ops.dtypes import INTEGERS
+from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
 
 
 @op()
-def unique(x: TensorStructInfo) -> StructInfo:
-    """The distinct elements of `x`, ascending; how many is known only at run time."""
-    return tensor(None, x.dtype, 1)
+def unique(
+    x: TensorStructInfo,
+    *,
+    sorted: bool = True,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> StructInfo:
+    """The distinct elements of `x`, or slices at `axis`, ascending or in order of appearance.
+
+    With one of the flags a tuple: these, then those asked for of ``int64``: the index of the first
+    of each; for each element of `x`, in row-major order, its place among the distinct ones; how
+    often each occurs.  NaNs are one element, but as parts of slices all differ.
+    """
+    if axis is not None and x.ndim >= 0:
+        axis = normalize_axis("unique", x, axis)
+    found = tensor(None, x.dtype, 1 if axis is None else x.ndim)
+    of_each = tensor(None, "int64", 1)
+    every = of_each
+    if x.dims is not None:
+        length = dims.product(x.dims) if axis is None else x.dims[axis]
+        every = tensor((length,), "int64")
+    asked = ((return_index, of_each), (return_inverse, every), (return_counts, of_each))
+    more = [info for wanted, info in asked if wanted]
+    return TupleStructInfo((found, *more)) if more else found
+
+
+@op()
+def nonzero(x: TensorStructInfo) -> StructInfo:
+    """``out[a, j]`` is the index along axis ``a`` of the ``j``-th element that is not 0.
+
+    Elements in row-major order; NaN is not 0.
+    """
+    return tensor(None, "int64", 2)
+
+
+@op()
+def size(x: TensorStructInfo) -> StructInfo:
+    """How many elements `x` has, as a tensor of rank 0."""
+    return tensor((), "int64")
 
 
 @op()
 def shape_of(x: TensorStructInfo) -> StructInfo:
     """The shape of `x`."""
     return ShapeStructInfo(x.dims, x.ndim)
+
+
+@op()
+def shape_to_tensor(shape: ShapeStructInfo) -> StructInfo:
+    """``out[k]`` is extent ``k`` of a shape."""
+    return tensor((shape.ndim,) if shape.ndim >= 0 else None, "int64", 1)
+
+
+@op()
+def tensor_to_shape(tensor: TensorStructInfo) -> StructInfo:
+    """The shape whose extents are the elements of an integer tensor of rank 1, none negative."""
+    if tensor.ndim not in (-1, 1) or tensor.dtype not in (None, *INTEGERS):
+        raise IllTyped(f"R.tensor_to_shape of {tensor}: needs a tensor of integers of rank 1")
+    extent = tensor.dims[0] if tensor.dims else None
+    return ShapeStructInfo(None, extent if isinstance(extent, int) else -1)

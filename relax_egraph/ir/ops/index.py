@@ -1,1 +1,234 @@
-"""Reading and writing at positions that other tensors give."""
+"""Reading at positions: those that other tensors give, and slices.
+
+An index counts from the end if it is negative; one that is still outside is clamped.  An axis
+without elements has nothing to read: the result is 0.
+"""
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.op import op
+from relax_egraph.ir.ops.broadcast import broadcast_shapes
+from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.ops.slices import is_inbound, slice_inbound, slice_of
+from relax_egraph.ir.struct_info import (
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    shape_text,
+    tensor,
+)
+
+MODES = ("fast", "clip", "wrap", "nan")
+"""What `take` makes of an index outside of the axis."""
+
+
+def integers(asked: str, indices: TensorStructInfo) -> None:
+    """Refuse `indices` that are no integers; `asked` begins the message."""
+    if indices.dtype is not None and not indices.dtype.startswith(("int", "uint")):
+        raise IllTyped(f"{asked}: needs indices of integers")
+
+
+@op()
+def take(
+    x: TensorStructInfo, indices: TensorStructInfo, *, axis: int | None = None, mode: str = "fast"
+) -> StructInfo:
+    """``out[a…, i…, b…] = x[a…, indices[i…], b…]``, `indices` in the place of `axis`.
+
+    Without `axis`, `x` has rank 1.  Indices outside: `mode` ``"fast"`` counts from the end, and
+    clamps; ``"clip"`` clamps; ``"wrap"`` takes the remainder; ``"nan"`` gives NaN.
+    """
+    asked = f"R.take of {x} and {indices}"
+    integers(asked, indices)
+    if mode not in MODES:
+        raise IllTyped(f'{asked}: mode is "{mode}", needs one of: {", ".join(MODES)}')
+    if mode == "nan" and x.dtype is not None and not x.dtype.startswith("float"):
+        raise IllTyped(f'{asked}: mode "nan" needs a floating-point tensor')
+    if axis is None and x.ndim not in (-1, 1):
+        raise IllTyped(f"{asked}: needs a tensor of rank 1, or an axis")
+    if x.ndim < 0 or indices.ndim < 0:
+        known = indices.ndim if axis is None else -1
+        return tensor(indices.dims if axis is None else None, x.dtype, known)
+    at = 0 if axis is None else normalize_axis("take", x, axis)
+    if x.dims is None or indices.dims is None:
+        return tensor(None, x.dtype, x.ndim - 1 + indices.ndim)
+    return tensor((*x.dims[:at], *indices.dims, *x.dims[at + 1 :]), x.dtype)
+
+
+@op()
+def gather_elements(
+    data: TensorStructInfo, indices: TensorStructInfo, *, axis: int = 0
+) -> StructInfo:
+    """``out[i, j, …] = data[i, indices[i, j, …], …]``, the index being in the place of `axis`."""
+    asked = f"R.gather_elements of {data} and {indices}"
+    integers(asked, indices)
+    fits_along(asked, "gather_elements", data, indices, axis)
+    return tensor(indices.dims, data.dtype, indices.ndim if indices.ndim >= 0 else data.ndim)
+
+
+def fits_along(
+    asked: str, name: str, data: TensorStructInfo, indices: TensorStructInfo, axis: int
+) -> None:
+    """Refuse `indices` that reach beyond `data` along an axis other than `axis`."""
+    if data.ndim >= 0:
+        normalize_axis(name, data, axis)
+    if data.ndim >= 0 and indices.ndim >= 0 and data.ndim != indices.ndim:
+        raise IllTyped(f"{asked}: needs operands of one rank")
+    if data.dims is None or indices.dims is None:
+        return
+    for k, (have, want) in enumerate(zip(data.dims, indices.dims, strict=True)):
+        if k != axis % data.ndim and dims.prove_ge(dims.sub(want, 1), have):
+            raise IllTyped(
+                f"{asked}: along axis {k} there are indices for {dims.text(want)} of "
+                f"{dims.text(have)} elements"
+            )
+
+
+@op()
+def gather_nd(
+    data: TensorStructInfo, indices: TensorStructInfo, *, batch_dims: int = 0
+) -> StructInfo:
+    """``out[b…, i…, …] = data[b…, indices[b…, i…, :], …]``, `batch_dims` axes being in common.
+
+    The last axis of `indices` goes over the axes of `data` that are indexed.
+    """
+    asked = f"R.gather_nd of {data} and {indices}"
+    integers(asked, indices)
+    if batch_dims < 0:
+        raise IllTyped(f"{asked}: batch_dims is {batch_dims}, needs 0 or more")
+    depth = index_depth(asked, data, indices, batch_dims)
+    if depth is None:
+        return tensor(None, data.dtype)
+    ndim = indices.ndim - 1 + data.ndim - batch_dims - depth
+    if data.dims is None or indices.dims is None:
+        return tensor(None, data.dtype, ndim)
+    for k, (a, b) in enumerate(zip(data.dims[:batch_dims], indices.dims, strict=False)):
+        if dims.distinct(a, b):
+            raise IllTyped(
+                f"{asked}: batch axis {k} has the extents {dims.text(a)} and {dims.text(b)}"
+            )
+    return tensor((*indices.dims[:-1], *data.dims[batch_dims + depth :]), data.dtype)
+
+
+def index_depth(
+    asked: str, data: TensorStructInfo, indices: TensorStructInfo, batch_dims: int = 0
+) -> int | None:
+    """How many axes of `data` the last axis of `indices` goes over, where that and ranks are known.
+
+    They are found to fit behind `batch_dims` axes that both have.
+    """
+    if 0 <= indices.ndim <= batch_dims:
+        raise IllTyped(f"{asked}: needs indices of rank {batch_dims + 1} or more")
+    if indices.dims is None or data.ndim < 0:
+        return None
+    depth = indices.dims[-1]
+    if not isinstance(depth, int):
+        return None
+    if batch_dims + depth > data.ndim:
+        raise IllTyped(
+            f"{asked}: {depth} indices behind {batch_dims} batch axes, "
+            f"needs a tensor of rank {batch_dims + depth} or more"
+        )
+    return depth
+
+
+@op()
+def index_tensor(data: TensorStructInfo, indices: TupleStructInfo) -> StructInfo:
+    """``out[i…, …] = data[indices₀[i…], indices₁[i…], …]``; the `indices` broadcast."""
+    found = index_shape(f"R.index_tensor of {data} and {indices}", data, indices)
+    count = len(indices.fields)
+    if data.ndim < 0 or isinstance(found, int):
+        ndim = found + data.ndim - count if isinstance(found, int) and found >= 0 else -1
+        return tensor(None, data.dtype, ndim if data.ndim >= 0 else -1)
+    ndim = len(found) + data.ndim - count
+    return tensor(data.dims and (*found, *data.dims[count:]), data.dtype, ndim)
+
+
+def index_shape(asked: str, data: TensorStructInfo, indices: TupleStructInfo) -> Shape | int:
+    """What tensors that index the leading axes of `data` broadcast to; else the rank, or -1."""
+    tensors = [f for f in indices.fields if isinstance(f, TensorStructInfo)]
+    if not tensors or 0 <= data.ndim < len(tensors):
+        raise IllTyped(f"{asked}: needs 1 tensor of indices or more, and no more than axes")
+    for info in tensors:
+        integers(asked, info)
+    shape: Shape | None = ()
+    for info in tensors:
+        if shape is None or info.dims is None:
+            shape = None
+            continue
+        try:
+            shape = broadcast_shapes(shape, info.dims)
+        except ValueError:
+            raise IllTyped(f"{asked}: the indices do not broadcast") from None
+    if shape is not None:
+        return shape
+    ranks = [info.ndim for info in tensors]
+    return -1 if min(ranks) < 0 else max(ranks)
+
+
+@op(order=("x", "axes", "begin", "end", "strides", "assume_inbound"))
+def strided_slice(
+    x: TensorStructInfo,
+    begin: ShapeStructInfo,
+    end: ShapeStructInfo,
+    *,
+    axes: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    assume_inbound: bool = False,
+) -> StructInfo:
+    """``out = x[…, begin:end:stride, …]`` along each of `axes`, as Python slices.
+
+    Negative positions count from the end, others are clamped.  With `assume_inbound` the caller
+    promises that none needs it, and that none is negative but those that are negative numbers.
+    """
+    written = ", ".join(
+        f"{name}={'?' if at.values is None else shape_text(at.values)}"
+        for name, at in (("begin", begin), ("end", end))
+    )
+    asked = f"R.strided_slice of {x} along axes {list(axes)}, {written}"
+    steps = (1,) * len(axes) if strides is None else strides
+    for name, count in (("begin", begin.ndim), ("end", end.ndim), ("strides", len(steps))):
+        if count not in (-1, len(axes)):
+            raise IllTyped(f"{asked}: {name} has {count} numbers, needs {len(axes)}")
+    if 0 in steps:
+        raise IllTyped(f"{asked}: a stride is 0")
+    if x.ndim < 0:
+        return tensor(None, x.dtype)
+    places = [normalize_axis("strided_slice", x, a) for a in axes]
+    if len(set(places)) != len(places):
+        raise IllTyped(f"{asked}: an axis is repeated")
+    if x.dims is None or begin.values is None or end.values is None:
+        return tensor(None, x.dtype, x.ndim)
+    shape = list(x.dims)
+    for place, a, b, step in zip(places, begin.values, end.values, steps, strict=True):
+        extent = x.dims[place]
+        if not assume_inbound:
+            taken = slice_of(extent, a, b, step)
+            if taken is None:
+                return tensor(None, x.dtype, x.ndim)
+            shape[place] = taken[1]
+            continue
+        if (
+            isinstance(extent, int)
+            and isinstance(a, int)
+            and isinstance(b, int)
+            and not is_inbound(extent, a, b, step)
+        ):
+            raise IllTyped(f"{asked}: the slice is not within axis {place}")
+        shape[place] = slice_inbound(extent, a, b, step)[1]
+    return tensor(tuple(shape), x.dtype)
+
+
+@op()
+def dynamic_strided_slice(
+    x: TensorStructInfo, begin: TensorStructInfo, end: TensorStructInfo, strides: TensorStructInfo
+) -> StructInfo:
+    """``out = x[begin₀:end₀:strides₀, begin₁:end₁:strides₁, …]``, of every axis, as Python."""
+    for name, at in (("begin", begin), ("end", end), ("strides", strides)):
+        asked = f"R.dynamic_strided_slice of {x}: {name} is {at}"
+        if at.dtype not in (None, "int64") or at.ndim not in (-1, 1):
+            raise IllTyped(f"{asked}, needs a tensor of rank 1 of int64")
+        if x.ndim >= 0 and at.dims is not None and dims.distinct(at.dims[0], x.ndim):
+            raise IllTyped(f"{asked}, needs {x.ndim} numbers")
+    return tensor(None, x.dtype, x.ndim)

@@ -1,10 +1,15 @@
-"""Products of matrices."""
+"""Products of matrices, vectors and tensors."""
+
+from collections.abc import Sequence
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
-from relax_egraph.ir.ops.broadcast import broadcast_shapes
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.ops.broadcast import broadcast_dim, broadcast_shapes
+from relax_egraph.ir.ops.fit import asked, has_rank
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
+from relax_egraph.ir.subscripts import is_broadcast, output_rank, read_subscripts
 
 
 @op(fusible=True)
@@ -13,11 +18,11 @@ def matmul(x: TensorStructInfo, y: TensorStructInfo) -> StructInfo:
 
     An operand of rank 1 is a row (left) or a column (right), and its axis is not in the result.
     """
-    asked = f"R.matmul of {x} and {y}"
+    said = f"R.matmul of {x} and {y}"
     if x.ndim == 0 or y.ndim == 0:
-        raise IllTyped(f"{asked}: needs operands of rank 1 or more")
+        raise IllTyped(f"{said}: needs operands of rank 1 or more")
     if x.dtype and y.dtype and x.dtype != y.dtype:
-        raise IllTyped(f"{asked}: needs operands of one dtype")
+        raise IllTyped(f"{said}: needs operands of one dtype")
     dtype = x.dtype if y.dtype else None
     ranks_known = x.ndim > 0 and y.ndim > 0
     ndim = max(x.ndim, y.ndim, 2) - (x.ndim == 1) - (y.ndim == 1) if ranks_known else -1
@@ -27,15 +32,74 @@ def matmul(x: TensorStructInfo, y: TensorStructInfo) -> StructInfo:
     b = y.dims if y.ndim > 1 else (*y.dims, 1)
     if dims.distinct(a[-1], b[-2]):
         raise IllTyped(
-            f"{asked}: needs (…, m, k) and (…, k, n), "
+            f"{said}: needs (…, m, k) and (…, k, n), "
             f"got k = {dims.text(a[-1])} and {dims.text(b[-2])}"
         )
     try:
         batch = broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
-        raise IllTyped(f"{asked}: the leading axes do not broadcast") from None
+        raise IllTyped(f"{said}: the leading axes do not broadcast") from None
     if batch is None:
         return tensor(None, dtype, ndim)
     rows = () if x.ndim == 1 else (a[-2],)
     columns = () if y.ndim == 1 else (b[-1],)
     return tensor((*batch, *rows, *columns), dtype)
+
+
+@op()
+def outer(x1: TensorStructInfo, x2: TensorStructInfo) -> StructInfo:
+    """``out[i, j] = x1[i] · x2[j]``, of vectors."""
+    said = asked("outer", x1, x2)
+    has_rank(said, "x1", x1, 1)
+    has_rank(said, "x2", x2, 1)
+    dtype = _one_dtype(said, (x1, x2))
+    if x1.dims is None or x2.dims is None:
+        return tensor(None, dtype, 2)
+    return tensor((*x1.dims, *x2.dims), dtype)
+
+
+@op()
+def einsum(operands: TupleStructInfo, *, subscripts: str) -> StructInfo:
+    """``out[output] = Σ Π operands[term]`` over the letters that the output has not.
+
+    As numpy's, save that all axes of one letter are of one extent.
+    """
+    given = tuple(o for o in operands.fields if isinstance(o, TensorStructInfo))
+    said = f'{asked("einsum", *given)} by "{subscripts}"'
+    dtype = _one_dtype(said, given)
+    try:
+        if any(x.ndim < 0 for x in given):
+            return tensor(None, dtype, output_rank(subscripts, len(given)))
+        read = read_subscripts(subscripts, [x.ndim for x in given])
+    except ValueError as problem:
+        raise IllTyped(f"{said}: {problem}") from None
+    extents: dict[str, Dim | None] = {}
+    for x, term in zip(given, read.terms, strict=True):
+        for label, extent in zip(term, x.dims or (None,) * x.ndim, strict=True):
+            before = extents.setdefault(label, extent)
+            extents[label] = _joined(said, label, before, extent)
+    shape = [extents[label] for label in read.output]
+    known = tuple(d for d in shape if d is not None)
+    return tensor(known if len(known) == len(shape) else None, dtype, len(shape))
+
+
+def _joined(said: str, label: str, a: Dim | None, b: Dim | None) -> Dim | None:
+    """The extent of the axes of `label`, two of which are of extents `a` and `b`."""
+    if is_broadcast(label):
+        try:
+            return None if a is None or b is None else broadcast_dim(a, b)
+        except ValueError:
+            raise IllTyped(f"{said}: the axes of the ellipsis do not broadcast") from None
+    if a is None or b is None:
+        return b if a is None else a
+    if dims.distinct(a, b):
+        raise IllTyped(f'{said}: "{label}" is of extent {dims.text(a)} and of {dims.text(b)}')
+    return b if isinstance(b, int) else a
+
+
+def _one_dtype(said: str, infos: Sequence[TensorStructInfo]) -> str | None:
+    """The dtype of all of `infos`."""
+    known = {i.dtype for i in infos}
+    if len(known - {None}) > 1:
+        raise IllTyped(f"{said}: needs operands of one dtype")
+    return known.pop() if len(known) == 1 else None

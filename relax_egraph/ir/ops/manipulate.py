@@ -5,6 +5,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.struct_info import (
+    Shape,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -18,6 +19,13 @@ def normalize_axis(name: str, x: TensorStructInfo, axis: int) -> int:
     if not -x.ndim <= axis < x.ndim:
         raise IllTyped(f"R.{name} of {x}: axis {axis} is outside of rank {x.ndim}")
     return axis % x.ndim
+
+
+def unit_axes(shape: Shape | None) -> tuple[int, ...] | None:
+    """The axes of extent 1; ``None`` if that is not known of an axis."""
+    if shape is None or not all(d == 1 or dims.distinct(d, 1) for d in shape):
+        return None
+    return tuple(k for k, d in enumerate(shape) if d == 1)
 
 
 @op(fusible=True)
@@ -87,10 +95,14 @@ def expand_dims(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
 
 
 @op(fusible=True)
-def squeeze(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
-    """``out`` is `x` without the axes `axis`, each of extent 1."""
+def squeeze(x: TensorStructInfo, *, axis: tuple[int, ...] | None = None) -> StructInfo:
+    """``out`` is `x` without the axes `axis`, each of extent 1; by default without all such."""
     if x.ndim < 0:
         return tensor(None, x.dtype)
+    if axis is None:
+        axis = unit_axes(x.dims)
+        if axis is None:
+            return tensor(None, x.dtype)
     places = {normalize_axis("squeeze", x, a) for a in axis}
     if x.dims is None:
         return tensor(None, x.dtype, x.ndim - len(places))
@@ -98,3 +110,12 @@ def squeeze(x: TensorStructInfo, *, axis: tuple[int, ...]) -> StructInfo:
         if dims.distinct(x.dims[k], 1):
             raise IllTyped(f"R.squeeze of {x}: axis {k} has extent {dims.text(x.dims[k])}, needs 1")
     return tensor(tuple(d for k, d in enumerate(x.dims) if k not in places), x.dtype)
+
+
+@op("nn")
+def batch_flatten(data: TensorStructInfo) -> StructInfo:
+    """``out`` has the elements of `data` in row-major order; two axes, the first as it is."""
+    if data.ndim == 0:
+        raise IllTyped(f"R.nn.batch_flatten of {data}: needs a tensor of rank 1 or more")
+    known = data.dims
+    return tensor(known and (known[0], dims.product(known[1:])), data.dtype, 2)

@@ -1,10 +1,18 @@
 """Reductions over axes; without `axis` over all of them."""
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
 from relax_egraph.ir.ops.manipulate import normalize_axis
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    shape_text,
+    tensor,
+)
 
 
 def reduced(
@@ -20,6 +28,16 @@ def reduced(
         return tensor(None, x.dtype, x.ndim if keepdims else x.ndim - len(places))
     shape = [1 if k in places else d for k, d in enumerate(x.dims) if keepdims or k not in places]
     return tensor(tuple(shape), x.dtype)
+
+
+def chosen_of(name: str, x: TensorStructInfo, axis: tuple[int, ...] | None) -> None:
+    """Refuse to choose an element over `axis` where it is proven that there is none."""
+    if x.dims is None:
+        return
+    places = range(x.ndim) if axis is None else axis
+    if dims.product(x.dims[normalize_axis(name, x, a)] for a in places) == 0:
+        over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
+        raise IllTyped(f"R.{name} of {x}: needs an element over {over}")
 
 
 @op(fusible=True)
@@ -53,3 +71,68 @@ def mean(
     """``out = Σ x / count`` over `axis`, of floating-point tensors; NaN over nothing."""
     floating("mean", x)
     return reduced("mean", x, axis, keepdims)
+
+
+@op()
+def prod(
+    x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> StructInfo:
+    """``out = Π x`` over `axis`; 1 over nothing; of booleans, whether all hold."""
+    return reduced("prod", x, axis, keepdims)
+
+
+@op()
+def variance(
+    x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> StructInfo:
+    """``out = Σ (x - mean x)² / count`` over `axis`, of floating-point tensors, 0 / 0 is NaN."""
+    floating("variance", x)
+    return reduced("variance", x, axis, keepdims)
+
+
+@op()
+def std(
+    x: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> StructInfo:
+    """``out = √(Σ (x - mean x)² / count)`` over `axis`, of floating-point tensors."""
+    floating("std", x)
+    return reduced("std", x, axis, keepdims)
+
+
+@op()
+def median(
+    data: TensorStructInfo, *, axis: tuple[int, ...] | None = None, keepdims: bool = False
+) -> StructInfo:
+    """``out`` is element ``(count - 1) // 2`` over `axis` in stable ascending order, NaN last.
+
+    Over exactly one axis the result is a tuple: the elements, and their ``int64`` indices.
+    """
+    chosen_of("median", data, axis)
+    values = reduced("median", data, axis, keepdims)
+    if axis is None or len(axis) != 1:
+        return values
+    return TupleStructInfo((values, tensor(values.dims, "int64", values.ndim)))
+
+
+@op()
+def collapse_sum_like(data: TensorStructInfo, collapse_target: TensorStructInfo) -> StructInfo:
+    """``out`` has the shape of `collapse_target`: `data` summed over what broadcasting repeated."""
+    return _collapsed("collapse_sum_like", data, collapse_target)
+
+
+@op()
+def collapse_sum_to(data: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
+    """``out`` has the given shape: `data` summed over the axes along which that broadcasts."""
+    return _collapsed("collapse_sum_to", data, tensor(shape.values, None, shape.ndim))
+
+
+def _collapsed(name: str, data: TensorStructInfo, to: TensorStructInfo) -> TensorStructInfo:
+    have, want = data.dims, to.dims
+    fits = data.ndim < 0 or to.ndim <= data.ndim
+    if fits and have is not None and want is not None:
+        pairs = zip(reversed(have), reversed(want), strict=False)
+        fits = not any(dims.distinct(w, 1) and dims.distinct(w, h) for h, w in pairs)
+    if not fits:
+        asked = f"rank {to.ndim}" if want is None else shape_text(want)
+        raise IllTyped(f"R.{name} of {data} to {asked}: needs a shape that broadcasts to it")
+    return tensor(want, data.dtype, to.ndim)

@@ -19,6 +19,13 @@ def negative(x: TensorStructInfo) -> StructInfo:
 
 
 @op(elementwise=True)
+def square(x: TensorStructInfo) -> StructInfo:
+    """``out = x²``, of numbers."""
+    numeric("square", x)
+    return tensor(x.dims, x.dtype, x.ndim)
+
+
+@op(elementwise=True)
 def exp(x: TensorStructInfo) -> StructInfo:
     """``out = eˣ``."""
     return floating("exp", x)

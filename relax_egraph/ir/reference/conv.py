@@ -1,7 +1,96 @@
 """Convolutions and their transposes."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
-from relax_egraph.ir.reference.array import Reference
+import numpy as np
 
-REFERENCE: Mapping[str, Reference] = {}
+from relax_egraph.ir.ops.convolution import Convolution, convolution
+from relax_egraph.ir.reference.array import Array, Reference
+
+
+def _conv(rank: int, data: Array, weight: Array, **attrs: Any) -> Array:
+    how = convolution("R.nn.conv", rank, **attrs)
+    x, w, dtype = _operands(how, data, weight)
+    move = how.windows
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(move.before, move.after, strict=True)])
+    batch, out_channels, *extents = _result(how, x, w)
+    total = np.zeros((batch, how.groups, out_channels // how.groups, *extents), w.dtype)
+    for tap in np.ndindex(w.shape[2:]):
+        seen = padded[(..., *_taken(how, tap, extents))]
+        total += np.einsum("goi,ngi...->ngo...", _by_group(how, w, tap), _grouped(how, seen))
+    return _laid_out(how, total, dtype)
+
+
+def _conv_transpose(rank: int, data: Array, weight: Array, **attrs: Any) -> Array:
+    how = convolution("R.nn.conv_transpose", rank, **attrs)
+    x, w, dtype = _operands(how, data, weight)
+    move = how.windows
+    batch, out_channels, *extents = _result(how, x, w)
+    uncut = [e + b + a for e, b, a in zip(extents, move.before, move.after, strict=True)]
+    total = np.zeros((batch, how.groups, out_channels // how.groups, *uncut), w.dtype)
+    for tap in np.ndindex(w.shape[2:]) if x.size else ():
+        places = _taken(how, tap, x.shape[2:])
+        total[(..., *places)] += np.einsum(
+            "gio,ngi...->ngo...", _by_group(how, w, tap), _grouped(how, x)
+        )
+    kept = [slice(b, b + e) for b, e in zip(move.before, extents, strict=True)]
+    return _laid_out(how, total[(..., *kept)], dtype)
+
+
+def _operands(how: Convolution, data: Array, weight: Array) -> tuple[Array, Array, Any]:
+    """Data and weight in canonical order, in the dtype to add up in; the dtype of the result."""
+    dtype = np.dtype(how.out_dtype or data.dtype)
+    wide = np.float64 if dtype.kind == "f" else dtype
+    x = np.transpose(data.astype(dtype), how.data).astype(wide)
+    return x, np.transpose(weight.astype(dtype), how.kernel).astype(wide), dtype
+
+
+def _result(how: Convolution, x: Array, w: Array) -> list[int]:
+    """The result's shape in canonical order; checks that the operands fit together."""
+    o, i = w.shape[:2]
+    needed, split, out_channels = map(int, how.channels(x.shape[1], o, i))
+    if x.shape[1] != needed or split % how.groups:
+        raise ValueError(f"the channels do not fit together in {how.groups} groups")
+    extents = [
+        int(how.extent(k, e, s))
+        for k, (e, s) in enumerate(zip(x.shape[2:], w.shape[2:], strict=True))
+    ]
+    if 0 in w.shape[2:] or min(extents) < 0:
+        raise ValueError("the window does not fit into the padded data")
+    return [x.shape[0], out_channels, *extents]
+
+
+def _taken(how: Convolution, tap: tuple[int, ...], counts: Any) -> list[slice]:
+    """Where one tap of the window is, at each of `counts` positions along each axis."""
+    starts = [t * d for t, d in zip(tap, how.windows.dilation, strict=True)]
+    steps = how.windows.strides
+    return [
+        slice(start, start + step * count, step) if count else slice(0, 0)
+        for start, step, count in zip(starts, steps, counts, strict=True)
+    ]
+
+
+def _grouped(how: Convolution, x: Array) -> Array:
+    batch, channels, *extents = x.shape
+    return x.reshape(batch, how.groups, channels // how.groups, *extents)
+
+
+def _by_group(how: Convolution, w: Array, tap: tuple[int, ...]) -> Array:
+    """The weights of one tap, ``(group, O or I of the group, the other)``."""
+    matrix = np.asarray(w[(..., *tap)].T if how.transposed else w[(..., *tap)])
+    rows, columns = matrix.shape
+    return matrix.reshape(how.groups, rows // how.groups, columns)
+
+
+def _laid_out(how: Convolution, total: Array, dtype: Any) -> Array:
+    batch, groups, channels, *extents = total.shape
+    result = total.reshape(batch, groups * channels, *extents).astype(dtype)
+    return np.transpose(result, np.argsort(how.out))
+
+
+REFERENCE: Mapping[str, Reference] = {
+    **{f"nn.conv{rank}d": partial(_conv, rank) for rank in (1, 2, 3)},
+    **{f"nn.conv{rank}d_transpose": partial(_conv_transpose, rank) for rank in (1, 2, 3)},
+}

@@ -1,5 +1,6 @@
 """Operators that give the elements another shape or order."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,8 +22,12 @@ def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(x, shape).copy()
 
 
-def _squeeze(x: Array, *, axis: tuple[int, ...]) -> Array:
-    return np.squeeze(x, tuple({a % x.ndim for a in axis}))
+def _squeeze(x: Array, *, axis: Axes) -> Array:
+    return np.squeeze(x, None if axis is None else tuple({a % x.ndim for a in axis}))
+
+
+def _batch_flatten(data: Array) -> Array:
+    return data.reshape(data.shape[0], math.prod(data.shape[1:]))
 
 
 def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
@@ -36,4 +41,5 @@ REFERENCE: Mapping[str, Reference] = {
     "broadcast_to": _broadcast_to,
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
+    "nn.batch_flatten": _batch_flatten,
 }

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.ir.reference.array import Array, Axes, Reference, greatest, least
+from relax_egraph.ir.reference.array import (
+    Array,
+    Axes,
+    Reference,
+    greatest,
+    in_double,
+    least,
+)
 
 
 def _sum(x: Array, *, axis: Axes, keepdims: bool) -> Array:
@@ -28,9 +35,59 @@ def _min(x: Array, *, axis: Axes, keepdims: bool) -> Array:
     return np.min(x, axis=axis, keepdims=keepdims, initial=greatest(x.dtype))
 
 
+def _prod(x: Array, *, axis: Axes, keepdims: bool) -> Array:
+    dtype = np.float64 if x.dtype.kind == "f" else x.dtype
+    return np.asarray(np.prod(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
+
+
+def _variance(x: Array, *, axis: Axes, keepdims: bool) -> Array:
+    deviation = x - _mean(x, axis=axis, keepdims=True)
+    return _mean(deviation * deviation, axis=axis, keepdims=keepdims)
+
+
+def _std(x: Array, *, axis: Axes, keepdims: bool) -> Array:
+    return np.sqrt(_variance(x, axis=axis, keepdims=keepdims))
+
+
+def _median(data: Array, *, axis: Axes, keepdims: bool) -> Array | tuple[Array, Array]:
+    places = [a % data.ndim for a in (range(data.ndim) if axis is None else axis)]
+    kept = [k for k in range(data.ndim) if k not in places]
+    last = np.transpose(data, (*kept, *places))
+    shape = last.shape[: len(kept)]
+    count = math.prod(last.shape[len(kept) :])
+    if count == 0:
+        raise ValueError("there is no element to choose")
+    rows = last.reshape(*shape, count)
+    index = np.argsort(rows, axis=-1, kind="stable")[..., (count - 1) // 2]
+    values = np.take_along_axis(rows, index[..., None], axis=-1)
+    if keepdims:
+        shape = tuple(1 if k in places else d for k, d in enumerate(data.shape))
+    if axis is None or len(axis) != 1:
+        return values.reshape(shape)
+    return values.reshape(shape), index.reshape(shape)
+
+
+def _collapse_sum_to(data: Array, shape: tuple[int, ...]) -> Array:
+    extra = data.ndim - len(shape)
+    if extra < 0 or any(w not in (1, h) for w, h in zip(shape, data.shape[extra:], strict=True)):
+        raise ValueError("the shape does not broadcast to the operand's")
+    repeated = [k + extra for k, w in enumerate(shape) if w == 1]
+    return _sum(data, axis=(*range(extra), *repeated), keepdims=True).reshape(shape)
+
+
+def _collapse_sum_like(data: Array, collapse_target: Array) -> Array:
+    return _collapse_sum_to(data, collapse_target.shape)
+
+
 REFERENCE: Mapping[str, Reference] = {
     "sum": _sum,
     "max": _max,
     "min": _min,
     "mean": _mean,
+    "prod": _prod,
+    "variance": in_double(_variance),
+    "std": in_double(_std),
+    "median": _median,
+    "collapse_sum_like": _collapse_sum_like,
+    "collapse_sum_to": _collapse_sum_to,
 }

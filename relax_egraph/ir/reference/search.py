@@ -2,6 +2,20 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.ir.reference.array import Reference
+import numpy as np
 
-REFERENCE: Mapping[str, Reference] = {}
+from relax_egraph.ir.reference.array import Array, Reference
+
+
+def _bucketize(input_tensor: Array, boundaries: Array, *, out_int32: bool, right: bool) -> Array:
+    if boundaries.ndim != 1:
+        raise ValueError("the boundaries are not of rank 1")
+    below = np.searchsorted(np.sort(boundaries), input_tensor, side="right" if right else "left")
+    return np.asarray(below).astype(np.int32 if out_int32 else np.int64)
+
+
+REFERENCE: Mapping[str, Reference] = {
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "bucketize": _bucketize,
+}

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from relax_egraph.ir.reference.array import Array, Reference, in_double
+from relax_egraph.ir.reference.array import Array, Reference, greatest, in_double, least
 
 
 def erf_of(x: Array) -> Array:
@@ -27,9 +28,55 @@ def _astype(x: Array, *, dtype: str) -> Array:
     return x.astype(dtype)
 
 
+def _of_floats(f: Reference) -> Reference:
+    """`f` of floats, and nothing done to integers."""
+
+    def apply(x: Array) -> Array:
+        return f(x) if x.dtype.kind == "f" else x
+
+    return apply
+
+
+def clip_bound(bound: float, dtype: np.dtype[Any]) -> Any:
+    """A bound of `clip` as a number of `dtype`: of an integer, no further than its range."""
+    if dtype.kind == "f":
+        return dtype.type(bound)
+    if math.isfinite(bound) and not bound.is_integer():
+        raise ValueError(f"a bound is {bound}, needs a whole number")
+    low, high = least(dtype), greatest(dtype)
+    return dtype.type(low if bound < low else high if bound > high else int(bound))
+
+
+def _clip(x: Array, *, min: float, max: float) -> Array:
+    return np.minimum(np.maximum(x, clip_bound(min, x.dtype)), clip_bound(max, x.dtype))
+
+
 REFERENCE: Mapping[str, Reference] = {
     "abs": np.abs,
     "negative": np.negative,
+    "square": np.square,
+    "sign": np.sign,
+    "ceil": _of_floats(np.ceil),
+    "floor": _of_floats(np.floor),
+    "round": _of_floats(np.rint),
+    "trunc": _of_floats(np.trunc),
+    "clip": _clip,
+    "isfinite": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "bitwise_not": np.invert,
+    "logical_not": np.logical_not,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,

@@ -1,0 +1,11 @@
+"""What loops need to know of extents before they run."""
+
+from relax_egraph.errors import NotLowerable
+from relax_egraph.ir import dims
+from relax_egraph.ir.struct_info import Shape
+
+
+def need_equal(a: Shape, b: Shape) -> None:
+    """Raise `NotLowerable` unless two shapes of one rank are proven equal."""
+    if not all(dims.equal(x, y) for x, y in zip(a, b, strict=True)):
+        raise NotLowerable("whether the extents agree is known only at run time")

@@ -1,0 +1,164 @@
+"""What the result of a call says of its operands: struct-info rules, asked backwards.
+
+A rule is asked with fresh symbols for the extents that are sought; its answer, set equal to what
+is known of the result, gives the symbols.  So no operator needs a second rule, and what no rule
+tells, because the operator may broadcast, is not learned.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import sympy
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bind, substituted
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Call
+from relax_egraph.ir.op import OPS, Op, complete_attrs
+from relax_egraph.ir.struct_info import (
+    DTYPES,
+    FuncStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    tensor,
+)
+
+MAX_RANK = 6
+"""The ranks that are tried for an operand of unknown rank."""
+
+
+def joined(a: StructInfo, b: StructInfo) -> StructInfo:
+    """What is known of a value of which both `a` and `b` hold, `a` where they disagree."""
+    match a, b:
+        case TensorStructInfo(), TensorStructInfo():
+            dtype = a.dtype or b.dtype
+            if a.shape is not None or (b.shape is None and b.ndim < 0):
+                return replace(a, dtype=dtype)
+            if a.ndim not in (-1, b.ndim):
+                return replace(a, dtype=dtype)
+            return TensorStructInfo(b.shape, dtype, b.ndim)
+        case ShapeStructInfo(), ShapeStructInfo():
+            return b if a.values is None and a.ndim in (-1, b.ndim) else a
+        case _:
+            return a
+
+
+def learned(call: Call, result: StructInfo) -> tuple[StructInfo, ...]:
+    """The struct info of the operands of `call`, and what follows from `result` and each other."""
+    infos = [a.struct_info for a in call.args]
+    if not isinstance(call.op, Op):
+        return tuple(map(joined, infos, _of_function(call, infos)))
+    if call.op.intrinsic or len(infos) != len(call.op.operands):
+        return tuple(infos)
+    for place, info in enumerate(infos):
+        if isinstance(info, TensorStructInfo):
+            infos[place] = _of_operand(call, infos, place, info, result)
+    return tuple(infos)
+
+
+def _of_function(call: Call, infos: Sequence[StructInfo]) -> tuple[StructInfo, ...]:
+    """What a callee's signature says of its arguments, in the caller's dimensions."""
+    assert not isinstance(call.op, Op)
+    callee = call.op.struct_info
+    if not isinstance(callee, FuncStructInfo) or len(callee.params or ()) != len(infos):
+        return tuple(infos)
+    params = callee.params or ()
+    values = bind(params, infos)
+    return tuple(substituted(p, values) for p in params)
+
+
+def _of_operand(
+    call: Call,
+    infos: Sequence[StructInfo],
+    place: int,
+    info: TensorStructInfo,
+    result: StructInfo,
+) -> TensorStructInfo:
+    if info.dtype is None:
+        info = replace(info, dtype=_dtype(call, infos, place, info, result))
+    if info.shape is None and isinstance(result, TensorStructInfo) and result.dims is not None:
+        found = _shape(call, infos, place, info, result.dims)
+        if found is not None:
+            return tensor(found, info.dtype)
+    if info.shape is None and call.op in _OF_ONE_SHAPE:
+        for other in infos:
+            if isinstance(other, TensorStructInfo) and other.dims is not None:
+                return tensor(other.dims, info.dtype)
+    return info
+
+
+_OF_ONE_SHAPE = (OPS["ewise_add"],)
+"""Operators whose operands have one shape, though the rule takes the known one for the result."""
+
+
+def _dtype(
+    call: Call,
+    infos: Sequence[StructInfo],
+    place: int,
+    info: TensorStructInfo,
+    result: StructInfo,
+) -> str | None:
+    """The only dtype that the rule accepts, and that gives the result's; ``None`` of several."""
+    wanted = result.dtype if isinstance(result, TensorStructInfo) else None
+    accepted: list[str] = []
+    for dtype in DTYPES:
+        answer = _ask(call, infos, place, replace(info, dtype=dtype))
+        if answer is not None and (wanted is None or answer.dtype in (None, wanted)):
+            accepted.append(dtype)
+    return accepted[0] if len(accepted) == 1 else None
+
+
+def _shape(
+    call: Call,
+    infos: Sequence[StructInfo],
+    place: int,
+    info: TensorStructInfo,
+    wanted: tuple[Dim, ...],
+) -> tuple[Dim, ...] | None:
+    """The only shape with which the rule gives `wanted`; ``None`` if several might."""
+    ranks = range(MAX_RANK + 1) if info.ndim < 0 else (info.ndim,)
+    found: list[tuple[Dim, ...]] = []
+    for rank in ranks:
+        fresh = tuple(dims.symbol(f"_{k}") for k in range(rank))
+        answer = _ask(call, infos, place, tensor(fresh, info.dtype))
+        if answer is None or answer.ndim not in (-1, len(wanted)):
+            continue
+        if answer.dims is None:
+            return None
+        values = _solved(answer.dims, wanted)
+        if any(s.name not in values for s in fresh):
+            return None
+        solution = tuple(values[s.name] for s in fresh)
+        again = _ask(call, infos, place, tensor(solution, info.dtype))
+        if again is not None and again.dims == wanted:
+            found.append(solution)
+    return found[0] if len(found) == 1 else None
+
+
+def _solved(answer: Sequence[Dim], wanted: Sequence[Dim]) -> Mapping[str, Dim]:
+    """What the fresh symbols are that stand alone in `answer`."""
+    return {a.name: w for a, w in zip(answer, wanted, strict=True) if isinstance(a, sympy.Symbol)}
+
+
+def _ask(
+    call: Call, infos: Sequence[StructInfo], place: int, info: StructInfo
+) -> TensorStructInfo | None:
+    """What the rule says with `info` for operand `place`; ``None`` if it refuses."""
+    assert isinstance(call.op, Op)
+    given = [info if k == place else other for k, other in enumerate(_known(call.op, infos))]
+    try:
+        answer = call.op.rule(*given, **complete_attrs(call.op, call.attrs))
+    except IllTyped:
+        return None
+    return answer if isinstance(answer, TensorStructInfo) else TensorStructInfo()
+
+
+def _known(op: Op, infos: Sequence[StructInfo]) -> Iterator[StructInfo]:
+    """The operands as rules take them: an object that is to be a tensor is one of nothing known."""
+    for operand, info in zip(op.operands, infos, strict=True):
+        if operand.kind == "tensor" and not isinstance(info, TensorStructInfo):
+            yield TensorStructInfo()
+        else:
+            yield info

@@ -1,0 +1,145 @@
+"""What the attributes of a convolution say, checked, and the extents of its result."""
+
+from dataclasses import dataclass
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.ops.window import (
+    SPATIAL,
+    Order,
+    Windows,
+    canonical,
+    check_fits,
+    check_rank,
+    laid_out,
+    order_of,
+    per_axis,
+    windows,
+)
+from relax_egraph.ir.struct_info import DTYPES, Shape, StructInfo, TensorStructInfo, tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A convolution, or a transposed one, over axes of canonical order.
+
+    `out_dtype` is ``None`` where it is the operands' own; only a transposed one has
+    `output_padding`.
+    """
+
+    rank: int
+    windows: Windows
+    groups: int
+    data: Order
+    kernel: Order
+    out: Order
+    out_dtype: str | None
+    output_padding: tuple[int, ...]
+
+    @property
+    def transposed(self) -> bool:
+        """Whether it is a transposed one."""
+        return bool(self.output_padding)
+
+    def extent(self, k: int, extent: Dim, size: Dim) -> Dim:
+        """The result's extent along spatial axis `k`."""
+        if not self.transposed:
+            return self.windows.positions(k, extent, size)
+        spread = dims.mul(dims.sub(extent, 1), self.windows.strides[k])
+        end = dims.add(spread, dims.add(self.windows.reach(k, size), self.output_padding[k]))
+        return dims.sub(end, self.windows.before[k] + self.windows.after[k])
+
+    def channels(self, data: Dim, o: Dim, i: Dim) -> tuple[Dim, Dim, Dim]:
+        """The channels that data needs, those that split into groups, and those of the result.
+
+        `o` and `i` are the extents of the kernel's axes ``O`` and ``I``.
+        """
+        if self.transposed:
+            return i, data, dims.mul(o, self.groups)
+        return dims.mul(i, self.groups), o, o
+
+    def shape(self, data: Shape, weight: Shape) -> Shape:
+        """The result's shape, of operands that fit together."""
+        batch, channels, *extents = canonical(data, self.data)
+        o, i, *sizes = canonical(weight, self.kernel)
+        pairs = enumerate(zip(extents, sizes, strict=True))
+        spatial = [self.extent(k, extent, size) for k, (extent, size) in pairs]
+        return laid_out((batch, self.channels(channels, o, i)[2], *spatial), self.out)
+
+
+def convolution(
+    asked: str,
+    rank: int,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str | None,
+    out_dtype: str | None,
+    output_padding: tuple[int, ...] | None = None,
+) -> Convolution:
+    """The convolution over `rank` axes, transposed if it has an `output_padding`.
+
+    Raises `IllTyped`, whose text begins with `asked`, for attributes that mean nothing.
+    """
+    if groups < 1:
+        raise IllTyped(f"{asked}: groups is {groups}, needs 1 or more")
+    if out_dtype not in (None, "", "void", *DTYPES):
+        raise IllTyped(f"{asked}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
+    moving = windows(asked, rank, strides, padding, dilation)
+    added: tuple[int, ...] = ()
+    if output_padding is not None:
+        added = per_axis(asked, "output_padding", output_padding, rank, least=0)
+        if any(a >= s for a, s in zip(added, moving.strides, strict=True)):
+            raise IllTyped(
+                f"{asked}: output_padding is {list(added)}, needs values below the strides "
+                f"{list(moving.strides)}"
+            )
+    letters = SPATIAL[rank]
+    return Convolution(
+        rank,
+        moving,
+        groups,
+        order_of(asked, "data_layout", data_layout, f"NC{letters}"),
+        order_of(asked, "kernel_layout", kernel_layout, f"OI{letters}"),
+        order_of(asked, "out_layout", out_layout or data_layout, f"NC{letters}"),
+        None if out_dtype in ("", "void") else out_dtype,
+        added,
+    )
+
+
+def convolved(
+    asked: str, how: Convolution, data: TensorStructInfo, weight: TensorStructInfo
+) -> StructInfo:
+    """The struct info of the result; raises `IllTyped` for operands proven not to fit together."""
+    ndim = how.rank + 2
+    check_rank(asked, "data", data, ndim)
+    check_rank(asked, "a weight", weight, ndim)
+    if how.out_dtype is None and data.dtype and weight.dtype and data.dtype != weight.dtype:
+        raise IllTyped(f"{asked}: needs operands of one dtype, or an out_dtype")
+    dtype = how.out_dtype or (data.dtype if weight.dtype else None)
+    if data.dims is None or weight.dims is None:
+        return tensor(None, dtype, ndim)
+    _, channels, *extents = canonical(data.dims, how.data)
+    o, i, *sizes = canonical(weight.dims, how.kernel)
+    needed, split, _ = how.channels(channels, o, i)
+    if dims.distinct(channels, needed):
+        raise IllTyped(
+            f"{asked}: the weight takes {dims.text(needed)} channels in {how.groups} groups, "
+            f"the data has {dims.text(channels)}"
+        )
+    if isinstance(split, int) and split % how.groups:
+        raise IllTyped(f"{asked}: {split} channels do not split into {how.groups} groups")
+    for k, (extent, size) in enumerate(zip(extents, sizes, strict=True)):
+        letter = SPATIAL[how.rank][k]
+        if size == 0:
+            raise IllTyped(f"{asked}: along {letter} the window has no elements")
+        if not how.transposed:
+            check_fits(asked, letter, how.windows.reach(k, size), how.windows.padded(k, extent))
+        elif dims.prove_ge(-1, how.extent(k, extent, size)):
+            raise IllTyped(f"{asked}: along {letter} the padding takes more than there is")
+    return tensor(how.shape(data.dims, weight.dims), dtype)

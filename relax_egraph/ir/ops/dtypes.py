@@ -1,0 +1,23 @@
+"""The dtypes that attributes name."""
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.struct_info import DTYPES, TensorStructInfo
+
+INTEGERS = tuple(d for d in DTYPES if "int" in d)
+"""The dtypes that indices may have."""
+
+
+def known_dtype(name: str, x: TensorStructInfo, dtype: str) -> str:
+    """`dtype`, unless there is none of that name."""
+    return _one_of(name, x, dtype, DTYPES)
+
+
+def index_dtype(name: str, x: TensorStructInfo, dtype: str) -> str:
+    """`dtype`, unless it holds no indices."""
+    return _one_of(name, x, dtype, INTEGERS)
+
+
+def _one_of(name: str, x: TensorStructInfo, dtype: str, known: tuple[str, ...]) -> str:
+    if dtype not in known:
+        raise IllTyped(f'R.{name} of {x}: dtype is "{dtype}", needs one of {", ".join(known)}')
+    return dtype

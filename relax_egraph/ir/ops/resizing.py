@@ -1,0 +1,109 @@
+"""What the attributes of a resize say, checked, and the struct info of its result."""
+
+from dataclasses import dataclass
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.ops.window import SPATIAL, Order, canonical, check_rank, laid_out, order_of
+from relax_egraph.ir.struct_info import (
+    DTYPES,
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    tensor,
+)
+
+TAPS = {"nearest_neighbor": 1, "linear": 2, "cubic": 4}
+"""How many pixels along an axis each method reads."""
+
+CROP = "tf_crop_and_resize"
+"""The mode that resizes a region of interest, given in parts of the image."""
+
+MODES = (
+    "half_pixel",
+    "align_corners",
+    "asymmetric",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+    CROP,
+)
+
+ROUNDINGS = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """A resize over `rank` axes of canonical order; `roi` has a start and an end for each axis.
+
+    `rounding` is never ``""``; `out_dtype` is ``None`` where it is that of data.
+    """
+
+    rank: int
+    roi: tuple[tuple[float, float], ...]
+    data: Order
+    method: str
+    mode: str
+    rounding: str
+    alpha: float
+    exclude: bool
+    extrapolation: float
+    out_dtype: str | None
+
+    def shape(self, data: Shape, size: Shape) -> Shape:
+        """The result's shape."""
+        return laid_out((*canonical(data, self.data)[:2], *size), self.data)
+
+
+def resizing(
+    asked: str,
+    rank: int,
+    *,
+    roi: tuple[float, ...] | None,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: str | None,
+) -> Resize:
+    """The resize over `rank` axes; raises `IllTyped` for attributes that mean nothing."""
+    _check_one_of(asked, "method", method, tuple(TAPS))
+    mode = coordinate_transformation_mode
+    _check_one_of(asked, "coordinate_transformation_mode", mode, MODES)
+    _check_one_of(asked, "rounding_method", rounding_method, ROUNDINGS)
+    if out_dtype not in (None, "", "void", *DTYPES):
+        raise IllTyped(f"{asked}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
+    region = (0.0,) * (2 * rank) if roi is None else roi
+    if len(region) != 2 * rank:
+        raise IllTyped(f"{asked}: roi is {list(region)}, needs {2 * rank} values")
+    return Resize(
+        rank,
+        tuple(zip(region[:rank], region[rank:], strict=True)),
+        order_of(asked, "layout", layout, f"NC{SPATIAL[rank]}"),
+        method,
+        mode,
+        rounding_method or ("round" if mode == "align_corners" else "floor"),
+        cubic_alpha,
+        bool(cubic_exclude),
+        extrapolation_value,
+        None if out_dtype in ("", "void") else out_dtype,
+    )
+
+
+def resized(asked: str, how: Resize, data: TensorStructInfo, size: ShapeStructInfo) -> StructInfo:
+    """The struct info of the result."""
+    check_rank(asked, "data", data, how.rank + 2)
+    if size.ndim not in (-1, how.rank):
+        raise IllTyped(f"{asked}: needs a size of {how.rank} extents")
+    dtype = how.out_dtype or data.dtype
+    if data.dims is None or size.values is None:
+        return tensor(None, dtype, how.rank + 2)
+    return tensor(how.shape(data.dims, size.values), dtype)
+
+
+def _check_one_of(asked: str, what: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        names = ", ".join(k or '""' for k in known)
+        raise IllTyped(f"{asked}: {what} is {given!r}, needs one of {names}")

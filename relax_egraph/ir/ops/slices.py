@@ -1,0 +1,77 @@
+"""Slices: where one begins and how many elements it takes, of symbolic extents.
+
+The positions are those of Python's ``slice(begin, end, stride)``.
+"""
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+
+BEYOND = 1 << 62
+"""No extent is this great; ends that mean "all" often are."""
+
+
+def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] | None:
+    """The first position and the count of ``slice(begin, end, stride)`` over `extent`.
+
+    ``None`` if it is not proven whether `begin` and `end` count from the end.  `stride` is not 0.
+    """
+    least, most = (0, extent) if stride > 0 else (-1, dims.sub(extent, 1))
+    first, last = (_position(at, extent, least, most) for at in (begin, end))
+    if first is None or last is None:
+        return None
+    # Only the side that counts is clamped: a slice that begins past its end takes nothing.
+    if stride > 0:
+        stop = _lesser(last, most)
+        taken = _lesser(dims.sub(stop, first), stop)
+        return _greater(first, least), _count(taken, stride)
+    stop = _greater(last, least)
+    start = _lesser(first, most)
+    return start, _count(dims.sub(start, stop), -stride)
+
+
+def slice_inbound(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim]:
+    """`slice_of` where the caller promises that nothing is clamped.
+
+    What is not proven negative does not count from the end.
+    """
+    first, last = (dims.add(at, extent) if dims.prove_ge(-1, at) else at for at in (begin, end))
+    taken = dims.sub(last, first) if stride > 0 else dims.sub(first, last)
+    return first, _rounded(taken, abs(stride))
+
+
+def is_inbound(extent: int, begin: int, end: int, stride: int) -> bool:
+    """Whether ``slice(begin, end, stride)`` keeps what `slice_inbound` is promised."""
+    first, last = (at + extent if at < 0 else at for at in (begin, end))
+    return 0 <= first <= last <= extent if stride > 0 else -1 <= last <= first < extent
+
+
+def _position(at: Dim, extent: Dim, least: Dim, most: Dim) -> Dim | None:
+    """`at` counted from the front, perhaps outside."""
+    if isinstance(at, int) and abs(at) >= BEYOND:
+        return most if at > 0 else least
+    if dims.prove_ge(-1, at):
+        return dims.add(at, extent)
+    # `extent - 1` is negative only where the extent is 0: there it is the same from either end.
+    if dims.prove_ge(at, 0) or dims.equal(at, dims.sub(extent, 1)):
+        return at
+    return None
+
+
+def _count(taken: Dim, stride: int) -> Dim:
+    return _rounded(_greater(taken, 0), stride)
+
+
+def _rounded(taken: Dim, stride: int) -> Dim:
+    return taken if stride == 1 else dims.floordiv(dims.add(taken, stride - 1), stride)
+
+
+def _lesser(a: Dim, b: Dim) -> Dim:
+    if dims.prove_ge(b, a):
+        return a
+    return b if dims.prove_ge(a, b) else dims.minimum(a, b)
+
+
+def _greater(a: Dim, b: Dim) -> Dim:
+    if dims.prove_ge(a, b):
+        return a
+    return b if dims.prove_ge(b, a) else dims.maximum(a, b)

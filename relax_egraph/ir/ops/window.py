@@ -1,0 +1,113 @@
+"""What the attributes of convolutions, pools and images say: layouts, and windows that slide."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+T = TypeVar("T")
+
+SPATIAL = ("", "W", "HW", "DHW")
+"""The letters of the spatial axes in a layout, by their number."""
+
+Order = tuple[int, ...]
+"""Where in a layout each axis of the canonical order is: ``NCHW`` for data, ``OIHW`` for kernels.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How a window moves over spatial axes that are padded `before` and `after`; one value each."""
+
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def reach(self, k: int, size: Dim) -> Dim:
+        """How far a window of `size` taps extends along axis `k`: ``dilation · (size - 1) + 1``."""
+        return dims.add(dims.mul(self.dilation[k], dims.sub(size, 1)), 1)
+
+    def padded(self, k: int, extent: Dim) -> Dim:
+        """The extent of axis `k` with its padding."""
+        return dims.add(extent, self.before[k] + self.after[k])
+
+    def positions(self, k: int, extent: Dim, size: Dim) -> Dim:
+        """How many windows of `size` taps fit into axis `k`, padding included."""
+        free = dims.sub(self.padded(k, extent), self.reach(k, size))
+        return dims.add(dims.floordiv(free, self.strides[k]), 1)
+
+
+def windows(
+    asked: str,
+    rank: int,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> Windows:
+    """The windows over `rank` axes.
+
+    One value of `padding` is for all sides, `rank` values are for both sides of each axis, and
+    ``2 · rank`` are those before the axes, then those after them.
+    """
+    if len(padding) not in (1, rank, 2 * rank):
+        counts = f"1 or {2 * rank}" if rank == 1 else f"1, {rank} or {2 * rank}"
+        raise IllTyped(f"{asked}: padding is {list(padding)}, needs {counts} values")
+    if min(padding) < 0:
+        raise IllTyped(f"{asked}: padding is {list(padding)}, needs values of 0 or more")
+    both = padding * rank if len(padding) == 1 else padding
+    return Windows(
+        per_axis(asked, "strides", strides, rank),
+        per_axis(asked, "dilation", dilation, rank),
+        both[:rank],
+        both[-rank:],
+    )
+
+
+def per_axis(
+    asked: str, what: str, given: tuple[int, ...], rank: int, least: int = 1
+) -> tuple[int, ...]:
+    """A value of at least `least` for each of `rank` axes; one value is for all of them."""
+    if len(given) not in (1, rank):
+        counts = "1 value" if rank == 1 else f"1 or {rank} values"
+        raise IllTyped(f"{asked}: {what} is {list(given)}, needs {counts}")
+    if min(given) < least:
+        raise IllTyped(f"{asked}: {what} is {list(given)}, needs values of {least} or more")
+    return given * rank if len(given) == 1 else given
+
+
+def order_of(asked: str, what: str, layout: str, letters: str) -> Order:
+    """Where in `layout` each of `letters` is."""
+    if sorted(layout) != sorted(letters):
+        raise IllTyped(f"{asked}: {what} is {layout!r}, needs the letters of {letters!r}")
+    return tuple(map(layout.index, letters))
+
+
+def canonical(items: Sequence[T], order: Order) -> tuple[T, ...]:
+    """`items` of a layout's axes, in canonical order."""
+    return tuple(items[place] for place in order)
+
+
+def laid_out(items: Sequence[T], order: Order) -> tuple[T, ...]:
+    """`items` in canonical order, as the layout has them: ``laid_out(canonical(x, o), o) == x``."""
+    placed = dict(zip(order, items, strict=True))
+    return tuple(placed[k] for k in range(len(order)))
+
+
+def check_rank(asked: str, operand: str, info: TensorStructInfo, ndim: int) -> None:
+    """Refuse an operand that is known to be of another rank."""
+    if info.ndim not in (-1, ndim):
+        raise IllTyped(f"{asked}: needs {operand} of rank {ndim}")
+
+
+def check_fits(asked: str, letter: str, reach: Dim, room: Dim) -> None:
+    """Refuse a window that is proven to reach beyond the padded axis."""
+    if dims.prove_ge(reach, dims.add(room, 1)):
+        raise IllTyped(
+            f"{asked}: along {letter} the window of {dims.text(reach)} does not fit into "
+            f"{dims.text(room)}, padding included"
+        )

@@ -1,0 +1,29 @@
+"""Shapes that are variables, replaced in struct info as the variables are in expressions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from relax_egraph.ir.expr import Expr, ShapeExpr, Var
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
+
+
+def with_shapes(info: StructInfo, replaced: Mapping[Var, Expr]) -> StructInfo:
+    """`info` over what variables became; itself if it names none of `replaced` as a shape.
+
+    A shape that became neither a variable nor a list of dimensions is unknown.
+    """
+    match info:
+        case TensorStructInfo(shape=Var() as shape) if shape in replaced:
+            match replaced[shape]:
+                case Var() as new:
+                    return replace(info, shape=new)
+                case ShapeExpr(values=values):
+                    return tensor(values, info.dtype)
+                case _:
+                    return replace(info, shape=None)
+        case TupleStructInfo(fields=fields) if replaced:
+            new = tuple(with_shapes(f, replaced) for f in fields)
+            same = all(a is b for a, b in zip(new, fields, strict=True))
+            return info if same else TupleStructInfo(new)
+        case _:
+            return info

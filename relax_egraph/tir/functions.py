@@ -1,0 +1,124 @@
+"""The scalar functions of the loop language: their operands, and what they mean in numpy."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+PREDICATES = frozenset({"isfinite", "isinf", "isnan"})
+"""The functions whose result is of dtype ``bool``."""
+
+BITWISE = frozenset({"bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"})
+"""The functions of integers and of booleans, bit by bit."""
+
+INTEGER = frozenset({"shift_left", "shift_right", "truncmod"})
+"""The functions of integers only.
+
+What is shifted by less than 0, or by its width and more, is shifted out: 0 is left, or -1 of a
+negative number that is shifted to the right.  The rest of a division by 0 is 0.
+"""
+
+ANY = frozenset({"abs", "fma"})
+"""The functions of every dtype; of booleans ``fma`` is *or* of *and*."""
+
+SIMPLE = (
+    BITWISE
+    | PREDICATES
+    | ANY
+    | {
+        *("shift_left", "shift_right", "copysign"),
+        *("ceil", "floor", "nearbyint", "round", "trunc"),
+    }
+)
+"""The functions that are one instruction, or a few."""
+
+
+def takes(name: str, dtype: str) -> bool:
+    """Whether the function `name` is one of `dtype`: those in no other set are of floats."""
+    if name in ANY:
+        return True
+    if dtype.startswith("float"):
+        return name not in BITWISE | INTEGER
+    return name in BITWISE or (name in INTEGER and dtype != "bool")
+
+
+def _rsqrt(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """Of floats in float64: exact for float32 but for rounding twice."""
+    if isinstance(a, np.floating):
+        return np.float64(a) * np.float64(b) + np.float64(c)
+    return np.add(np.multiply(a, b), c)
+
+
+def _round(x: Any) -> Any:
+    """Halves away from 0; what `x` has beyond an integer is exact."""
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_not": np.invert,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "ceil": np.ceil,
+    "copysign": np.copysign,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "erf": math.erf,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "floor": np.floor,
+    "fma": _fma,
+    "fmod": np.fmod,
+    "isfinite": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "log": np.log,
+    "log1p": np.log1p,
+    "nearbyint": np.rint,
+    "pow": np.power,
+    "round": _round,
+    "rsqrt": _rsqrt,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
+    "sigmoid": _sigmoid,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "trunc": np.trunc,
+    "truncmod": np.fmod,
+}
+"""By name: ``T.exp(x)``.
+
+Of numbers halfway between integers ``nearbyint`` gives the even one, ``round`` that away from 0.
+``fmod`` of floats and ``truncmod`` of integers have the sign of the dividend.
+"""
+
+_OPERANDS = {
+    **dict.fromkeys(("atan2", "copysign", "fmod", "pow", "truncmod"), 2),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), 2),
+    **dict.fromkeys(("shift_left", "shift_right"), 2),
+    "fma": 3,
+}
+
+INTRINSICS: Mapping[str, int] = {name: _OPERANDS.get(name, 1) for name in FUNCTIONS}
+"""The number of operands, by name."""
