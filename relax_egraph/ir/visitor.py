@@ -25,6 +25,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.functor import ExprFunctor as ExprFunctor
 from relax_egraph.ir.mutator import ExprMutator as ExprMutator
 from relax_egraph.ir.walk import METHODS
 from relax_egraph.ir.walk import children as children
