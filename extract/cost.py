@@ -98,12 +98,13 @@ class Costs:
         self._elements: dict[TensorStructInfo, float | None] = {}
 
     def size(self, dim: Dim) -> int:
-        """`dim` at the hints."""
+        """`dim` at the hints; the default if they cannot be meant, as they make it negative."""
         if isinstance(dim, int):
             return dim
         if dim not in self._sizes:
             values = {s: self._hints.get(s, DEFAULT_SIZE) for s in dims.symbols(dim)}
-            self._sizes[dim] = dims.evaluate(dim, values)
+            size = dims.evaluate(dim, values)
+            self._sizes[dim] = size if size >= 0 else DEFAULT_SIZE
         return self._sizes[dim]
 
     def elements(self, info: TensorStructInfo) -> float | None:

@@ -72,6 +72,13 @@ def test_symbols_are_what_the_hints_say_or_64() -> None:
     assert price(symbolic, FULL, ROUND, {"n": 3}) == price(concrete, FULL, ROUND)
 
 
+def test_a_dimension_that_hints_make_negative_has_the_default_size() -> None:
+    costs = Costs(ROUND, {"n": 5})
+
+    assert costs.size(dims.sub(8, N)) == 3
+    assert costs.size(dims.sub(4, N)) == 64
+
+
 def test_each_dtype_has_its_peak() -> None:
     single = kernel("exp", f32(1000), f32(1000))
     double = kernel("exp", tensor((1000,), "float64"), tensor((1000,), "float64"))

@@ -158,6 +158,8 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
             f"reshape of {describe(x)} to {shape_text(shape)}: "
             f"{x.size} elements do not fill {math.prod(shape)}"
         )
+    if any(extent < 0 for extent in shape):  # numpy would fill in a -1
+        raise RunError(f"reshape of {describe(x)} to {shape_text(shape)}: an extent is negative")
     return x.reshape(shape)
 
 

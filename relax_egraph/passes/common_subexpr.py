@@ -39,9 +39,11 @@ def eliminate_common_subexpr(function: Function, module: IRModule) -> Function:
     A dataflow variable that is then read outside of its block becomes an output of it.  What
     is called for its effects stays.  After a call that may write into its operands
     (``R.call_tir_inplace``, a function of the module or a closure that has effects; a packed
-    function does not) nothing from before is used again.
+    function does not) nothing from before is used again, and a tensor that is written
+    somewhere stays one of its own.
     """
-    merger = _Merger(module, shape_variables_in(function))
+    kept = shape_variables_in(function) | written_variables(function, module)
+    merger = _Merger(module, kept)
     changed = merger.visit_expr(function)
     assert isinstance(changed, Function)
     return made_outputs(changed, merger.outputs)

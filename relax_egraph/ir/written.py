@@ -1,0 +1,78 @@
+"""Which tensors of a function may be changed after they are made."""
+
+from relax_egraph.ir.call_rules import is_pure_in
+from relax_egraph.ir.expr import Call, Expr, Function, If, SeqExpr, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import OPS, Op
+from relax_egraph.ir.walk import bindings_of, free_vars, post_order_visit
+
+_ALLOCATE = frozenset({"call_tir", "call_dps_packed"})
+"""The intrinsics all of whose results are new tensors."""
+
+
+def writes_operands(module: IRModule, call: Call) -> bool:
+    """Whether `call` may write into its operands.
+
+    ``R.call_tir_inplace`` does, and a function or a closure that has effects may; a packed
+    function does not, by contract.
+    """
+    return not is_pure_in(module, call) and call.op is not OPS["call_packed"]
+
+
+def written_variables(function: Function, module: IRModule) -> frozenset[Var]:
+    """The variables of `function` whose tensors a call in it, or in its local functions, may change.
+
+    A tensor may have several variables: another name, a field of a tuple, the result of a
+    branch, what a function gives of its arguments or of what it captured.  The result of an
+    operator is a tensor of its own.  A parameter is written if this function writes it.
+    """
+    names = _SharedNames()
+    written: list[Var] = []
+
+    def note(expr: Expr) -> None:
+        match expr:
+            case SeqExpr():
+                for binding in bindings_of(expr):
+                    names.share([binding.var, *_shared_with(binding.value)])
+            case Call() if writes_operands(module, expr):
+                written.extend(free_vars(expr))
+            case _:
+                pass
+
+    post_order_visit(function, note)
+    changed = set(map(names.first, written))
+    return frozenset(v for v in names.all if names.first(v) in changed)
+
+
+def _shared_with(value: Expr) -> tuple[Var, ...]:
+    """The variables whose tensors `value` may be, have as fields, or have captured."""
+    match value:
+        case Call(op=Op() as op) if not op.intrinsic or op.name in _ALLOCATE:
+            return ()
+        case SeqExpr(body=body):
+            return free_vars(body)
+        case If(true_branch=true, false_branch=false):
+            return (*_shared_with(true), *_shared_with(false))
+        case _:
+            return free_vars(value)
+
+
+class _SharedNames:
+    """Variables in groups: those of one group may be the same tensor."""
+
+    def __init__(self) -> None:
+        self.all: dict[Var, Var] = {}
+
+    def first(self, var: Var) -> Var:
+        """The variable that stands for the group of `var`."""
+        path: list[Var] = []
+        while (parent := self.all.setdefault(var, var)) is not var:
+            path.append(var)
+            var = parent
+        self.all.update(dict.fromkeys(path, var))
+        return var
+
+    def share(self, variables: list[Var]) -> None:
+        """Put `variables` into one group."""
+        first, *others = map(self.first, variables)
+        self.all.update(dict.fromkeys(others, first))
