@@ -26,6 +26,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.ir.written import writes_in_place
 from relax_egraph.lower.legalize import LEGALIZE, VIEWS, Legalize
 from relax_egraph.lower.legalize.run_time import run_time_call
 from relax_egraph.passes.infra import Pass, module_pass
@@ -37,7 +38,8 @@ def legalize_ops(module: IRModule) -> IRModule:
     """`module` with every operator called outside of primitive functions replaced.
 
     * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
-    * ``vm.builtin.reshape`` for views, ``vm.builtin.shape_of`` for shapes;
+    * ``vm.builtin.reshape`` for views, unless the module writes tensors in place;
+    * ``vm.builtin.shape_of`` for shapes;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
     return _legalized(module, {})
@@ -50,22 +52,27 @@ def legalize_ops_with(op_map: Mapping[str, Legalize]) -> Pass:
 
 def _legalized(module: IRModule, op_map: Mapping[str, Legalize]) -> IRModule:
     bb = BlockBuilder(module)
+    writes = any(writes_in_place(f) for _, f in module.relax_functions())
     rewritten: dict[str, BaseFunc] = {}
     for name, function in module.relax_functions():
         if not function.attrs.get("primitive"):
-            new = _Legalizer(bb, op_map).visit_expr(function)
+            new = _Legalizer(bb, op_map, writes).visit_expr(function)
             assert isinstance(new, Function)
             rewritten[name] = new
     return IRModule({name: rewritten.get(name, f) for name, f in bb.get().functions.items()})
 
 
 class _Legalizer(ExprMutator):
-    """Adds loop functions to the module of `bb`; what it rewrites goes elsewhere."""
+    """Adds loop functions to the module of `bb`; what it rewrites goes elsewhere.
 
-    def __init__(self, bb: BlockBuilder, op_map: Mapping[str, Legalize]) -> None:
+    Where tensors are written in place (`writes`) none is the view of another.
+    """
+
+    def __init__(self, bb: BlockBuilder, op_map: Mapping[str, Legalize], writes: bool) -> None:
         super().__init__()
         self._bb = bb
         self._op_map = op_map
+        self._writes = writes
 
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
@@ -79,7 +86,8 @@ class _Legalizer(ExprMutator):
             return call_packed("vm.builtin.shape_of", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
-        if op.name in VIEWS and op.name not in self._op_map and _is_view(args[0], info):
+        viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
+        if viewed and _is_view(args[0], info):
             return _view(args[0], info)
         function = self._op_map.get(op.name, LEGALIZE.get(op.name))
         if function is not None and op.name not in VIEWS - self._op_map.keys():

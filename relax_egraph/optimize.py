@@ -23,7 +23,9 @@ from relax_egraph.egraph.view import View
 from relax_egraph.extract import Extraction, cost_of_view, extract
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import (
+    Binding,
     Block,
+    Call,
     DataflowBlock,
     DataflowVar,
     Expr,
@@ -35,6 +37,8 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
+from relax_egraph.ir.walk import free_vars
+from relax_egraph.ir.written import written_variables
 from relax_egraph.lower.library import Library
 from relax_egraph.passes import Sequential, fold_constant, remove_all_unused
 
@@ -173,6 +177,8 @@ class _Run:
         self.functions: dict[str, BaseFunc] = dict(module.functions)
         self.reports: list[BlockReport] = []
         self._book = book
+        self._module = module
+        self._written = frozenset[Var]()
         self._budget = budget
         self._hints = hints
         self._time_limit = time_limit
@@ -187,6 +193,7 @@ class _Run:
 
     def function(self, name: str, function: Function) -> Function:
         """`function` with each of its dataflow blocks optimized."""
+        self._written = written_variables(function, self._module)
         return replace(function, body=self._sequence(name, function.body))
 
     def _sequence(self, name: str, seq: SeqExpr) -> SeqExpr:
@@ -220,7 +227,16 @@ class _Run:
         names = {now[c]: v.name for v, c in named if c in now}
         pairs = [(v, now[encoded.origin[v]]) for v in outputs]
         bindings = decode(view, extraction.program, pairs, names, self._fused)
+        if any(self._written.intersection(_same_tensor(b)) for b in bindings):
+            return block  # a tensor of its own would become another's, which is written
         return DataflowBlock(bindings)
+
+
+def _same_tensor(binding: Binding) -> tuple[Var, ...]:
+    """The variables of a binding that gives a tensor another name."""
+    if isinstance(binding.value, Call):
+        return ()
+    return (binding.var, *free_vars(binding.value))
 
 
 def _kept(block: DataflowBlock) -> list[Var]:

@@ -163,6 +163,11 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape)
 
 
+def writable(x: Array) -> Array:
+    """`x` itself, or a copy of it if it is read-only, as constants are."""
+    return x if x.flags.writeable else x.copy()
+
+
 def unique(x: Array) -> Array:
     """The distinct elements of `x`, ascending."""
     return np.unique(x)
@@ -225,6 +230,7 @@ BUILTINS: Mapping[str, Packed | Builtin] = {
         "tuple_getitem": tuple_getitem,
         "copy": copy,
         "reshape": reshape,
+        "writable": writable,
         "unique": unique,
         "read_if_cond": read_if_cond,
         "make_closure": make_closure,

@@ -5,6 +5,7 @@ from relax_egraph.ir.block_builder import BlockBuilder as BlockBuilder
 from relax_egraph.ir.block_builder import call as call
 from relax_egraph.ir.block_builder import call_packed as call_packed
 from relax_egraph.ir.block_builder import call_tir as call_tir
+from relax_egraph.ir.composites import linear as linear
 from relax_egraph.ir.dims import symbol as symbol
 from relax_egraph.ir.expr import Var as Var
 from relax_egraph.ir.expr import const as const

@@ -1,10 +1,11 @@
 """Runs relax functions on numpy arrays: the meaning of programs, slow and checked."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
@@ -61,8 +62,24 @@ def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Va
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
     if isinstance(result, tuple):
-        return tuple(map(as_value, result))
-    return np.asarray(result)
+        return tuple(_own(as_value(r), operands) for r in result)
+    return _own(np.asarray(result), operands)
+
+
+def _own(result: Value, operands: Iterable[Value]) -> Value:
+    """`result`, copied if it may share memory with an operand: each may be written later."""
+    match result:
+        case np.ndarray():
+            shared = any(_shares(result, operand) for operand in operands)
+            return result.copy() if shared else result
+        case _:
+            return result
+
+
+def _shares(result: npt.NDArray[Any], operand: Value) -> bool:
+    if isinstance(operand, tuple):
+        return any(_shares(result, field) for field in operand)
+    return isinstance(operand, np.ndarray) and np.may_share_memory(result, operand)
 
 
 def evaluate(
@@ -76,7 +93,8 @@ def evaluate(
 
     Tensors are numpy arrays and come back as such, shapes are tuples of ints, tuples are
     tuples.  `packed` functions are called by name, loop functions by `prim_func`; outputs
-    handed to either are filled with NaN, or the dtype's least value, before the call.
+    handed to either are filled with NaN, or the dtype's least value, before the call.  Constants
+    are read-only.
     Raises `RunError` where a value is not what struct info claims.
     """
     return _Interpreter(module, packed or {}, prim_func).run(name, list(map(as_value, args)))
@@ -138,7 +156,9 @@ class _Frame:
                     raise RunError(f"{self.name}: {self.at} reads {expr.name}, which has no value")
                 return self.values[expr]
             case Constant(data=data):
-                return data
+                constant = data.view()
+                constant.flags.writeable = False
+                return constant
             case ShapeExpr(values=values):
                 return tuple(self.extent(v) for v in values)
             case PrimValue(value=value):
@@ -266,6 +286,8 @@ class _Frame:
                 "but evaluate was given no prim_func to run it"
             )
         inputs = [np.asarray(self.evaluate(f), order="C") for f in operands.fields]
+        for place in filter(lambda p: p >= 0, inplace):
+            inputs[place] = np.require(inputs[place], requirements="W")  # no constant is written
         infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
         places = inplace or [-1] * len(infos)
         new = [i for i, place in zip(infos, places, strict=True) if place < 0]

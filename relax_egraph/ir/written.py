@@ -19,12 +19,24 @@ def writes_operands(module: IRModule, call: Call) -> bool:
     return not is_pure_in(module, call) and call.op is not OPS["call_packed"]
 
 
+def writes_in_place(function: Function) -> bool:
+    """Whether `function`, or a local function of it, calls ``R.call_tir_inplace``."""
+    calls: list[Call] = []
+
+    def note(expr: Expr) -> None:
+        if isinstance(expr, Call) and expr.op is OPS["call_tir_inplace"]:
+            calls.append(expr)
+
+    post_order_visit(function, note)
+    return bool(calls)
+
+
 def written_variables(function: Function, module: IRModule) -> frozenset[Var]:
-    """The variables of `function` whose tensors a call in it, or in its local functions, may change.
+    """The variables whose tensors a call in `function`, or in a local function, may change.
 
     A tensor may have several variables: another name, a field of a tuple, the result of a
     branch, what a function gives of its arguments or of what it captured.  The result of an
-    operator is a tensor of its own.  A parameter is written if this function writes it.
+    operator is a tensor of its own.  There are none in a module that writes none in place.
     """
     names = _SharedNames()
     written: list[Var] = []
@@ -40,6 +52,8 @@ def written_variables(function: Function, module: IRModule) -> frozenset[Var]:
                 pass
 
     post_order_visit(function, note)
+    if not written or not any(writes_in_place(f) for _, f in module.relax_functions()):
+        return frozenset()
     changed = set(map(names.first, written))
     return frozenset(v for v in names.all if names.first(v) in changed)
 

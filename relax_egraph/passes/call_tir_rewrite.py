@@ -52,7 +52,7 @@ def call_tir_rewrite(module: IRModule) -> IRModule:
         cls.f(a, b, alloc, n)
 
     and `alloc`, or a tuple of several, is read where `lv` was; of ``R.call_tir_inplace`` what is
-    in place is the operand.  The trailing arguments are the
+    in place is the operand, or a copy of a constant.  The trailing arguments are the
     `symbols` of the loop function, in the caller's dimensions.  Where a shape is not proven to
     be what the loop function needs, an ``R.match_cast`` checks it before the call.  The functions
     of a module with such calls are no longer pure.
@@ -153,6 +153,8 @@ class _Rewriter(ExprMutator):
             self._fitted(what, buffer, array, values)
             for buffer, array in zip(function.params, (*operands, *outputs), strict=True)
         ]
+        for place in filter(lambda p: p >= 0, places):
+            arrays[place] = self._writable(arrays[place])
         symbols = [PrimValue(values[s]) for s in function.symbols]
         kernel = GlobalVar(callee.name, function.struct_info)
         self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING), "_")
@@ -171,6 +173,11 @@ class _Rewriter(ExprMutator):
         assert info.shape is not None
         shape = self.visit_expr(info.shape)
         return self.emit(call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")), "alloc")
+
+    def _writable(self, array: Expr) -> Expr:
+        """`array`, or a copy of it if it may not be written."""
+        name, info = ExternFunc("vm.builtin.writable"), array.struct_info
+        return self.emit(Call(OPS["call_packed"], (name, array), {}, (info,), info), "out")
 
     def _fitted(self, what: str, buffer: Buffer, array: Expr, values: dict[str, Dim]) -> Expr:
         """`array`, checked at run time unless it is proven to have the shape of `buffer`."""

@@ -21,8 +21,9 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.occurrences import shape_variables_in
-from relax_egraph.ir.op import OPS, Op, complete_attrs
+from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.walk import children
+from relax_egraph.ir.written import writes_operands, written_variables
 from relax_egraph.passes.infra import function_pass
 from relax_egraph.passes.visibility import made_outputs
 
@@ -42,8 +43,8 @@ def eliminate_common_subexpr(function: Function, module: IRModule) -> Function:
     function does not) nothing from before is used again, and a tensor that is written
     somewhere stays one of its own.
     """
-    kept = shape_variables_in(function) | written_variables(function, module)
-    merger = _Merger(module, kept)
+    written = written_variables(function, module)
+    merger = _Merger(module, shape_variables_in(function), written)
     changed = merger.visit_expr(function)
     assert isinstance(changed, Function)
     return made_outputs(changed, merger.outputs)
@@ -52,11 +53,12 @@ def eliminate_common_subexpr(function: Function, module: IRModule) -> Function:
 class _Merger(ExprMutator):
     """`outputs` are the dataflow variables that are now read outside of their block."""
 
-    def __init__(self, module: IRModule, kept: frozenset[Var]) -> None:
+    def __init__(self, module: IRModule, kept: frozenset[Var], written: frozenset[Var]) -> None:
         super().__init__()
         self.outputs: dict[Var, None] = {}
         self._module = module
         self._kept = kept
+        self._written = written
         self._known: dict[Hashable, Var] = {}
         self._block_of: dict[Var, DataflowBlock] = {}
         self._home: DataflowBlock | None = None
@@ -89,7 +91,7 @@ class _Merger(ExprMutator):
         value = self.visit_expr(binding.value)
         if _writes(value, self._module):
             self._known.clear()
-        key = self._key(value)
+        key = None if binding.var in self._written else self._key(value)
         if key is None:
             self.rebind(binding, value)
             return
@@ -150,6 +152,6 @@ def _writes(value: Expr, module: IRModule) -> bool:
     """Whether computing `value` may write into tensors that exist before it."""
     if isinstance(value, Function):
         return False
-    if isinstance(value, Call) and not is_pure_in(module, value):
-        return value.op is not OPS["call_packed"]
+    if isinstance(value, Call) and writes_operands(module, value):
+        return True
     return any(_writes(child, module) for child in children(value))

@@ -26,6 +26,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.ir.written import written_variables
 from relax_egraph.passes.infra import PassContext, function_pass
 from relax_egraph.passes.options import declare_option
 
@@ -51,16 +52,18 @@ def fold_constant(function: Function, module: IRModule) -> Function:
 
     The value is that of the reference semantics; a field of a tuple of constants is one.  Calls
     with effects, of loop functions and of packed functions stay, as do results of unknown or
-    symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor, and
-    broadcasts that repeat anything: a kernel repeats as it reads, for nothing.
+    symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor, tensors
+    that are written later, and broadcasts that repeat anything: a kernel repeats as it reads,
+    for nothing.
     """
-    folded = _Folder().visit_expr(function)
+    folded = _Folder(written_variables(function, module)).visit_expr(function)
     return folded if isinstance(folded, Function) else function
 
 
 class _Folder(ExprMutator):
-    def __init__(self) -> None:
+    def __init__(self, written: frozenset[Var]) -> None:
         super().__init__()
+        self._written = written
         self._tuples: dict[Var, Tuple] = {}
 
     def visit_call(self, call: Call) -> Expr:
@@ -76,6 +79,9 @@ class _Folder(ExprMutator):
         return field if field is not None and _is_constant(field) else visited
 
     def visit_var_binding(self, binding: VarBinding) -> None:
+        if binding.var in self._written and isinstance(binding.value, Call):
+            self.rebind(binding, super().visit_call(binding.value))
+            return
         value = self.visit_expr(binding.value)
         if isinstance(value, Constant):
             self.replace_var(binding.var, value)

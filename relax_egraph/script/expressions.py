@@ -66,6 +66,7 @@ class Expressions:
             "R.emit": self._emit,
             "R.match_cast": lambda node, _: self._cast(node),
             "R.match_shape": lambda node, _: self._cast(node),
+            "R.linear": lambda node, _: self._linear(node),
             "R.call_tir": low.call_tir,
             "R.call_tir_inplace": low.call_tir,
             "R.call_dps": low.call_tir,
@@ -119,6 +120,19 @@ class Expressions:
         """What `node` writes, bound to a variable unless it is a variable or a leaf."""
         value = self.value(node)
         return value if is_leaf(value) else self.scope.emit(value)
+
+    def _linear(self, node: ast.Call) -> Expr:
+        """``R.linear(data, weight, bias)``: a transposition, a product and perhaps a sum."""
+        given = arguments(self.source, node, ("data", "weight", "bias"))
+        if len(node.args) + len(node.keywords) < 2 or "weight" not in given:
+            raise self.source.error(node, "R.linear takes data, a weight, and perhaps a bias")
+        data, weight = self.leaf(given["data"]), self.leaf(given["weight"])
+        turned = self.scope.emit(self._operators.apply(node, OPS["permute_dims"], [weight], {}))
+        product = self._operators.apply(node, OPS["matmul"], [data, turned], {})
+        if "bias" not in given:
+            return product
+        bias = self.leaf(given["bias"])
+        return self._operators.apply(node, OPS["add"], [self.scope.emit(product), bias], {})
 
     def cast(self, node: ast.Call) -> tuple[Expr, StructInfo]:
         """What ``R.match_cast`` or ``R.match_shape`` checks, and what it claims."""
