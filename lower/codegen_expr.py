@@ -25,6 +25,7 @@ from relax_egraph.tir.expr import (
     TirExpr,
     TirVar,
 )
+from relax_egraph.tir.rewrite import operands
 
 
 def value(scope: Scope, expr: TirExpr) -> Value:
@@ -39,9 +40,16 @@ def filled(scope: Scope, expr: TirExpr) -> Value:
 
 def evaluate(scope: Scope, expr: TirExpr) -> Index:
     """`expr`, computed once for one statement however often it is shared."""
-    for node in postorder(expr, scope.known):
+    for node in postorder(expr, scope.known, _evaluated_first):
         scope.known[id(node)] = (node, _evaluate(scope, node))
     return scope.known[id(expr)][1]
+
+
+def _evaluated_first(expr: TirExpr) -> tuple[TirExpr, ...]:
+    """The operands of `expr`; the sides of a lazy select are computed each under its condition."""
+    if isinstance(expr, Select) and expr.lazy:
+        return (expr.condition,)
+    return operands(expr)
 
 
 def _evaluate(scope: Scope, expr: TirExpr) -> Index:
@@ -63,6 +71,9 @@ def _evaluate(scope: Scope, expr: TirExpr) -> Index:
             if operand.dtype == dtype:
                 return evaluate(scope, operand)
             return cast(value(scope, operand), operand.dtype, dtype)
+        case Select(condition=condition, a=a, b=b, lazy=True):
+            on = value(scope, condition)
+            return f.select(on, value(scope.guarded(on), a), value(scope.guarded(on ^ 1), b))
         case Select(condition=condition, a=a, b=b):
             return f.select(value(scope, condition), value(scope, a), value(scope, b))
         case Intrinsic(name=name, args=args):

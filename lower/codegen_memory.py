@@ -41,13 +41,26 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
     f = scope.frame.f
     if isinstance(at, Ramp) and at.step == 1:
         pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes)
-        if scope.mask is None:
-            return f.load(pointer, type)
-        return vector.masked_load(pointer, type, scope.mask)
+        on = _readable(scope)
+        return f.load(pointer, type) if on is None else vector.masked_load(pointer, type, on)
     if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
         pointer, offsets = _spread(scope, buffer, at)
-        return vector.gather(pointer, offsets, element, scope.mask)
-    return f.load(_address(scope, buffer, at), element)
+        return vector.gather(pointer, offsets, element, _readable(scope))
+    pointer = _address(scope, buffer, at)
+    readable = _readable(scope)
+    if scope.guard is None or readable is None:
+        return f.load(pointer, element)
+    # One element for all lanes: it is there if it is there for one, else any memory will do.
+    on = vector.reduce("or", scope.guard if scope.guard.type.lanes == 1 else readable)
+    return f.load(f.select(on, pointer, f.allocate(element, 1)), element)
+
+
+def _readable(scope: Scope) -> Value | None:
+    """The lanes that may read, ``None`` if all may."""
+    if scope.guard is None:
+        return scope.mask
+    on = scope.frame.f.splat(scope.guard, scope.lanes)
+    return on if scope.mask is None else scope.mask & on
 
 
 def store(scope: Scope, buffer: Buffer, indices: Sequence[Index], value: Value) -> None:

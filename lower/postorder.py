@@ -1,20 +1,24 @@
 """Expressions in the order of computing them, without recursion: they may be deep."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from relax_egraph.tir.expr import TirExpr
 from relax_egraph.tir.rewrite import operands
 
 
-def postorder(expr: TirExpr, done: Container[int]) -> Iterator[TirExpr]:
+def postorder(
+    expr: TirExpr,
+    done: Container[int],
+    below: Callable[[TirExpr], tuple[TirExpr, ...]] = operands,
+) -> Iterator[TirExpr]:
     """The nodes of `expr`, operands first, each once, save those whose ``id`` is in `done`.
 
-    The caller adds each node to `done` as it comes.
+    The caller adds each node to `done` as it comes.  `below` are the operands that are to come.
     """
     todo = [expr]
     while todo:
         e = todo[-1]
-        waiting = [] if id(e) in done else [o for o in operands(e) if id(o) not in done]
+        waiting = [] if id(e) in done else [o for o in below(e) if id(o) not in done]
         if waiting:
             todo.extend(reversed(waiting))
         elif id(todo.pop()) not in done:

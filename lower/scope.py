@@ -40,13 +40,15 @@ Known = dict[int, tuple[TirExpr, Index]]
 class Scope:
     """A place in a function: variables in scope, how many lanes run, and which of them.
 
-    `mask` is ``None`` where all lanes run.  `known` holds for one statement.
+    `mask` is ``None`` where all lanes run.  `guard`, a condition for all lanes or for each, says
+    where memory may be read.  `known` holds for one statement.
     """
 
     frame: Frame
     variables: Mapping[TirVar, Index] = field(default_factory=dict[TirVar, Index])
     lanes: int = 1
     mask: Value | None = None
+    guard: Value | None = None
     known: Known = field(default_factory=Known)
 
     def with_variable(self, var: TirVar, index: Index) -> "Scope":
@@ -56,6 +58,14 @@ class Scope:
     def within(self, mask: Value) -> "Scope":
         """The scope whose lanes run only where `mask` is on, too."""
         return replace(self, mask=mask if self.mask is None else self.mask & mask)
+
+    def guarded(self, condition: Value) -> "Scope":
+        """The scope in which memory is read only where `condition` holds, too."""
+        guard = condition
+        if self.guard is not None:
+            outer, inner = self.frame.f.match(self.guard, condition)
+            guard = outer & inner
+        return replace(self, guard=guard, known=dict(self.known))
 
     def fresh(self) -> "Scope":
         """The scope of a new statement, that may find memory changed."""

@@ -56,7 +56,7 @@ def expressions(draw: st.DrawFn, dtype: str, depth: int = 4) -> TirExpr:
                 right = Select(Binary("==", right, Imm(0, dtype)), Imm(3, dtype), right)
             return Binary(operation, below(dtype), right)
         case "select":
-            return Select(below("bool"), below(dtype), below(dtype))
+            return Select(below("bool"), below(dtype), below(dtype), draw(st.booleans()))
         case _:
             return Cast(dtype, below(draw(st.sampled_from([*DTYPES, "bool"]))))
 

@@ -104,7 +104,7 @@ def expressions(draw: st.DrawFn, scope: Scope, dtype: str, depth: int = 3) -> Ti
             name = draw(st.sampled_from(known))
             return Intrinsic(name, tuple(operand() for _ in range(INTRINSICS[name])))
         case "select":
-            return Select(operand("bool"), operand(), operand())
+            return Select(operand("bool"), operand(), operand(), draw(st.booleans()))
         case "cast":
             return Cast(dtype, operand(draw(st.sampled_from(DTYPES))))
         case _:

@@ -120,7 +120,8 @@ class TirExpressionPrinter:
             case Cast(dtype=dtype, value=value):
                 return f'T.Cast("{dtype}", {self.text(value)})'
             case Select(condition=condition, a=a, b=b):
-                return f"T.Select({self.text(condition)}, {self.text(a)}, {self.text(b)})"
+                sides = f"{self.text(condition)}, {self.text(a)}, {self.text(b)}"
+                return f"{_select(expr)}({sides})"
             case Intrinsic(name=name, args=args):
                 return f"T.{name}({', '.join(map(self.text, args))})"
             case BufferLoad(buffer=buffer, indices=indices):
@@ -145,9 +146,13 @@ def _call(expr: TirExpr) -> tuple[str, tuple[TirExpr, ...]]:
         case Intrinsic(name=name, args=args):
             return f"T.{name}", args
         case Select(condition=condition, a=a, b=b):
-            return "T.Select", (condition, a, b)
+            return _select(expr), (condition, a, b)
         case _:
             return "", ()
+
+
+def _select(expr: Select) -> str:
+    return "T.if_then_else" if expr.lazy else "T.Select"
 
 
 def _level(expr: TirExpr) -> int:

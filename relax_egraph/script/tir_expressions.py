@@ -64,7 +64,8 @@ _BITS: Mapping[type[ast.AST], str] = {
     ast.LShift: "shift_left",
     ast.RShift: "shift_right",
 }
-_SELECTS = frozenset({"T.Select", "T.if_then_else"})
+_SELECTS = {"T.Select": False, "T.if_then_else": True}
+"""Whether what is not chosen is left unevaluated."""
 _IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
 KNOWN = (
     *(f"T.{name}" for name in INTRINSICS),
@@ -207,7 +208,8 @@ class TirExpressions:
         if name in _SELECTS:
             self._count(node, name, 3)
             condition = self.condition(node.args[0])
-            return Select(condition, *self._unified(node.args[1:], name))
+            a, b = self._unified(node.args[1:], name)
+            return Select(condition, a, b, _SELECTS[name])
         match name:
             case "T.Cast" | "T.cast":
                 order = ("dtype", "value") if name == "T.Cast" else ("value", "dtype")

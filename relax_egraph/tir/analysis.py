@@ -152,8 +152,8 @@ class _Key:
                 return ("not", below)
             case Cast(dtype=dtype):
                 return ("cast", dtype, below)
-            case Select():
-                return ("select", below)
+            case Select(lazy=lazy):
+                return ("select", lazy, below)
             case Intrinsic(name=name):
                 return (name, below)
             case BufferLoad(buffer=buffer):

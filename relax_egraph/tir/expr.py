@@ -141,11 +141,16 @@ class Cast(_Arithmetic):
 
 @dataclass(frozen=True, slots=True)
 class Select(_Arithmetic):
-    """``a if condition else b``; both sides are evaluated."""
+    """``a if condition else b``.
+
+    Both sides are evaluated, unless it is `lazy`: then what is not chosen reads no memory, so that
+    its indices may lie outside of a buffer.
+    """
 
     condition: "TirExpr"
     a: "TirExpr"
     b: "TirExpr"
+    lazy: bool = False
 
     @property
     def dtype(self) -> str:

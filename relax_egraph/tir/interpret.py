@@ -229,6 +229,8 @@ class _Machine:
                 return self.symbols[name]
             case Cast(dtype=dtype, value=value):
                 return np.asarray(self.value(value)).astype(dtype)[()]
+            case Select(condition=condition, a=a, b=b, lazy=True):
+                return self.value(a if self.value(condition) else b)
             case Select(condition=condition, a=a, b=b):
                 holds, x, y = self.value(condition), self.value(a), self.value(b)
                 return x if holds else y

@@ -63,8 +63,8 @@ def with_operands(expr: TirExpr, new: Sequence[TirExpr]) -> TirExpr:
             return Not(new[0])
         case Cast(dtype=dtype):
             return Cast(dtype, new[0])
-        case Select():
-            return Select(new[0], new[1], new[2])
+        case Select(lazy=lazy):
+            return Select(new[0], new[1], new[2], lazy)
         case Intrinsic(name=name):
             return Intrinsic(name, tuple(new))
         case BufferLoad(buffer=buffer):

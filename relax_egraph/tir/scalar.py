@@ -1,6 +1,7 @@
 """The scalar functions that the elements of tensors are written in."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,6 +46,12 @@ def select(condition: TirExpr, a: Operand, b: Operand) -> TirExpr:
     """
     dtype = getattr(a, "dtype", None) or getattr(b, "dtype", "int64")
     return Select(condition, as_expr(a, dtype), as_expr(b, dtype))
+
+
+def if_then_else(condition: TirExpr, a: Operand, b: Operand) -> TirExpr:
+    """``a if condition else b``, as `select`, but what is not chosen reads no memory."""
+    chosen = select(condition, a, b)
+    return replace(chosen, lazy=True) if isinstance(chosen, Select) else chosen
 
 
 def cast(value: Operand, dtype: str) -> TirExpr:

@@ -34,6 +34,7 @@ from relax_egraph.tir.scalar import expm1 as expm1
 from relax_egraph.tir.scalar import floor as floor
 from relax_egraph.tir.scalar import fma as fma
 from relax_egraph.tir.scalar import fmod as fmod
+from relax_egraph.tir.scalar import if_then_else as if_then_else
 from relax_egraph.tir.scalar import isfinite as isfinite
 from relax_egraph.tir.scalar import isinf as isinf
 from relax_egraph.tir.scalar import isnan as isnan
