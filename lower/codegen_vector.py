@@ -96,10 +96,13 @@ class _Writer:
         for start in range(begin, vectors * lanes, unroll * lanes):
             count = min(unroll, vectors - start // lanes)
             self._vectors([start + k * lanes for k in range(count)])
-        if rest and self._has_masked_tail:
+        # Of a narrowing store under a constant mask of one lane LLVM makes a scalar one of the
+        # width before narrowing, which writes beyond the element.
+        masked = rest > 1 and self._has_masked_tail
+        if masked:
             self._vectors([vectors * lanes], vector.first_lanes(self.f, rest, lanes))
         self._finish()
-        if rest and not self._has_masked_tail:
+        if rest and not masked:
             self._serial(vectors * lanes, extent)
 
     def _symbolic(self, extent: Value) -> None:

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS
@@ -64,6 +66,7 @@ def lower_module(module: IRModule) -> IRModule:
     return LOWER(module)
 
 
+@deep(IllFormed, "the module is nested too deeply")
 def build(module: IRModule) -> Executable:
     """Compile `module` for this processor.
 

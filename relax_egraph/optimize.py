@@ -20,8 +20,10 @@ from relax_egraph.egraph.engine import Budget, Report, RuleBook, saturate
 from relax_egraph.egraph.fused import FusedFunctions
 from relax_egraph.egraph.source_order import source_first
 from relax_egraph.egraph.view import View
+from relax_egraph.errors import IllFormed
 from relax_egraph.extract import Extraction, cost_of_view, extract
 from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import (
     Binding,
     Block,
@@ -145,6 +147,7 @@ def optimize(
     return explained.module
 
 
+@deep(IllFormed, "the module is nested too deeply")
 def explain(
     module: IRModule,
     rules: Sequence[str | Path] = (),

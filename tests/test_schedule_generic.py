@@ -108,6 +108,15 @@ def test_a_reduction_of_leading_axes_runs_along_the_last_axis() -> None:
     ]
 
 
+def test_a_reduction_over_the_few_taps_of_a_window_runs_along_its_positions() -> None:
+    x, tap = te.placeholder((64,), name="x"), te.reduce_axis(3)
+    window = te.compute((62,), lambda i: te.max(x[i + tap], tap), "window")
+
+    scheduled = schedule(te.create_prim_func(x, window))
+
+    assert loops_of(scheduled) == [("vectorized", "62"), ("serial", "3"), ("vectorized", "62")]
+
+
 def test_a_product_of_another_type_runs_along_its_rows() -> None:
     assert loops_of(schedule(product_of("float64"))) == [
         ("serial", "n"),

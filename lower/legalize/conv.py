@@ -1,11 +1,12 @@
 """Convolutions and their transposes: one reduction over channels and the taps of the window.
 
-A transposed one gathers: the taps of a position are those whose way to it the strides divide.
+The data that taps see is laid out first, so that no condition on an index and no division stands
+inside of the reduction: with zeros around it, or for a transposed one spread as its strides say.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
@@ -14,18 +15,13 @@ from relax_egraph.ir.ops.convolution import Convolution, convolution
 from relax_egraph.ir.ops.window import canonical, laid_out
 from relax_egraph.lower.legalize.binary import multiply_scalars
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.window import Place, any_read, element, place, where
+from relax_egraph.lower.legalize.window import Place, all_of, any_read, element, place
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 from relax_egraph.tir.tensor import Reduction
 
-Seen: TypeAlias = Callable[[Convolution, int, TirExpr, TirExpr, Dim], Place]
-"""Where along a spatial axis of an extent the data is that a tap multiplies, for a position."""
 
-
-def _conv(
-    name: str, rank: int, seen: Seen, data: te.Tensor, weight: te.Tensor, **attrs: Any
-) -> te.Tensor:
+def _conv(name: str, rank: int, data: te.Tensor, weight: te.Tensor, **attrs: Any) -> te.Tensor:
     how = convolution(f"R.nn.{name}", rank, **attrs)
     _, channels, *extents = canonical(data.shape, how.data)
     o, i, *sizes = canonical(weight.shape, how.kernel)
@@ -38,24 +34,22 @@ def _conv(
     read = dims.mul(dims.floordiv(channels, how.groups), _something(how, extents, sizes))
     c = te.reduce_axis(read, "c")
     taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(sizes)]
+    x = _spread(how, data, sizes) if how.transposed else _padded(how, data)
+    there = _there(how, extents, sizes) if how.transposed else None
 
     def value(*at: TirVar) -> Reduction:
         batch, feature, *positions = canonical(at, how.out)
         group = feature // out_group if how.groups > 1 else te.const(0, "int64")
         channel = group * in_group + c
-        places = [
-            seen(how, k, position, tap, extent)
-            for k, (position, tap, extent) in enumerate(zip(positions, taps, extents, strict=True))
-        ]
-        source = laid_out((Place(batch), Place(channel), *places), how.data)
-        if how.transposed:
-            w = weight[laid_out((feature - group * out_group, channel, *taps), how.kernel)]
-            x = data[tuple(p.index for p in source)]
-            product = multiply_scalars(te.cast(x, dtype), te.cast(w, dtype))
-            return te.sum(where(source, product, 0), [c, *taps])
-        w = weight[laid_out((feature, c, *taps), how.kernel)]
-        x = element(data, source, 0)
-        return te.sum(multiply_scalars(te.cast(x, dtype), te.cast(w, dtype)), [c, *taps])
+        windows = enumerate(zip(positions, taps, sizes, strict=True))
+        places = [_seen(how, k, position, tap, size) for k, (position, tap, size) in windows]
+        item = te.cast(x[laid_out((batch, channel, *places), how.data)], dtype)
+        if there is None:
+            w = weight[laid_out((feature, c, *taps), how.kernel)]
+            return te.sum(multiply_scalars(item, te.cast(w, dtype)), [c, *taps])
+        w = weight[laid_out((feature - group * out_group, channel, *taps), how.kernel)]
+        product = multiply_scalars(item, te.cast(w, dtype))
+        return te.sum(te.select(there[tuple(places)], product, 0), [c, *taps])
 
     return te.compute(how.shape(data.shape, weight.shape), value, name)
 
@@ -69,27 +63,98 @@ def _something(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -
     )
 
 
-def _gathered(how: Convolution, k: int, position: TirExpr, tap: TirExpr, extent: Dim) -> Place:
-    move = how.windows
-    index = position * move.strides[k] + tap * move.dilation[k] - move.before[k]
-    return place(index, extent, below=move.before[k] > 0, above=move.after[k] > 0)
+def _seen(how: Convolution, k: int, position: TirExpr, tap: TirExpr, size: Dim) -> TirExpr:
+    """Where along spatial axis `k` of the data laid out a tap of the window at `position` is."""
+    if how.transposed:
+        return position + (from_dim(dims.sub(size, 1)) - tap) * how.windows.dilation[k]
+    return position * how.windows.strides[k] + tap * how.windows.dilation[k]
 
 
-def _spread(how: Convolution, k: int, position: TirExpr, tap: TirExpr, extent: Dim) -> Place:
-    """The data that a tap puts at `position`: there is some where the stride divides the way."""
+def _padded(how: Convolution, data: te.Tensor) -> te.Tensor:
+    """`data` with zeros around it."""
+    _, _, *extents = canonical(data.shape, how.data)
     move = how.windows
-    way = position + move.before[k] - tap * move.dilation[k]
-    stride = move.strides[k]
-    found = place(way // stride, extent)
-    if stride == 1:
-        return found
-    return Place(found.index, (*found.conditions, te.equal(way % stride, 0)))
+    if not any((*move.before, *move.after)):
+        return data
+
+    def source(*positions: TirExpr) -> list[Place]:
+        return [
+            place(p - before, extent, below=before > 0, above=after > 0)
+            for p, extent, before, after in zip(
+                positions, extents, move.before, move.after, strict=True
+            )
+        ]
+
+    spatial = [move.padded(k, extent) for k, extent in enumerate(extents)]
+    return _laid_out(how, data, spatial, source, "padded")
+
+
+def _spread(how: Convolution, data: te.Tensor, sizes: Sequence[Dim]) -> te.Tensor:
+    """`data` with zeros in between and around it, so that a window moves over it in steps of 1."""
+    _, _, *extents = canonical(data.shape, how.data)
+
+    def source(*positions: TirExpr) -> list[Place]:
+        return _ways(how, positions, extents, sizes)
+
+    return _laid_out(how, data, _spread_extents(how, extents, sizes), source, "spread")
+
+
+def _there(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -> te.Tensor:
+    """Whether a place of what `_spread` makes is one of data: only that is multiplied."""
+
+    def value(*positions: TirVar) -> TirExpr:
+        places = _ways(how, positions, extents, sizes)
+        return all_of([c for p in places for c in p.conditions])
+
+    return te.compute(_spread_extents(how, extents, sizes), value, "there")
+
+
+def _spread_extents(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -> list[Dim]:
+    return [
+        dims.add(how.extent(k, extent, size), dims.sub(how.windows.reach(k, size), 1))
+        for k, (extent, size) in enumerate(zip(extents, sizes, strict=True))
+    ]
+
+
+def _ways(
+    how: Convolution, positions: Sequence[TirExpr], extents: Sequence[Dim], sizes: Sequence[Dim]
+) -> list[Place]:
+    """The data that is spread to `positions`: there is some where the strides divide the way."""
+    found: list[Place] = []
+    for k, (position, extent, size) in enumerate(zip(positions, extents, sizes, strict=True)):
+        stride = how.windows.strides[k]
+        ahead = dims.sub(how.windows.before[k], dims.sub(how.windows.reach(k, size), 1))
+        way = position + from_dim(ahead)
+        at = place(way // stride, extent)
+        divided = () if stride == 1 else (te.equal(way % stride, 0),)
+        found.append(Place(at.index, (*at.conditions, *divided)))
+    return found
+
+
+def _laid_out(
+    how: Convolution,
+    data: te.Tensor,
+    spatial: Sequence[Dim],
+    source: Callable[..., list[Place]],
+    name: str,
+) -> te.Tensor:
+    """The element of `data` at the `source` of each place, or 0.
+
+    It has no channels where data is empty along a spatial axis, so that nothing is read then.
+    """
+    batch, channels, *extents = canonical(data.shape, how.data)
+    shape = laid_out((batch, dims.mul(channels, any_read(extents)), *spatial), how.data)
+
+    def value(*at: TirVar) -> TirExpr:
+        b, channel, *positions = canonical(at, how.data)
+        places = (Place(b), Place(channel), *source(*positions))
+        return element(data, laid_out(places, how.data), 0)
+
+    return te.compute(shape, value, name)
 
 
 LEGALIZE: Mapping[str, Legalize] = {
-    **{f"nn.conv{r}d": partial(_conv, f"conv{r}d", r, _gathered) for r in (1, 2, 3)},
-    **{
-        f"nn.conv{r}d_transpose": partial(_conv, f"conv{r}d_transpose", r, _spread)
-        for r in (1, 2, 3)
-    },
+    f"nn.{name}": partial(_conv, name, rank)
+    for rank in (1, 2, 3)
+    for name in (f"conv{rank}d", f"conv{rank}d_transpose")
 }

@@ -9,10 +9,9 @@ from relax_egraph.ir.ops.image import pad_pairs
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize import resize
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.window import Place, any_read, clamped, element, place
+from relax_egraph.lower.legalize.window import Place, all_of, any_read, clamped, element, place
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
-from relax_egraph.tir.scalar import least
 
 
 def pad(
@@ -20,8 +19,7 @@ def pad(
 ) -> te.Tensor:
     """The element that each index stands for, or `pad_value`.
 
-    Where data may be empty along an axis that grows, its elements are read by a reduction over
-    nothing or one index.
+    Where data may be empty along an axis that grows, it is read only if it is not.
     """
     pairs = pad_pairs("R.nn.pad", len(data.shape), pad_width, pad_mode)
     shape = [dims.add(d, b + a) for d, (b, a) in zip(data.shape, pairs, strict=True)]
@@ -32,17 +30,12 @@ def pad(
         axes = zip(i, data.shape, pairs, strict=True)
         return [_source(pad_mode, index, extent, *pair) for index, extent, pair in axes]
 
-    if some == 1:
-        return te.compute(shape, lambda *i: element(data, places(i), fill), "pad")
-    once, bottom = te.reduce_axis(some), least(data.dtype)
-    read = te.compute(
-        shape, lambda *i: te.max(element(data, places(i), bottom), once), "pad_element"
-    )
-    filled = [from_dim(some) > 0]
-
     def value(*i: TirVar) -> TirExpr:
-        conditions = (*filled, *(c for p in places(i) for c in p.conditions))
-        return element(read, [*map(Place, i[:-1]), Place(i[-1], conditions)], fill)
+        at = places(i)
+        if some == 1:
+            return element(data, at, fill)
+        inside = all_of([from_dim(some) > 0, *(c for p in at for c in p.conditions)])
+        return te.if_then_else(inside, data[tuple(p.index for p in at)], fill)
 
     return te.compute(shape, value, "pad")
 

@@ -37,12 +37,10 @@ def read(x: te.Tensor, at: Sequence[TirExpr], clamped_axes: Collection[int]) -> 
         return te.const(0, x.dtype)
     if not doubtful:
         return x[tuple(at)]
-    # Both sides of a selection are evaluated: where there is nothing, nothing else may be
-    # addressed than the place where an empty buffer begins.
-    there = te.minimum(1, from_dim(doubtful[0]))
+    there = from_dim(doubtful[0]) > 0
     for extent in doubtful[1:]:
-        there = te.minimum(there, from_dim(extent))
-    return te.select(there > 0, x[tuple(i * there for i in at)], te.const(0, x.dtype))
+        there = te.logical_and(there, from_dim(extent) > 0)
+    return te.if_then_else(there, x[tuple(at)], te.const(0, x.dtype))
 
 
 def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te.Tensor:

@@ -10,7 +10,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.ops.pooling import Pool, adaptive_pool, pool
 from relax_egraph.ir.ops.window import canonical, laid_out
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.window import Place, any_read, clamped, element, place
+from relax_egraph.lower.legalize.window import Place, all_of, clamped, element, place
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Operand, TirExpr, TirVar, from_dim
 from relax_egraph.tir.scalar import least
@@ -43,17 +43,13 @@ def _windowed(
     name: str,
 ) -> te.Tensor:
     _, _, *extents = canonical(data.shape, how.data)
-    first, *others = how.sizes
-    # where data may be empty and the result not, no tap reads it
-    some = any_read(e for k, e in enumerate(extents) if not dims.prove_ge(0, how.extent(k, 0)))
-    sizes: list[Dim] = [dims.mul(first, some), *others]
-    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(sizes)]
+    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(how.sizes)]
     move = how.windows
 
     def value(*at: TirVar) -> Reduction:
         batch, channel, *positions = canonical(at, how.out)
         places = [
-            place(
+            _tested(
                 position * move.strides[k] + tap * move.dilation[k] - move.before[k],
                 extents[k],
                 below=move.before[k] > 0,
@@ -62,9 +58,17 @@ def _windowed(
             for k, (position, tap) in enumerate(zip(positions, taps, strict=True))
         ]
         where = laid_out((Place(batch), Place(channel), *places), how.data)
-        return combine(element(data, where, outside), taps)
+        conditions = [c for p in where for c in p.conditions]
+        there = data[tuple(p.index for p in where)]
+        item = te.if_then_else(all_of(conditions), there, outside) if conditions else there
+        return combine(item, taps)
 
     return te.compute(how.shape(data.shape), value, name)
+
+
+def _tested(index: TirExpr, extent: Dim, *, below: bool, above: bool) -> Place:
+    """`index`, which stays as it is, and whether it is inside."""
+    return Place(index, place(index, extent, below=below, above=above).conditions)
 
 
 def _count(how: Pool, k: int, position: TirExpr, extent: Dim) -> TirExpr:

@@ -25,6 +25,9 @@ from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 ZERO = Imm(0, "int64")
 
+NARROW = 16
+"""A loop of fewer turns than this is not worth vectorizing, if another can be."""
+
 Access = tuple[Buffer, tuple[TirExpr, ...]]
 """A buffer and the indices where it is read or written."""
 
@@ -167,7 +170,14 @@ def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
     if strided[0] != strided[1]:
         return strided[0] < strided[1]
     contiguous = [sum(r is not None and r[k] == 1 for r in reads) for k in (0, 1)]
+    if contiguous[0] and _is_narrow(reduced) and not _is_narrow(last):
+        return True
     return contiguous[0] > contiguous[1]
+
+
+def _is_narrow(axis: Axis) -> bool:
+    """Whether a loop over `axis` is shorter than a vector: one over the taps of a window is."""
+    return isinstance(axis.extent, int) and axis.extent < NARROW
 
 
 def _accumulate_rows(

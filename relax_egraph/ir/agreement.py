@@ -1,6 +1,6 @@
 """How two struct infos relate: declared and known, two branches, caller and callee."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 import sympy
@@ -159,6 +159,22 @@ def substituted(info: StructInfo, values: Mapping[str, Dim]) -> StructInfo:
         return tuple(dims.substitute(d, values) for d in shape)
 
     return _mapped(info, put)
+
+
+def in_scope(info: StructInfo, symbols: Collection[str]) -> StructInfo:
+    """`info` where only `symbols` are bound; a shape with any other symbol becomes unknown."""
+    if free_symbols(info).issubset(symbols):
+        return info
+    match info:
+        case TupleStructInfo(fields=fields):
+            return TupleStructInfo(tuple(in_scope(f, symbols) for f in fields))
+        case FuncStructInfo(params=params, ret=ret, purity=purity):
+            given = params or ()
+            own = {*symbols}.union(*map(bare_symbols, given))
+            weaker = tuple(in_scope(p, own) for p in given)
+            return FuncStructInfo(params and weaker, in_scope(ret, own), purity)
+        case _:
+            return substituted(info, {s: dims.symbol(s) for s in symbols})
 
 
 def _mapped(info: StructInfo, put: Callable[[Shape | None], Shape | None]) -> StructInfo:

@@ -41,6 +41,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS, infer
+from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
 from relax_egraph.ir.walk import has_effects
 
@@ -130,7 +131,7 @@ class BlockBuilder:
                 raise IllFormed(f"function {name!r} has no output: call emit_func_output")
             self._close_block()
             body = SeqExpr(tuple(frame.blocks), frame.output)
-            info = frame.output.struct_info
+            info = outside(frame.output.struct_info, frame.params)
             is_pure = not has_effects(body)
             self._functions[name] = Function(frame.params, body, info, is_pure, frame.attrs)
         finally:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import implies
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Attr,
@@ -29,7 +30,7 @@ from relax_egraph.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relax_egraph.ir.matching import Symbols, Value, as_value, check, describe
+from relax_egraph.ir.matching import Symbols, Value, as_result, as_value, check, describe
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.ops.call import inplace_indices
@@ -97,7 +98,8 @@ def evaluate(
     are read-only.
     Raises `RunError` where a value is not what struct info claims.
     """
-    return _Interpreter(module, packed or {}, prim_func).run(name, list(map(as_value, args)))
+    with deep(RunError, f"{name}: calls are nested too deeply"):
+        return _Interpreter(module, packed or {}, prim_func).run(name, list(map(as_value, args)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class _Frame:
         return run
 
     def closure(self, function: Function) -> Callable[..., Value]:
-        at, symbols = f"{self.name}: {self.at}", self.symbols
+        at, symbols = f"{self.name}: {self.at}", dict(self.symbols)
 
         def run(*args: Value) -> Value:
             return _invoke(self.interpreter, at, function, args, self.values, symbols)
@@ -253,7 +255,7 @@ class _Frame:
                 check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
                 return result
             case "call_packed" | "call_pure_packed", (ExternFunc(name=name), *args):
-                result = as_value(self.packed(name)(*map(self.evaluate, args)))
+                result = as_result(self.packed(name)(*map(self.evaluate, args)))
                 claim = f"{self.name}: {self.at}, the result of {name!r},"
                 check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
                 return result

@@ -32,6 +32,11 @@ def as_value(value: Value) -> Value:
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
+def as_result(value: Value) -> Value:
+    """What a packed function gave as a value: a list stands for a tuple."""
+    return tuple(map(as_result, value)) if isinstance(value, list | tuple) else as_value(value)
+
+
 def check(claims: Iterable[tuple[str, StructInfo, Value]], symbols: Symbols) -> None:
     """Raise `RunError` unless each value, under its name, is what its struct info claims.
 

@@ -4,7 +4,6 @@ An overriding method calls the inherited one to go on below.  Where nothing chan
 same object is returned.
 """
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,8 +30,9 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import Op, infer
-from relax_egraph.ir.shape_variables import with_shapes
+from relax_egraph.ir.shape_variables import outside, with_shapes
 from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo
 from relax_egraph.ir.walk import METHODS, is_leaf, variables_of
 
@@ -48,6 +48,7 @@ class ExprMutator:
     def __init__(self) -> None:
         self._replaced: dict[Var, Expr] = {}
         self._names: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self._open: list[tuple[list[Binding], bool]] = []
         self._bound_to: dict[Var, Expr] = {}
 
@@ -179,7 +180,9 @@ class ExprMutator:
             return function
         if body.struct_info == function.body.struct_info:
             return replace(function, params=params, body=body)
-        return replace(function, params=params, body=body, ret_struct_info=body.struct_info)
+        visible = {*params, *shape_variables_of(function.ret_struct_info)}
+        returned = outside(body.struct_info, visible)
+        return replace(function, params=params, body=body, ret_struct_info=returned)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
         """The blocks, then the result; a block that is left empty is dropped."""
@@ -282,13 +285,20 @@ class ExprMutator:
         return block if _all_same(bindings, block.bindings) else replace(block, bindings=bindings)
 
     def _fresh(self, name: str) -> str:
-        return unused(name, self._names)
+        return unused(name, self._names, self._numbers)
 
 
-def unused(name: str, taken: set[str]) -> str:
-    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; takes it."""
-    candidates = itertools.chain([name], (f"{name}{k}" for k in itertools.count(1)))
-    unique = next(n for n in candidates if n not in taken)
+def unused(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
+    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; takes it.
+
+    With `numbers`, where earlier calls with the same `taken` stopped, it is not searched again.
+    """
+    unique, number = name, 0 if numbers is None else numbers.get(name, 0)
+    while unique in taken:
+        number += 1
+        unique = f"{name}{number}"
+    if numbers is not None:
+        numbers[name] = number
     taken.add(unique)
     return unique
 

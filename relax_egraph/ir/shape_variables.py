@@ -1,10 +1,16 @@
 """Shapes that are variables, replaced in struct info as the variables are in expressions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from relax_egraph.ir.expr import Expr, ShapeExpr, Var
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
 
 
 def with_shapes(info: StructInfo, replaced: Mapping[Var, Expr]) -> StructInfo:
@@ -25,5 +31,21 @@ def with_shapes(info: StructInfo, replaced: Mapping[Var, Expr]) -> StructInfo:
             new = tuple(with_shapes(f, replaced) for f in fields)
             same = all(a is b for a, b in zip(new, fields, strict=True))
             return info if same else TupleStructInfo(new)
+        case _:
+            return info
+
+
+def outside(info: StructInfo, visible: Collection[Var]) -> StructInfo:
+    """`info` where only the variables `visible` are: a shape that is another is unknown."""
+    match info:
+        case TensorStructInfo(shape=Var() as shape) if shape not in visible:
+            return replace(info, shape=None)
+        case TupleStructInfo(fields=fields):
+            new = tuple(outside(f, visible) for f in fields)
+            same = all(a is b for a, b in zip(new, fields, strict=True))
+            return info if same else TupleStructInfo(new)
+        case FuncStructInfo(ret=ret):
+            new_ret = outside(ret, visible)
+            return info if new_ret is ret else replace(info, ret=new_ret)
         case _:
             return info

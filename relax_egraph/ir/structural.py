@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 import sympy
 
-from relax_egraph.errors import NotStructurallyEqual
+from relax_egraph.errors import IllFormed, NotStructurallyEqual
 from relax_egraph.ir.brief import brief
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -45,6 +46,7 @@ def structural_equal(a: "IRModule | BaseFunc | Expr", b: "IRModule | BaseFunc | 
     return True
 
 
+@deep(IllFormed, "the programs are nested too deeply to be compared")
 def assert_structural_equal(
     a: "IRModule | BaseFunc | Expr", b: "IRModule | BaseFunc | Expr"
 ) -> None:

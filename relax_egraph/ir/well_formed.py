@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.agreement import bare_symbols, free_symbols, relation
 from relax_egraph.ir.call_rules import breaches_of_call, callee_text, is_pure_in
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -45,6 +46,7 @@ def assert_well_formed(module: IRModule) -> None:
         raise IllFormed("\n".join(breaches))
 
 
+@deep(IllFormed, "the module is nested too deeply")
 def find_ill_formed(module: IRModule) -> list[str]:
     """Every breach of a law of the IR in the relax functions of `module`, in order.
 

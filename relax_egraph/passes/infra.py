@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.passes.options import OPTIONS, check_option
@@ -37,7 +39,8 @@ class Pass:
         run = self.run
         for instrument in reversed(PassContext.current().instruments):
             run = _wrapped(instrument, self, run)
-        return run(module)
+        with deep(IllFormed, f"{self.name}: the module is nested too deeply"):
+            return run(module)
 
 
 Instrument: TypeAlias = Callable[[Pass, IRModule, Transform], IRModule]

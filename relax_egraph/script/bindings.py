@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relax_egraph.ir.agreement import relation
+from relax_egraph.ir.agreement import bare_symbols, relation
 from relax_egraph.ir.expr import Call, Expr, MatchCast, TupleGetItem, VarBinding
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
@@ -36,7 +36,7 @@ class Bindings:
             declared = annotation and annotations.struct_info(annotation)
             info = self.checked(annotation, declared, cast, name)
             var = self._scope.declare(name, info)
-            self._scope.bindings.append(MatchCast(var, value, cast, self._source.span(node)))
+            self._cast(MatchCast(var, value, cast, self._source.span(node)))
             return
         declared = annotation and annotations.struct_info(annotation)
         value = self._expressions.value(node, declared)
@@ -104,7 +104,11 @@ class Bindings:
             )
             raise self._source.error(node, message)
         var = self._scope.declare(self._scope.fresh(), info)
-        self._scope.bindings.append(MatchCast(var, whole, info, self._source.span(node)))
+        self._cast(MatchCast(var, whole, info, self._source.span(node)))
+
+    def _cast(self, binding: MatchCast) -> None:
+        self._scope.bindings.append(binding)
+        self._scope.bound |= bare_symbols(binding.struct_info)
 
     def _name(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from relax_egraph.errors import ScriptError
-from relax_egraph.ir.agreement import common, relation
+from relax_egraph.ir.agreement import bare_symbols, common, free_symbols, in_scope, relation
 from relax_egraph.ir.expr import (
     Attr,
     BindingBlock,
@@ -17,6 +17,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -60,6 +61,7 @@ class FunctionReader:
         self.scope = Scope(module, node, is_older(node) or (outer is not None and outer.older))
         if outer is not None:
             self.scope.variables.update(outer.variables)
+            self.scope.bound.update(outer.bound)
         self.scope.symbols.update(
             module.symbols if outer is None else outer.symbols, leading_symbols(node.body)
         )
@@ -68,6 +70,10 @@ class FunctionReader:
         self.pure = options.get("pure", not impure)
         self.attrs: dict[str, Attr] = {"private": True} if options.get("private") else {}
         self.params = tuple(map(self._param, parameters(node, module)))
+        self.scope.bound.update(*(bare_symbols(p.struct_info) for p in self.params))
+        self._is_local = outer is not None
+        self._visible = frozenset(self.scope.variables.values())
+        self._told = frozenset(self.scope.bound)
         signature = self.scope.annotations.pattern(bare=self.scope.older)
         returns = unquoted(node.returns, module.source)
         self.ret = signature.struct_info(returns) if returns else None
@@ -93,7 +99,10 @@ class FunctionReader:
         if self._result is None:
             raise self._error(self.node, f"function {self.node.name} has no return")
         body = SeqExpr(tuple(self._blocks), self._result)
-        ret = self._bindings.checked(self.node.returns, self.ret, body.struct_info, "the result")
+        known = outside(body.struct_info, self._visible)
+        if self._is_local:
+            known = in_scope(known, free_symbols(known) - (self.scope.bound - self._told))
+        ret = self._bindings.checked(self.node.returns, self.ret, known, "the result")
         return Function(self.params, body, ret, self.pure, self.attrs)
 
     # --- statements -------------------------------------------------------------------
@@ -208,17 +217,18 @@ class FunctionReader:
             raise self._error(node.test, f"the condition is {info}, needs a boolean scalar")
         if not node.orelse:
             raise self._error(node, "`if` has no `else`, which must bind the same variable")
-        name, true_branch = self._branch(node.body)
-        other, false_branch = self._branch(node.orelse)
+        name, true_branch, told = self._branch(node.body)
+        other, false_branch, also_told = self._branch(node.orelse)
         if name != other:
             message = f"the branches end with {name} and with {other}, need one variable"
             raise self._error(node.orelse[-1], message)
         result = common(true_branch.struct_info, false_branch.struct_info)
+        result = in_scope(result, free_symbols(result) - told - also_told)
         return name, If(condition, true_branch, false_branch, result)
 
-    def _branch(self, statements: Sequence[ast.stmt]) -> tuple[str, SeqExpr]:
-        """The variable that the branch binds last, and the branch with its value as result."""
-        outside = dict(self.scope.variables)
+    def _branch(self, statements: Sequence[ast.stmt]) -> tuple[str, SeqExpr, set[str]]:
+        """The variable bound last, the branch with its value as result, symbols only it knows."""
+        outside, bound = dict(self.scope.variables), set(self.scope.bound)
         blocks, self._blocks = self._blocks, []
         bindings, self.scope.bindings = self.scope.bindings, []
         for statement in statements:
@@ -237,7 +247,9 @@ class FunctionReader:
         self._blocks, self.scope.bindings = blocks, bindings
         self.scope.variables.clear()
         self.scope.variables.update(outside)
-        return last.var.name, branch
+        told = self.scope.bound - bound
+        self.scope.bound -= told
+        return last.var.name, branch, told
 
     # --- parts ------------------------------------------------------------------------
 

@@ -50,7 +50,11 @@ def wrapped(indent: str, text: str) -> list[str]:
     start, commas, end = found
     starts = [start + 1, *(c + 1 for c in commas)]
     items = [text[a:b].strip() for a, b in zip(starts, [*commas, end], strict=True)]
-    return call_lines(indent, text[: start + 1], [i for i in items if i], text[end:])
+    items = [i for i in items if i]
+    if commas and len(items) == 1:  # a tuple of one, whose comma stays
+        head, tail = wrapped(indent, text[: start + 1]), wrapped(indent, text[end:])
+        return [*head, *wrapped(indent + _STEP, f"{items[0]},"), *tail]
+    return call_lines(indent, text[: start + 1], items, text[end:])
 
 
 def _longest_list(text: str) -> tuple[int, list[int], int] | None:

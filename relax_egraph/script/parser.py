@@ -1,11 +1,14 @@
 """Reads a module: the dialect of TVMScript, version 0.13 and later, with Python's own parser."""
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy.typing as npt
 
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Constant, Function, GlobalVar
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.script.aliases import use_own_names
@@ -35,10 +38,8 @@ def parse(
     `ScriptError`; there is no half-read module.
     """
     source = Source(text, filename)
-    try:
+    with _deep(source):
         return _module(source, constants)
-    except RecursionError:
-        raise source.error(source.tree, "an expression is nested too deeply") from None
 
 
 def read_class(
@@ -52,14 +53,25 @@ def read_class(
     Its functions also see `symbols` and `functions` from around, of which the module gets those.
     """
     module = _around(Globals(source, {"cls", "Module"}), symbols, functions)
-    read = _functions(module, _class_body(module, node))
+    with _deep(source):
+        read = _functions(module, _class_body(module, node))
     return IRModule({**functions, **read.functions})
 
 
 def read_function(source: Source, node: ast.FunctionDef, symbols: Iterable[str] = ()) -> BaseFunc:
     """Read a function that stands in Python without a module around it."""
     module = _around(Globals(source, {"cls", "Module"}), symbols, {})
-    return _functions(module, [node])[node.name]
+    with _deep(source):
+        return _functions(module, [node])[node.name]
+
+
+@contextmanager
+def _deep(source: Source) -> Generator[None]:
+    try:
+        with deep(IllFormed, "an expression is nested too deeply"):
+            yield
+    except IllFormed as refusal:
+        raise source.error(source.tree, str(refusal)) from None
 
 
 def _around(module: Globals, symbols: Iterable[str], functions: Mapping[str, BaseFunc]) -> Globals:

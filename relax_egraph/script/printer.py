@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import (
     Binding,
+    BindingBlock,
     Block,
     Call,
     DataflowBlock,
@@ -46,6 +49,7 @@ def print_module(module: IRModule, *, show_meta: bool = False) -> str:
     return f"metadata = {{\n    {quoted(METADATA)}: [\n{values}    ]\n}}\n\n\n{text}"
 
 
+@deep(IllFormed, "the module is nested too deeply to be printed")
 def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]:
     """The text of `module`, and the constants that it means by ``metadata``, in order."""
     constants = Constants()
@@ -155,12 +159,16 @@ class _FunctionPrinter:
     # --- conditionals -----------------------------------------------------------------
 
     def _conditional(self, name: str, value: If, indent: str) -> list[str]:
-        return [
-            f"{indent}if {self._expressions.text(value.cond)}:",
-            *self._branch(name, value.true_branch, indent + INDENT),
-            f"{indent}else:",
-            *self._branch(name, value.false_branch, indent + INDENT),
-        ]
+        lines, keyword = list[str](), "if"
+        while True:
+            lines.append(f"{indent}{keyword} {self._expressions.text(value.cond)}:")
+            lines += self._branch(name, value.true_branch, indent + INDENT)
+            inner = _conditional_alone(value.false_branch)
+            if inner is None:
+                break
+            value, keyword = inner, "elif"
+        branch = self._branch(name, value.false_branch, indent + INDENT)
+        return [*lines, f"{indent}else:", *branch]
 
     def _branch(self, name: str, branch: SeqExpr, indent: str) -> list[str]:
         """The branch, whose result is bound to `name` last.
@@ -181,6 +189,15 @@ class _FunctionPrinter:
         if var not in self._variables:
             self._variables[var] = self._names.take(var.name)
         return self._variables[var]
+
+
+def _conditional_alone(branch: SeqExpr) -> If | None:
+    """The conditional that all of `branch` is: it is written ``elif``."""
+    match branch.blocks:
+        case (BindingBlock(bindings=(VarBinding(var=var, value=If() as value),)),):
+            return value if branch.body is var else None
+        case _:
+            return None
 
 
 def _computed_last(branch: SeqExpr) -> Var | None:

@@ -46,6 +46,7 @@ class Globals:
 class Scope:
     """The variables of a function, and the block into which bindings go.
 
+    Of the declared `symbols` those are `bound` that a parameter or a cast above has told.
     `hidden` are the names of dataflow variables whose block is closed; `node` is the syntax of
     the whole function, whose names are kept clear of names made up for nested calls.  In an
     `older` function symbols need no declaration, annotations only add to what is known, and a
@@ -57,11 +58,13 @@ class Scope:
     older: bool = False
     variables: dict[str, Var] = field(default_factory=dict[str, Var])
     symbols: set[str] = field(default_factory=set[str])
+    bound: set[str] = field(default_factory=set[str])
     bindings: list[Binding] = field(default_factory=list[Binding])
     outputs: frozenset[str] | None = None
     hidden: set[str] = field(default_factory=set[str])
     annotations: Annotations = field(init=False)
     _taken: set[str] = field(default_factory=set[str])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
     _shadowed: list[tuple[str, Var | None]] = field(default_factory=list[tuple[str, Var | None]])
 
     def __post_init__(self) -> None:
@@ -113,10 +116,11 @@ class Scope:
             names = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
             self._taken.update(names, self.variables)
         base = name = "lv" if self.in_dataflow else "gv"
-        number = 0
+        number = self._numbers.get(base, 0)
         while name in self._taken:
             number += 1
             name = f"{base}{number}"
+        self._numbers[base] = number
         self._taken.add(name)
         return name
 

@@ -1,0 +1,49 @@
+"""Room on Python's stack for programs that are nested deeply."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from relax_egraph.errors import RelaxEgraphError
+
+FRAMES = 10_000
+"""The calls of Python that may be open at a time: some hundred conditionals in each other."""
+
+
+@contextmanager
+def deep(refusal: type[RelaxEgraphError], message: str) -> Generator[None]:
+    """Allow `FRAMES` open calls while inside; past these, raise ``refusal(message)``."""
+    _LIMIT.enter()
+    try:
+        yield
+    except RecursionError:
+        raise refusal(message) from None
+    finally:
+        _LIMIT.leave()
+
+
+@dataclass(slots=True)
+class _Limit:
+    """Python's limit is of the whole process: it goes back when the last thread leaves."""
+
+    inside: int = 0
+    before: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self.before, FRAMES))
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                sys.setrecursionlimit(self.before)
+
+
+_LIMIT = _Limit()
