@@ -173,3 +173,26 @@ def main(x: R.Tensor((3,), "float32")):
 
     equal_values(expected, (floats(3), np.asarray(2.0, np.float32)))
     equal_values(VirtualMachine(build(module), packed)["main"](floats(3)), expected)
+
+
+def test_a_pass_that_learns_of_a_branch_tells_the_conditional() -> None:
+    module = parse(
+        """
+@R.function
+def main(x: R.Tensor(("n", 2), "float32"), c: R.Tensor((), "bool")):
+    n = T.int64()
+    @R.function
+    def f(y: R.Tensor(("k", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+        z = R.add(R.zeros(R.shape([n, 2]), dtype="float32"), x)
+        return z
+    if c:
+        r = f(x)
+    else:
+        r = R.exp(x)
+    return r
+"""
+    )
+
+    lifted = lambda_lift(module)
+
+    assert_structural_equal(parse(lifted.script()), lifted)

@@ -103,7 +103,10 @@ def alloc_storage(vm: Allocates, size: int) -> Bytes:
     """Uninitialised bytes, on a 64-byte line."""
     if size < 0:
         raise RunError(f"a storage of {size} bytes cannot be allocated")
-    return vm.allocate(size)
+    try:
+        return vm.allocate(size)
+    except (MemoryError, ValueError):  # the latter past what an address can say
+        raise RunError(f"a storage of {size} bytes cannot be allocated") from None
 
 
 def size_of(dtype: str) -> Packed:

@@ -15,6 +15,8 @@ from typing import TypeAlias, cast
 
 import sympy
 
+from relax_egraph.errors import RunError
+
 Dim: TypeAlias = int | sympy.Expr
 """A dimension in canonical form."""
 
@@ -154,7 +156,10 @@ def substitute(dim: Dim, values: Mapping[str, Dim]) -> Dim:
 
 
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
-    """The value of `dim`; raises ``KeyError`` with the name of a symbol without one."""
+    """The value of `dim`.
+
+    Raises ``KeyError`` with the name of a symbol without one, `RunError` if `dim` has no value.
+    """
     if isinstance(dim, int):
         return dim
     names = symbols(dim)
@@ -166,8 +171,15 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
 
 @lru_cache(_MEMO)
 def _value(dim: sympy.Expr, values: tuple[tuple[str, int], ...]) -> int:
-    result = substitute(dim, dict(values))
-    return result if isinstance(result, int) else math.floor(float(result))
+    try:
+        result = substitute(dim, dict(values))
+    except ZeroDivisionError:
+        result = sympy.nan
+    if isinstance(result, int):
+        return result
+    if not result.is_finite:
+        raise RunError(f"the dimension {text(dim)} divides by zero")
+    return math.floor(float(result))
 
 
 # --- text: the arithmetic of Python, with min and max as calls ----------------------

@@ -59,7 +59,7 @@ def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Va
     try:
         with np.errstate(all="ignore"):
             result = reference(*operands, **complete_attrs(op, attrs))
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
     if isinstance(result, tuple):
@@ -218,6 +218,8 @@ class _Frame:
                 f"{self.name}: {self.at} needs {dims.text(dim)}, "
                 f"but nothing says what {missing.args[0]} is"
             ) from None
+        except RunError as refusal:
+            raise RunError(f"{self.name}: {self.at}: {refusal}") from None
 
     def sequence(self, seq: SeqExpr) -> Value:
         for block in seq.blocks:

@@ -7,6 +7,7 @@ same object is returned.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relax_egraph.ir.conditional import result_info
 from relax_egraph.ir.expr import (
     Binding,
     BindingBlock,
@@ -169,7 +170,10 @@ class ExprMutator:
         true, false = self._seq(branch.true_branch), self._seq(branch.false_branch)
         if cond is branch.cond and true is branch.true_branch and false is branch.false_branch:
             return branch
-        return replace(branch, cond=cond, true_branch=true, false_branch=false)
+        changed = replace(branch, cond=cond, true_branch=true, false_branch=false)
+        if (true.struct_info, false.struct_info) == _known(branch):
+            return changed
+        return replace(changed, struct_info=result_info(true, false, branch.struct_info))
 
     def visit_function(self, function: Function) -> Expr:
         """The parameters, then the body."""
@@ -301,6 +305,10 @@ def unused(name: str, taken: set[str], numbers: dict[str, int] | None = None) ->
         numbers[name] = number
     taken.add(unique)
     return unique
+
+
+def _known(branch: If) -> tuple[StructInfo, StructInfo]:
+    return branch.true_branch.struct_info, branch.false_branch.struct_info
 
 
 def _all_same(new: Sequence[object], old: Sequence[object]) -> bool:

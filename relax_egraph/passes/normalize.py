@@ -2,21 +2,19 @@
 
 from dataclasses import replace
 
-from relax_egraph.ir.agreement import bare_symbols, common, free_symbols, in_scope
+from relax_egraph.ir.conditional import result_info
 from relax_egraph.ir.expr import (
     Call,
     DataflowBlock,
     Expr,
     Function,
     If,
-    MatchCast,
     SeqExpr,
     TupleGetItem,
 )
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op, infer
 from relax_egraph.ir.struct_info import ObjectStructInfo
-from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.infra import function_pass
 from relax_egraph.passes.splicing import Splicer
 
@@ -74,8 +72,7 @@ class _Normalizer(Splicer):
         visited = super().visit_if(branch if cond is branch.cond else replace(branch, cond=cond))
         if not isinstance(visited, If) or visited.struct_info != _OBJECT:
             return visited
-        info = common(visited.true_branch.struct_info, visited.false_branch.struct_info)
-        info = in_scope(info, free_symbols(info) - _cast_symbols(visited))
+        info = result_info(visited.true_branch, visited.false_branch)
         return visited if info == _OBJECT else replace(visited, struct_info=info)
 
     def visit_function(self, function: Function) -> Expr:
@@ -94,13 +91,3 @@ class _Normalizer(Splicer):
         visited = Splicer.visit_seq_expr(self, seq)
         assert isinstance(visited, SeqExpr)
         return visited
-
-
-def _cast_symbols(branch: If) -> set[str]:
-    """The symbols that casts in the branches have as dimensions: the outside may lack them."""
-    found = set[str]()
-    for seq in (branch.true_branch, branch.false_branch):
-        for binding in bindings_of(seq):
-            if isinstance(binding, MatchCast):
-                found |= bare_symbols(binding.struct_info)
-    return found

@@ -23,7 +23,7 @@ class Source:
 
     def __init__(self, text: str, filename: str) -> None:
         self.filename = filename
-        self._read(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._read(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
 
     def _read(self, text: str) -> None:
         self.lines = text.split("\n")
