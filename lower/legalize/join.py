@@ -9,6 +9,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.ops.join import meshgrid_order, split_bounds
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
+from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.lower.legalize.slices import Place, copied
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Operand, TirExpr, TirVar, from_dim
@@ -103,8 +104,8 @@ def _ends(extents: Shape) -> Shape:
 
 
 def _one_shape(shapes: list[Shape]) -> Shape:
-    if any(not dims.equal(a, b) for s in shapes for a, b in zip(shapes[0], s, strict=True)):
-        raise NotLowerable("whether the extents agree is known only at run time")
+    for shape in shapes:
+        need_equal(shapes[0], shape)
     return shapes[0]
 
 

@@ -6,6 +6,6 @@ from relax_egraph.ir.struct_info import Shape
 
 
 def need_equal(a: Shape, b: Shape) -> None:
-    """Raise `NotLowerable` unless two shapes of one rank are proven equal."""
-    if not all(dims.equal(x, y) for x, y in zip(a, b, strict=True)):
+    """Raise `NotLowerable` unless two shapes are proven equal."""
+    if len(a) != len(b) or not all(map(dims.equal, a, b)):
         raise NotLowerable("whether the extents agree is known only at run time")

@@ -28,6 +28,7 @@ from relax_egraph.lower.legalize.index import (
     require_room,
     row,
 )
+from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
 from relax_egraph.tir.analysis import symbols_of_stmt, unbound_symbols
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
@@ -61,7 +62,7 @@ def scatter_elements(
     """Each update at its own place, but for `axis`, where its index says."""
     place = axis % len(data.shape)
     require_room(data, indices, place)
-    _require_same(updates.shape, indices.shape)
+    need_equal(updates.shape, indices.shape)
 
     def at(*i: TirVar) -> tuple[TirExpr, ...]:
         return (*i[:place], position(indices[i], data.shape[place]), *i[place + 1 :])
@@ -75,7 +76,7 @@ def scatter_nd(
     data: te.Tensor, indices: te.Tensor, updates: te.Tensor, *, reduction: str
 ) -> PrimFunc:
     """Each part of `updates` where its row of `indices` says."""
-    _require_same(updates.shape, (*indices.shape[:-1], *data.shape[depth_of(indices) :]))
+    need_equal(updates.shape, (*indices.shape[:-1], *data.shape[depth_of(indices) :]))
     where = len(indices.shape) - 1
 
     def at(*i: TirVar) -> tuple[TirExpr, ...]:
@@ -92,7 +93,7 @@ def index_put(
     """Each part of `values` where broadcast `indices` say."""
     where = broadcast(*(t.shape for t in indices))
     shape = (*where, *data.shape[len(indices) :])
-    _require_same(broadcast(values.shape, shape), shape)
+    need_equal(broadcast(values.shape, shape), shape)
 
     def at(*i: TirVar) -> tuple[TirExpr, ...]:
         return (*leading(data, indices, where, i[: len(where)]), *i[len(where) :])
@@ -102,11 +103,6 @@ def index_put(
 
     reduction, operands = "add" if accumulate else "update", (data, *indices, values)
     return _updated("index_put", operands, at, update, shape, reduction, len(where))
-
-
-def _require_same(given: Shape, wanted: Shape) -> None:
-    if len(given) != len(wanted) or not all(map(dims.equal, given, wanted)):
-        raise NotLowerable("whether the updates have the right shape is known only at run time")
 
 
 def _updated(
@@ -171,7 +167,7 @@ def slice_scatter(
     if found is None or not isinstance(step, int) or step < 1:
         raise NotLowerable("where the slice is, is known only at run time")
     first, count = found
-    _require_same(src.shape, (*input.shape[:place], count, *input.shape[place + 1 :]))
+    need_equal(src.shape, (*input.shape[:place], count, *input.shape[place + 1 :]))
 
     def value(*i: TirVar) -> TirExpr:
         ahead = i[place] - from_dim(first)

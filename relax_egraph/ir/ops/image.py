@@ -3,9 +3,8 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
-from relax_egraph.ir.ops.pooling import check_floating
 from relax_egraph.ir.ops.resizing import resized, resizing
-from relax_egraph.ir.ops.window import check_rank
+from relax_egraph.ir.ops.window import check_floating, check_rank
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,

@@ -9,10 +9,10 @@ from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.pooling import (
     adaptive_pool,
     adaptively_pooled,
-    check_floating,
     pool,
     pooled,
 )
+from relax_egraph.ir.ops.window import check_floating
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.ops.window import (
@@ -11,6 +10,7 @@ from relax_egraph.ir.ops.window import (
     Windows,
     canonical,
     check_fits,
+    check_floating,
     check_rank,
     laid_out,
     order_of,
@@ -138,9 +138,3 @@ def adaptively_pooled(asked: str, how: AdaptivePool, data: TensorStructInfo) -> 
     check_floating(asked, data)
     known = data.dims
     return tensor(None if known is None else how.shape(known), data.dtype, how.rank + 2)
-
-
-def check_floating(asked: str, data: TensorStructInfo) -> None:
-    """Refuse data that is known to be no floating-point tensor."""
-    if data.dtype is not None and not data.dtype.startswith("float"):
-        raise IllTyped(f"{asked}: needs a floating-point tensor")

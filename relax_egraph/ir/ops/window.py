@@ -104,6 +104,12 @@ def check_rank(asked: str, operand: str, info: TensorStructInfo, ndim: int) -> N
         raise IllTyped(f"{asked}: needs {operand} of rank {ndim}")
 
 
+def check_floating(asked: str, data: TensorStructInfo) -> None:
+    """Refuse data that is known to be no floating-point tensor."""
+    if data.dtype is not None and not data.dtype.startswith("float"):
+        raise IllTyped(f"{asked}: needs a floating-point tensor")
+
+
 def check_fits(asked: str, letter: str, reach: Dim, room: Dim) -> None:
     """Refuse a window that is proven to reach beyond the padded axis."""
     if dims.prove_ge(reach, dims.add(room, 1)):
