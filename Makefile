@@ -2,6 +2,7 @@
 # make test    run the tests
 # make lint    ruff and pyright
 # make bench   measure against numpy, in one run
+# make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
@@ -12,7 +13,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench docs fuzz clean
+.PHONY: demo test lint bench bench-models docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -30,6 +31,9 @@ lint: .venv/lint
 
 bench: .venv/installed
 	$(BIN)/python -m bench
+
+bench-models: .venv/installed
+	$(BIN)/python -m bench.models $(MODELS)
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
+from bench.encoders import encoders_tables
 from bench.language import language_table
 from bench.workloads import Workload, workloads
 from examples.digits.model import Digits, build_model
@@ -82,6 +83,7 @@ def main() -> None:
     """Print all tables, of an object cache that begins empty."""
     console = Console()
     console.print(language_table())
+    console.print(encoders_tables())
     with TemporaryDirectory() as cache:
         os.environ["RELAX_EGRAPH_CACHE"] = cache
         console.print(compile_table())

@@ -4,9 +4,11 @@ from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import REFERENCE_PROFILE, Costs, Hints, Profile
+from relax_egraph.extract.given import given_in
 from relax_egraph.extract.library import KernelLibrary
-from relax_egraph.extract.nodes import is_folded, is_there
-from relax_egraph.extract.ways import Way, alone, at_run_time, broadcasting, by_kernel
+from relax_egraph.extract.nodes import fits_kernel, is_handle, reached
+from relax_egraph.extract.single import alone, broadcasting
+from relax_egraph.extract.ways import Way, by_kernel, standing
 
 
 def cost_of_view(
@@ -21,31 +23,31 @@ def cost_of_view(
     An elementwise operator broadcasts its operands by itself, as it did before broadcasts
     were made explicit, if the library runs it so.
     """
-    costs = Costs(profile, hints)
-    catalogue = Catalogue(view.classes, library, costs)
+    catalogue = Catalogue(view.classes, library, Costs(profile, hints))
+    given = given_in(view, reached(view))
     total = 0.0
-    todo, seen = list(view.roots), set(view.roots)
+    todo = [root for root in dict.fromkeys(view.roots) if root not in given.choice]
+    seen = {*todo, *given.choice}
     while todo:
-        way = _way(view, todo.pop(), catalogue, costs)
-        total += way.cost
+        way = _way(view, todo.pop(), catalogue)
+        total += way.cost + given.building(way.choice.inputs)
         new = [c for c in dict.fromkeys(way.choice.inputs) if c not in seen]
         todo.extend(new)
         seen.update(new)
     return total
 
 
-def _way(view: View, c: ClassId, catalogue: Catalogue, costs: Costs) -> Way:
+def _way(view: View, c: ClassId, catalogue: Catalogue) -> Way:
     (node,) = view.classes[c].nodes
-    standing = Choice(node, node.classes, (c,))
-    if is_there(node):
-        return Way(standing, 0.0)
+    kept = Choice(node, node.classes, (c,))
     if node.op == OPAQUE:
-        return Way(standing, cost.OPAQUE)
-    if is_folded(view.classes, c):
-        return Way(standing, cost.BUILD)
-    (called,) = at_run_time(view.classes, c, costs)
+        return Way(kept, cost.OPAQUE)
+    if is_handle(node):
+        return Way(kept, cost.VIEW)
+    if view.classes[c].sort == "tuple" or not fits_kernel(node):
+        return standing(catalogue, c, node)
     return (
         by_kernel(catalogue, c, broadcasting(view.classes, catalogue, c, node))
         or by_kernel(catalogue, c, alone(catalogue, c, node))
-        or called
+        or standing(catalogue, c, node)
     )

@@ -7,6 +7,7 @@ from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
 from relax_egraph.extract.cost import Costs
 from relax_egraph.extract.cut import Cut, Structure, Term
 from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.extract.nodes import results_of
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
@@ -34,6 +35,7 @@ class Catalogue:
         self._symbols: dict[object, int] = {}
         self._leaves: dict[ClassId, int] = {}
         self._unknown: set[int] = set()
+        self._standing: dict[object, float] = {}
 
     @property
     def asked(self) -> int:
@@ -48,7 +50,7 @@ class Catalogue:
         operands = tuple(self._classes[c].struct_info for c in node.classes)
         shapes = tuple(c for c in node.children if not isinstance(c, int))
         symbol = self._symbol((node.op, shapes, node.attrs, info), info)
-        flops = self._costs.flops(node.op, info, operands) or 0.0
+        flops = self._costs.flops(node.op, dict(node.attrs), operands, info) or 0.0
         seconds = flops / self._costs.profile.peak_of(info.dtype)
         return Term(owner, node, symbol, node.classes, seconds=seconds)
 
@@ -65,6 +67,18 @@ class Catalogue:
         if structure not in self._offers:
             self._offers[structure] = self._asked(cut, structure)
         return self._offers[structure]
+
+    def standing(self, c: ClassId, node: ENode) -> float:
+        """Seconds for the operator `node` of class `c` as it stands."""
+        operands = tuple(self._classes[k].struct_info for k in node.classes)
+        others = tuple(o for o in node.children if not isinstance(o, int | tuple))
+        results = results_of(self._classes, c, node)
+        key = (node.op, node.attrs, operands, others, results)
+        if key not in self._standing:
+            op, attrs = OPS[node.op], dict(node.attrs)
+            schedule = self._library.schedule_alone(op, attrs, operands, results)
+            self._standing[key] = self._costs.operator(op.name, attrs, operands, results, schedule)
+        return self._standing[key]
 
     def _asked(self, cut: Cut, structure: Structure) -> Offer | None:
         loads, steps = structure
@@ -83,7 +97,9 @@ class Catalogue:
         for term, numbers in cut.steps:
             values = iter([-1 - n if n < 0 else count + n for n in numbers])
             operands: tuple[int | ShapeStructInfo, ...] = tuple(
-                next(values) if isinstance(child, int) else child for child in term.node.children
+                next(values) if isinstance(child, int) else child
+                for child in term.node.children
+                if isinstance(child, int | ShapeStructInfo)
             )
             info = self._classes[term.owner].struct_info
             steps.append(Step(OPS[term.node.op], operands, term.node.attrs, info))

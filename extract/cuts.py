@@ -7,6 +7,7 @@ the most promising ones, and for each child every cut with the other children lo
 import heapq
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +20,13 @@ from relax_egraph.extract.cut import Cut, Term, grow, trace
 class Bounds:
     """How many cuts are weighed; those beyond are dropped, and counted.
 
-    Of each class are kept, besides plain loads, `accepted` cuts that the library runs, more if
-    they have a schedule of their own, and `refused` ones: what is built on top may run again.
+    Of each class are kept, besides plain loads, `accepted` cuts that the library runs by each of
+    its schedules, and `refused` ones: what is built on top may run again.
     For each term the `tried` most promising combinations are looked at; no cut has more than
     `leaves` inputs or `steps` steps.
     """
 
-    accepted: int = 8
+    accepted: int = 5
     refused: int = 4
     tried: int = 16
     leaves: int = 16
@@ -62,6 +63,15 @@ class Loads:
     def weight(self, cut: Cut) -> float:
         """Roughly the seconds that it takes to have the cut's value inside a kernel."""
         return math.fsum([cut.seconds, *(self.seconds[leaf] for leaf in cut.leaves)])
+
+    def lightest_beside(self, cut: Cut, others: Sequence[Cut]) -> int:
+        """Which of `others` adds the least weight to `cut`, whose loads it may share."""
+        there = frozenset(cut.leaves)
+        added = [
+            other.seconds + sum([self.seconds[k] for k in other.leaves if k not in there])
+            for other in others
+        ]
+        return added.index(min(added))
 
 
 def cuts_of(
@@ -102,21 +112,23 @@ def _ranked(cuts: CutList, loads: Loads) -> list[Cut]:
 def _combinations(
     lists: Sequence[list[Cut]], loads: Loads, tried: int
 ) -> Iterator[tuple[Cut, ...]]:
-    """The `tried` lightest choices of one of each list; then each cut with the others loaded."""
+    """The `tried` lightest choices of one of each list; then each cut with the others loaded.
+
+    And each cut with those of the others that are lightest beside it: what it loads they may too.
+    """
     if not all(lists):
         return
     weights = [[loads.weight(cut) for cut in cuts] for cuts in lists]
-    seen: set[tuple[int, ...]] = set()
-    for places in itertools.islice(_lightest(weights), tried):
-        seen.add(places)
-        yield tuple([cuts[k] for cuts, k in zip(lists, places, strict=True)])
+    chosen = dict.fromkeys(itertools.islice(_lightest(weights), tried))
     loaded = tuple([next((k for k, c in enumerate(cuts) if not c.steps), 0) for cuts in lists])
     for position, cuts in enumerate(lists):
-        for k in range(len(cuts)):
-            places = (*loaded[:position], k, *loaded[position + 1 :])
-            if places not in seen:
-                seen.add(places)
-                yield tuple([cuts[k] for cuts, k in zip(lists, places, strict=True)])
+        for k, cut in enumerate(cuts):
+            chosen[(*loaded[:position], k, *loaded[position + 1 :])] = None
+            if cut.steps and len(lists) > 1:
+                beside = [loads.lightest_beside(cut, others) for others in lists]
+                chosen[(*beside[:position], k, *beside[position + 1 :])] = None
+    for places in chosen:
+        yield tuple([cuts[k] for cuts, k in zip(lists, places, strict=True)])
 
 
 def _lightest(weights: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
@@ -145,7 +157,7 @@ def _best(
     """
     accepted: list[tuple[Weighed, frozenset[ClassId], Offer]] = []
     refused: list[Weighed] = []
-    anchors: set[str] = set()
+    anchors: Counter[str] = Counter()
     dropped = 0
     for cut in ranked:
         needed = frozenset(cut.leaves) - loads.free
@@ -159,9 +171,9 @@ def _best(
             continue
         if offer is None and len(refused) < bounds.refused:
             refused.append(Weighed(cut, None))
-        elif offer and (len(accepted) < bounds.accepted or offer.anchor not in anchors):
+        elif offer and anchors[offer.anchor] < bounds.accepted:
             accepted.append((Weighed(cut, offer), needed, offer))
-            anchors.add(offer.anchor)
+            anchors[offer.anchor] += 1
         else:
             dropped += 1
     return [*(weighed for weighed, _, _ in accepted), *refused], dropped

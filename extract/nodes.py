@@ -2,13 +2,45 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, EClass, ENode, View
+from relax_egraph.egraph.view import (
+    LEAF,
+    LOAD,
+    OPAQUE,
+    SCALAR,
+    STORE,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    ClassId,
+    EClass,
+    ENode,
+    View,
+)
+from relax_egraph.errors import IllTyped
 from relax_egraph.extract.work import MOVEMENT
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 
 
 def is_operator(node: ENode) -> bool:
     """Whether `node` applies an operator, to tensors or inside a kernel."""
-    return node.op not in (LEAF, SCALAR, OPAQUE, LOAD, STORE)
+    return node.op not in (LEAF, SCALAR, OPAQUE, LOAD, STORE, TUPLE_GET, WHOLE)
+
+
+def fits_kernel(node: ENode) -> bool:
+    """Whether `node` may be a step of a kernel: its operands are tensors and shapes."""
+    return is_operator(node) and all(isinstance(c, int | ShapeStructInfo) for c in node.children)
+
+
+def is_handle(node: ENode) -> bool:
+    """Whether `node` only gives a value that is there another name."""
+    return node.op in (TUPLE_GET, WHOLE)
 
 
 def is_there(node: ENode) -> bool:
@@ -42,12 +74,45 @@ def usable(classes: Mapping[ClassId, EClass], c: ClassId) -> tuple[ENode, ...]:
 
 
 def is_folded(classes: Mapping[ClassId, EClass], c: ClassId) -> bool:
-    """Whether the tensor class `c` is made at build time, by an operator on constants."""
-    return is_constant(classes[c]) and any(_folds(classes, node) for node in classes[c].nodes)
+    """Whether class `c`, a tensor or a tuple, is made at build time by an operator on constants."""
+    made = classes[c].sort == "tuple" or is_constant(classes[c])
+    return made and any(_folds(classes, node) for node in classes[c].nodes)
 
 
 def _folds(classes: Mapping[ClassId, EClass], node: ENode) -> bool:
+    if node.op == TUPLE_GET:
+        return any(_folds(classes, n) for n in classes[node.classes[0]].nodes)
     return is_operator(node) and all(is_constant(classes[k]) for k in node.classes)
+
+
+def results_of(
+    classes: Mapping[ClassId, EClass], c: ClassId, node: ENode
+) -> tuple[TensorStructInfo, ...]:
+    """What the operator `node` of class `c` gives: one tensor, or those of a tuple.
+
+    Nothing, if its own rule does not know the parts.
+    """
+    if classes[c].sort != "tuple":
+        return (classes[c].struct_info,)
+    infos = [_info(classes, child) for child in node.children]
+    try:
+        made = OPS[node.op].rule(*infos, **dict(node.attrs))
+    except IllTyped:
+        return ()
+    fields = made.fields if isinstance(made, TupleStructInfo) else ()
+    return tuple(f for f in fields if isinstance(f, TensorStructInfo))
+
+
+def _info(classes: Mapping[ClassId, EClass], child: Child) -> StructInfo | None:
+    match child:
+        case int():
+            return classes[child].struct_info
+        case tuple():
+            return TupleStructInfo(tuple(classes[k].struct_info for k in child))
+        case PrimValue():
+            return child.struct_info
+        case _:
+            return child
 
 
 def below(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:

@@ -4,6 +4,7 @@ Every step leaves at least one best solution.  Classes are bits of integers, in 
 which inputs come first wherever there is no cycle, so that the sets below settle in few rounds.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -69,11 +70,15 @@ def _undominated(problem: Problem) -> dict[int, tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Always:
-    """The classes in every way of making a class, and of making the roots, as sets of bits."""
+    """The classes in every way of making a class, and of making the roots, as sets of bits.
+
+    `most` is what some way of making a class costs, beside what every solution makes.
+    """
 
     bit: Mapping[int, int]
     below: Mapping[int, int]
     roots: int
+    most: Mapping[int, float]
 
     def direct(self, inputs: frozenset[int]) -> int:
         """The classes themselves."""
@@ -113,7 +118,22 @@ def _analysed(problem: Problem, options: Mapping[int, tuple[int, ...]]) -> tuple
         {c: number for number, members in enumerate(found) for c in members},
         {number: len(members) for number, members in enumerate(found)},
     )
-    return pruned, _Always(bit, below, in_all)
+    return pruned, _Always(bit, below, in_all, _most(problem, pruned))
+
+
+def _most(problem: Problem, pruned: Pruned) -> dict[int, float]:
+    """For each class the least cost of a derivation as a tree, in which needed classes are free."""
+    most = {c: 0.0 if c in pruned.needed else math.inf for c in pruned.options}
+    changed = True
+    while changed:
+        changed = False
+        for c, numbers in pruned.options.items():
+            for number in numbers:
+                candidate = problem.candidates[number]
+                cost = candidate.cost + sum([most[d] for d in candidate.inputs])
+                if cost < most[c]:
+                    most[c], changed = cost, True
+    return most
 
 
 def _below(
@@ -151,6 +171,7 @@ def _without_beaten(
 
     ``a`` can stand in for ``b`` if it costs no more, and each class it needs is there in any
     case: below ``b``, or in every solution and (so that no cycle closes) in another component.
+    Or if it costs less even together with making all that it needs besides.
     """
     if len(numbers) < 2:
         return numbers
@@ -158,18 +179,20 @@ def _without_beaten(
     inputs = frozenset[int]().union(*(candidates[n].inputs for n in numbers))
     cyclic = always.direct(frozenset(d for d in inputs if pruned.in_cycle(c, d)))
     free = always.roots & ~cyclic
-    needs = {n: always.direct(candidates[n].inputs) for n in numbers}
     below = {n: always.under(candidates[n].inputs) for n in numbers}
     alive = [n for n in numbers if not below[n] & always.bit[c]]
+
+    def stands_in(a: int, b: int) -> bool:
+        spare = candidates[b].cost - candidates[a].cost
+        there = below[b] | free
+        missing = [d for d in candidates[a].inputs if not always.bit[d] & there]
+        if spare < 0 or not missing:
+            return spare >= 0
+        if any(always.bit[d] & cyclic for d in missing):
+            return False
+        return sum([always.most[d] for d in missing]) < spare
+
     for a in tuple(alive):
-        if a not in alive:
-            continue
-        beaten = {
-            b
-            for b in alive
-            if b != a
-            and candidates[a].cost <= candidates[b].cost
-            and not needs[a] & ~(below[b] | free)
-        }
-        alive = [n for n in alive if n not in beaten]
+        if a in alive:
+            alive = [b for b in alive if b == a or not stands_in(a, b)]
     return tuple(alive)

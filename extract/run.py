@@ -13,7 +13,7 @@ from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.problem import Candidate, Problem, computable
 from relax_egraph.extract.select import select
-from relax_egraph.extract.ways import Way, at_run_time, ways_of
+from relax_egraph.extract.ways import Way, Ways, ways_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,18 @@ def extract(
     costs = Costs(profile, hints)
     catalogue = Catalogue(view.classes, library, costs)
     ways = ways_of(view, catalogue, costs, bounds or Bounds())
-    listed, problem = _with_fallback(view, ways.of, costs)
+    listed, problem = _problem(view, ways)
+    made = computable(problem)
+    for place, root in enumerate(view.roots):
+        if root not in made and root not in ways.given.choice:
+            raise ExtractionError(_unmade(view, ways.of, made, place))
     selection = select(problem, time_limit=time_limit)
     certify(problem, selection)
+    chosen = tuple(listed[number] for number in selection.chosen)
+    read = (k for choice in chosen for k in choice.inputs)
+    given = ways.given.needed((*read, *view.roots))
     return Extraction(
-        program=tuple(listed[number] for number in selection.chosen),
+        program=(*given, *chosen),
         cost=selection.cost,
         bound=selection.bound,
         gap=selection.gap,
@@ -75,32 +82,15 @@ def extract(
     )
 
 
-def _with_fallback(
-    view: View, ways: Mapping[ClassId, tuple[Way, ...]], costs: Costs
-) -> tuple[list[Choice], Problem]:
-    """The choices, and the problem of choosing among them.
-
-    Classes that kernels make only of each other are called at run time as well.
-    """
-    listed, problem = _problem(view, ways)
-    made = computable(problem)
-    if made.issuperset(view.roots):
-        return listed, problem
-    more = dict(ways)
-    for c in ways.keys() - made:
-        more[c] = (*ways[c], *at_run_time(view.classes, c, costs))
-    listed, problem = _problem(view, more)
-    made = computable(problem)
-    for place, root in enumerate(view.roots):
-        if root not in made:
-            raise ExtractionError(_unmade(view, more, made, place))
-    return listed, problem
-
-
-def _problem(view: View, ways: Mapping[ClassId, tuple[Way, ...]]) -> tuple[list[Choice], Problem]:
-    found = [(c, way) for c, options in ways.items() for way in options]
-    candidates = tuple(Candidate(c, frozenset(way.choice.inputs), way.cost) for c, way in found)
-    return [way.choice for _, way in found], Problem(candidates, view.roots)
+def _problem(view: View, ways: Ways) -> tuple[list[Choice], Problem]:
+    """The choices, and the problem of choosing among them: what is given is not in it."""
+    given = ways.given.choice.keys()
+    found = [(c, way) for c, options in ways.of.items() for way in options]
+    candidates = tuple(
+        Candidate(c, frozenset(way.choice.inputs) - given, way.cost) for c, way in found
+    )
+    roots = tuple(root for root in view.roots if root not in given)
+    return [way.choice for _, way in found], Problem(candidates, roots)
 
 
 def _unmade(

@@ -1,10 +1,9 @@
 """All the ways to make each tensor class that the roots may need, priced.
 
-* a leaf or a scalar is there; an opaque binding is run as it stands;
-* a constant is made by operators on constants as they stand: they are folded, not run;
-* any other class by kernels: each of its operators alone, with the broadcasts that it makes by
-  itself or without, and the cuts of what it stores;
-* by its operators as they stand, called at run time, only if no kernel makes it.
+* a leaf, a scalar or a constant is given; an opaque binding is run as it stands;
+* any other class is made by kernels: each of its operators alone, with the broadcasts that it
+  makes by itself or without, and the cuts of what it stores;
+* by operators that are no kernel's step as they stand: by loops of their own, else called.
 """
 
 import math
@@ -16,9 +15,16 @@ from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.components import components
 from relax_egraph.extract.cost import Costs
-from relax_egraph.extract.cut import Cut, Term, trace
+from relax_egraph.extract.cut import Cut
 from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
-from relax_egraph.extract.nodes import below, is_folded, is_operator, is_there, reached
+from relax_egraph.extract.given import Given, given_in
+from relax_egraph.extract.nodes import (
+    below,
+    is_handle,
+    is_operator,
+    reached,
+)
+from relax_egraph.extract.single import cuts_alone
 from relax_egraph.ir.op import OPS
 
 _ROUNDS = 4
@@ -40,6 +46,7 @@ class Ways:
     `making` is a user's part of what it takes to make a class, the smaller the more users it has.
     """
 
+    given: Given
     loads: Loads
 
     of: dict[ClassId, tuple[Way, ...]] = field(default_factory=dict[ClassId, tuple[Way, ...]])
@@ -53,31 +60,35 @@ class Ways:
 
 
 def ways_of(view: View, catalogue: Catalogue, costs: Costs, bounds: Bounds) -> Ways:
-    """Weigh every class that the roots of `view` may need, after those it is made of."""
+    """Weigh every class that the roots of `view` may need, after those it is made of.
+
+    What is given has no ways; a way's cost is with that of the constants it reads.
+    """
     nodes = reached(view)
     users = dict.fromkeys(nodes, 0)
     for found in nodes.values():
         for k in below(tuple(filter(is_operator, found))):
             users[k] += 1
-    free = (
-        c for c, found in nodes.items() if any(map(is_there, found)) or is_folded(view.classes, c)
-    )
-    ways = Ways(Loads(dict.fromkeys(nodes, math.inf), frozenset(free)))
+    given = given_in(view, nodes)
+    ways = Ways(given, Loads(dict.fromkeys(nodes, math.inf), frozenset(given.choice)))
     ways.making.update(dict.fromkeys(nodes, math.inf))
+    for c in given.choice:
+        ways.making[c], ways.loads.seconds[c] = 0.0, _reading(view.classes[c], costs)
     terms = {
         c: [catalogue.term(c, node) for node in found]
         for c, found in nodes.items()
         if view.classes[c].sort == "kernel"
     }
-    for members in components({c: below(found) for c, found in nodes.items()}):
+    edges = {c: () if c in given.choice else below(found) for c, found in nodes.items()}
+    for members in components(edges):
         kernels = [c for c in members if c in terms]
-        tensors = [c for c in members if c not in terms]
+        tensors = [c for c in members if c not in terms and c not in given.choice]
         for _ in range(_ROUNDS if len(members) > 2 else 1):
             before = [ways.making[c] for c in tensors]
             for c in kernels:
                 ways.cuts[c] = cuts_of(terms[c], ways.cuts, ways.loads, catalogue, bounds)
             for c in tensors:
-                ways.of[c] = _ways(view.classes, c, nodes[c], ways, catalogue, costs)
+                ways.of[c] = _ways(view.classes, c, nodes[c], ways, catalogue)
                 ways.making[c] = _least(ways.of[c], ways.making) / max(1, users[c])
                 ways.loads.seconds[c] = ways.making[c] + _reading(view.classes[c], costs)
             if before == [ways.making[c] for c in tensors]:
@@ -85,41 +96,9 @@ def ways_of(view: View, catalogue: Catalogue, costs: Costs, bounds: Bounds) -> W
     return ways
 
 
-def at_run_time(classes: Mapping[ClassId, EClass], c: ClassId, costs: Costs) -> tuple[Way, ...]:
-    """The operators of class `c` as they stand, called at run time."""
-    info = classes[c].struct_info
-    return tuple(
-        Way(
-            Choice(node, node.classes, (c,)),
-            costs.runtime_call(node.op, info, tuple(classes[k].struct_info for k in node.classes)),
-        )
-        for node in classes[c].nodes
-        if is_operator(node)
-    )
-
-
-def alone(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
-    """The cut that is the operator `node` of the tensor class `c`, and nothing else."""
-    terms = {k: Term(k, node, -1, source=k) for k in node.classes}
-    return trace(c, terms | {c: catalogue.term(c, node)})
-
-
-def broadcasting(
-    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
-) -> Cut:
-    """The operator `node` of class `c` with the broadcasts of its operands, if elementwise."""
-    terms = {c: catalogue.term(c, node)}
-    for k in node.classes:
-        spread = (n for n in classes[k].nodes if n.op == "broadcast_to")
-        others = (n for n in spread if n.classes[0] not in (c, *node.classes))
-        operand = next(others, None) if OPS[node.op].elementwise else None
-        if operand is None:
-            terms[k] = Term(k, node, -1, source=k)
-        else:
-            (source,) = operand.classes
-            terms[k] = catalogue.term(k, operand)
-            terms[source] = Term(source, operand, -1, source=source)
-    return trace(c, terms)
+def standing(catalogue: Catalogue, c: ClassId, node: ENode) -> Way:
+    """The operator `node` of class `c` as it stands, not as a kernel's step."""
+    return Way(Choice(node, node.classes, (c,)), catalogue.standing(c, node))
 
 
 def by_kernel(catalogue: Catalogue, c: ClassId, cut: Cut) -> Way | None:
@@ -134,24 +113,33 @@ def _ways(
     nodes: tuple[ENode, ...],
     ways: Ways,
     catalogue: Catalogue,
-    costs: Costs,
 ) -> tuple[Way, ...]:
-    if nodes and is_there(nodes[0]):
-        return (Way(Choice(nodes[0], (), (c,)), 0.0),)
-    if is_folded(classes, c):
-        return tuple(Way(Choice(node, node.classes, (c,)), cost.BUILD) for node in nodes)
-    opaque = [
-        Way(Choice(node, node.classes, (c,)), cost.OPAQUE) for node in nodes if node.op == OPAQUE
-    ]
-    operators = list(filter(is_operator, nodes))
-    cuts = [alone(catalogue, c, node) for node in operators]
-    cuts += [broadcasting(classes, catalogue, c, node) for node in operators]
+    found: list[Way] = []
     for node in nodes:
-        if node.op == STORE:
+        if node.op == OPAQUE:
+            found.append(Way(Choice(node, node.classes, (c,)), cost.OPAQUE))
+        elif is_handle(node):
+            found.append(Way(Choice(node, node.classes, (c,)), cost.VIEW))
+        elif node.op == STORE:
             weighed = ways.cuts.get(node.classes[0], CutList(())).kept
-            cuts += [w.cut for w in weighed if w.offer is not None]
-    kernels = [way for cut in cuts if (way := by_kernel(catalogue, c, cut)) is not None]
-    return (*opaque, *kernels) or at_run_time(classes, c, costs)
+            cuts = (w.cut for w in weighed if w.offer is not None)
+            found += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
+        else:
+            found += _operator(classes, c, node, catalogue)
+    built = (ways.given.building(way.choice.inputs) for way in found)
+    return tuple(Way(w.choice, w.cost + more) for w, more in zip(found, built, strict=True))
+
+
+def _operator(
+    classes: Mapping[ClassId, EClass], c: ClassId, node: ENode, catalogue: Catalogue
+) -> list[Way]:
+    """The operator `node` of class `c` by itself: as a kernel, else as it stands."""
+    if classes[c].sort == "tuple":
+        return [standing(catalogue, c, node)]
+    cuts = cuts_alone(classes, catalogue, c, node)
+    kernels = [*filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))]
+    own = [] if kernels and OPS[node.op].fusible else [standing(catalogue, c, node)]
+    return kernels + own
 
 
 def _least(found: tuple[Way, ...], making: Mapping[ClassId, float]) -> float:

@@ -1,108 +1,199 @@
-"""How much arithmetic each operator is."""
+"""How much arithmetic each operator is: flops as a function of extents and attributes."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeAlias
 
+from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS
+from relax_egraph.ir.subscripts import read_subscripts
+
+Extents: TypeAlias = tuple[int, ...] | None
+"""The extents of a tensor at the hints; ``None`` if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """An operator's work: `flops` for each element of its result, or of its first operand.
+class Applied:
+    """An operator applied to tensors, in numbers; `result` is the first of several."""
 
-    Or, for a matrix product, for each product of elements that it adds up.
-    """
+    attrs: Mapping[str, Attr]
+    operands: tuple[Extents, ...]
+    result: Extents
 
-    flops: float
-    each: Literal["result", "operand", "product"] = "result"
 
+Work: TypeAlias = Callable[[Applied], float]
+"""Flops of one application; not a number if an extent that matters is not known."""
+
+
+def _count(extents: Extents) -> float:
+    return math.nan if extents is None else math.prod(extents)
+
+
+def each(flops: float) -> Work:
+    """`flops` for each element of the result."""
+    return lambda a: flops * _count(a.result)
+
+
+def each_read(flops: float) -> Work:
+    """`flops` for each element of the first operand, or of the result if there is none."""
+    return lambda a: flops * _count(a.operands[0] if a.operands else a.result)
+
+
+def none(applied: Applied) -> float:
+    """No arithmetic: elements are moved, or made without any."""
+    return 0.0
+
+
+# --- what has a formula of its own ------------------------------------------------------
+
+
+def _matmul(a: Applied) -> float:
+    x = a.operands[0]
+    return math.nan if not x else 2 * _count(a.result) * x[-1]
+
+
+def _conv(a: Applied) -> float:
+    """Each element of the result adds up all weights of its output channel."""
+    return 2 * _count(a.result) * _per_channel(a, "O")
+
+
+def _conv_transpose(a: Applied) -> float:
+    """Each element of the data is spread by all weights of its input channel."""
+    return 2 * _count(a.operands[0]) * _per_channel(a, "I")
+
+
+def _per_channel(a: Applied, letter: str) -> float:
+    weight, layout = a.operands[1], a.attrs["kernel_layout"]
+    if weight is None or not isinstance(layout, str):
+        return math.nan
+    return math.prod(e for e, axis in zip(weight, layout, strict=True) if axis != letter)
+
+
+def _pool(a: Applied) -> float:
+    size = a.attrs["pool_size"]
+    assert isinstance(size, tuple)
+    return _count(a.result) * math.prod(int(s) for s in size)
+
+
+def _einsum(a: Applied) -> float:
+    """A multiplication for each operand but one, and an addition, at each point of the loops."""
+    shapes = [o for o in a.operands if o is not None]
+    if len(shapes) < len(a.operands):
+        return math.nan
+    read = read_subscripts(str(a.attrs["subscripts"]), [len(s) for s in shapes])
+    extents: dict[str, int] = {}
+    for term, shape in zip(read.terms, shapes, strict=True):
+        for label, extent in zip(term, shape, strict=True):
+            extents[label] = max(extent, extents.get(label, 0))
+    return max(1, len(shapes)) * math.prod(extents.values())
+
+
+def _attention(a: Applied) -> float:
+    """Two products of each query with each key, and the softmax of their scores."""
+    query, key, value, *_ = a.operands
+    if query is None or key is None or value is None:
+        return math.nan
+    batch, queries, heads, size = query
+    scores = batch * heads * queries * key[1]
+    return scores * (2 * size + 2 * value[3] + SOFTMAX)
+
+
+SOFTMAX = 30
+"""Flops of an element of a softmax: an exponential, two reductions, a division for the row."""
 
 WORK: Mapping[str, Work] = {
     **dict.fromkeys(
-        ("permute_dims", "reshape", "flatten", "broadcast_to", "expand_dims", "squeeze"), Work(0)
+        ("permute_dims", "reshape", "flatten", "broadcast_to", "expand_dims", "squeeze"), none
     ),
-    "shape_of": Work(0),
+    "shape_of": none,
     **dict.fromkeys(
         ("concat", "stack", "split", "meshgrid", "tile", "repeat", "flip", "reverse_sequence"),
-        Work(0),
+        none,
     ),
-    "nn.batch_flatten": Work(0),
+    "nn.batch_flatten": none,
     **dict.fromkeys(
         ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like", "eye", "eye_like"),
-        Work(0),
+        none,
     ),
-    **dict.fromkeys(("arange", "one_hot", "tril", "triu"), Work(1)),
-    "hamming_window": Work(30),
-    **dict.fromkeys(("take", "gather_elements", "gather_nd", "index_tensor"), Work(0)),
-    **dict.fromkeys(("strided_slice", "dynamic_strided_slice", "slice_scatter"), Work(0)),
-    **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put"), Work(1)),
-    "masked_fill": Work(1),
+    **dict.fromkeys(("arange", "one_hot", "tril", "triu"), each(1)),
+    "hamming_window": each(30),
+    **dict.fromkeys(("take", "gather_elements", "gather_nd", "index_tensor"), none),
+    **dict.fromkeys(("strided_slice", "dynamic_strided_slice", "slice_scatter"), none),
+    **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put"), each(1)),
+    "masked_fill": each(1),
     **dict.fromkeys(
         ("abs", "negative", "add", "ewise_add", "subtract", "multiply", "maximum", "minimum"),
-        Work(1),
+        each(1),
     ),
-    **dict.fromkeys(("greater", "less", "equal", "where", "astype", "nn.relu"), Work(1)),
-    **dict.fromkeys(("greater_equal", "less_equal", "not_equal"), Work(1)),
-    **dict.fromkeys(("square", "ceil", "floor", "round", "trunc", "isnan"), Work(1)),
-    **dict.fromkeys(("isfinite", "isinf", "sign", "clip", "nn.relu6"), Work(2)),
-    **dict.fromkeys(("nn.leakyrelu", "nn.prelu"), Work(3)),
-    **dict.fromkeys((f"bitwise_{kind}" for kind in ("and", "not", "or", "xor")), Work(1)),
-    **dict.fromkeys((f"logical_{kind}" for kind in ("and", "not", "or", "xor")), Work(1)),
-    **dict.fromkeys(("left_shift", "right_shift"), Work(3)),
-    **dict.fromkeys(("floor_divide", "floor_mod", "mod"), Work(40)),
-    "ewise_fma": Work(1),
-    "divide": Work(8),
-    "sqrt": Work(8),
-    "rsqrt": Work(10),
-    "exp": Work(20),
-    "log": Work(24),
-    "sigmoid": Work(28),
-    "tanh": Work(30),
-    "erf": Work(30),
-    "power": Work(60),
-    "nn.gelu": Work(34),
-    "nn.gelu_tanh": Work(36),
-    "nn.silu": Work(29),
-    "nn.selu": Work(26),
-    "nn.softplus": Work(70),
-    "log_add_exp": Work(70),
-    **dict.fromkeys(("sin", "cos", "tan"), Work(60)),
-    **dict.fromkeys(("asin", "acos", "atan", "atan2"), Work(90)),
-    **dict.fromkeys(("sinh", "cosh", "asinh", "acosh", "atanh"), Work(80)),
-    "nn.softmax": Work(30),
-    **dict.fromkeys(("sum", "max", "min", "mean"), Work(1, "operand")),
-    **dict.fromkeys(("prod", "collapse_sum_to", "collapse_sum_like"), Work(1, "operand")),
-    **dict.fromkeys(("variance", "std"), Work(4, "operand")),
-    **dict.fromkeys(("cumsum", "cumprod", "argmax", "argmin", "nonzero"), Work(2, "operand")),
-    "multinomial_from_uniform": Work(4, "operand"),
-    **dict.fromkeys(("sort", "argsort", "topk", "median", "bucketize"), Work(100, "operand")),
-    **dict.fromkeys(("size", "shape_to_tensor", "tensor_to_shape"), Work(0)),
-    "unique": Work(100, "operand"),
-    "matmul": Work(2, "product"),
-    **{f"nn.conv{r}d{kind}": Work(500) for r in (1, 2, 3) for kind in ("", "_transpose")},
-    **{f"nn.{kind}_pool{r}d": Work(20) for r in (1, 2, 3) for kind in ("max", "avg")},
-    **{f"nn.adaptive_avg_pool{r}d": Work(20) for r in (1, 2, 3)},
-    **dict.fromkeys(("nn.pad", "nn.pixel_shuffle"), Work(0)),
-    **dict.fromkeys(("image.resize2d", "image.resize3d"), Work(60)),
-    "image.affine_grid": Work(30),
-    "outer": Work(1),
-    "einsum": Work(64),
-    "quantize": Work(14),
-    "dequantize": Work(3),
-    "nn.log_softmax": Work(30),
-    "nn.layer_norm": Work(8),
-    "nn.rms_norm": Work(5),
-    "nn.group_norm": Work(8),
-    "nn.instance_norm": Work(8),
-    "nn.attention": Work(512),
-    "nn.attention_bias": Work(512),
-    "nn.cross_entropy_with_logits": Work(2, "operand"),
-    "nn.nll_loss": Work(1, "operand"),
-    "nn.batch_norm": Work(8),
-    "nn.dropout": Work(0),
+    **dict.fromkeys(("greater", "less", "equal", "where", "astype", "nn.relu"), each(1)),
+    **dict.fromkeys(("greater_equal", "less_equal", "not_equal"), each(1)),
+    **dict.fromkeys(("square", "ceil", "floor", "round", "trunc", "isnan"), each(1)),
+    **dict.fromkeys(("isfinite", "isinf", "sign", "clip", "nn.relu6"), each(2)),
+    **dict.fromkeys(("nn.leakyrelu", "nn.prelu"), each(3)),
+    **dict.fromkeys((f"bitwise_{kind}" for kind in ("and", "not", "or", "xor")), each(1)),
+    **dict.fromkeys((f"logical_{kind}" for kind in ("and", "not", "or", "xor")), each(1)),
+    **dict.fromkeys(("left_shift", "right_shift"), each(3)),
+    **dict.fromkeys(("floor_divide", "floor_mod", "mod"), each(1000)),
+    "ewise_fma": each(1.01),
+    "divide": each(8),
+    "sqrt": each(8),
+    "rsqrt": each(10),
+    "exp": each(20),
+    "log": each(24),
+    "sigmoid": each(28),
+    "tanh": each(30),
+    "erf": each(30),
+    "power": each(240),
+    "nn.gelu": each(32),
+    "nn.gelu_tanh": each(34),
+    "nn.silu": each(29),
+    "nn.selu": each(26),
+    "nn.softplus": each(80),
+    "log_add_exp": each(80),
+    **dict.fromkeys(("sin", "cos", "tan"), each(70)),
+    **dict.fromkeys(("asin", "acos", "atan", "atan2"), each(80)),
+    **dict.fromkeys(("sinh", "cosh", "asinh", "acosh", "atanh"), each(80)),
+    **dict.fromkeys(("nn.softmax", "nn.log_softmax"), each(SOFTMAX)),
+    **dict.fromkeys(("sum", "max", "min", "mean"), each_read(1)),
+    **dict.fromkeys(("prod", "collapse_sum_to", "collapse_sum_like"), each_read(1)),
+    **dict.fromkeys(("variance", "std"), each_read(4)),
+    **dict.fromkeys(("cumsum", "cumprod", "argmax", "argmin", "nonzero"), each_read(2)),
+    "multinomial_from_uniform": each_read(4),
+    **dict.fromkeys(("sort", "argsort", "topk", "median", "bucketize"), each_read(100)),
+    **dict.fromkeys(("size", "shape_to_tensor", "tensor_to_shape"), none),
+    "unique": each_read(100),
+    "matmul": _matmul,
+    "einsum": _einsum,
+    "outer": each(1),
+    **{f"nn.conv{r}d": _conv for r in (1, 2, 3)},
+    **{f"nn.conv{r}d_transpose": _conv_transpose for r in (1, 2, 3)},
+    **{f"nn.{kind}_pool{r}d": _pool for r in (1, 2, 3) for kind in ("max", "avg")},
+    **{f"nn.adaptive_avg_pool{r}d": each_read(1) for r in (1, 2, 3)},
+    **dict.fromkeys(("nn.pad", "nn.pixel_shuffle", "nn.dropout"), none),
+    **dict.fromkeys(("image.resize2d", "image.resize3d"), each(60)),
+    "image.affine_grid": each(30),
+    "quantize": each(14),
+    "dequantize": each(3),
+    **dict.fromkeys(("nn.layer_norm", "nn.group_norm", "nn.instance_norm"), each(6)),
+    **dict.fromkeys(("nn.rms_norm", "nn.batch_norm"), each(3)),
+    **dict.fromkeys(("nn.attention", "nn.attention_bias"), _attention),
+    "nn.cross_entropy_with_logits": each_read(2),
+    "nn.nll_loss": each_read(1),
 }
-"""The work of every operator but the intrinsics, by name.  An fma is one instruction."""
+"""The work of every operator but the intrinsics, by name.
 
-MOVEMENT = frozenset(name for name, work in WORK.items() if work.flops == 0 and OPS[name].fusible)
+The numbers are nanoseconds measured in a chain, times what an elementwise kernel does in one.
+Fused multiply-add is a hair dearer than an addition: no product that is there is computed again.
+"""
+
+MOVEMENT = frozenset(name for name, work in WORK.items() if work is none and OPS[name].fusible)
 """Operators that compute nothing: inside a kernel they are index maps."""
+
+READS_RESULT = frozenset(
+    {
+        *("take", "gather_elements", "gather_nd", "index_tensor"),
+        *("strided_slice", "dynamic_strided_slice"),
+    }
+)
+"""Operators that read of their first operand no more elements than they give."""

@@ -4,24 +4,30 @@ This is the table that extraction prices its cuts with.  What is accepted here i
 the anchor that is named; what is refused is cut in two by extraction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
+from relax_egraph.lower.library_operators import ROWS, schedule_alone
 
-MOVES = frozenset({"broadcast_to", "permute_dims"})
+MOVES = frozenset({"broadcast_to", "permute_dims", "strided_slice"})
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
 REDUCTIONS = frozenset({"sum", "max", "min", "mean"})
-KNOWN = MOVES | VIEWS | REDUCTIONS | {"matmul", "nn.softmax"}
-"""The operators that have loops, beside the elementwise ones."""
+CHAINED = REDUCTIONS | {"nn.softmax"}
+"""The operators that go through a row more than once."""
+
+ATTENTION = frozenset({"nn.attention", "nn.attention_bias"})
+KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | {"matmul"}
+"""The operators that kernels have as steps, beside the elementwise ones."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
 ELEMENTWISE = Schedule("elementwise", flops=0.5, bandwidth=0.9)
 STRIDED = Schedule("elementwise", flops=0.1, bandwidth=0.15)
-ROWS = Schedule("rows", flops=0.4, bandwidth=0.8)
 COLUMNS = Schedule("generic", flops=0.2, bandwidth=0.8)
 PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
 
@@ -51,10 +57,24 @@ class Library:
             return None
         if not all(_agrees(kernel, step) for step in kernel.steps):
             return None
+        names = {step.op.name for step in kernel.steps}
+        if names & ATTENTION:
+            return _attention(kernel)
         if len(kernel.steps) == 1:
             return _single(kernel, kernel.steps[0])
-        anchors: Sequence[Callable[[Kernel], Schedule | None]] = (_matmul, _rows, _elementwise)
-        return next((s for anchor in anchors if (s := anchor(kernel))), None)
+        if "matmul" in names:
+            return _matmul(kernel)
+        return _rows(kernel) if names & CHAINED else _elementwise(kernel)
+
+    def schedule_alone(
+        self,
+        op: Op,
+        attrs: Mapping[str, Attr],
+        operands: Sequence[TensorStructInfo],
+        results: Sequence[TensorStructInfo],
+    ) -> Schedule | None:
+        """How `op` runs by loops of its own; ``None`` if it is called at run time."""
+        return schedule_alone(op.name, attrs, operands, results)
 
 
 def _is_lowerable(step: Step) -> bool:
@@ -70,7 +90,11 @@ def _shape(kernel: Kernel, value: int) -> Shape:
 
 
 def _same(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) and all(map(dims.equal, a, b))
+    return a is b or (len(a) == len(b) and all(map(_equal, a, b)))
+
+
+def _equal(a: Dim, b: Dim) -> bool:
+    return a is b or dims.equal(a, b)
 
 
 def _numbered(kernel: Kernel) -> list[tuple[int, Step]]:
@@ -87,7 +111,7 @@ def _single(kernel: Kernel, step: Step) -> Schedule:
         return _movement(step)
     if name == "matmul":
         return _matmul(kernel) or _contraction(kernel, step)
-    if name in REDUCTIONS or name == "nn.softmax":
+    if name in CHAINED:
         return _rows(kernel) or (ROWS if _reduces_last_axis(kernel, step) else COLUMNS)
     return ELEMENTWISE
 
@@ -101,7 +125,9 @@ def _axes(step: Step) -> tuple[int, ...]:
     """The axes of a permutation, counted from the front."""
     rank = step.struct_info.ndim
     axes = dict(step.attrs)["axes"]
-    return tuple(a % rank for a in axes) if isinstance(axes, tuple) else tuple(range(rank))[::-1]
+    if not isinstance(axes, tuple):
+        return tuple(range(rank))[::-1]
+    return tuple(int(a) % rank for a in axes)
 
 
 def _keeps_last_axis(step: Step) -> bool:
@@ -117,10 +143,25 @@ def _elementwise(kernel: Kernel) -> Schedule | None:
     shapes = [_shape(kernel, o) for o in kernel.outputs]
     if not all(_same(shape, shapes[0]) for shape in shapes):
         return None
-    permutes = [s for s in steps if s.op.name == "permute_dims"]
     if all(s.op.name == "permute_dims" for s in steps):
         return None  # the composition of permutations is one, for a rule to find
-    return ELEMENTWISE if all(map(_keeps_last_axis, permutes)) else STRIDED
+    return ELEMENTWISE if all(map(_reads_along_rows, steps)) else STRIDED
+
+
+def _reads_along_rows(step: Step) -> bool:
+    """Whether neighbours of a row of the result are neighbours of a row of what is read."""
+    if step.op.name == "permute_dims":
+        return _keeps_last_axis(step)
+    return step.op.name != "strided_slice" or dict(step.attrs)["strides"] in (None, _ones(step))
+
+
+def _ones(step: Step) -> tuple[int, ...]:
+    axes = dict(step.attrs)["axes"]
+    return (1,) * len(axes) if isinstance(axes, tuple) else ()
+
+
+def _is_slice_of_input(kernel: Kernel, step: Step) -> bool:
+    return step.op.name == "strided_slice" and step.values[0] < len(kernel.inputs)
 
 
 # --- proofs -----------------------------------------------------------------------------
@@ -142,7 +183,7 @@ def _agrees(kernel: Kernel, step: Step) -> bool:
 def _fit(a: Shape, b: Shape) -> bool:
     """Whether axes that meet are of one extent, or one of them is 1."""
     pairs = zip(reversed(a), reversed(b), strict=False)
-    return all(1 in pair or dims.equal(*pair) for pair in pairs)
+    return all(x is y or 1 in (x, y) or dims.equal(x, y) for x, y in pairs)
 
 
 # --- products ---------------------------------------------------------------------------
@@ -162,7 +203,8 @@ def _matmul(kernel: Kernel) -> Schedule | None:
     for number, step in _numbered(kernel):
         if number == value:
             continue
-        if not step.op.elementwise and step.op.name != "broadcast_to":
+        moved = step.op.name == "broadcast_to" or _is_slice_of_input(kernel, step)
+        if not step.op.elementwise and not moved:
             return None
         if not _same(_shape(kernel, number), shape) and value in _below(kernel, number):
             return None
@@ -197,7 +239,7 @@ def _rows_of(kernel: Kernel, product: Step) -> Dim:
 _MEASURED_ROWS = ((1, 0.2), (2, 0.35), (3, 0.45), (5, 0.65))
 """The share of peak arithmetic up to a number of rows."""
 
-_MEASURED_COLUMNS = ((16, 0.4), (32, 0.7))
+_MEASURED_COLUMNS = ((16, 0.6), (48, 0.9))
 """The share of peak arithmetic up to a number of columns, which a full strip would have."""
 
 
@@ -220,19 +262,36 @@ def _contraction(kernel: Kernel, step: Step) -> Schedule:
     return ROWS if len(y) == 1 else PLAIN
 
 
+# --- attention --------------------------------------------------------------------------
+
+
+def _attention(kernel: Kernel) -> Schedule | None:
+    """One attention, the last step, which reads slices of its inputs where they lie."""
+    *before, last = kernel.steps
+    if last.op.name not in ATTENTION or kernel.outputs != (len(kernel.inputs) + len(before),):
+        return None
+    if not all(s.op.name in ("strided_slice", "reshape") for s in before):
+        return None
+    return schedule_alone(
+        last.op.name, {}, [kernel.info(v) for v in last.values], (last.struct_info,)
+    )
+
+
 # --- rows -------------------------------------------------------------------------------
 
 
 def _rows(kernel: Kernel) -> Schedule | None:
     """Reductions over trailing axes, and maps, that share the leading axes."""
-    depths = {d for s in kernel.steps if (d := _depth(kernel, s)) is not None}
-    allowed = all(
-        s.op.elementwise or s.op.name == "broadcast_to" or _depth(kernel, s) is not None
+    found = set(
+        _depth(kernel, s)
         for s in kernel.steps
+        if not s.op.elementwise
+        and s.op.name != "broadcast_to"
+        and not _is_slice_of_input(kernel, s)
     )
-    if len(depths) != 1 or not allowed:
+    depth = found.pop() if len(found) == 1 else None
+    if depth is None:
         return None
-    depth = depths.pop()
     shapes = [_shape(kernel, v) for v, _ in _numbered(kernel)]
     rows = shapes[0][:depth]
     if any(len(s) < depth or not _same(s[:depth], rows) for s in shapes):
@@ -251,7 +310,7 @@ def _aligned(kernel: Kernel, step: Step) -> bool:
 
 def _reduced(kernel: Kernel, step: Step) -> set[int] | None:
     """The axes that `step` reduces; ``None`` if it is no reduction."""
-    if step.op.name not in REDUCTIONS and step.op.name != "nn.softmax":
+    if step.op.name not in CHAINED:
         return None
     rank = len(_shape(kernel, step.values[0]))
     axis = dict(step.attrs)["axis"]

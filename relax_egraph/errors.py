@@ -7,6 +7,7 @@
   + TextError           a text that does not read: it has a place, drawn with a caret
     - ScriptError         a program in script form
     - RuleError           a rule file
+    - AssumptionError     a condition on symbols
   + SaturationError     a rule panicked, or united values of different shape
   + ExtractionError     no program can be extracted
   + NotLowerable        no kernel is written for an operator at these types
@@ -53,9 +54,26 @@ class TextError(RelaxEgraphError, ValueError):
         self.message = message
         self.source_line = source_line
         self.note = note
-        caret = " " * (span.column - 1) + "^"
+        shown, column = _excerpt(source_line, span.column - 1)
         tail = f"\n{note}" if note else ""
-        super().__init__(f"{span}: {message}\n    {source_line}\n    {caret}{tail}")
+        super().__init__(f"{span}: {message}\n    {shown}\n    {' ' * column}^{tail}")
+
+    def __reduce__(self) -> tuple[type["TextError"], tuple[Span, str, str, str]]:
+        """Exceptions are otherwise copied by their message alone."""
+        return type(self), (self.span, self.message, self.source_line, self.note)
+
+
+_WIDE = 200
+"""Characters of a line that are quoted; of a longer one, those around the place."""
+
+
+def _excerpt(line: str, column: int) -> tuple[str, int]:
+    """What is shown of `line`, and where in it `column` is, both from 0."""
+    if len(line) <= _WIDE:
+        return line, column
+    start = max(0, min(column - _WIDE // 2, len(line) - _WIDE))
+    before, after = "…" * (start > 0), "…" * (start + _WIDE < len(line))
+    return f"{before}{line[start : start + _WIDE]}{after}", column - start + len(before)
 
 
 class ScriptError(TextError):
@@ -64,6 +82,10 @@ class ScriptError(TextError):
 
 class RuleError(TextError):
     """A rule file does not read: its syntax, a name, an arity or a sort is wrong."""
+
+
+class AssumptionError(TextError):
+    """A condition on symbols does not read, or contradicts another."""
 
 
 class SaturationError(RelaxEgraphError, RuntimeError):

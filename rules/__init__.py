@@ -1,17 +1,96 @@
-"""The rule book: one ``.egg`` file for each family of rules.
+"""The rule book: one ``.egg`` file for each family of rules; and the rule files of users.
 
 The family is the ruleset is the file's name.  ``README.md`` says what makes a rule admissible.
+
+    mine = rx.rules.load("my.egg")          # read and checked once
+    rx.optimize(module, rules=[mine])
 """
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
+
+from relax_egraph.errors import RuleError, Span
 
 FACTS = ("dim", "facts")
 """What is deduced of every value; always part of the book."""
 
-FAMILIES = ("canon", "shape", "fma", "idioms", "fusion")
+FAMILIES = (
+    *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "windows"),
+    *("algebra", "reductions", "fma", "linear", "convolution"),
+    *("idioms", "softmax", "statistics", "norms", "attention", "grouping", "unfold"),
+    *("horizontal", "fusion"),
+)
 """The families of rewrites."""
 
 
-def load(family: str) -> str:
+def text(family: str) -> str:
     """The text of the file of `family`, one of `FACTS` or `FAMILIES`."""
     return (Path(__file__).parent / f"{family}.egg").read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rule files of a user, as they were when they were read; each a name and a text.
+
+    The name is the path as it was given, and empty where the text was given itself.
+    """
+
+    files: tuple[tuple[str, str], ...]
+
+
+Given: TypeAlias = str | Path | Rules
+"""Rules as users give them: a path, a text, or what was loaded before."""
+
+_LONGEST_PATH = 4096
+
+Check: TypeAlias = Callable[[Rules, tuple[str, ...]], object]
+_checks: list[Check] = []
+
+
+def load(*given: Given, without: Iterable[str] = ()) -> Rules:
+    """Read rule files (or texts) and check them beside the rule book, but for families `without`.
+
+    What is returned can be passed as ``rules`` any number of times, with other files too, and is
+    not read again.  Raises `RuleError` at the first form that is wrong.
+    """
+    rules, left_out = read(given), tuple(without)
+    for check in _checks:
+        check(rules, left_out)
+    return rules
+
+
+def checked_by(check: Check) -> Check:
+    """Have `load` pass what it reads to `check`, which the engine registers: data imports none."""
+    _checks.append(check)
+    return check
+
+
+def read(given: Iterable[Given]) -> Rules:
+    """The texts of `given`, in order, unchecked."""
+    files: list[tuple[str, str]] = []
+    for entry in given:
+        if isinstance(entry, Rules):
+            files += entry.files
+        elif isinstance(entry, Path) or _is_path(entry):
+            files.append((str(entry), _decoded(str(entry), Path(entry).read_bytes())))
+        else:
+            files.append(("", entry))
+    return Rules(tuple(files))
+
+
+def _is_path(entry: str) -> bool:
+    """A short line that ends in ``.egg``, or has nothing of a rule's text; blank text is text."""
+    line = len(entry) < _LONGEST_PATH and entry.isprintable() and bool(entry.strip())
+    return line and (entry.endswith(".egg") or not any(mark in entry for mark in "();"))
+
+
+def _decoded(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as problem:
+        before = data[: problem.start].decode("utf-8", "replace").split("\n")
+        span = Span(name, len(before), len(before[-1]) + 1)
+        message = f"byte 0x{data[problem.start]:02x} is not text"
+        raise RuleError(span, message, before[-1], "a rule file is UTF-8 text") from None

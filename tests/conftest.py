@@ -61,7 +61,7 @@ class RuleCase(pytest.Item):
 
     def runtest(self) -> None:
         egraph = EGraph()
-        book = RuleBook.default(families=self.families)
+        book = RuleBook.default(families=self.families, fast_math=True)
         egraph.run_program(*book.commands)
         padding = "\n" * (self.line - 1)  # so that errors point into the test file
         outputs = egraph.run_program(*egraph.parse_program(padding + self.case, self.path.name))

@@ -12,6 +12,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 from tests.random_control import call_of_layer, conditional, layer, take_steps, without_branches
 from tests.random_instances import plan
+from tests.random_networks import plan_part
 from tests.random_writer import DTYPES, SAMPLE, Array, Rejected, Writer, concrete, random_array
 
 
@@ -43,6 +44,7 @@ def random_program(seed: int) -> RandomProgram:
     shapes = [w.shape() for _ in range(w.random.randint(1, 3))]
     drawn = [(s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes]
     drawn += [take for _ in range(w.choice((0, 1, 1, 2, 3))) for take in plan(w)]
+    drawn += plan_part(w) if w.chance(0.4) else []
     mentioned = {s for shape, _ in drawn for d in shape for s in dims.symbols(d)}
     alone = {d for shape, _ in drawn for d in shape}
     lacking = [dims.symbol(s) for s in sorted(mentioned) if dims.symbol(s) not in alone]

@@ -22,6 +22,7 @@ from tests.random_formulas import (
     softmax_written_out,
 )
 from tests.random_instances import instance, shape_value
+from tests.random_networks import part_of_network
 from tests.random_writer import Rejected, Writer, dtype_of, shape_of
 
 UNARY = ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid")
@@ -298,6 +299,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, cast_unknown),
     (2, shape_value),
     (100, instance),
+    (30, part_of_network),
 )
 """Steps, and how often each is taken beside the others."""
 

@@ -4,18 +4,22 @@ Each class takes its value from the first of its nodes that can be computed, and
 of the class must give the same.
 """
 
+from typing import Any, cast
+
 import numpy as np
 import numpy.typing as npt
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph import view
-from relax_egraph.egraph.tables import Key, Tables, Term
+from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.evaluate import apply_op
-from relax_egraph.ir.struct_info import Shape
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
 
 Array = npt.NDArray[np.generic]
+Value = Array | tuple[Array, ...]
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -30,7 +34,7 @@ def check_sound(egraph: EGraph, seed: int) -> int:
     rng = np.random.default_rng(seed)
     names = sorted({s for shape in tables.shapes.values() for d in shape for s in dims.symbols(d)})
     extents = {name: int(rng.integers(2, 6)) for name in names}
-    values: dict[Key, Array] = {}
+    values: dict[Key, Value] = {}
     compared: set[tuple[Key, Term]] = set()
     found = True
     while found:
@@ -54,11 +58,11 @@ def check_sound(egraph: EGraph, seed: int) -> int:
 def _value(
     key: Key,
     term: Term,
-    values: dict[Key, Array],
+    values: dict[Key, Value],
     tables: Tables,
     extents: dict[str, int],
     rng: np.random.Generator,
-) -> Array | None:
+) -> Value | None:
     shape = _extents(tables.shapes.get(key[1], (3,)), extents)
     dtype = tables.dtypes.get(key[1], "float32")
     match term.op:
@@ -67,26 +71,44 @@ def _value(
         case view.LEAF if key[1] in tables.scalars:
             return np.full(shape, tables.scalars[key[1]], dtype)
         case view.LEAF:
-            return rng.standard_normal(shape).astype(dtype)
+            drawn = rng.standard_normal(shape)
+            return drawn > 0 if dtype == "bool" else drawn.astype(dtype)
         case view.SCALAR:
             return np.asarray(term.scalar, dtype)
         case view.LOAD | view.STORE:
             return values[term.classes[0]]
         case view.OPAQUE:
             return None
+        case view.TUPLE_GET:
+            return values[term.classes[0]][cast(int, dict(term.attrs)["index"])]
         case name:
-            operands = [
-                values[c] if isinstance(c, tuple) else _extents(c.values or (), extents)
-                for c in term.children
-            ]
-            return np.asarray(apply_op(operators()[name].op, operands, dict(term.attrs)))
+            operands = [_operand(c, values, extents) for c in term.children]
+            while operands and operands[-1] is None:  # left out
+                operands.pop()
+            return apply_op(operators()[name].op, operands, dict(term.attrs))
+
+
+def _operand(child: TermChild, values: dict[Key, Value], extents: dict[str, int]) -> Any:
+    match child:
+        case Key():
+            return values[child]
+        case tuple():
+            return tuple(values[c] for c in child)
+        case ShapeStructInfo():
+            return _extents(child.values or (), extents)
+        case PrimValue(value=value):
+            return value if isinstance(value, float) else dims.evaluate(value, extents)
+        case None:
+            return None
 
 
 def _extents(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
     return tuple(dims.evaluate(d, extents) for d in shape)
 
 
-def _same(a: Array, b: Array) -> bool:
+def _same(a: Value, b: Value) -> bool:
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
     same_form = a.shape == b.shape and a.dtype == b.dtype
     return same_form and np.allclose(a, b, **TOLERANCE, equal_nan=True)
 

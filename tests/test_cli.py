@@ -144,3 +144,104 @@ def test_the_stages_are_documented() -> None:
     text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 
     assert all(stage in text for stage in STAGES)
+
+
+def test_a_program_is_optimized_under_assumptions(tmp_path: Path) -> None:
+    path, output = tmp_path / "program.py", tmp_path / "best.py"
+    path.write_text("""\
+@R.function
+def main(x: R.Tensor(("n", "s"), "float32")):
+    with R.dataflow():
+        lv0 = R.reshape(x, R.shape([n, s // 8 * 8]))
+        gv0 = R.exp(lv0)
+        R.output(gv0)
+    return gv0
+""")
+
+    result = invoke("optimize", path, "-o", output, "--assume", "s % 8 == 0", "--assume", "n>=1")
+
+    assert result.exit_code == 0, result.output
+    text = output.read_text()
+    assert "R.reshape" not in text
+    assert "R.match_cast(R.shape([s % 8]), R.Shape((0,)))" in text
+
+
+def test_a_wrong_assumption_is_status_1_with_the_place(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["optimize", str(program), "-o", "best.py", "--assume", "n>=1", "--assume", "n<m"])
+
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith("error: assume[1]:1:1: a condition is on one symbol")
+
+
+def test_rules_can_be_left_out(program: Path, tmp_path: Path) -> None:
+    output = tmp_path / "best.py"
+
+    result = invoke("optimize", program, "-o", output, "--json", "--without", "fma")
+
+    assert "fma-from-add-multiply" not in json.loads(result.output)["rules"]
+    assert "R.ewise_fma" not in output.read_text()
+
+
+def test_what_is_left_out_must_exist(program: Path) -> None:
+    result = invoke("optimize", program, "-o", "best.py", "--without", "fmaa")
+
+    assert result.exit_code == 2
+    assert "no family or rule is named 'fmaa'; did you mean fma?" in result.output
+
+
+def test_the_vocabulary_is_printed() -> None:
+    result = invoke("rules", "vocabulary", "R.permute_dims", "dim-ge")
+
+    assert result.exit_code == 0, result.output
+    assert "axes:Axes" in result.output
+    assert "a:Dim b:Dim" in result.output
+    assert "R.add" not in result.output
+
+
+def test_the_whole_vocabulary_is_json() -> None:
+    result = invoke("rules", "vocabulary", "--json")
+
+    every = {entry["name"]: entry for entry in json.loads(result.output)}
+    assert every["R.permute_dims"]["params"] == [
+        {"name": "x", "sort": "Tensor"},
+        {"name": "axes", "sort": "Axes"},
+    ]
+    assert {"R.concat", "R.split", "K.add", "DimMul", "shape-of", "dim-divides"} <= set(every)
+    assert all(entry["meaning"] for entry in every.values())
+
+
+def test_a_name_that_is_not_in_the_vocabulary_is_wrong_use() -> None:
+    result = invoke("rules", "vocabulary", "permute_dims")
+
+    assert result.exit_code == 2
+    assert "there is no 'permute_dims'; did you mean R.permute_dims?" in result.output
+
+
+def test_rules_are_listed_by_family() -> None:
+    result = invoke("rules", "list", "--family", "fma", "--family", "dim", "--json")
+
+    rules = json.loads(result.output)
+    assert {rule["ruleset"] for rule in rules} == {"fma", "dim"}
+    (found,) = [rule for rule in rules if rule["name"] == "fma-from-add-multiply"]
+    assert found["float_class"] == "reassociates"
+    assert found["place"].startswith("rules/fma.egg:")
+
+
+def test_a_users_rules_are_listed_beside_the_book(tmp_path: Path) -> None:
+    path = tmp_path / "my.egg"
+    path.write_text('; twice is once\n(rewrite (R.abs (R.abs x)) (R.abs x) :name "abs-twice")\n')
+
+    result = invoke("rules", "list", "--family", "my", "--rules", path)
+
+    assert result.exit_code == 0, result.output
+    assert "twice is once" in result.output
+
+
+def test_a_family_that_is_not_there_is_wrong_use() -> None:
+    result = invoke("rules", "list", "--family", "shapes")
+
+    assert result.exit_code == 2
+    assert "there is no 'shapes'; did you mean shape?" in result.output

@@ -26,7 +26,7 @@ def test_two_fused_functions_are_left_and_no_transpose(report: rx.Explanation) -
 
 
 def test_it_is_proven_to_be_the_cheapest_program(report: rx.Explanation) -> None:
-    assert [b.extraction.status for b in report.blocks] == ["optimal"]
+    assert [r.extraction.status for r in report.regions] == ["optimal"]
     assert report.gap == 0
     assert report.cost < report.cost_before
 

@@ -115,6 +115,30 @@ def test_canonical_form_makes_numbers_of_python() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "proven"),
     [
+        ("n - min(1, n)", "max(0, n - 1)", True),
+        ("min(n, m) + max(n, m)", "n + m", True),
+        ("max(0, min(2, n // 4) - 1)", "min(2, n // 4) - min(1, n // 4)", True),
+        ("max(n, m) - n", "m - min(m, n)", True),
+        ("max(0, min(1, n) * 2 - 1)", "min(1, n) * 2 - min(1, n * 2)", True),
+        ("max(0, n - 1)", "max(0, n - 2)", False),
+        ("n - min(1, n)", "n - 1", False),
+        ("max(n, m)", "n", False),
+    ],
+)
+def test_equality_of_minima_and_maxima_is_proven(a: str, b: str, proven: bool) -> None:
+    assert dims.equal(dims.parse(a), dims.parse(b)) is proven
+
+
+def test_minima_of_minima_are_decided_at_once() -> None:
+    a = dims.parse("max(0, min(2, (min(1, max(0, min(2, n) - 1)) + 1) // 2) - 1)")
+
+    assert dims.equal(dims.sub(a, a), 0)
+    assert not dims.prove_ge(a, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "proven"),
+    [
         (dims.add(n, 1), n, True),
         (dims.mul(n, 2), n, True),
         (n, 0, True),
@@ -136,7 +160,14 @@ def test_distinct_is_proven(a: Dim, b: Dim, proven: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "proven"), [(4, dims.mul(n, 8), True), (4, n, False), (0, 0, False), (3, 9, True)]
+    ("a", "b", "proven"),
+    [
+        (4, dims.mul(n, 8), True),
+        (4, n, False),
+        (0, 0, False),
+        (3, 9, True),
+        (3, dims.maximum(dims.mul(n, 2), 2), False),
+    ],
 )
 def test_divisibility_is_proven(a: Dim, b: Dim, proven: bool) -> None:
     assert dims.divides(a, b) is proven
@@ -149,6 +180,8 @@ def test_divisibility_is_proven(a: Dim, b: Dim, proven: bool) -> None:
         (n, "n"),
         (dims.mul(n, 4), "n * 4"),
         (dims.add(dims.mul(n, m), 1), "m * n + 1"),
+        (dims.maximum(dims.mul(n, 2), 6), "max(3, n) * 2"),
+        (dims.floordiv(dims.maximum(dims.mul(n, 2), 2), 6), "max(1, n) // 3"),
         (dims.sub(n, 1), "n - 1"),
         (dims.sub(1, n), "1 - n"),
         (dims.mul(n, n), "n * n"),

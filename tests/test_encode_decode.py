@@ -122,6 +122,22 @@ def test_attributes_are_canonical() -> None:
     ]
 
 
+def test_a_median_is_a_tensor_where_its_axis_is_left_out() -> None:
+    x = Var("x", BIAS)
+
+    def build(bb: BlockBuilder) -> list[Var]:
+        return [bb.emit_output(call("median", x))]
+
+    bindings, outputs = block_of(build, x)
+    view = encode(bindings, outputs).view
+    pairs = list(zip(outputs, view.roots, strict=True))
+
+    decoded = decode(view, as_it_stands(view), pairs, {}, FusedFunctions(no_functions))
+
+    assert [v.struct_info for v in view.classes.values()] == [BIAS, tensor((), "float32")]
+    assert lines(decoded) == ["gv = R.median(x)"]
+
+
 def test_equal_calls_are_one_class_also_opaque_ones() -> None:
     x = Var("x", ROWS)
 

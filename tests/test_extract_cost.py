@@ -8,6 +8,7 @@ from relax_egraph.extract import REFERENCE_PROFILE, price
 from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, Costs, Profile
 from relax_egraph.extract.work import WORK
 from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Input, Kernel, Schedule, Step
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, tensor
@@ -147,8 +148,10 @@ def test_of_two_kernels_that_memory_bounds_the_one_with_fewer_steps_is_cheaper()
 def test_a_call_at_run_time_costs_its_call_and_what_is_known_of_its_work() -> None:
     costs = Costs(ROUND)
 
-    nothing = costs.runtime_call("unique", tensor(None, "float32", 1), (tensor(None, "float32"),))
-    something = costs.runtime_call("unique", tensor(None, "float32", 1), (f32(100),))
+    found = (tensor(None, "float32", 1),)
+
+    nothing = costs.operator("unique", {}, (tensor(None, "float32"),), found, None)
+    something = costs.operator("unique", {}, (f32(100),), found, None)
 
     assert nothing == RUNTIME_CALL
     assert something == pytest.approx(RUNTIME_CALL + 100 * 100 / 10 / 0.05)
@@ -160,6 +163,73 @@ def test_sizes_of_what_is_not_known_are_not_made_up() -> None:
     assert costs.elements(tensor(None, "float32", 2)) is None
     assert costs.nbytes(tensor((3, 4), None)) is None
     assert costs.nbytes(tensor((3, 4), "int64")) == 96
-    assert costs.flops("add", tensor(None, "float32", 2), (f32(3),)) is None
-    assert costs.flops("matmul", f32(3, 3), (tensor(None, "float32", 2), f32(3, 3))) is None
-    assert costs.flops("reshape", tensor(None, "float32", 2), (f32(3),)) == 0
+    unknown = tensor(None, "float32", 2)
+    assert costs.flops("add", {}, (f32(3),), unknown) is None
+    assert costs.flops("matmul", {}, (unknown, f32(3, 3)), f32(3, 3)) is None
+    assert costs.flops("reshape", {}, (f32(3),), unknown) == 0
+
+
+IMAGE = {"groups": 1, "kernel_layout": "OIHW"}
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "operands", "result", "flops"),
+    [
+        ("matmul", {}, [(3, 5, 7), (7, 2)], (3, 5, 2), 2 * 3 * 5 * 2 * 7),
+        ("nn.conv2d", IMAGE, [(2, 6, 8, 8), (4, 6, 3, 5)], (2, 4, 6, 4), 192 * 2 * 6 * 3 * 5),
+        ("nn.conv2d", IMAGE, [(2, 6, 8, 8), (6, 1, 3, 3)], (2, 6, 6, 6), 432 * 2 * 9),
+        (
+            "nn.conv2d_transpose",
+            {"groups": 1, "kernel_layout": "IOHW"},
+            [(1, 3, 4, 4), (3, 5, 2, 2)],
+            (1, 5, 8, 8),
+            2 * (3 * 4 * 4) * (5 * 2 * 2),
+        ),
+        ("nn.max_pool2d", {"pool_size": (3, 2)}, [(1, 4, 9, 8)], (1, 4, 3, 4), 48 * 6),
+        ("einsum", {"subscripts": "bik,bkj->bij"}, [(2, 3, 4), (2, 4, 5)], (2, 3, 5), 2 * 120),
+        ("einsum", {"subscripts": "ij->i"}, [(3, 4)], (3,), 12),
+        (
+            "nn.attention",
+            {},
+            [(2, 5, 3, 8), (2, 7, 3, 8), (2, 7, 3, 4)],
+            (2, 5, 3, 4),
+            2 * 3 * 5 * 7 * (2 * 8 + 2 * 4 + 30),
+        ),
+        ("nn.layer_norm", {}, [(4, 6), (6,), (6,)], (4, 6), 6 * 24),
+        ("sum", {}, [(4, 6)], (4,), 24),
+        ("strided_slice", {}, [(4, 6)], (2, 6), 0),
+    ],
+)
+def test_work_follows_a_formula(
+    name: str,
+    attrs: dict[str, Attr],
+    operands: list[tuple[int, ...]],
+    result: tuple[int, ...],
+    flops: int,
+) -> None:
+    infos = [f32(*shape) for shape in operands]
+
+    assert Costs(ROUND).flops(name, attrs, infos, f32(*result)) == flops
+
+
+def test_an_operator_with_loops_of_its_own_is_priced_like_a_kernel() -> None:
+    norm = ((f32(10, 10), f32(10), f32(10)), (f32(10, 10),))
+    schedule = Schedule("rows", 0.5, 0.5)
+
+    seconds = Costs(ROUND).operator("nn.layer_norm", {}, *norm, schedule)
+
+    assert seconds == pytest.approx(1.0 + (4 * 220 / 8) / 0.5 + (6 * 100 / 10 / 0.5) / 64)
+
+
+def test_a_slice_reads_what_it_takes() -> None:
+    bounds = (ShapeStructInfo((0,), 1), ShapeStructInfo((3,), 1))
+    attrs = (("axes", (1,)), ("strides", None), ("assume_inbound", False))
+    step = Step(OPS["strided_slice"], (0, *bounds), attrs, f32(10, 3))
+    alone = Kernel((Input(f32(10, 50)),), (step,), (1,))
+
+    whole, taken = Costs(ROUND), 2 * 4 * 30 / 8
+
+    assert price(alone, FULL, ROUND) == pytest.approx(1.0 + taken)
+    assert whole.operator(
+        "strided_slice", dict(attrs), (f32(10, 50),), (f32(10, 3),), FULL
+    ) == pytest.approx(1.0 + taken)

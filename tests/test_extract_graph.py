@@ -1,5 +1,6 @@
 """Views made by hand, and a small library: what the tests of extraction work on."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_egraph.egraph.view import (
@@ -18,7 +19,7 @@ from relax_egraph.extract.work import MOVEMENT
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule
-from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.ir.op import OPS, Op, complete_attrs
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, tensor
 
 N = dims.symbol("n")
@@ -101,9 +102,13 @@ class Graph:
 
 @dataclass
 class Library:
-    """Runs one product or reduction in a kernel, of loaded tensors, and what is elementwise."""
+    """Runs one product or reduction in a kernel, of loaded tensors, and what is elementwise.
+
+    An operator that is refused has loops of its own only if `own_loops` says so.
+    """
 
     refused: frozenset[str] = frozenset()
+    own_loops: Mapping[str, Schedule] = field(default_factory=dict[str, Schedule])
     asked: list[Kernel] = field(default_factory=list[Kernel])
 
     def schedule_of(self, kernel: Kernel) -> Schedule | None:
@@ -122,6 +127,15 @@ class Library:
             loaded = all(v < len(kernel.inputs) for v in anchors[0].values)
             return Schedule("matmul", 0.9, 0.9) if loaded else None
         return Schedule("rows", 0.5, 1.0)
+
+    def schedule_alone(
+        self,
+        op: Op,
+        attrs: Mapping[str, Attr],
+        operands: Sequence[TensorStructInfo],
+        results: Sequence[TensorStructInfo],
+    ) -> Schedule | None:
+        return self.own_loops.get(op.name)
 
 
 def shown(found: Extraction) -> list[str]:

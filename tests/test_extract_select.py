@@ -9,9 +9,10 @@ import highspy
 import pytest
 
 from relax_egraph.errors import ExtractionError
-from relax_egraph.extract import mip
+from relax_egraph.extract import frontier, mip
 from relax_egraph.extract.certificate import certify, cheapest
 from relax_egraph.extract.greedy import greedy
+from relax_egraph.extract.parts import parts_of
 from relax_egraph.extract.problem import Candidate, Problem, Selection, computable, in_order
 from relax_egraph.extract.prune import prune
 from relax_egraph.extract.select import select
@@ -53,7 +54,17 @@ SHARING = Problem(
 """Making class 1 pays only if all three of its users use it: a case for a solver."""
 
 
-def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything() -> None:
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every problem is too wide for frontiers, and is left to the solver."""
+    monkeypatch.setattr(frontier, "MOST_FRONTIERS", 0)
+
+
+@pytest.mark.parametrize("most", [0, frontier.MOST_FRONTIERS])
+def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frontier, "MOST_FRONTIERS", most)
     statuses: Counter[str] = Counter()
     cyclic = 0
     for seed in range(700):
@@ -73,7 +84,7 @@ def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything() -> 
         cyclic += max(prune(problem).size.values()) > 1
     assert all(status.startswith("optimal") for status in statuses)
     assert sum(statuses.values()) >= 500
-    assert statuses["optimal, HiGHS"] >= 100
+    assert statuses["optimal, frontiers" if most else "optimal, HiGHS"] >= 100
     assert cyclic >= 100
 
 
@@ -107,7 +118,7 @@ def test_a_shared_class_is_paid_once() -> None:
     found = select(SHARING)
 
     assert (found.cost, found.bound, found.gap) == (10.0, 10.0, 0.0)
-    assert (found.status, found.bound_source) == ("optimal", "HiGHS")
+    assert (found.status, found.bound_source) == ("optimal", "frontiers")
 
 
 def test_the_cheapest_cycle_is_not_taken() -> None:
@@ -147,6 +158,7 @@ def test_a_root_that_only_a_cycle_makes_is_refused() -> None:
     assert str(caught.value) == "class 1 is a root and has no finite program"
 
 
+@pytest.mark.usefixtures("wide")
 def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
     problem = random_problem(3, classes=60)
 
@@ -157,6 +169,7 @@ def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
     assert found.status == f"gap {100 * found.gap:.1f} %, time limit"
 
 
+@pytest.mark.usefixtures("wide")
 def test_without_a_solver_the_greedy_solution_is_returned_and_said_to_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,6 +183,7 @@ def test_without_a_solver_the_greedy_solution_is_returned_and_said_to_be(
     assert found.bound < 10 <= found.cost
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_solver_that_fails_leaves_the_greedy_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(self: highspy.Highs) -> None:
         raise RuntimeError("out of memory")
@@ -182,6 +196,7 @@ def test_a_solver_that_fails_leaves_the_greedy_solution(monkeypatch: pytest.Monk
     assert found.status == "greedy: the solver failed: out of memory"
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_solver_that_answers_nothing_leaves_the_greedy_solution(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -196,11 +211,16 @@ def test_a_solver_that_answers_nothing_leaves_the_greedy_solution(
     assert found.status == "greedy: the solver failed: Not Set"
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_cyclic_answer_of_the_solver_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem((*SHARING.candidates, made(1, 2, cost=0)), SHARING.roots)
 
-    def solve(*_: object) -> mip.Outcome:
-        return mip.Outcome({5: 8, 2: 3, 3: 5, 4: 7, 1: 10}, 0.0)
+    def solve(part: Problem, *_: object) -> mip.Outcome:
+        asked = {5: (2, 3, 4), 2: (1,), 3: (1,), 4: (1,), 1: (2,)}
+        inputs = {c: frozenset(needed) for c, needed in asked.items()}
+        numbered = enumerate(part.candidates)
+        answer = {c.output: n for n, c in numbered if c.inputs == inputs.get(c.output)}
+        return mip.Outcome(answer, 0.0)
 
     monkeypatch.setattr(mip, "solve", solve)
 
@@ -208,3 +228,58 @@ def test_a_cyclic_answer_of_the_solver_is_not_believed(monkeypatch: pytest.Monke
 
     certify(problem, found)
     assert found.status == "greedy: the solver's answer is cyclic"
+
+
+def test_what_every_solution_makes_cuts_a_problem_into_parts() -> None:
+    step = [Candidate(c.output, c.inputs, c.cost) for c in SHARING.candidates[1:]]
+    chain = [made(0, cost=1)]
+    for layer in range(20):
+        at = 5 * layer
+        chain += [
+            Candidate(c.output + at, frozenset(i + at for i in c.inputs), c.cost) for c in step
+        ]
+    problem = Problem(tuple(chain), (100,))
+
+    parts = parts_of(problem, prune(problem))
+    found = select(problem)
+
+    assert Counter(len(part.problem.candidates) for part in parts) == {1: 1, 9: 20}
+    assert all(candidate.inputs.isdisjoint({0, 5}) for candidate in parts[1].problem.candidates)
+    assert found.cost == pytest.approx(1 + 20 * select(SHARING).cost - 20)
+    assert (found.status, found.bound_source) == ("optimal", "frontiers")
+
+
+def chain(length: int) -> Problem:
+    """Each link is made of one of the two before it, or of both: only the last one is needed."""
+    links = [made(0, cost=1), made(1, cost=1)]
+    for c in range(2, length):
+        links += [
+            made(c, c - 1, cost=2 + c % 3),
+            made(c, c - 2, cost=4 + c % 2),
+            made(c, c - 1, c - 2, cost=1),
+        ]
+    return Problem(tuple(links), (length - 1,))
+
+
+def test_a_long_problem_takes_few_frontiers_however_many_programs_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frontier, "MOST_FRONTIERS", 2000)
+    problem = chain(300)
+
+    found = select(problem)
+
+    certify(problem, found)
+    assert (found.status, found.bound_source) == ("optimal", "frontiers")
+
+
+def test_a_problem_of_too_many_frontiers_is_left_to_the_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    best = select(chain(30))
+    monkeypatch.setattr(frontier, "MOST_FRONTIERS", 3)
+
+    found = select(chain(30))
+
+    assert (best.bound_source, found.bound_source) == ("frontiers", "HiGHS")
+    assert found.cost == pytest.approx(best.cost)

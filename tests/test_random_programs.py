@@ -69,8 +69,8 @@ def check(program: RandomProgram, folder: Path) -> None:
     best = report.module
     assert_well_formed(best)
     assert report.cost <= report.cost_before * (1 + 1e-9)
-    for block in report.blocks:
-        assert STATUS.fullmatch(block.extraction.status)
+    for region in report.regions:
+        assert STATUS.fullmatch(region.extraction.status)
     for m in (module, best):
         assert_structural_equal(rx.parse(print_module(m, show_meta=True)), m)
     if program.seed % AGAIN == 0 and not cut_by_time(report):
@@ -112,9 +112,9 @@ def check(program: RandomProgram, folder: Path) -> None:
 def cut_by_time(report: rx.Explanation) -> bool:
     """Whether another run of the optimizer may stop elsewhere."""
     return any(
-        "time limit" in block.extraction.status
-        or any(phase.stop is StopReason.TIME for phase in block.saturation.phases)
-        for block in report.blocks
+        "time limit" in region.extraction.status
+        or any(phase.stop is StopReason.TIME for phase in region.saturation.phases)
+        for region in report.regions
     )
 
 

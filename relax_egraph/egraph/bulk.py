@@ -7,42 +7,51 @@ texts and truth values are numbered, and a rule without a body gives each number
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 from egglog.bindings import EGraph
 
+from relax_egraph.egraph import literals
+from relax_egraph.egraph.attributes import SORT_OF_ATTR, said
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.view import ClassId, ENode, View
-from relax_egraph.egraph.vocabulary import SORT_OF_ATTR, operators
-from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Attr
+from relax_egraph.egraph.view import Child, ClassId, ENode, View
+from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
 
 _MEMORY = Path("/dev/shm")
 _PLAIN = {"i64", "f64"}
+_LEFT_OUT = {"tensor": "R.none", "prim": "Prim.none"}
 
 
 def load_view(egraph: EGraph, view: View) -> None:
-    """Add the classes of `view`, which are all tensors, with their nodes and facts.
+    """Add the classes of `view`, which are tensors and tuples, with their nodes and facts.
 
-    Class ``i`` is the class of ``(Value i)``.  Raises ``ValueError`` if an attribute is not
-    canonical or a shape operand not known.
+    Class ``i`` is the class of ``(Value i)``, or of ``(TupleValue i)``.  Raises
+    ``ValueError`` if an attribute is not canonical or a shape operand not known.
     """
     loading = _Loading()
     for number, eclass in view.classes.items():
-        if eclass.sort != "tensor":
-            raise ValueError(f"class {number} is a {eclass.sort}: only tensors are loaded")
+        if eclass.sort == "kernel":
+            raise ValueError(f"class {number} is a kernel: only tensors are loaded")
         for node in eclass.nodes:
             loading.node(number, node, eclass.struct_info.dtype)
+        if eclass.sort == "tuple":
+            continue
+        loading.fact("source-index", number, ("i64", number))
         info = eclass.struct_info
         if info.dims is not None:
             loading.fact("shape-claim", number, loading.shape(info.dims))
         elif info.ndim >= 0:
             loading.fact("rank-of", number, ("i64", info.ndim))
         if info.dtype is not None:
-            loading.fact("dtype-claim", number, loading.literal("String", _string(info.dtype)))
+            loading.fact(
+                "dtype-claim", number, loading.literal("String", literals.string(info.dtype))
+            )
         if eclass.is_const:
             loading.fact("is-const", number)
         if eclass.scalar is not None:
@@ -69,11 +78,17 @@ class _Loading:
             case "leaf":
                 self._row("Leaf", number, [("i64", node.key)])
             case "scalar":
-                text = self.literal("String", _string(dtype or ""))
+                text = self.literal("String", literals.string(dtype or ""))
                 self._row("R.const", number, [("f64", node.scalar), text])
             case "opaque":
                 children = [("Tensor", c) for c in node.classes]
                 self._row("Opaque", number, [("i64", node.key), *children])
+            case "whole":
+                self._row("Whole", number, [("Tuple", node.classes[0])])
+            case "tuple_get":
+                ((_, index),) = node.attrs
+                columns = [("Tuple", node.classes[0]), self._attr("i64", index, "R.tuple_get")]
+                self._row("R.tuple_get", number, columns)
             case _:
                 self._row(f"R.{node.op}", number, [*self._operands(node), *self._attrs(node)])
 
@@ -81,12 +96,13 @@ class _Loading:
         self._row(name, number, [] if value is None else [value])
 
     def shape(self, shape: Shape) -> Column:
-        texts = [dims.text(d) for d in shape]
-        for dim, text in zip(shape, texts, strict=True):
-            if isinstance(dim, int):
-                self._static[text] = None
-        inside = " ".join(f"(DimSym {_string(t)})" for t in texts)
-        return self.literal("Shape", f"(vec-of {inside})" if texts else "(vec-empty)")
+        for size in shape:
+            self._numbers(size)
+        return self.literal("Shape", literals.shape(shape))
+
+    def _numbers(self, size: Dim) -> None:
+        if isinstance(size, int):
+            self._static[literals.dim(size)] = None
 
     def literal(self, sort: str, text: str) -> Column:
         known = self._literals[sort]
@@ -98,7 +114,7 @@ class _Loading:
             yield f"(function literal-{sort} (i64) {sort} :no-merge)"
             sets = " ".join(f"(set (literal-{sort} {k}) {text})" for text, k in texts.items())
             yield f'(rule () ({sets}) :ruleset load :name "load-literals-{sort}")'
-        numbers = " ".join(f"(is-static (DimSym {_string(t)}))" for t in self._static)
+        numbers = " ".join(f"(is-static {d})" for d in self._static)
         yield f'(rule () ({numbers}) :ruleset load :name "load-static-dims")'
         yield "(run-schedule (run load))"
         for k, ((target, sorts), rows) in enumerate(self._rows.items()):
@@ -117,66 +133,77 @@ class _Loading:
         self._rows[target, tuple(sort for sort, _ in columns)].append(row)
 
     def _operands(self, node: ENode) -> Iterator[Column]:
-        for child in node.children:
-            if isinstance(child, ShapeStructInfo):
-                if child.values is None:
-                    raise ValueError(f"R.{node.op}: a shape operand is not known: {child}")
-                yield self.shape(child.values)
+        for operand, child in zip(operators()[node.op].op.operands, node.children, strict=True):
+            if child is None:
+                yield _LEFT_OUT[operand.kind], 0
             else:
-                yield "Tensor", child
+                yield self._operand(child, f"R.{node.op}")
+
+    def _operand(self, child: Child, what: str) -> Column:
+        match child:
+            case int():
+                return "Tensor", child
+            case tuple():
+                return self.literal("Tensors", literals.vector([f"(Value {c})" for c in child]))
+            case ShapeStructInfo(values=values):
+                if values is None:
+                    raise ValueError(f"{what}: a shape operand is not known: {child}")
+                return self.shape(values)
+            case PrimValue(value=value):
+                if not isinstance(value, float):
+                    self._numbers(value)
+                return self.literal("Prim", literals.prim(child))
+            case None:
+                raise ValueError(f"{what}: an operand is left out")
 
     def _attrs(self, node: ENode) -> Iterator[Column]:
-        sorts = {a.name: SORT_OF_ATTR[a.kind] for a in operators()[node.op].op.attrs}
+        kinds = {a.name: a for a in operators()[node.op].op.attrs}
         for name, value in node.attrs:
-            yield self._attr(sorts[name], value, f"R.{node.op}: attribute {name}")
+            attr = kinds[name]
+            sort = SORT_OF_ATTR[attr.kind]
+            yield self._attr(sort, said(attr, value), f"R.{node.op}: attribute {name}")
 
     def _attr(self, sort: str, value: Attr, what: str) -> Column:
-        match sort, value:
-            case "i64", int():
-                return sort, value
-            case "f64", int() | float():
-                return sort, float(value)
-            case "bool", bool():
-                return self.literal(sort, "true" if value else "false")
-            case "String", str():
-                return self.literal(sort, _string(value))
-            case "Axes", tuple():
-                inside = " ".join(map(str, value))
-                return self.literal(sort, f"(vec-of {inside})" if value else "(vec-empty)")
-            case _:
-                raise ValueError(f"{what} is {value!r}, which is not canonical")
+        text = literals.attribute(sort, value)
+        if text is None:
+            raise ValueError(f"{what} is {value!r}, which is not canonical")
+        if sort == "i64" or sort == "f64":
+            return sort, cast(float, value)
+        return self.literal(sort, text)
 
 
-_FUNCTIONS = {"rank-of", "const-scalar"}
+_FUNCTIONS = {"rank-of", "const-scalar", "source-index"}
 _RELATIONS = {"shape-claim", "dtype-claim", "is-const"}
 
 
 def _body(number: int, sorts: tuple[str, ...]) -> str:
     columns = " ".join(f"c{k}" for k in range(len(sorts)))
     literals = " ".join(
-        f"(= v{k} (literal-{sort} c{k}))"
-        for k, sort in enumerate(sorts)
-        if sort not in _PLAIN and sort != "Tensor"
+        f"(= v{k} (literal-{sort} c{k}))" for k, sort in enumerate(sorts) if sort not in _MADE
     )
     return f"(load-{number} i {columns}) {literals}"
 
 
+_MADE: Mapping[str, str] = {
+    "i64": "c{}",
+    "f64": "c{}",
+    "Tensor": "(Value c{})",
+    "Tuple": "(TupleValue c{})",
+    "R.none": "(R.none)",
+    "Prim.none": "(Prim.none)",
+}
+"""What a column of each sort stands for, where it is not the number of a literal."""
+
+
 def _head(target: str, sorts: tuple[str, ...]) -> str:
-    values = [
-        f"c{k}" if sort in _PLAIN else f"(Value c{k})" if sort == "Tensor" else f"v{k}"
-        for k, sort in enumerate(sorts)
-    ]
+    values = [_MADE.get(sort, "v{}").format(k) for k, sort in enumerate(sorts)]
     if target in _FUNCTIONS:
         return f"(set ({target} (Value i)) {values[0]})"
     if target in _RELATIONS:
         return f"({target} (Value i) {' '.join(values)})"
     if target == "Opaque":
         key, *operands = values
-        inside = f"(vec-of {' '.join(operands)})" if operands else "(vec-empty)"
-        return f"(union (Value i) (Opaque {key} {inside}))"
-    return f"(union (Value i) ({target} {' '.join(values)}))"
-
-
-def _string(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+        return f"(union (Value i) (Opaque {key} {literals.vector(operands)}))"
+    known = operators().get(target.removeprefix("R."))
+    named = "TupleValue" if known is not None and known.makes_tuple else "Value"
+    return f"(union ({named} i) ({target} {' '.join(values)}))"

@@ -5,10 +5,11 @@ arguments by name, the nearest known name, or the place of the other use.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.guards import GUARD_NAMES, premises
 from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, near
 from relax_egraph.errors import RuleError, Span
 
@@ -74,6 +75,7 @@ def check_rule(form: Form, source: Source, scope: Scope) -> Options:
     options = options_of(form, source)
     check = _RuleCheck(source, scope)
     check.names(form, options)
+    check.guards(form)
     if form.head == "rule":
         check.rule(form)
     else:
@@ -101,6 +103,21 @@ class _RuleCheck:
             place = self.scope.rules[text]
             note = f"the first is at {place}" if place else "the first is a generated rule"
             raise self.error(form, f"a second rule is named {text}", note)
+
+    def guards(self, form: Form) -> None:
+        """Guards are premises, and ask about what other premises match."""
+        facts = premises(form)
+        asked = [fact for fact in facts if isinstance(fact, Form) and fact.head in GUARD_NAMES]
+        for misplaced in _applied(form, GUARD_NAMES):
+            if misplaced not in asked:
+                note = "a guard is a premise: it stands in :when, or in a rule's body"
+                raise self.error(misplaced, f"{misplaced.head} is a guard", note)
+        others = [fact for fact in facts if fact not in asked]
+        sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
+        for side in sides.get(form.head, (form.items[1],)):
+            bound = variables(others if form.head == "rule" else [side, *others])
+            for guard in asked:
+                self._bound(guard, bound, "a guard only asks about what is matched besides")
 
     def rewrite(self, form: Form, options: Options) -> None:
         if len(form.items) < 3:
@@ -215,6 +232,8 @@ class _RuleCheck:
             note = f"it is used as {_a(found)} at {self.uses[argument.text][1]}"
         elif needed == "Shape":
             note = 'a shape is written (vec-of (DimSym "n") (DimSym "4"))'
+        elif needed == "Dim":
+            note = 'a dimension is written (DimSym "8")'
         elif (found, needed) == ("i64", "f64"):
             note = f"write {shown}.0"
         return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(found)}", note)
@@ -240,6 +259,15 @@ def never_matched(form: Form, scope: Scope) -> str | None:
                 matched.update(item.text for item in tree.items[1:] if isinstance(item, Atom))
     sides = [item for item in form.items[1:] if isinstance(item, Form)]
     return next((s.text for t in sides for s in _symbols(t) if s.text not in matched), None)
+
+
+def _applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
+    """The forms in `tree` that apply one of `names`."""
+    if isinstance(tree, Form):
+        if tree.head in names:
+            yield tree
+        for item in tree.items:
+            yield from _applied(item, names)
 
 
 def _symbols(tree: Tree) -> list[Atom]:

@@ -41,17 +41,18 @@ def run_text(egraph: EGraph, text: str) -> list[Any]:
 
 
 @contextmanager
-def prepared(commands: Sequence[Command]) -> Generator[EGraph]:
-    """An e-graph on which `commands` have been run, for use within the ``with`` only.
+def prepared(texts: Sequence[str]) -> Generator[EGraph]:
+    """An e-graph on which `texts` have been run, one by one, for use within the ``with`` only.
 
     Each thread keeps the last few: pushing and popping is ten times faster than declaring a
     rule book anew.  One that an exception leaves is not kept, unless it is a `RuleError`.
     """
-    kept: dict[int, tuple[Sequence[Command], EGraph]] = _threads.__dict__.setdefault("kept", {})
-    _, egraph = kept.pop(id(commands), (commands, None))
+    kept: dict[int, tuple[Sequence[str], EGraph]] = _threads.__dict__.setdefault("kept", {})
+    _, egraph = kept.pop(id(texts), (texts, None))
     if egraph is None:
         egraph = EGraph()
-        run(egraph, commands)
+        for text in texts:
+            run_text(egraph, text)
     run_text(egraph, "(push)")
     refused: RuleError | None = None
     try:
@@ -59,7 +60,7 @@ def prepared(commands: Sequence[Command]) -> Generator[EGraph]:
     except RuleError as problem:
         refused = problem
     run_text(egraph, "(pop)")
-    kept[id(commands)] = (commands, egraph)
+    kept[id(texts)] = (texts, egraph)
     while len(kept) > _KEPT:
         del kept[next(iter(kept))]
     if refused:

@@ -18,7 +18,7 @@ def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
     `sizes` are those of the e-graph's functions.  Shapes that the e-graph could not prove equal,
     but sympy can, are made equal.
     """
-    if not any(sizes[relation] for relation in _RELATIONS):
+    if not any(sizes.get(relation) for relation in _RELATIONS):
         return None
     tables = Tables(egraph)
     for row in tables.rows("shape-conflict"):

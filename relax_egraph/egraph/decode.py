@@ -7,12 +7,25 @@ explicit are dropped where the operator broadcasts by itself.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from relax_egraph.egraph.encode import reads_of
 from relax_egraph.egraph.fused import FusedFunctions, broadcasts_to, unique_name
-from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR, Choice, ClassId, ENode, Program, View
+from relax_egraph.egraph.view import (
+    LEAF,
+    OPAQUE,
+    SCALAR,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    Choice,
+    ClassId,
+    ENode,
+    Program,
+    View,
+)
 from relax_egraph.errors import ExtractionError
 from relax_egraph.ir.expr import (
     Binding,
@@ -21,6 +34,7 @@ from relax_egraph.ir.expr import (
     DataflowVar,
     Expr,
     MatchCast,
+    PrimValue,
     ShapeExpr,
     Tuple,
     TupleGetItem,
@@ -28,7 +42,8 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.kernel import Kernel
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.occurrences import symbols_in
+from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.shape_variables import with_shapes
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, symbols_of
 
@@ -41,14 +56,19 @@ def decode(
     outputs: Sequence[tuple[Var, ClassId]],
     names: Mapping[ClassId, str],
     fused: FusedFunctions,
+    *,
+    taken: set[str] | None = None,
+    binders: Mapping[str, MatchCast] | None = None,
 ) -> tuple[Binding, ...]:
     """The bindings that make `outputs`, and run every check among the roots, by `program`.
 
     The variables in `outputs` are bound themselves; other values are named by `names`, where it
-    has a name for them.  A value whose type mentions a symbol comes after the match_cast that
-    binds it.  Raises `ExtractionError` if that order does not exist.
+    has a name for them, with a number behind it if that is `taken`; it is taken from then on.
+    What mentions a symbol comes after its binder, if that is one of the view's opaque bindings.
+    Raises `ExtractionError` if that order does not exist.
     """
-    decoder = _Decoder(view, program, outputs, names, fused)
+    decoder = _Decoder(view, program, outputs, names, fused, set() if taken is None else taken)
+    decoder.order_symbols(_first_casts(view) if binders is None else binders)
     for root in view.roots:
         decoder.make(root)
     for var, class_id in outputs:
@@ -66,6 +86,7 @@ class _Decoder:
         outputs: Sequence[tuple[Var, ClassId]],
         names: Mapping[ClassId, str],
         fused: FusedFunctions,
+        taken: set[str],
     ) -> None:
         self.bindings: list[Binding] = []
         self._view = view
@@ -73,13 +94,21 @@ class _Decoder:
         self._names = names
         self._value: dict[ClassId, Expr] = {}
         self._choice: dict[ClassId, Choice] = {o: c for c in program for o in c.outputs}
-        self._binds = _binders(view, self._choice)
-        self._taken = {v.name for v, _ in outputs}
+        self._binds: dict[str, ClassId] = {}
+        self._taken = taken
+        self._taken.update(v.name for v, _ in outputs)
         self._taken.update(leaf.name for leaf in view.leaves if isinstance(leaf, Var))
         self._output: dict[ClassId, Var] = {}
         for var, class_id in outputs:
             self._output.setdefault(class_id, var)
         self._bound: set[Var] = set()
+
+    def order_symbols(self, binders: Mapping[str, MatchCast]) -> None:
+        """Let what mentions a symbol be made after its binder."""
+        for class_id, choice in self._choice.items():
+            if isinstance(choice.how, ENode) and choice.how.op == OPAQUE:
+                bound = self._view.opaque[choice.how.key]
+                self._binds |= {n: class_id for n, cast in binders.items() if cast is bound}
 
     def make(self, root: ClassId) -> None:
         """Emit all that `root` needs, each once, operands before their use."""
@@ -108,6 +137,8 @@ class _Decoder:
     def _needs(self, class_id: ClassId) -> list[ClassId]:
         choice = self._choice[class_id]
         inputs = [self._bare(c) for c in choice.inputs]
+        if not self._binds:
+            return inputs
         symbols = sorted(_mentioned(choice, self._view))
         return [*inputs, *(self._binds[s] for s in symbols if s in self._binds)]
 
@@ -130,6 +161,12 @@ class _Decoder:
             self._value[class_id] = Constant(np.asarray(how.scalar, dtype))
         elif how.op == OPAQUE:
             self._emit_opaque(class_id, how)
+        elif how.op == WHOLE:
+            self._value[class_id] = self._full(how.classes[0])
+        elif how.op == TUPLE_GET:
+            ((_, index),) = how.attrs
+            part = TupleGetItem(self._full(how.classes[0]), cast(int, index))
+            self._value[class_id] = self._bind(class_id, part)
         else:
             self._value[class_id] = self._bind(class_id, self._call(class_id, how))
 
@@ -159,11 +196,24 @@ class _Decoder:
             bare = tuple(self._value[self._bare(c)] for c in node.classes)
             if broadcasts_to(op, bare, attrs, info):
                 return Call(op, bare, attrs, struct_info=info)
-        args = tuple(
-            self._full(c) if isinstance(c, int) else ShapeExpr(c.values or ())
-            for c in node.children
-        )
-        return Call(op, args, attrs, struct_info=info)
+        given = [self._argument(child) for child in node.children]
+        while given and given[-1] is None:
+            given.pop()
+        args = tuple(a for a in given if a is not None)
+        call = Call(op, args, attrs, struct_info=info)
+        made = self._view.classes[class_id].sort == "tuple"
+        return replace(call, struct_info=infer(call)) if made else call
+
+    def _argument(self, child: Child) -> Expr | None:
+        match child:
+            case int():
+                return self._full(child)
+            case tuple():
+                return Tuple(tuple(map(self._full, child)))
+            case ShapeStructInfo(values=values):
+                return ShapeExpr(values or ())
+            case _:
+                return child
 
     def _full(self, class_id: ClassId) -> Expr:
         """The value of `class_id`; a broadcast that was left out so far is emitted."""
@@ -212,17 +262,11 @@ class _Decoder:
         return DataflowVar(unique_name(name, self._taken), info)
 
 
-def _binders(view: View, choices: Mapping[ClassId, Choice]) -> dict[str, ClassId]:
-    """The class of the match_cast that binds each symbol, for symbols bound in this block."""
+def _first_casts(view: View) -> dict[str, MatchCast]:
+    """The first match_cast that claims each symbol that no leaf has."""
     outside = frozenset[str]().union(*(symbols_of(leaf.struct_info) for leaf in view.leaves))
-    binders: dict[str, ClassId] = {}
-    for class_id, choice in choices.items():
-        if isinstance(choice.how, ENode) and choice.how.op == OPAQUE:
-            binding = view.opaque[choice.how.key]
-            if isinstance(binding, MatchCast):
-                for name in symbols_of(binding.struct_info) - outside:
-                    binders.setdefault(name, class_id)
-    return binders
+    casts = [b for b in view.opaque if isinstance(b, MatchCast)]
+    return {n: cast for cast in reversed(casts) for n in symbols_of(cast.struct_info) - outside}
 
 
 def _mentioned(choice: Choice, view: View) -> frozenset[str]:
@@ -234,10 +278,14 @@ def _mentioned(choice: Choice, view: View) -> frozenset[str]:
             binding = view.opaque[key]
             if isinstance(binding, MatchCast):
                 return frozenset()
-            return symbols_of(binding.var.struct_info)
-        case _:
-            infos = (view.classes[o].struct_info for o in choice.outputs)
-            return frozenset[str]().union(*map(symbols_of, infos))
+            return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
+        case ENode(children=children):
+            operands = [c for c in children if isinstance(c, ShapeStructInfo)]
+            operands += [c.struct_info for c in children if isinstance(c, PrimValue)]
+        case Kernel(steps=steps):
+            operands = [o for s in steps for o in s.operands if isinstance(o, ShapeStructInfo)]
+    infos = (view.classes[o].struct_info for o in choice.outputs)
+    return frozenset[str]().union(*map(symbols_of, (*operands, *infos)))
 
 
 def _replaced(value: Expr, values: Mapping[int, Expr]) -> Expr:

@@ -1,17 +1,25 @@
-"""What the ``dim`` rules ask of sympy: the canonical text of a dimension."""
+"""What rules ask of sympy: the canonical text of a dimension, and whether a guard holds.
 
-from functools import lru_cache
+Called from within rules, so nothing here raises, and answers depend on the arguments and the
+assumptions alone.
+"""
 
 from relax_egraph.ir import dims
 
+_QUESTIONS = {"dim-equal": dims.equal, "dim-divides": dims.divides, "dim-ge": dims.prove_ge}
 
-@lru_cache(1 << 16)
+
 def canonical(written: str) -> str:
-    """The text that all provenly equal dimensions share; `written` itself if it has no value.
-
-    Called from within rules, so it must not raise and must depend on nothing but its argument.
-    """
+    """The text that all provenly equal dimensions share; `written` itself if it has no value."""
     try:
         return dims.text(dims.parse(written))
     except (ValueError, ZeroDivisionError):
         return written
+
+
+def holds(guard: str, first: str, second: str) -> bool:
+    """Whether a guard of two dimensions, given as texts, is proven."""
+    try:
+        return _QUESTIONS[guard](dims.parse(first), dims.parse(second))
+    except (ValueError, ZeroDivisionError):
+        return False

@@ -12,15 +12,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relax_egraph.egraph.view import LEAF, OPAQUE, ClassId, EClass, ENode, View
+from relax_egraph.egraph.attributes import canonical_attrs
+from relax_egraph.egraph.view import (
+    LEAF,
+    OPAQUE,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    ClassId,
+    EClass,
+    ENode,
+    Sort,
+    View,
+)
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.ir.expr import (
-    Attr,
     Binding,
     Call,
     Constant,
     Expr,
     MatchCast,
+    PrimValue,
     ShapeExpr,
     Tuple,
     TupleGetItem,
@@ -28,9 +40,14 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.occurrences import shape_variables_of
-from relax_egraph.ir.op import OPS, Op, complete_attrs
-from relax_egraph.ir.ops.manipulate import unit_axes
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, symbols_of, tensor
+from relax_egraph.ir.op import OPS, Op, Operand
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    symbols_of,
+    tensor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,40 +102,6 @@ def reads_of(binding: Binding) -> tuple[Expr, ...]:
     return (*free_values(value), *shapes)
 
 
-def canonical_attrs(
-    op: Op, attrs: Mapping[str, Attr], rank: int, shape: Shape | None
-) -> tuple[tuple[str, Attr], ...]:
-    """Complete attributes with axes counted from the front and written out, for rank `rank`.
-
-    Of a reduction or squeeze the axes are a set and are sorted; of ``expand_dims`` they are places
-    in the result.  The axes that squeeze takes by default stay ``None`` where `shape`, the
-    first operand's, does not tell.
-    """
-    complete = complete_attrs(op, attrs)
-    match op.name:
-        case "permute_dims":
-            axes = _ints(complete["axes"], tuple(reversed(range(rank))))
-            complete["axes"] = tuple(a % rank for a in axes)
-        case "squeeze" if complete["axis"] is None:
-            complete["axis"] = unit_axes(shape)
-        case "sum" | "max" | "min" | "mean" | "prod" | "variance" | "std" | "squeeze":
-            axes = _ints(complete["axis"], tuple(range(rank)))
-            complete["axis"] = tuple(sorted(a % rank for a in axes))
-        case "expand_dims":
-            axes = _ints(complete["axis"], ())
-            complete["axis"] = tuple(sorted(a % (rank + len(axes)) for a in axes))
-        case "nn.softmax":
-            axis = complete["axis"]
-            complete["axis"] = axis % rank if isinstance(axis, int) else axis
-        case _:
-            pass
-    return tuple(complete.items())
-
-
-def _ints(axes: Attr, default: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(a) for a in axes) if isinstance(axes, tuple) else default
-
-
 class _Encoder:
     """Classes in order of definition, and which class each variable and constant became."""
 
@@ -140,36 +123,63 @@ class _Encoder:
             self.classes_of[binding.var] = self._value(binding, value)
 
     def _value(self, binding: VarBinding, value: Expr) -> ClassId:
-        node = self._open(value) if isinstance(value, Call) else None
+        node: ENode | None = None
+        if isinstance(value, Call):
+            node = self._open(value)
+        elif isinstance(value, TupleGetItem):
+            node = self._part(value)
         if node is None:
             return self._opaque(binding, _signature(value, self))
         info = value.struct_info
-        return self._add(node, info if isinstance(info, TensorStructInfo) else TensorStructInfo())
+        if isinstance(info, TensorStructInfo):
+            return self._add(node, info)
+        return self._add(node, TensorStructInfo(), "tuple")
+
+    def _part(self, value: TupleGetItem) -> ENode | None:
+        """The part of a tuple that rules see; ``None`` of any other tuple, or part."""
+        inner = value.tuple_value
+        if not isinstance(inner, Var) or not isinstance(value.struct_info, TensorStructInfo):
+            return None
+        known = self.classes_of.get(inner)
+        if known is None or self.classes[known].sort != "tuple":
+            return None
+        return ENode(TUPLE_GET, (known,), (("index", value.index),))
 
     def _open(self, value: Call) -> ENode | None:
         """The node that rules see of an operator's call; ``None`` if they see nothing of it."""
         op, info = value.op, value.struct_info
-        if not isinstance(op, Op) or op.intrinsic or not isinstance(info, TensorStructInfo):
+        if not isinstance(op, Op) or op.name not in operators():
             return None
-        if isinstance(info.shape, Var):
+        if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
             return None
-        ranks = [_rank(a) for a in value.args]
-        if any(rank is None for rank in ranks) or (op.elementwise and info.dims is None):
+        if isinstance(info, TensorStructInfo) == operators()[op.name].makes_tuple:
+            return None  # attributes ask for one result where there are several, or the reverse
+        known = isinstance(info, TensorStructInfo) and info.dims is not None
+        if op.elementwise and not known:
             return None
-        first = value.args[0].struct_info
-        shape = first.dims if isinstance(first, TensorStructInfo) else None
-        attrs = canonical_attrs(op, value.attrs, ranks[0] or 0, shape)
-        if any(attr is None for _, attr in attrs) or op.name not in operators():
+        attrs = canonical_attrs(op, value.attrs, [a.struct_info for a in value.args])
+        if attrs is None:
             return None
-        children = [self._child(a) for a in value.args]
-        if op.elementwise:
-            children = [self._spread(c, info) if isinstance(c, int) else c for c in children]
+        given = (*value.args, *(None,) * (len(op.operands) - len(value.args)))
+        children: list[Child] = []
+        for operand, arg in zip(op.operands, given, strict=True):
+            if not _open_operand(operand, arg):
+                return None
+            child = self._child(arg)
+            spread = op.elementwise and isinstance(child, int)
+            children.append(self._spread(child, info) if spread else child)  # pyright: ignore[reportArgumentType]
         return ENode(op.name, tuple(children), attrs)
 
-    def _child(self, value: Expr) -> ClassId | ShapeStructInfo:
-        if isinstance(value, ShapeExpr):
-            return ShapeStructInfo(value.values, len(value.values))
-        return self._operand(value)
+    def _child(self, value: Expr | None) -> Child:
+        match value:
+            case None | PrimValue():
+                return value
+            case ShapeExpr(values=values):
+                return ShapeStructInfo(values, len(values))
+            case Tuple(fields=fields):
+                return tuple(map(self._operand, fields))
+            case _:
+                return self._operand(value)
 
     def _spread(self, operand: ClassId, result: TensorStructInfo) -> ClassId:
         known = self.classes[operand]
@@ -182,7 +192,7 @@ class _Encoder:
     def _operand(self, value: Expr) -> ClassId:
         if isinstance(value, Var) and value in self.classes_of:
             return self.classes_of[value]
-        if id(value) not in self._leaf_of:
+        if id(value) not in self._leaf_of:  # weights are not compared
             key = len(self.leaves)
             self.leaves.append(value)
             self.classes.append(_leaf(value, key))
@@ -192,7 +202,7 @@ class _Encoder:
     def _opaque(self, binding: Binding, signature: object) -> ClassId:
         if signature is not None and signature in self._same:
             return self._same[signature]
-        children = tuple(self._operand(v) for v in reads_of(binding))
+        children = tuple(self._whole(self._operand(v)) for v in reads_of(binding))
         info = binding.var.struct_info
         known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
         self.opaque.append(binding)
@@ -204,13 +214,19 @@ class _Encoder:
             self._same[signature] = made
         return made
 
-    def _add(self, node: ENode, info: TensorStructInfo) -> ClassId:
+    def _whole(self, operand: ClassId) -> ClassId:
+        """`operand`, or what stands for it in memory if it is a tuple."""
+        if self.classes[operand].sort != "tuple":
+            return operand
+        return self._add(ENode(WHOLE, (operand,)), TensorStructInfo())
+
+    def _add(self, node: ENode, info: TensorStructInfo, sort: Sort = "tensor") -> ClassId:
         if node in self._same:
             return self._same[node]
-        known = not symbols_of(info) and bool(node.classes)
+        known = not symbols_of(info) and not _symbolic(node) and bool(node.classes)
         const = known and all(self.classes[c].is_const for c in node.classes)
         scalar = self.classes[node.classes[0]].scalar if node.op == "broadcast_to" else None
-        self.classes.append(EClass("tensor", (node,), info, const, scalar))
+        self.classes.append(EClass(sort, (node,), info, const, scalar))
         self._same[node] = len(self.classes) - 1
         return self._same[node]
 
@@ -230,12 +246,32 @@ def _exact(value: Constant) -> bool:
     return bool(np.isnan(number)) or float(number) == number
 
 
-def _rank(operand: Expr) -> int | None:
-    """The rank of an operand that rules can look into; ``None`` of any other."""
-    info = operand.struct_info
-    if isinstance(operand, ShapeExpr):
-        return len(operand.values)
-    return info.ndim if isinstance(info, TensorStructInfo) and info.ndim >= 0 else None
+def _symbolic(node: ENode) -> bool:
+    """Whether an operand that is no tensor depends on symbols."""
+    infos = (c.struct_info if isinstance(c, PrimValue) else c for c in node.children)
+    return any(symbols_of(i) for i in infos if isinstance(i, ShapeStructInfo | PrimStructInfo))
+
+
+def _open_operand(operand: Operand, value: Expr | None) -> bool:
+    """Whether rules can look into what a call gives, or does not give, for `operand`."""
+    match operand.kind, value:
+        case _, None:
+            return operand.optional
+        case "tensor", _:
+            return _ranked(value)
+        case "tensors", Tuple(fields=fields):
+            return bool(fields) and all(map(_ranked, fields))
+        case ("shape", ShapeExpr()) | ("prim", PrimValue()):
+            return True
+        case _:
+            return False
+
+
+def _ranked(value: Expr) -> bool:
+    info = value.struct_info
+    return (
+        isinstance(value, Var | Constant) and isinstance(info, TensorStructInfo) and info.ndim >= 0
+    )
 
 
 def _signature(value: Expr, encoder: _Encoder) -> object:

@@ -1,16 +1,30 @@
 """The text of a rule file as a tree of forms, each with its place."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from relax_egraph.errors import RuleError, Span
 
 _TOKEN = re.compile(
     r"""(?P<space>[^\S\n]+|;[^\n]*)|(?P<newline>\n)|(?P<open>\()|(?P<close>\))
-    |(?P<string>"(?:[^"\\]|\\.)*")|(?P<atom>[^\s()";]+)|(?P<stray>")""",
+    |(?P<string>"(?:[^"\\]++|\\.)*+")|(?P<atom>[^\s()";]+)|(?P<stray>")""",
     re.VERBOSE | re.DOTALL,
 )
+
+MOST = 10_000
+"""Forms that one file may have: egglog takes a millisecond for each, and up to 20 kB."""
+
+LONGEST = 20_000
+"""Characters that one form may have: egglog takes memory quadratic in its length."""
+
+DEEPEST = 200
+"""How deep forms may be nested: they are walked by recursion, here and in egglog."""
+
+_SHOWN = 40
+"""Characters of a token that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +67,36 @@ class Source:
     name: str
     text: str
 
+    def span(self, offset: int) -> Span:
+        """The place of the character at `offset`."""
+        before = self.text[:offset]
+        return Span(self.name, before.count("\n") + 1, offset - before.rfind("\n"))
+
     def error(self, span: Span, message: str, note: str = "") -> RuleError:
         """The error that points at `span` of this file."""
-        lines = self.text.split("\n")
-        return RuleError(span, message, lines[span.line - 1], note)
+        return RuleError(span, message, _lines(self.text)[span.line - 1], note)
 
     def comment_above(self, form: Form) -> tuple[str, ...]:
         """The comment lines that end right above `form`, without their semicolons."""
-        lines = self.text.split("\n")
+        lines = _lines(self.text)
         first = last = form.span.line - 1
         while first > 0 and lines[first - 1].startswith(";"):
             first -= 1
         return tuple(line.lstrip(";").strip() for line in lines[first:last])
 
 
-def read(source: Source) -> tuple[Form, ...]:
-    """Split `source` into its top-level forms; raises `RuleError` where parentheses do not match.
+@lru_cache(4)
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+def read(source: Source) -> Iterator[Form]:
+    """The top-level forms of `source`; raises `RuleError` where parentheses do not match.
 
     Of a form that is never closed, the place is that of its own parenthesis, found where the
     next form begins in the first column.
     """
-    forms: list[Form] = []
+    count = 0
     stack: list[tuple[Span, int, list[Tree]]] = []
     suspects: list[Span] = []
     line, line_start = 1, 0
@@ -86,6 +109,8 @@ def read(source: Source) -> tuple[Form, ...]:
             case "open":
                 if stack and span.column == 1 and not suspects:
                     suspects = [place for place, _, _ in stack]
+                if len(stack) == DEEPEST:
+                    raise source.error(span, f"forms are nested more than {DEEPEST} deep")
                 stack.append((span, start, []))
             case "close":
                 if not stack:
@@ -95,12 +120,15 @@ def read(source: Source) -> tuple[Form, ...]:
                 form = Form(tuple(items), place, begin, match.end())
                 if stack:
                     stack[-1][2].append(form)
+                elif count == MOST:
+                    raise source.error(place, f"a rule file has at most {MOST} forms")
                 else:
-                    forms.append(form)
-                    suspects = []
+                    yield form
+                    count, suspects = count + 1, []
             case "string" | "atom":
                 if not stack:
-                    raise source.error(span, f"unexpected {token}: it stands outside of any form")
+                    shown = token if len(token) <= _SHOWN else f"{token[:_SHOWN]}…"
+                    raise source.error(span, f"unexpected {shown}: it stands outside of any form")
                 stack[-1][2].append(Atom(token, span, start))
                 line += token.count("\n")
                 line_start = start + token.rfind("\n") + 1 if "\n" in token else line_start
@@ -108,7 +136,9 @@ def read(source: Source) -> tuple[Form, ...]:
                 raise source.error(span, "this string is never closed")
             case _:
                 pass
+        if stack and match.end() - stack[0][1] > LONGEST and not suspects:
+            note = "split it into several"
+            raise source.error(stack[0][0], f"this form has more than {LONGEST} characters", note)
     if stack:
         unclosed = suspects[-1] if suspects else stack[-1][0]
         raise source.error(unclosed, "this '(' is never closed")
-    return tuple(forms)

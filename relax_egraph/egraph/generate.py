@@ -11,9 +11,10 @@ from functools import cache
 from relax_egraph.egraph.scope import ENGINE_RULESETS
 from relax_egraph.egraph.traits import NO_DTYPE, Traits
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
+from relax_egraph.ir.op import Op
 
 ORACLE = "relax_egraph.egraph.dim_oracle"
-"""The module whose function ``canonical`` the ``dim`` rules call."""
+"""The module whose functions rules call: ``canonical`` in ``dim``, ``holds`` in guards."""
 
 COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewise_fma"})
 """Operators whose first two operands may change places: one kernel serves both orders."""
@@ -21,13 +22,33 @@ COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewis
 _SORTS = (
     "(sort Tensor)",
     "(sort Kernel)",
+    "(sort Tuple)",
     "(sort Dim)",
+    "(sort Prim)",
     "(sort Shape (Vec Dim))",
     "(sort Axes (Vec i64))",
     "(sort Tensors (Vec Tensor))",
+    "(sort Floats (Vec f64))",
     "(sort DimAt (UnstableFn (i64) Dim))",
     "(sort AxisAt (UnstableFn (i64) i64))",
+    "(sort Unary (UnstableFn (Tensor) Tensor))",
+    "(sort Binary (UnstableFn (Tensor Tensor) Tensor))",
+    "(sort Ternary (UnstableFn (Tensor Tensor Tensor) Tensor))",
+    "(sort Reduction (UnstableFn (Tensor Axes bool) Tensor))",
 )
+
+_APPLICATIONS = (
+    "(relation unary (Tensor Unary Tensor))",
+    "(relation binary (Tensor Binary Tensor Tensor))",
+    "(relation ternary (Tensor Ternary Tensor Tensor Tensor))",
+    "(relation reduction (Tensor Reduction Tensor Axes bool))",
+)
+"""``(binary t f x y)``: t is f(x, y), element by element; ``(unstable-app f x y)`` makes another.
+
+So one rule speaks of all elementwise operators without attributes, or of all reductions.
+"""
+
+_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "variance", "std"})
 
 _CONFLICTS = (
     "(relation shape-conflict (Tensor Shape Shape))",
@@ -45,14 +66,20 @@ def generated_forms() -> tuple[str, ...]:
     """The generated forms, in the order in which they are to be run."""
     declarations = [d.text for d in vocabulary_table()]
     rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
-    oracle = (
-        "(function dim-oracle () PyObject :no-merge)",
-        f"""(set (dim-oracle) (py-eval
-            "__import__('{ORACLE}', fromlist=['canonical']).canonical" (py-dict) (py-dict)))""",
+    oracle = (*_python("dim-oracle", "canonical"), *_python("dim-judge", "holds"))
+    static = (
+        "(relation static-prefix (Shape i64))",
+        "(relation const-prefix (Tensors i64))",
+        _rule(
+            "const-walk",
+            "(const-prefix ts n) (< n (vec-length ts)) (= x (vec-get ts n)) (is-const x)",
+            "(const-prefix ts (+ n 1))",
+            "facts",
+        ),
+        _rule("const-none", "(= t (R.none))", "(is-const t)", "facts"),
     )
-    static = ("(relation static-prefix (Shape i64))",)
     laws = [form for traits in operators().values() for form in _laws(traits)]
-    return (*_SORTS, *declarations, *rulesets, *oracle, *static, *_CONFLICTS, *laws)
+    return (*_SORTS, *declarations, *rulesets, *oracle, *static, *_APPLICATIONS, *_CONFLICTS, *laws)
 
 
 @cache
@@ -61,17 +88,28 @@ def generated_names() -> tuple[str, ...]:
     return tuple(name for form in generated_forms() for name in re.findall(r':name "(.*)"', form))
 
 
+def _python(name: str, function: str) -> tuple[str, str]:
+    """The Python function that rules call as ``(py-call (name) …)``."""
+    found = f"__import__('{ORACLE}', fromlist=['{function}']).{function}"
+    return (
+        f"(function {name} () PyObject :no-merge)",
+        f'(set ({name}) (py-eval "{found}" (py-dict) (py-dict)))',
+    )
+
+
 def _laws(traits: Traits) -> Iterator[str]:
     op = traits.op
     variables = [f"a{k}" for k in range(len(op.operands) + len(op.attrs))]
     node = f"(= t (R.{op.name} {' '.join(variables)}))"
     sorts = [o.kind for o in op.operands]
     tensors = [v for v, kind in zip(variables, sorts, strict=False) if kind == "tensor"]
-    shapes = [v for v, kind in zip(variables, sorts, strict=False) if kind == "shape"]
     yield from _dtype(traits, node, variables)
-    yield from _constness(op.name, node, tensors, shapes)
+    yield from _constness(traits, node, variables)
     if op.elementwise:
         yield from _one_shape(op.name, node, tensors)
+    if kind := _application(op):
+        applied = f'({kind} t (unstable-fn "R.{op.name}") {" ".join(variables)})'
+        yield _rule(f"{kind}-{op.name}", node, applied, "facts")
     if traits.in_kernel:
         ordered = _ordered(op.name, variables)
         loads = [
@@ -82,6 +120,14 @@ def _laws(traits: Traits) -> Iterator[str]:
         yield _rule(
             f"lower-{op.name}", f"{node} {known} (= d (dtype-of t))", f"(union t {kernel})", "lower"
         )
+
+
+def _application(op: Op) -> str:
+    """The relation that says that a value is `op` applied; empty if there is none."""
+    if op.name in _REDUCTIONS:
+        return "reduction"
+    plain = op.elementwise and not op.attrs
+    return ("unary", "binary", "ternary")[len(op.operands) - 1] if plain else ""
 
 
 def _ordered(name: str, variables: list[str]) -> list[str]:
@@ -107,21 +153,28 @@ def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
         yield _rule(f"dtype-{op.name}", f"{node} {known}", "(dtype-claim t d)", "facts")
 
 
-def _constness(name: str, node: str, tensors: list[str], shapes: list[str]) -> Iterator[str]:
+def _constness(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
     """What is made of constants is constant, unless a shape operand has symbols.
 
     What is made of shapes alone is not: it is better made at run time than kept.
     """
-    if not tensors:
+    op, name = traits.op, traits.op.name
+    of_kind = {
+        kind: [v for v, o in zip(variables, op.operands, strict=False) if o.kind == kind]
+        for kind in ("tensor", "tensors", "shape", "prim")
+    }
+    tensors, lists, shapes = of_kind["tensor"], of_kind["tensors"], of_kind["shape"]
+    if of_kind["prim"] or not (tensors or lists):
         return
-    const = " ".join(f"(is-const {v})" for v in tensors)
-    if not shapes:
-        yield _rule(f"const-{name}", f"{node} {const}", "(is-const t)", "facts")
-        return
-    starts = " ".join(f"(static-prefix {s} 0)" for s in shapes)
-    yield _rule(f"const-{name}-shape", f"{node} {const}", starts, "facts")
-    ends = " ".join(f"(static-prefix {s} n{s}) (= n{s} (vec-length {s}))" for s in shapes)
-    yield _rule(f"const-{name}", f"{node} {const} {ends}", "(is-const t)", "facts")
+    if traits.makes_tuple:
+        node = f"(= t (R.tuple_get {node.removeprefix('(= t ').removesuffix(')')} i))"
+    premises = [node, *(f"(is-const {v})" for v in tensors)]
+    starts = [f"(static-prefix {s} 0)" for s in shapes] + [f"(const-prefix {v} 0)" for v in lists]
+    if starts:
+        yield _rule(f"const-{name}-walk", " ".join(premises), " ".join(starts), "facts")
+    premises += [f"(static-prefix {s} n{s}) (= n{s} (vec-length {s}))" for s in shapes]
+    premises += [f"(const-prefix {v} n{v}) (= n{v} (vec-length {v}))" for v in lists]
+    yield _rule(f"const-{name}", " ".join(premises), "(is-const t)", "facts")
 
 
 def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from relax_egraph.egraph.infos import Infos
 from relax_egraph.egraph.tables import Key, Tables, Term
 from relax_egraph.egraph.view import ClassId, EClass, View
-from relax_egraph.egraph.vocabulary import operators
-from relax_egraph.errors import IllTyped
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import TensorStructInfo
 
 _UNKNOWN = TensorStructInfo()
 
@@ -42,18 +41,22 @@ def classes_of(
 ) -> tuple[dict[ClassId, EClass], dict[Key, ClassId]]:
     """The classes that `roots` need, and their numbers; `known` is what is known besides facts."""
     numbers = _numbering(roots, tables.terms)
-    infos = _Infos(tables, known)
+    infos = Infos(tables, known)
     classes = {n: _class(key, tables, infos, numbers) for key, n in numbers.items()}
     return classes, numbers
 
 
-def _class(key: Key, tables: Tables, infos: "_Infos", numbers: Mapping[Key, ClassId]) -> EClass:
+def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId]) -> EClass:
     sort, value = key
+    nodes = tuple(dict.fromkeys(term.numbered(numbers) for term in tables.terms.get(key, ())))
+    if sort == "Tuple":
+        return EClass("tuple", nodes, _UNKNOWN)
+    info = infos.of(key)
     tensor_value = value if sort == "Tensor" else tables.memory.get(value)
     return EClass(
         sort="tensor" if sort == "Tensor" else "kernel",
-        nodes=tuple(dict.fromkeys(term.numbered(numbers) for term in tables.terms.get(key, ()))),
-        struct_info=infos.of(key),
+        nodes=nodes,
+        struct_info=info if isinstance(info, TensorStructInfo) else _UNKNOWN,
         is_const=tensor_value in tables.constants,
         scalar=None if tensor_value is None else tables.scalars.get(tensor_value),
     )
@@ -70,43 +73,3 @@ def _numbering(roots: Iterable[Key], terms: Mapping[Key, list[Term]]) -> dict[Ke
                     numbers[child] = len(order)
                     order.append(child)
     return numbers
-
-
-class _Infos:
-    """Struct info by class: from facts, else from what is known, else from the operators' rules."""
-
-    def __init__(self, tables: Tables, known: Mapping[Key, TensorStructInfo]) -> None:
-        self._tables, self._known = tables, known
-        self._found: dict[Key, TensorStructInfo] = {}
-
-    def of(self, key: Key) -> TensorStructInfo:
-        if key not in self._found:
-            self._found[key] = _UNKNOWN  # ends the recursion on a cycle
-            self._found[key] = self._info(key)
-        return self._found[key]
-
-    def _info(self, key: Key) -> TensorStructInfo:
-        sort, value = key
-        if sort == "Kernel" and value in self._tables.memory:
-            return self.of(("Tensor", self._tables.memory[value]))
-        shape, dtype = self._tables.shapes.get(value), self._tables.dtypes.get(value)
-        if sort == "Tensor" and shape is not None and dtype is not None:
-            return tensor(shape, dtype)
-        if key in self._known:
-            known = self._known[key]
-            if shape is not None:
-                return tensor(shape, dtype or known.dtype)
-            return TensorStructInfo(known.shape, dtype or known.dtype, known.ndim)
-        if sort == "Tensor" and (shape is not None or dtype is not None):
-            return tensor(shape, dtype, self._tables.ranks.get(value, -1))
-        derived = (self._derived(term) for term in self._tables.terms.get(key, ()))
-        return next((info for info in derived if isinstance(info, TensorStructInfo)), _UNKNOWN)
-
-    def _derived(self, term: Term) -> StructInfo | None:
-        if term.op not in operators():
-            return None
-        infos = [self.of(c) if isinstance(c, tuple) else c for c in term.children]
-        try:
-            return operators()[term.op].op.rule(*infos, **dict(term.attrs))
-        except IllTyped:
-            return None

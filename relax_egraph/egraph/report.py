@@ -1,8 +1,8 @@
-"""What a run did: phases, why each stopped, and how often each rule matched."""
+"""What a run did: phases, why each stopped, how often each rule matched, what was banned."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -11,8 +11,35 @@ class StopReason(StrEnum):
 
     SATURATED = "saturated"
     NODES = "node budget"
+    GROWTH = "growth budget"
     TIME = "time budget"
     ITERATIONS = "iterations"
+    MEMORY = "out of memory"
+    CRASH = "crash"
+
+
+@dataclass(frozen=True, slots=True)
+class Ban:
+    """A rule that was left out of the rest of the run, from `iteration` of `phase` on.
+
+    With it the e-graph grew from `nodes_before` to `nodes_after`, more than its bound; ``None`` if
+    that killed the worker process.  The run was repeated up to there, and went on without the
+    rule.  `position` is that of the phase in the schedule.
+    """
+
+    rule: str
+    phase: str
+    position: int
+    iteration: int
+    nodes_before: int
+    nodes_after: int | None
+
+    def __str__(self) -> str:
+        grown = f"{self.nodes_before} nodes grew to {self.nodes_after}"
+        why = (
+            f"from {self.nodes_before} nodes it did not end" if self.nodes_after is None else grown
+        )
+        return f"{self.rule} is banned from iteration {self.iteration} on: {why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +48,7 @@ class PhaseReport:
 
     `matches` counts those of iterations that changed the e-graph.  `busiest` is the rule that
     matched most in the last iteration: where a budget ended the phase, it is the one to blame.
+    `sat_out` says for how many iterations back-off kept a rule out.
     """
 
     name: str
@@ -28,28 +56,45 @@ class PhaseReport:
     iterations: int
     nodes: int
     seconds: float
-    matches: Mapping[str, int]
-    rule_seconds: Mapping[str, float]
-    busiest: str | None
+    matches: Mapping[str, int] = field(default_factory=dict[str, int])
+    rule_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    busiest: str | None = None
+    sat_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    bans: tuple[Ban, ...] = ()
 
     def __str__(self) -> str:
-        blame = f" (most matches: {self.busiest})" if self._cut and self.busiest else ""
-        return (
-            f"{self.name}: {self.stop}{blame} after {self.iterations} iterations, "
+        cut = self.stop is not StopReason.SATURATED
+        blame = f" (most matches: {self.busiest})" if cut and self.busiest else ""
+        head = (
+            f"{self.name}: {self.stop}{blame} after {_count(self.iterations, 'iteration')}, "
             f"{self.nodes} nodes, {self.seconds * 1e3:.0f} ms"
         )
+        slow = sorted(self.rule_seconds, key=lambda r: -self.rule_seconds[r])[:_SLOWEST]
+        times = [f"{rule} {s * 1e3:.0f} ms" for rule in slow if (s := self.rule_seconds[rule]) > 0]
+        waits = [f"{rule} {_count(n, 'iteration')}" for rule, n in self.sat_out.items()]
+        return "\n  ".join(
+            (
+                head,
+                *(str(ban) for ban in self.bans),
+                *(("backed off: " + ", ".join(waits),) if waits else ()),
+                *(("slowest: " + ", ".join(times),) if times else ()),
+            )
+        )
 
-    @property
-    def _cut(self) -> bool:
-        return self.stop is not StopReason.SATURATED
+
+_SLOWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All phases in order, and the seconds of the whole run."""
+    """All phases in order, the seconds of the whole run, and `notes` on how it was run.
+
+    A note says why the block was not rewritten, if its worker process died.
+    """
 
     phases: tuple[PhaseReport, ...]
     seconds: float
+    notes: tuple[str, ...] = ()
 
     @property
     def matches(self) -> Mapping[str, int]:
@@ -69,6 +114,11 @@ class Report:
         return dict(total)
 
     @property
+    def bans(self) -> tuple[Ban, ...]:
+        """The rules that were left out of the rest of the run, in order."""
+        return tuple(ban for phase in self.phases for ban in phase.bans)
+
+    @property
     def nodes(self) -> int:
         """The nodes of operators at the end."""
         return self.phases[-1].nodes if self.phases else 0
@@ -77,15 +127,20 @@ class Report:
     def stop_reason(self) -> str:
         """``saturated``, or the first phase that was cut short, why, and by which rule."""
         cut = next((p for p in self.phases if p.stop is not StopReason.SATURATED), None)
+        banned = f"without {', '.join(ban.rule for ban in self.bans)}" if self.bans else ""
         if cut is None:
-            return str(StopReason.SATURATED)
+            return f"{StopReason.SATURATED} {banned}".strip()
         blame = f", most matches: {cut.busiest}" if cut.busiest else ""
-        return f"{cut.stop} (phase {cut.name}{blame})"
+        return f"{cut.stop} (phase {cut.name}{blame}{', ' * bool(banned)}{banned})"
 
     @property
     def saturated(self) -> bool:
         """Whether every phase found all there is to find."""
-        return all(phase.stop is StopReason.SATURATED for phase in self.phases)
+        return not self.bans and all(p.stop is StopReason.SATURATED for p in self.phases)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.phases))
+        return "\n".join((*map(str, self.phases), *self.notes))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

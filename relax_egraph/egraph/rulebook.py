@@ -1,98 +1,124 @@
 """Which rules a run has: the families of the book and the user's files."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
-from relax_egraph.egraph.commands import Command, prepared, run
-from relax_egraph.egraph.forms import Source
+from relax_egraph.egraph.commands import Command, prepared, run_text
+from relax_egraph.egraph.forms import Atom, Source, read
 from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
+from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import Scope, near
 
 OWN_PHASE = ("lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
-
-TOGETHER = "rewrite-together"
-"""The ruleset that combines them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
     """Rule texts by name; equal books are read once per process.
 
-    Making one reads every text: `RuleError` says what is wrong with the first that is.
+    Making one reads every text: `RuleError` says what is wrong with the first that is.  Rules of
+    float class ``fast`` are in it with `fast_math` only.  It has no rule that could fire only
+    where something `absent` is.
     """
 
     families: tuple[str, ...]
     user: tuple[Source, ...] = ()
     without: frozenset[str] = frozenset()
+    fast_math: bool = False
+    absent: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        known = [*rules.FAMILIES, *(rule.name for rule in _read(self.families, self.user).rules)]
-        for name in self.without:
-            if name not in known:
+        reading = reading_of(self)
+        if self.without:
+            known = [*rules.FAMILIES, *(rule.name for rule in reading.rules)]
+            for name in self.without.difference(known):
                 note = near(name, known)
                 raise ValueError(f"no family or rule is named {name!r}" + f"; {note}" * bool(note))
 
     @staticmethod
     def default(
-        user: Iterable[str | Path] = (),
+        user: Iterable[rules.Given] = (),
         without: Iterable[str] = (),
+        fast_math: bool = False,
         families: Iterable[str] = rules.FAMILIES,
     ) -> "RuleBook":
         """The families of the book (all, or those given) and the user's rules.
 
-        A `user` entry is a path, or a text, which has parentheses.  `without` names families of
-        the book or single rules that are left out.
+        A `user` entry is a path, a text, or what ``rules.load`` returned.  `without` names families
+        of the book or single rules that are left out.
         """
         left_out = frozenset(without)
-        sources = tuple(_source(entry, k) for k, entry in enumerate(user))
-        return RuleBook(
-            tuple(f for f in families if f not in left_out), sources, left_out - set(rules.FAMILIES)
+        chosen = tuple(f for f in families if f not in left_out)
+        sources = tuple(
+            Source(name or ("<rules>" if k == 1 else f"<rules-{k}>"), text)
+            for k, (name, text) in enumerate(rules.read(user).files, 1)
         )
+        return RuleBook(chosen, sources, left_out - set(rules.FAMILIES), fast_math)
+
+    def for_operators(self, names: Iterable[str]) -> "RuleBook":
+        """What of this book can matter to blocks of the operators `names`: ``"add"``."""
+        texts = [e if isinstance(e, str) else e.text(e.ruleset) for e in self.entries]
+        return replace(self, absent=absent(texts, [f"R.{name}" for name in names]))
 
     @property
     def rules(self) -> tuple[RuleInfo, ...]:
         """Every rule of the book's and the user's files, in order; without the generated ones."""
-        return tuple(r for r in _read(self.families, self.user).rules if r.name not in self.without)
+        return _chosen(self).rules
 
     @property
     def rewrites(self) -> tuple[RuleInfo, ...]:
         """The rules that equate values: all but those that deduce facts."""
-        return tuple(r for r in self.rules if r.ruleset not in rules.FACTS)
+        return _chosen(self).rewrites
+
+    @property
+    def of_user(self) -> frozenset[str]:
+        """The names of the rules that are the user's."""
+        return _chosen(self).of_user
 
     @property
     def rulesets(self) -> tuple[str, ...]:
-        """The rulesets that run together, in order of first use."""
-        named = dict.fromkeys(r.ruleset for r in self.rewrites)
-        return tuple(name for name in named if name not in OWN_PHASE)
+        """The rulesets that a phase can name: families, those of the user's files, ``lower``."""
+        used = dict.fromkeys((*self.families, *(r.ruleset for r in self.rewrites), "lower"))
+        return (*(r for r in used if r not in OWN_PHASE), *(r for r in OWN_PHASE if r in used))
 
     @property
-    def commands(self) -> tuple[Command, ...]:
-        """What makes an empty e-graph one with this vocabulary and these rules."""
-        return _commands(self)
+    def own(self) -> Mapping[str, str]:
+        """By rule the ruleset that has nothing but this rule; a family's ruleset combines them."""
+        return _chosen(self).own
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Generated forms, declarations and rules, in order."""
-        kept = (
-            entry
-            for entry in _read(self.families, self.user).entries
-            if isinstance(entry, str) or entry.name not in self.without
-        )
-        together = f"(unstable-combined-ruleset {TOGETHER} {' '.join(self.rulesets)})"
-        return (*generated_forms(), *kept, together)
+        return (*generated_forms(), *_chosen(self).entries)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What makes an empty e-graph one with this vocabulary and these rules, form by form."""
+        return _chosen(self).texts
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The same, parsed."""
+        return commands_of(self.texts, EGraph())
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class Reading:
+    """What was read of texts that have been checked; the first `of_book` entries are the book's.
+
+    `scope` has the names that a further text can use.
+    """
+
     entries: tuple[Entry, ...]
     scope: Scope
+    of_book: int
 
     @property
     def rules(self) -> list[RuleInfo]:
@@ -100,35 +126,125 @@ class _Read:
         return [entry for entry in self.entries if isinstance(entry, RuleInfo)]
 
 
+_Texts = tuple[tuple[str, ...], tuple[Source, ...]]
+_adopted: dict[_Texts, Reading] = {}
+
+
+def reading_of(book: RuleBook) -> Reading:
+    """What is read of the texts of `book`; raises `RuleError`."""
+    return _adopted.get((book.families, book.user)) or _read(book.families, book.user)
+
+
+def adopt(book: RuleBook, reading: Reading) -> None:
+    """Take `reading`, of another process, for that of `book`: its texts need no second check."""
+    _adopted[book.families, book.user] = reading
+
+
 @lru_cache(64)
-def _read(families: tuple[str, ...], user: tuple[Source, ...]) -> _Read:
+def _read(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
     if user:
-        known = _read(families, ())
+        known = _read(families, user[:-1])
         scope = known.scope.copy()
-        with prepared(_commands(RuleBook(families))) as trial:
-            added = [entry for source in user for entry in load(source, scope, trial)]
-        return _Read((*known.entries, *added), scope)
-    scope, trial = Scope(rules=dict.fromkeys(generated_names()), trusted=True), EGraph()
-    run(trial, _generated_commands())
+        with prepared(_declarations(families, user[:-1])) as trial:
+            added = load(user[-1], scope, trial)
+        return Reading((*known.entries, *added), scope, known.of_book)
+    return _book(families, None)
+
+
+def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
+    """Raise `RuleError` if a text of the book itself is wrong, which runs trust not to be."""
+    trial = EGraph()
+    for text in generated_forms():
+        run_text(trial, text)
+    _book(families, trial)
+
+
+def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
+    scope = Scope(rules=dict.fromkeys(generated_names()), trusted=True)
     entries: list[Entry] = []
     for family in (*rules.FACTS, *families):
-        entries += load(Source(f"rules/{family}.egg", rules.load(family)), scope, trial)
+        entries += load(Source(f"rules/{family}.egg", rules.text(family)), scope, trial)
     scope.trusted = False
-    return _Read(tuple(entries), scope)
+    return Reading(tuple(entries), scope, len(entries))
 
 
-@lru_cache(1)
-def _generated_commands() -> tuple[Command, ...]:
-    return commands_of(generated_forms(), EGraph())
+@lru_cache(16)
+def _declarations(families: tuple[str, ...], user: tuple[Source, ...]) -> tuple[str, ...]:
+    """What a further text can build on: everything but the rules."""
+    entries = _read(families, user).entries
+    return (*generated_forms(), *(e for e in entries if isinstance(e, str)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The rules of a book that are to run, and how egglog is told of them."""
+
+    entries: tuple[Entry, ...]
+    rules: tuple[RuleInfo, ...]
+    rewrites: tuple[RuleInfo, ...]
+    of_user: frozenset[str]
+    own: Mapping[str, str]
+    texts: tuple[str, ...]
 
 
 @lru_cache(64)
-def _commands(book: RuleBook) -> tuple[Command, ...]:
-    return commands_of(book.entries, EGraph())
+def _chosen(book: RuleBook) -> _Chosen:
+    reading = reading_of(book)
+    every = (e for e in reading.entries if isinstance(e, str) or _runs(e, book))
+    entries = tuple(e for e in every if _can_matter(e, book))
+    chosen = tuple(e for e in entries if isinstance(e, RuleInfo))
+    rewrites = tuple(r for r in chosen if r.ruleset not in rules.FACTS)
+    of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
+    own = {rule.name: f"own/{k}" for k, rule in enumerate(rewrites)}
+    return _Chosen(
+        entries,
+        chosen,
+        rewrites,
+        frozenset(of_user),
+        own,
+        (*(f for f in generated_forms() if _can_matter(f, book)), *_texts(entries, own)),
+    )
 
 
-def _source(entry: str | Path, number: int) -> Source:
-    if isinstance(entry, Path) or "(" not in entry:
-        path = Path(entry)
-        return Source(str(entry), path.read_text("utf-8"))
-    return Source("<rules>" if number == 0 else f"<rules-{number + 1}>", entry)
+def _can_matter(entry: Entry, book: RuleBook) -> bool:
+    text = entry if isinstance(entry, str) else entry.text(entry.ruleset)
+    return not book.absent or can_matter(text, book.absent)
+
+
+def _runs(rule: RuleInfo, book: RuleBook) -> bool:
+    return rule.name not in book.without and (book.fast_math or rule.float_class != "fast")
+
+
+def _texts(entries: Iterable[Entry], own: Mapping[str, str]) -> Iterator[str]:
+    """The texts of `entries`: each rewrite in a ruleset of its own, which families combine."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        if isinstance(entry, str):
+            if declared := _ruleset(entry):
+                members[declared] = []
+            else:
+                yield entry
+        elif entry.name in own:
+            yield f"(ruleset {own[entry.name]})"
+            yield entry.text(own[entry.name])
+            members[entry.ruleset].append(own[entry.name])
+        else:
+            yield entry.text(entry.ruleset)
+    members.pop("lower", None)  # its rules are generated, and in it
+    for name, rulesets in members.items():
+        yield f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"
+
+
+def _ruleset(declaration: str) -> str | None:
+    """The ruleset that a form declares, if it declares one."""
+    if "ruleset" not in declaration:
+        return None
+    (form,) = read(Source("", declaration))
+    name = form.items[1]
+    return name.text if form.head == "ruleset" and isinstance(name, Atom) else None
+
+
+@rules.checked_by
+def check_rules(loaded: rules.Rules, without: tuple[str, ...]) -> None:
+    """Read `loaded` beside the book; raises `RuleError`."""
+    RuleBook.default([loaded], without)

@@ -1,8 +1,10 @@
-"""Phases and budgets of a run, as data."""
+"""Phases and budgets of a run, as data that the caller may replace."""
 
 from dataclasses import dataclass
+from math import inf
 
-from relax_egraph.egraph.rulebook import TOGETHER, RuleBook
+from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
+from relax_egraph.egraph.scope import near
 
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""
@@ -12,28 +14,75 @@ REWRITE = "rewrite"
 class Budget:
     """Bounds on a run, checked between iterations; reaching one loses rewrites, not the program.
 
-    `nodes` counts nodes of operators, `seconds` is for the whole run, `iterations` for each phase.
+    `nodes` counts nodes of operators; `seconds` is for the whole run, from when the rules are
+    declared; `iterations` is for each phase.  `memory` is the address space in bytes of the worker
+    process, where the run has one: one that needs more dies, and one that takes much longer than
+    `seconds` is killed.
     """
 
-    nodes: int = 100_000
+    nodes: int = 20_000
     seconds: float = 10.0
     iterations: int = 40
+    memory: int = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Rulesets that are applied together; ``(run ruleset)`` applies them.
+    """Rulesets that are applied together until nothing changes or a bound is reached.
 
-    The phase may grow to `growth` times the nodes it began with even beyond the node budget:
-    lowering is linear, and without it there is no kernel to extract.
+    A ruleset is a family of the book, ``lower``, or one of a user's file.  ``None`` leaves a bound
+    to the run's budget.  The e-graph may have at most `nodes`, and `growth` times as many as the
+    phase began with.  A rule that in one iteration matches more often than `match_limit`, and more
+    often than there are nodes, sits out `ban_length` iterations; each time both double.
     """
 
     name: str
-    ruleset: str
-    growth: float = 0.0
+    rulesets: tuple[str, ...]
+    iterations: int | None = None
+    nodes: float | None = None
+    seconds: float = inf
+    growth: float = inf
+    match_limit: float = 1_000
+    ban_length: int = 5
 
 
-def phases_of(book: RuleBook) -> tuple[Phase, ...]:
-    """The phases of a run with `book`, in order."""
-    fusion = (Phase("fusion", "fusion", growth=4.0),) if "fusion" in book.families else ()
-    return (Phase(REWRITE, TOGETHER), Phase("lower", "lower", growth=4.0), *fusion)
+Schedule = tuple[Phase, ...]
+
+
+def default_schedule(book: RuleBook) -> Schedule:
+    """All rewrites of `book` together, then lowering to kernels, then their fusion.
+
+    Lowering is linear, and without it there is no kernel to extract: it is not held to the budget.
+    """
+    rewrites = tuple(name for name in book.rulesets if name not in OWN_PHASE)
+    own = tuple(
+        Phase(name, (name,), nodes=inf, growth=8.0, match_limit=inf)
+        for name in OWN_PHASE
+        if name in book.rulesets
+    )
+    return (Phase(REWRITE, rewrites), *own)
+
+
+def check_schedule(schedule: Schedule, book: RuleBook) -> Schedule:
+    """`schedule`, if it can be run with `book`; raises `ValueError`."""
+    if not schedule:
+        raise ValueError("the schedule has no phase")
+    for phase in schedule:
+        for name in phase.rulesets:
+            if name not in book.rulesets:
+                note = near(name, book.rulesets) or f"there are {', '.join(book.rulesets)}"
+                raise ValueError(f"phase {phase.name}: no ruleset is named {name!r}; {note}")
+        bounds = {
+            "iterations": phase.iterations,
+            "nodes": phase.nodes,
+            "growth": phase.growth,
+            "match_limit": phase.match_limit,
+            "ban_length": phase.ban_length,
+        }
+        for name, bound in bounds.items():
+            if bound is not None and not bound >= 1:
+                raise ValueError(f"phase {phase.name}: {name} is {bound}; it must be at least 1")
+        if not phase.seconds >= 0:
+            message = f"seconds is {phase.seconds}; it must not be negative"
+            raise ValueError(f"phase {phase.name}: {message}")
+    return schedule

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import cast
 
 from relax_egraph.egraph.forms import Atom, Form, Source
+from relax_egraph.egraph.guards import GUARDS
 from relax_egraph.egraph.vocabulary import (
     PRIMITIVE_SORTS,
     SORTS,
@@ -27,6 +28,11 @@ PRIMITIVES = (
 """Primitives that a message may suggest; egglog has more."""
 
 
+def vocabulary() -> tuple[Declaration, ...]:
+    """Every name that rules may use: operators, dimensions, facts and guards."""
+    return (*vocabulary_table(), *GUARDS)
+
+
 @dataclass(slots=True)
 class Scope:
     """The names declared so far, with the place of those that a file declares.
@@ -35,7 +41,7 @@ class Scope:
     """
 
     declarations: dict[str, Declaration] = field(
-        default_factory=lambda: {d.name: d for d in vocabulary_table()}
+        default_factory=lambda: {d.name: d for d in vocabulary()}
     )
     sorts: set[str] = field(default_factory=lambda: {*SORTS, *PRIMITIVE_SORTS})
     rulesets: dict[str, Span | None] = field(

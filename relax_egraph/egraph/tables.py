@@ -8,19 +8,40 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from egglog.bindings import EGraph, FrozenRow, Value
 
-from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, ENode
-from relax_egraph.egraph.vocabulary import SORT_OF_ATTR, operators
+from relax_egraph.egraph.attributes import SORT_OF_ATTR, meant
+from relax_egraph.egraph.view import (
+    LEAF,
+    LOAD,
+    OPAQUE,
+    SCALAR,
+    STORE,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    ClassId,
+    ENode,
+)
+from relax_egraph.egraph.vocabulary import SORT_OF_OPERAND, operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.expr import Attr, PrimValue
+from relax_egraph.ir.op import Operand
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
 
-Key: TypeAlias = tuple[str, Value]
-"""A class as egglog knows it: its sort and its value there, which is comparable within the sort."""
+
+class Key(NamedTuple):
+    """A class as egglog knows it: its sort and its value there, comparable within the sort."""
+
+    sort: str
+    value: Value
+
+
+TermChild: TypeAlias = Key | tuple[Key, ...] | ShapeStructInfo | PrimValue | None
+"""An operand, as in `view.Child`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +49,7 @@ class Term:
     """A node over classes as egglog knows them."""
 
     op: str
-    children: tuple[Key | ShapeStructInfo, ...] = ()
+    children: tuple[TermChild, ...] = ()
     attrs: tuple[tuple[str, Attr], ...] = ()
     key: int = -1
     scalar: float = 0.0
@@ -36,12 +57,23 @@ class Term:
     @property
     def classes(self) -> tuple[Key, ...]:
         """The classes among the children."""
-        return tuple(c for c in self.children if isinstance(c, tuple))
+        found: list[Key] = []
+        for child in self.children:
+            if isinstance(child, Key):
+                found.append(child)
+            elif isinstance(child, tuple):
+                found.extend(child)
+        return tuple(found)
 
     def numbered(self, numbers: Mapping[Key, ClassId]) -> ENode:
         """The node, over numbered classes."""
-        children = tuple(numbers[c] if isinstance(c, tuple) else c for c in self.children)
-        return ENode(self.op, children, self.attrs, self.key, self.scalar)
+
+        def number(child: TermChild) -> Child:
+            if isinstance(child, Key):
+                return numbers[child]
+            return tuple(numbers[c] for c in child) if isinstance(child, tuple) else child
+
+        return ENode(self.op, tuple(map(number, self.children)), self.attrs, self.key, self.scalar)
 
 
 class Tables:
@@ -50,7 +82,7 @@ class Tables:
     def __init__(self, egraph: EGraph) -> None:
         self._egraph = egraph
         self._functions = egraph.freeze().functions
-        self._decoded: dict[Key, Any] = {}
+        self._decoded: dict[tuple[str, Value], Any] = {}
 
     def rows(self, name: str) -> list[FrozenRow]:
         """The rows of a function that are not subsumed."""
@@ -65,13 +97,17 @@ class Tables:
     @cached_property
     def loaded(self) -> dict[ClassId, Key]:
         """The classes of the loaded values."""
-        return {self.decode("i64", r.inputs[0]): ("Tensor", r.output) for r in self.rows("Value")}
+        return {
+            self.decode("i64", row.inputs[0]): Key(sort, row.output)
+            for name, sort in (("Value", "Tensor"), ("TupleValue", "Tuple"))
+            for row in self.rows(name)
+        }
 
     @cached_property
     def lets(self) -> dict[str, Key]:
         """The classes of global variables."""
         return {
-            name: (function.output_sort, row.output)
+            name: Key(function.output_sort, row.output)
             for name, function in self._functions.items()
             if function.is_let_binding
             for row in function.rows
@@ -129,7 +165,7 @@ class Tables:
         return {value: dims.parse(text) for value, text in texts.items()}
 
     def decode(self, sort: str, value: Value) -> Any:
-        """The Python value of a primitive, an `Axes`, a `Shape` or a `Dim`."""
+        """The Python value of a primitive, a `Prim`, or a vector."""
         key = (sort, value)
         if key not in self._decoded:
             self._decoded[key] = self._decode(sort, value)
@@ -147,6 +183,12 @@ class Tables:
                 return self._egraph.value_to_string(value)
             case "Axes":
                 return tuple(self._egraph.value_to_i64(v) for v in self._egraph.value_to_vec(value))
+            case "Floats":
+                return tuple(self._egraph.value_to_f64(v) for v in self._egraph.value_to_vec(value))
+            case "Tensors":
+                return tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(value))
+            case "Prim":
+                return self._prims[value]
             case "Shape":
                 return tuple(self._dims[v] for v in self._egraph.value_to_vec(value))
             case _:
@@ -154,35 +196,74 @@ class Tables:
 
     def _terms(self) -> Iterator[tuple[Key, Term]]:
         for row in self.rows("Leaf"):
-            yield ("Tensor", row.output), Term(LEAF, key=self.decode("i64", row.inputs[0]))
+            yield Key("Tensor", row.output), Term(LEAF, key=self.decode("i64", row.inputs[0]))
         for row in self.rows("R.const"):
-            yield ("Tensor", row.output), Term(SCALAR, scalar=self.decode("f64", row.inputs[0]))
+            yield Key("Tensor", row.output), Term(SCALAR, scalar=self.decode("f64", row.inputs[0]))
         for row in self.rows("Opaque"):
             key, operands = row.inputs
-            children = tuple(("Tensor", v) for v in self._egraph.value_to_vec(operands))
-            yield ("Tensor", row.output), Term(OPAQUE, children, key=self.decode("i64", key))
+            children = tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(operands))
+            yield Key("Tensor", row.output), Term(OPAQUE, children, key=self.decode("i64", key))
+        for row in self.rows("Whole"):
+            yield Key("Tensor", row.output), Term(WHOLE, (Key("Tuple", row.inputs[0]),))
         for row in self.rows("K.store"):
-            yield ("Tensor", row.output), Term(STORE, (("Kernel", row.inputs[0]),))
+            yield Key("Tensor", row.output), Term(STORE, (Key("Kernel", row.inputs[0]),))
         for row in self.rows("K.load"):
-            yield ("Kernel", row.output), Term(LOAD, (("Tensor", row.inputs[0]),))
-        for prefix, sort in (("R", "Tensor"), ("K", "Kernel")):
-            for name in operators():
-                for row in self.rows(f"{prefix}.{name}"):
-                    yield (sort, row.output), self._operator(name, sort, row)
+            yield Key("Kernel", row.output), Term(LOAD, (Key("Tensor", row.inputs[0]),))
+        for name in (TUPLE_GET, *operators()):
+            yield from self.terms_of(name)
+            for row in self.rows(f"K.{name}"):
+                yield Key("Kernel", row.output), self._operator(name, "Kernel", row)
+
+    def terms_of(self, name: str) -> Iterator[tuple[Key, Term]]:
+        """The nodes of operator `name`, or ``tuple_get``, on tensors, and their classes."""
+        for row in self.rows(f"R.{name}"):
+            if name == TUPLE_GET:
+                inside, index = row.inputs
+                attrs = (("index", self.decode("i64", index)),)
+                yield Key("Tensor", row.output), Term(TUPLE_GET, (Key("Tuple", inside),), attrs)
+            else:
+                made = "Tuple" if operators()[name].makes_tuple else "Tensor"
+                yield Key(made, row.output), self._operator(name, "Tensor", row)
 
     def _operator(self, name: str, sort: str, row: FrozenRow) -> Term:
         op = operators()[name].op
         count = len(op.operands)
         children = tuple(
-            (sort, value) if operand.kind == "tensor" else self._shape(value)
+            self._operand(operand, sort, value)
             for operand, value in zip(op.operands, row.inputs[:count], strict=True)
         )
         attrs = tuple(
-            (attr.name, self.decode(SORT_OF_ATTR[attr.kind], value))
+            (attr.name, meant(attr, self.decode(SORT_OF_ATTR[attr.kind], value)))
             for attr, value in zip(op.attrs, row.inputs[count:], strict=True)
         )
         return Term(name, children, attrs)
 
-    def _shape(self, value: Value) -> ShapeStructInfo:
-        shape = self.decode("Shape", value)
-        return ShapeStructInfo(shape, len(shape))
+    def _operand(self, operand: Operand, sort: str, value: Value) -> TermChild:
+        match operand.kind:
+            case "tensor" if operand.optional and value in self._none:
+                return None
+            case "tensor":
+                return Key(sort, value)
+            case "shape":
+                shape = self.decode("Shape", value)
+                return ShapeStructInfo(shape, len(shape))
+            case kind:
+                return self.decode(SORT_OF_OPERAND[kind], value)
+
+    @cached_property
+    def _none(self) -> set[Value]:
+        """The class of the operand that is left out."""
+        return {row.output for row in self.rows("R.none")}
+
+    @cached_property
+    def _prims(self) -> dict[Value, PrimValue | None]:
+        """The scalars of the host."""
+        found: dict[Value, PrimValue | None] = {row.output: None for row in self.rows("Prim.none")}
+        for row in self.rows("Prim.dim"):
+            dim, dtype = row.inputs
+            found[row.output] = PrimValue(self._dims[dim], self.decode("String", dtype))
+        for row in self.rows("Prim.number"):
+            number, dtype = row.inputs
+            value = self.decode("f64", number)
+            found[row.output] = PrimValue(value, self.decode("String", dtype))
+        return found

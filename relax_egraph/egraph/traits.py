@@ -10,12 +10,33 @@ from itertools import product
 from typing import Any
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.op import REQUIRED, AttrParam, Op
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.op import REQUIRED, AttrParam, Op, Operand
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
 
 _DTYPES = ("float32", "float64", "int64", "bool")
-_SAMPLES: dict[str, Any] = {"int": 0, "ints": (0,), "float": 1.0, "bool": False, "str": "float32"}
-"""A value of each kind of attribute that rules can say."""
+_SAMPLES: dict[str, Any] = {
+    "int": 1,
+    "ints": (0,),
+    "int or ints": (0,),
+    "float": 1.0,
+    "floats": (),
+    "bool": False,
+    "str": "float32",
+}
+"""A value of each kind of attribute."""
+
+_OWN_SAMPLES: Mapping[str, dict[str, Any]] = {
+    "einsum": {"subscripts": "ij->ij"},
+    "nn.pad": {"pad_width": (0, 0, 0, 0)},
+}
+"""Attributes of operators that take none of those, for operands of rank 2."""
 
 _DTYPES_SAID = ("float32", "float64", "int32", "bool")
 """Values of an attribute that names a dtype."""
@@ -28,7 +49,7 @@ _MAX_RANK = 4
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """An operator of tensors and shapes that makes one tensor.
+    """An operator that makes a tensor, or a tuple of them.
 
     `in_kernel`: it is fusible, and the result's shape follows from the operands' shapes, so it
     can be computed within a kernel.  `dtype` is the name of the operand or attribute whose dtype
@@ -39,20 +60,21 @@ class Traits:
     op: Op
     in_kernel: bool
     dtype: str
+    makes_tuple: bool = False
 
 
 def traits_of(op: Op) -> Traits | None:
-    """The traits of `op`; ``None`` of one that rules cannot see."""
-    if op.intrinsic or any(o.optional or o.kind not in ("tensor", "shape") for o in op.operands):
+    """The traits of `op`; ``None`` of one that rules cannot see: it takes or makes other things."""
+    if op.intrinsic or not op.pure or any(o.kind == "any" for o in op.operands):
         return None
-    if any(a.kind not in _SAMPLES for a in op.attrs):
-        return None
-    ranks = next((r for r in _ranks(op) if _ask(op, r, [None] * len(op.operands))), None)
-    unknown = _ask(op, ranks, [None] * len(op.operands))
-    if not isinstance(unknown, TensorStructInfo):
-        return None
-    known = op.fusible and ranks is not None and unknown.dims is not None
-    return Traits(op, in_kernel=known, dtype=_dtype(op, ranks))
+    unsaid: list[str | None] = [None] * len(op.operands)
+    ranks = next((r for r in _ranks(op) if _ask(op, r, unsaid)), None)
+    made = _ask(op, ranks, unsaid)
+    if not isinstance(made, TensorStructInfo):
+        return Traits(op, False, "", True) if isinstance(made, TupleStructInfo) else None
+    plain = all(o.kind in ("tensor", "shape") and not o.optional for o in op.operands)
+    known = plain and op.fusible and ranks is not None and made.dims is not None
+    return Traits(op, in_kernel=known, dtype=_dtype(op, ranks) if plain else "")
 
 
 def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
@@ -69,23 +91,36 @@ def _ask(
     attrs: Mapping[str, Any] | None = None,
 ) -> StructInfo | None:
     """The struct info of `op` on operands whose extents are all 1; ``None`` if it refuses them."""
-    infos: list[StructInfo] = []
-    for k, (operand, dtype) in enumerate(zip(op.operands, dtypes, strict=True)):
-        shape = None if ranks is None else (1,) * ranks[k]
-        rank = -1 if ranks is None else ranks[k]
-        infos.append(
-            tensor(shape, dtype) if operand.kind == "tensor" else ShapeStructInfo(shape, rank)
-        )
+    infos = [
+        _sample(operand, None if ranks is None else ranks[k], dtype)
+        for k, (operand, dtype) in enumerate(zip(op.operands, dtypes, strict=True))
+    ]
     try:
         return op.rule(*infos, **(attrs or _attrs(op)))
     except IllTyped:
         return None
 
 
+def _sample(operand: Operand, rank: int | None, dtype: str | None) -> StructInfo | None:
+    if operand.optional:
+        return None
+    shape = None if rank is None else (1,) * rank
+    match operand.kind:
+        case "shape":
+            return ShapeStructInfo(shape, -1 if rank is None else rank)
+        case "tensors":
+            return TupleStructInfo((tensor(shape, dtype),))
+        case "prim":
+            return PrimStructInfo("int64", 1)
+        case _:
+            return tensor(shape, dtype)
+
+
 def _attrs(op: Op) -> dict[str, Any]:
     """Defaults; a value where there is none, or no dtype: rules see only calls that say it."""
     asked = {a.name for a in op.attrs if a.default is REQUIRED or (_is_dtype(a) and not a.default)}
-    return {a.name: _SAMPLES[a.kind] if a.name in asked else a.default for a in op.attrs}
+    usual = {a.name: _SAMPLES[a.kind] if a.name in asked else a.default for a in op.attrs}
+    return usual | _OWN_SAMPLES.get(op.name, {})
 
 
 def _is_dtype(attr: AttrParam) -> bool:

@@ -1,35 +1,41 @@
 """The saturated e-graph as plain tables: all that extraction sees.
 
-Two sorts of classes: ``tensor`` (values in memory) and ``kernel`` (values inside one kernel).
+Three sorts of classes: ``tensor`` (values in memory), ``kernel`` (values inside one kernel) and
+``tuple`` (what an operator of several results gives).
 A node's `op` is ``leaf`` (a value from outside of the block; `key` indexes `View.leaves`),
 ``scalar`` (a 0-d constant that a rule made), ``opaque`` (a binding that is kept as it is; `key`
-indexes `View.opaque`), an operator's name (``"add"``), or ``load`` / ``store`` between the sorts.
+indexes `View.opaque`), an operator's name (``"add"``), ``load`` / ``store`` between tensors and
+kernels, ``tuple_get`` (a part of a tuple) or ``whole`` (a tuple, as operand of an opaque binding).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from relax_egraph.ir.expr import Attr, Binding, Expr
+from relax_egraph.ir.expr import Attr, Binding, Expr, PrimValue
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 
 ClassId: TypeAlias = int
-Sort: TypeAlias = Literal["tensor", "kernel"]
+Sort: TypeAlias = Literal["tensor", "kernel", "tuple"]
 
 LEAF, SCALAR, OPAQUE, LOAD, STORE = "leaf", "scalar", "opaque", "load", "store"
+TUPLE_GET, WHOLE = "tuple_get", "whole"
+
+Child: TypeAlias = ClassId | tuple[ClassId, ...] | ShapeStructInfo | PrimValue | None
+"""An operand: a tensor, tensors, a shape, a scalar of the host, or one that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ENode:
     """One way to make a class's value.
 
-    `children` has one entry for each operand of the operator: a class for a tensor or kernel
-    operand, the shape itself for a shape.  `attrs` are complete, in the operator's order.
+    `children` has one entry for each operand of the operator.  `attrs` are complete, in the
+    operator's order.
     """
 
     op: str
-    children: tuple[ClassId | ShapeStructInfo, ...] = ()
+    children: tuple[Child, ...] = ()
     attrs: tuple[tuple[str, Attr], ...] = ()
     key: int = -1
     scalar: float = 0.0
@@ -37,7 +43,13 @@ class ENode:
     @property
     def classes(self) -> tuple[ClassId, ...]:
         """The classes among the children."""
-        return tuple(c for c in self.children if isinstance(c, int))
+        found: list[ClassId] = []
+        for child in self.children:
+            if isinstance(child, int):
+                found.append(child)
+            elif isinstance(child, tuple):
+                found.extend(child)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +57,8 @@ class EClass:
     """Nodes that are proven equal.
 
     `struct_info` is what is known of the value (a kernel class has that of the tensor that it
-    would store); `is_const`: it depends on constants only, so it costs nothing at run time;
-    `scalar`: its value, where it is a known scalar.
+    would store; of a tuple it says nothing); `is_const`: it depends on constants only, so it
+    costs nothing at run time; `scalar`: its value, where it is a known scalar.
     """
 
     sort: Sort

@@ -5,6 +5,8 @@ nonnegative integers.  Every function here returns the canonical form (expanded
 polynomial, ``int`` where it is a number), so that equal dimensions compare ``==``.
 What canonical form does not decide is asked of sympy by `equal` and `prove_ge`;
 answers are memoised, and "cannot prove" is ``False``.
+
+Within `assuming`, all of this is under assumptions on the symbols (`ir.assumptions`).
 """
 
 import ast
@@ -16,6 +18,16 @@ from typing import TypeAlias, cast
 import sympy
 
 from relax_egraph.errors import RunError
+from relax_egraph.ir.symbol_ranges import (
+    active,
+    integral,
+    inward,
+    memoised,
+    nonnegative,
+    outward,
+    replaced,
+)
+from relax_egraph.ir.symbol_ranges import symbol as symbol
 
 Dim: TypeAlias = int | sympy.Expr
 """A dimension in canonical form."""
@@ -24,15 +36,16 @@ _MEMO = 1 << 16
 _ROUNDS = 4
 
 
-@lru_cache(_MEMO)
-def symbol(name: str) -> sympy.Symbol:
-    """Return the dimension symbol `name`; it ranges over the nonnegative integers."""
-    return sympy.Symbol(name, integer=True, nonnegative=True)
-
-
-@lru_cache(_MEMO)
+@memoised
 def _canonical(expr: sympy.Expr) -> Dim:
-    expanded = sympy.expand(expr)
+    evaluated = _evaluated(expr)
+    if active() is not None and not evaluated.is_Integer:
+        evaluated = _evaluated(outward(_evaluated(inward(evaluated))))
+    return int(evaluated) if evaluated.is_Integer else evaluated
+
+
+def _evaluated(expr: sympy.Expr) -> sympy.Expr:
+    expanded = replaced(expr, {}) if expr.has(sympy.Min, sympy.Max) else sympy.expand(expr)
     for _ in range(_ROUNDS):
         if not expanded.has(sympy.Min, sympy.Max, sympy.floor, sympy.Mod):
             break
@@ -41,7 +54,7 @@ def _canonical(expr: sympy.Expr) -> Dim:
         if again == expanded:
             break
         expanded = again
-    return int(expanded) if expanded.is_Integer else expanded
+    return expanded
 
 
 def canonical(dim: "Dim | sympy.Basic") -> Dim:
@@ -74,7 +87,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     return result
 
 
-@lru_cache(_MEMO)
+@memoised
 def floordiv(a: Dim, b: Dim) -> Dim:
     """``⌊a / b⌋``."""
     if isinstance(a, int) and isinstance(b, int):
@@ -82,7 +95,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     return canonical(sympy.floor(sympy.sympify(a) / b))
 
 
-@lru_cache(_MEMO)
+@memoised
 def mod(a: Dim, b: Dim) -> Dim:
     """``a mod b``, with the sign of `b`."""
     if isinstance(a, int) and isinstance(b, int):
@@ -90,7 +103,7 @@ def mod(a: Dim, b: Dim) -> Dim:
     return canonical(sympy.Mod(a, b))
 
 
-@lru_cache(_MEMO)
+@memoised
 def minimum(a: Dim, b: Dim) -> Dim:
     """``min(a, b)``."""
     if isinstance(a, int) and isinstance(b, int):
@@ -98,7 +111,7 @@ def minimum(a: Dim, b: Dim) -> Dim:
     return canonical(sympy.Min(a, b))
 
 
-@lru_cache(_MEMO)
+@memoised
 def maximum(a: Dim, b: Dim) -> Dim:
     """``max(a, b)``."""
     if isinstance(a, int) and isinstance(b, int):
@@ -106,38 +119,93 @@ def maximum(a: Dim, b: Dim) -> Dim:
     return canonical(sympy.Max(a, b))
 
 
-@lru_cache(_MEMO)
+@memoised
 def equal(a: Dim, b: Dim) -> bool:
     """Whether `a` and `b` are proven equal for every value of their symbols."""
     if a == b:
         return True
     if isinstance(a, int) and isinstance(b, int):
         return False
-    return sympy.simplify(sympy.sympify(a) - b) == 0
+    return _simplified(_by_minima(_difference(a, b))) == 0
 
 
-@lru_cache(_MEMO)
+@memoised
 def distinct(a: Dim, b: Dim) -> bool:
     """Whether `a` and `b` are proven to differ for every value of their symbols."""
     if isinstance(a, int) and isinstance(b, int):
         return a != b
-    return sympy.simplify(sympy.sympify(a) - b).is_zero is False
+    difference = _difference(a, b)
+    if _simplified(difference).is_zero is False:
+        return True
+    return nonnegative(difference - 1) or nonnegative(-difference - 1)
 
 
-@lru_cache(_MEMO)
+@memoised
 def prove_ge(a: Dim, b: Dim) -> bool:
     """Whether ``a >= b`` is proven for every value of their symbols."""
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
-    return sympy.simplify(sympy.sympify(a) - b).is_nonnegative is True
+    difference = _difference(a, b)
+    return nonnegative(difference) or nonnegative(_simplified(difference))
 
 
-@lru_cache(_MEMO)
+@memoised
 def divides(a: Dim, b: Dim) -> bool:
     """Whether `b` is proven to be a multiple of `a`."""
     if isinstance(a, int) and isinstance(b, int):
         return a != 0 and b % a == 0
-    return a != 0 and sympy.simplify(sympy.sympify(b) / a).is_integer is True
+    divisor = inward(sympy.sympify(a))
+    return divisor != 0 and integral(
+        sympy.expand(sympy.simplify(inward(sympy.sympify(b)) / divisor))
+    )
+
+
+def _difference(a: Dim, b: Dim) -> sympy.Expr:
+    """``a - b``, as it is decided."""
+    return inward(sympy.sympify(a) - b)
+
+
+def _simplified(expr: sympy.Expr) -> sympy.Expr:
+    """`expr` as sympy simplifies it; it has no laws of minima, and is very slow where they nest."""
+    return expr if expr.has(sympy.Min, sympy.Max) else sympy.simplify(expr)
+
+
+def _by_minima(expr: sympy.Expr) -> sympy.Expr:
+    """`expr` with its minima and maxima in one form, so that those of equal parts cancel.
+
+    That is ``max(a, b) = a + b - min(a, b)``; then `_minimum`.
+    """
+    if not expr.has(sympy.Min, sympy.Max):
+        return expr
+    first, *others = parts = [_by_minima(cast(sympy.Expr, a)) for a in expr.args]
+    if isinstance(expr, sympy.Min):
+        return _minimum(parts)
+    if not isinstance(expr, sympy.Max):
+        return sympy.expand(expr.func(*parts))
+    for other in others:
+        first = sympy.expand(first + other - _minimum([first, other]))
+    return first
+
+
+def _minimum(parts: list[sympy.Expr]) -> sympy.Expr:
+    """``min(a, k + 2·min(b, c)) = min(a, k + 2·b, k + 2·c)``, less one of these put in front."""
+    flat = list[sympy.Expr]()
+    while parts:
+        part = parts.pop()
+        for term in sympy.Add.make_args(part):
+            factor, inner = term.as_coeff_Mul()
+            if isinstance(inner, sympy.Min) and factor.is_positive:
+                parts += [sympy.expand(part - term + factor * a) for a in inner.args]
+                break
+        else:
+            flat.append(part)
+    least = sympy.Min(*flat)
+    if not isinstance(least, sympy.Min):
+        return least
+    kept = cast(tuple[sympy.Expr, ...], least.args)
+    ways = [(a, cast(sympy.Expr, sympy.Min(*(sympy.expand(b - a) for b in kept)))) for a in kept]
+    front, rest = min(ways, key=lambda way: str(way[1]))
+    return sympy.expand(front + rest)
 
 
 def symbols(dim: Dim) -> frozenset[str]:
@@ -151,8 +219,8 @@ def substitute(dim: Dim, values: Mapping[str, Dim]) -> Dim:
     """Replace symbols by dimensions, all at once; others stay."""
     if isinstance(dim, int):
         return dim
-    replaced = dim.subs({symbol(name): value for name, value in values.items()}, simultaneous=True)
-    return canonical(replaced)
+    by = {symbol(name): sympy.sympify(value) for name, value in values.items()}
+    return canonical(replaced(dim, by))
 
 
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
@@ -290,7 +358,7 @@ def from_ast(node: ast.expr) -> Dim:
     )
 
 
-@lru_cache(_MEMO)
+@memoised
 def parse(written: str) -> Dim:
     """Read what `text` writes: ``parse(text(d)) == d``."""
     return from_ast(ast.parse(written, mode="eval").body)

@@ -10,6 +10,7 @@ from relax_egraph.passes.dataflow_block_pass import dataflowblock_pass as datafl
 from relax_egraph.passes.dead_code import dead_code_elimination as dead_code_elimination
 from relax_egraph.passes.dead_code import remove_all_unused as remove_all_unused
 from relax_egraph.passes.fold_constant import fold_constant as fold_constant
+from relax_egraph.passes.fold_shapes import fold_shapes as fold_shapes
 from relax_egraph.passes.infra import Pass as Pass
 from relax_egraph.passes.infra import PassContext as PassContext
 from relax_egraph.passes.infra import Sequential as Sequential

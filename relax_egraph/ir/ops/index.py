@@ -167,7 +167,7 @@ def index_shape(asked: str, data: TensorStructInfo, indices: TupleStructInfo) ->
     return -1 if min(ranks) < 0 else max(ranks)
 
 
-@op(order=("x", "axes", "begin", "end", "strides", "assume_inbound"))
+@op(order=("x", "axes", "begin", "end", "strides", "assume_inbound"), fusible=True)
 def strided_slice(
     x: TensorStructInfo,
     begin: ShapeStructInfo,

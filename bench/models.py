@@ -1,0 +1,159 @@
+"""``python -m bench.models FOLDER``: networks as lists of layers, optimized and run.
+
+Each ``*.json`` of the folder is optimized within a budget of e-nodes, built as it came and as it
+became, and run on one input: the results must agree.  Printed are what fired and what it bought.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+import relax_egraph as rx
+from bench.census import Census, census
+from bench.tensat import import_model, read_model
+from relax_egraph.ir.expr import Function
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+MOST_NODES = 50_000
+TOLERANCE = 1e-4
+"""Largest difference, relative to the largest magnitude of the result, that counts as equal."""
+
+COUNTED = ("matmul", "nn.conv2d", "nn.batch_norm", "permute_dims", "concat", "nn.attention")
+
+Arrays = list[npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one model: `seconds` are of `rx.explain`, and of one run before and after."""
+
+    name: str
+    explained: rx.Explanation
+    seconds: float
+    before: Census
+    after: Census
+    runs: tuple[float, float]
+    difference: float
+
+    @property
+    def nodes(self) -> int:
+        """The e-nodes of all regions that differ."""
+        return sum(r.saturation.nodes for r in self.explained.regions)
+
+    @property
+    def failures(self) -> list[str]:
+        """What is not as it must be."""
+        failed: list[str] = []
+        if self.nodes > MOST_NODES:
+            failed.append(f"{self.name}: {self.nodes} e-nodes, over the budget of {MOST_NODES}")
+        if not self.difference < TOLERANCE:
+            failed.append(f"{self.name}: differs by {self.difference:.1e}, over {TOLERANCE:.0e}")
+        return failed
+
+
+def outcome_of(path: Path) -> Outcome:
+    """Import, optimize, and run the model in the file `path`."""
+    module = import_model(read_model(path))
+    start = time.perf_counter()
+    explained = rx.explain(module)
+    seconds = time.perf_counter() - start
+    inputs = _inputs(module)
+    (first, results), (second, others) = (_run(m, inputs) for m in (module, explained.module))
+    return Outcome(
+        path.stem,
+        explained,
+        seconds,
+        census(module),
+        census(explained.module),
+        (first, second),
+        max(map(_difference, results, others)),
+    )
+
+
+def _inputs(module: rx.IRModule) -> Arrays:
+    main = module["main"]
+    assert isinstance(main, Function)
+    random = np.random.default_rng(1)
+    infos = [p.struct_info for p in main.params]
+    shapes = [i.dims for i in infos if isinstance(i, TensorStructInfo)]
+    return [random.standard_normal([int(d) for d in s or ()], np.float32) for s in shapes]
+
+
+def _run(module: rx.IRModule, inputs: Arrays) -> tuple[float, Arrays]:
+    main = rx.VirtualMachine(rx.build(module))["main"]
+    start = time.perf_counter()
+    result = main(*inputs)
+    seconds = time.perf_counter() - start
+    return seconds, [np.array(r) for r in (result if isinstance(result, tuple) else (result,))]
+
+
+def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float:
+    """The largest difference, relative to the largest magnitude of `a`."""
+    return float(np.abs(a - b).max() / np.abs(a).max())
+
+
+def models_table(outcomes: Sequence[Outcome]) -> Table:
+    """One line a model: size, time, cost and run time before and after, operators."""
+    columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost", "run", "difference")
+    table = Table(*columns, "kernels", *COUNTED, title="models", title_justify="left")
+    for o in outcomes:
+        statuses = dict.fromkeys(r.extraction.status for r in o.explained.regions)
+        cost = f"{o.explained.cost_before * 1e3:.3f} → {o.explained.cost * 1e3:.3f} ms"
+        run = " → ".join(f"{seconds * 1e3:.0f}" for seconds in o.runs) + " ms"
+        counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
+        kernels = _change(o.before.kernels.total(), o.after.kernels.total())
+        cells = (
+            f"{o.seconds:.2f} s",
+            "; ".join(statuses),
+            cost,
+            run,
+            f"{o.difference:.0e}",
+            kernels,
+            *counts,
+        )
+        regions = str(sum(r.uses for r in o.explained.regions))
+        table.add_row(o.name, regions, str(o.nodes), *cells)
+    return table
+
+
+def _change(before: int, after: int) -> str:
+    return f"{before} → {after}" if before or after else ""
+
+
+def fired_table(outcomes: Sequence[Outcome]) -> Table:
+    """How often each rule matched in each model."""
+    names = [o.name for o in outcomes]
+    table = Table("rule", *names, title="what fired", title_justify="left")
+    rules = dict.fromkeys(rule for o in outcomes for rule in o.explained.rules)
+    for rule in sorted(rules):
+        table.add_row(rule, *(str(o.explained.rules.get(rule, "")) for o in outcomes))
+    return table
+
+
+def main(folder: Path) -> None:
+    """Print the tables for all models in `folder`; exits with 1 if a model fails."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise SystemExit(f"{folder}: no model (*.json)")
+    console = Console()
+    outcomes: list[Outcome] = []
+    for path in paths:
+        with console.status(path.stem):
+            outcomes.append(outcome_of(path))
+    console.print(models_table(outcomes))
+    console.print(fired_table(outcomes))
+    if failures := [f for o in outcomes for f in o.failures]:
+        raise SystemExit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python -m bench.models FOLDER")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,129 @@
+"""Operators that run by themselves, by loops of their own: what share of the machine they reach.
+
+Measured on one core of an AMD Zen 5 at float32, of 240 GFLOP/s and 100 GB/s in the caches: GFLOP/s
+where arithmetic bounds, else GB/s of what is read and written.
+
+    concat, stack, split, slices, take of rows                80 - 100 GB/s
+    permute_dims that keeps / moves the last axis             80 - 103, 24 - 25 GB/s
+    pad, tile, repeat, flip, pixel_shuffle, scatters          17 - 27 GB/s
+    gather_elements, cumsum, argmax                           36, 12, 30 GB/s
+    layer_norm, instance_norm, batch_norm; rms_norm           61 - 65; 82 GB/s
+    log_softmax of (512, 768); group_norm                     102 µs; 5 GB/s
+    conv2d 1×1; of stride 2                                   192 - 237; 128 GFLOP/s
+    conv2d 3×3, 7×1, rows of 112 / 56 / 28 and less           38 - 49, 18, 5 - 9 GFLOP/s
+    conv2d, channels last; with groups; transposed            31, 1.4, 4.5 GFLOP/s
+    pool 3×3 of stride 1; of stride 2; over all               4.8 - 7.8; 0.5 - 0.8; 5 - 19 GFLOP/s
+    einsum of two matrices, batched or not                    93 - 233 GFLOP/s
+    resize2d                                                  3.9 GFLOP/s
+
+Attention is the exception: 160 GFLOP/s at 128 keys of 64, 70 at 64 keys of 16, 36 at 512 keys,
+since it writes all scores.  Its share is that of tiles with an online softmax, which read and write
+nothing else, as measured of a prototype: 154 - 200 GFLOP/s from 100 to 1024 keys.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.kernel import Schedule
+from relax_egraph.ir.struct_info import Shape, TensorStructInfo
+
+COPY = Schedule("movement", flops=0.5, bandwidth=0.85)
+SCATTERED = Schedule("elementwise", flops=0.1, bandwidth=0.2)
+MAP = Schedule("elementwise", flops=0.5, bandwidth=0.8)
+ROWS = Schedule("rows", flops=0.5, bandwidth=0.7)
+SCANNED = Schedule("generic", flops=0.05, bandwidth=0.15)
+ATTENTION = Schedule("generic", flops=0.65, bandwidth=0.8)
+CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
+RESIZED = Schedule("generic", flops=0.016, bandwidth=0.2)
+
+OPERATORS: Mapping[str, Schedule] = {
+    **dict.fromkeys(("concat", "stack", "split", "take", "nn.dropout"), COPY),
+    **dict.fromkeys(("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"), COPY),
+    **dict.fromkeys(("size", "shape_to_tensor", "nn.batch_flatten", "meshgrid"), COPY),
+    **dict.fromkeys(("eye", "eye_like", "tril", "triu", "one_hot", "arange", "outer"), MAP),
+    **dict.fromkeys(("nn.prelu", "quantize", "dequantize", "nn.batch_norm"), MAP),
+    **dict.fromkeys(("hamming_window", "image.affine_grid"), MAP),
+    **dict.fromkeys(("tile", "repeat", "flip", "nn.pad", "nn.pixel_shuffle"), SCATTERED),
+    **dict.fromkeys(("gather_elements", "gather_nd", "index_tensor"), SCATTERED),
+    **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put", "slice_scatter"), SCATTERED),
+    "reverse_sequence": SCATTERED,
+    **dict.fromkeys(("nn.layer_norm", "nn.instance_norm", "nn.rms_norm"), ROWS),
+    "nn.group_norm": Schedule("generic", flops=0.1, bandwidth=0.055),
+    "nn.log_softmax": Schedule("rows", flops=0.48, bandwidth=0.8),
+    **dict.fromkeys(("prod", "variance", "std", "nn.cross_entropy_with_logits"), ROWS),
+    **dict.fromkeys(("collapse_sum_like", "collapse_sum_to", "nn.nll_loss"), ROWS),
+    **dict.fromkeys(("argmax", "argmin"), Schedule("rows", flops=0.065, bandwidth=0.3)),
+    **dict.fromkeys(("cumsum", "cumprod", "multinomial_from_uniform", "bucketize"), SCANNED),
+    **dict.fromkeys(("nn.attention", "nn.attention_bias"), ATTENTION),
+    "einsum": CONTRACTION,
+    **dict.fromkeys(("image.resize2d", "image.resize3d"), RESIZED),
+    **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},
+}
+"""Those whose share does not depend on extents and attributes."""
+
+WINDOWED = frozenset(
+    {
+        *(f"nn.conv{r}d{kind}" for r in (1, 2, 3) for kind in ("", "_transpose")),
+        *(f"nn.{kind}_pool{r}d" for r in (1, 2, 3) for kind in ("max", "avg")),
+    }
+)
+"""Those that move a window over their first operand."""
+
+_CONV_ROWS = ((100, 0.18), (48, 0.075), (0, 0.03))
+"""The share of peak from a length on of the rows of a convolution's result."""
+
+
+def schedule_alone(
+    name: str,
+    attrs: Mapping[str, Attr],
+    operands: Sequence[TensorStructInfo],
+    results: Sequence[TensorStructInfo],
+) -> Schedule | None:
+    """How the operator `name`, which is not fusible, runs; ``None`` if it is called at run time."""
+    infos = (*operands, *results)
+    if not results or any(i.dims is None or i.dtype is None for i in infos):
+        return None
+    if name not in WINDOWED:
+        return OPERATORS.get(name)
+    shapes = [i.dims or () for i in infos]
+    return _pool(attrs, shapes[0]) if "pool" in name else _conv(name, attrs, shapes)
+
+
+def _conv(name: str, attrs: Mapping[str, Attr], shapes: Sequence[Shape]) -> Schedule:
+    """A window of one element is a product of matrices."""
+    if name.endswith("_transpose"):
+        return Schedule("generic", flops=0.019, bandwidth=0.2)
+    if attrs["groups"] != 1:
+        return Schedule("generic", flops=0.006, bandwidth=0.2)
+    weight = zip(str(attrs["kernel_layout"]), shapes[1], strict=True)
+    window = [e for letter, e in weight if letter not in "OI"]
+    if all(e == 1 for e in window):
+        return Schedule("matmul", flops=0.85 if _is_dense(attrs) else 0.5, bandwidth=0.8)
+    if str(attrs["data_layout"]).endswith("C"):
+        return Schedule("generic", flops=0.12, bandwidth=0.2)
+    share = next(share for least, share in _CONV_ROWS if _at_least(shapes[-1][-1], least))
+    return Schedule("generic", flops=share, bandwidth=0.2)
+
+
+def _is_dense(attrs: Mapping[str, Attr]) -> bool:
+    """Whether windows begin at each element, and at elements only."""
+    return _all(attrs["strides"], 1) and _all(attrs["padding"], 0)
+
+
+def _pool(attrs: Mapping[str, Attr], data: Shape) -> Schedule:
+    size = attrs["pool_size"]
+    assert isinstance(size, tuple)
+    if _all(attrs["padding"], 0) and data[-len(size) :] == size:
+        return Schedule("rows", flops=0.05, bandwidth=0.75)
+    share = 0.025 if _all(attrs["strides"], 1) else 0.003
+    return Schedule("generic", flops=share, bandwidth=0.2)
+
+
+def _all(values: Attr, wanted: int) -> bool:
+    return isinstance(values, tuple) and all(v == wanted for v in values)
+
+
+def _at_least(extent: Dim, least: int) -> bool:
+    return least == 0 or dims.prove_ge(extent, least)

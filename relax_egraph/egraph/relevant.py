@@ -1,0 +1,85 @@
+"""Which part of a rule book can matter to a block: egglog pays for every table and every rule.
+
+A rule can fire only if each operator and relation that it matches is in the block, or is made by a
+rule that can fire.  All others, and the operators that none of the rest names, are left out.
+"""
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from relax_egraph.egraph.forms import Form, Source, Tree, read
+from relax_egraph.egraph.vocabulary import operators, vocabulary_table
+
+_DECLARES = ("constructor", "function", "relation")
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names that a form needs in order to do something, and those that it then makes.
+
+    A rule that matches either of two sides needs one of `needs`.
+    """
+
+    declares: str | None
+    needs: tuple[frozenset[str], ...]
+    makes: frozenset[str]
+
+
+def absent(texts: Sequence[str], present: Iterable[str]) -> frozenset[str]:
+    """What `texts` declare that cannot be where only the operators `present` are: ``R.add``.
+
+    Facts are given with what is loaded, and relations are made by rules.
+    """
+    forms = [_names(text) for text in texts]
+    declared = {form.declares for form in forms if form.declares}
+    missing = declared - _given() - frozenset(present)
+    waiting = [form for form in forms if form.makes & missing]
+    found = True
+    while found:
+        able = [form for form in waiting if _can_fire(form, missing)]
+        missing.difference_update(*(form.makes for form in able))
+        waiting = [form for form in waiting if form.makes & missing]
+        found = bool(able)
+    return frozenset(missing)
+
+
+def can_matter(text: str, missing: frozenset[str]) -> bool:
+    """Whether a form, a rule or a declaration, does anything where `missing` are absent."""
+    names = _names(text)
+    return _can_fire(names, missing) and names.makes.isdisjoint(missing)
+
+
+def _can_fire(names: _Names, missing: Set[str]) -> bool:
+    return any(needed.isdisjoint(missing) for needed in names.needs)
+
+
+@cache
+def _given() -> frozenset[str]:
+    """What may be in any e-graph: all of the vocabulary but the operators."""
+    named = {f"{letter}.{name}" for name in operators() for letter in "RK"}
+    return frozenset(d.name for d in vocabulary_table()) - named
+
+
+@lru_cache(1 << 13)
+def _names(text: str) -> _Names:
+    (form,) = read(Source("", text))
+    items, nothing = form.items, frozenset[str]()
+    if form.head == "rule":
+        return _Names(None, (_atoms(items[1]),), _atoms(items[2]))
+    if form.head in ("rewrite", "birewrite"):
+        conditions = nothing.union(*map(_atoms, items[3:]))
+        left, right = _atoms(items[1]) | conditions, _atoms(items[2])
+        if form.head == "rewrite":
+            return _Names(None, (left,), right)
+        return _Names(None, (left, right | conditions), left | right)
+    if form.head in _DECLARES:
+        return _Names(str(getattr(items[1], "text", "")), (_atoms(form),), nothing)
+    return _Names(None, (nothing,), _atoms(form))
+
+
+def _atoms(tree: Tree) -> frozenset[str]:
+    """All symbols in `tree`; a function that is passed on by its name counts as one."""
+    if isinstance(tree, Form):
+        return frozenset[str]().union(*map(_atoms, tree.items))
+    return frozenset((tree.text.strip('"') if tree.text.startswith(('"R.', '"K.')) else tree.text,))

@@ -1,0 +1,61 @@
+"""Saturation in this process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+
+from relax_egraph.egraph.bulk import load_view
+from relax_egraph.egraph.commands import prepared
+from relax_egraph.egraph.course import Course, Progress, Told
+from relax_egraph.egraph.readback import read_back
+from relax_egraph.egraph.report import Report
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.run import Run
+from relax_egraph.egraph.schedule import Budget, Schedule
+from relax_egraph.egraph.tables import Tables
+from relax_egraph.egraph.view import ClassId, View
+
+
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """The saturated `view`, what was done, and which class each class of the given view became.
+
+    Classes that no root needs are in neither `view` nor `became`.
+    """
+
+    view: View
+    report: Report
+    became: Mapping[ClassId, ClassId]
+
+
+def untold(progress: Progress) -> None:
+    """What is done with progress if nobody listens."""
+
+
+def saturate_here(
+    view: View,
+    book: RuleBook,
+    budget: Budget,
+    schedule: Schedule,
+    course: Course = Course(),  # noqa: B008  frozen
+    told: Told = untold,
+) -> Saturated:
+    """Apply the rules of `book` to `view`; `told` hears of each iteration before it begins.
+
+    An e-graph that outgrew its bounds is not undone in place, which would take a copy in every
+    iteration: the run is repeated up to there, which gives the same e-graph, and goes on without
+    the rule to blame.
+    """
+    begin, deadline = perf_counter(), inf
+    while True:
+        with prepared(book.texts) as egraph:
+            deadline = min(deadline, perf_counter() + budget.seconds)
+            load_view(egraph, view)
+            run = Run(egraph, view, book, budget, course, deadline, told)
+            done = run.schedule(schedule)
+            if not isinstance(done, Course):
+                result = read_back(Tables(egraph), view)
+                report = Report(done, perf_counter() - begin)
+                return Saturated(result.view, report, result.became)
+        course = done

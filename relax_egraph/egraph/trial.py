@@ -1,0 +1,123 @@
+"""A few rules alone on an e-graph of ground terms, for those who ask what the rules do.
+
+The terms are written in the vocabulary: ``(union (Value 0) (R.exp (Value 1)))``.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from egglog.bindings import EGraph
+
+from relax_egraph.egraph.blame import DEDUCE
+from relax_egraph.egraph.commands import prepared, run, run_text
+from relax_egraph.egraph.conflict import find_conflict
+from relax_egraph.egraph.measure import nodes_of, sizes_of
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.tables import Key, Tables, Term
+
+_HELPED = 12
+"""How often the rules that deduce are run at most before the others."""
+
+
+_MOST_NODES = 12000
+"""A trial of families on a program ends with so many nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What an e-graph holds after rules were tried on it.
+
+    `nodes` are all of them, those over their own class too; `values` are the classes of
+    ``(Value i)`` and ``(TupleValue i)``; `matched` are the i of those that the rule matched.
+    `matches` counts those of each rule, where several were tried.  `conflict` says what the facts contradict each other in, as a sentence without its subject.
+    """
+
+    nodes: tuple[tuple[Key, Term], ...]
+    values: Mapping[int, Key]
+    dtypes: Mapping[Key, str]
+    matches: Mapping[str, int]
+    scalars: Mapping[Key, float]
+    matched: frozenset[int]
+    conflict: str | None
+
+
+class _AllTables(Tables):
+    def every_term(self) -> tuple[tuple[Key, Term], ...]:
+        return tuple(self._terms())
+
+
+@lru_cache(4)
+def _bare(book: RuleBook) -> RuleBook:
+    """`book` with its declarations and what deduces facts, without its rewrites."""
+    return RuleBook(book.families, book.user, frozenset(rule.name for rule in book.rewrites))
+
+
+def try_rule(
+    book: RuleBook, program: str, tried: str, helpers: Sequence[str], rounds: int = 2
+) -> Trial:
+    """Load `program`, actions of a rule, and run `tried`, a rule of ruleset ``trying``.
+
+    In each of the `rounds` the facts are deduced before, with the rules `helpers` of ruleset
+    ``helping``.  Raises `SaturationError` for what egglog refuses.
+    """
+    with prepared(_bare(book).texts) as egraph:
+        run_text(egraph, "(relation matched (Tensor)) (ruleset helping) (ruleset trying)")
+        for text in (*helpers, tried):
+            run_text(egraph, text)
+        run_text(egraph, f'(rule () ({program}) :ruleset load :name "load-terms")')
+        run_text(egraph, "(run-schedule (run load))")
+        run_text(egraph, DEDUCE)
+        conflict: str | None = None
+        help_out = egraph.parse_program(f"(run-schedule (run helping) {_FACTS})")
+        step = egraph.parse_program(f"(run-schedule (run trying))\n{DEDUCE}")
+        for _ in range(rounds):
+            for _ in range(_HELPED if helpers else 0):
+                if not run(egraph, help_out)[0].report.updated:
+                    break
+            outputs = run(egraph, step)
+            conflict = conflict or find_conflict(egraph, sizes_of(outputs))
+        return _read(egraph, conflict, {})
+
+
+def try_families(book: RuleBook, program: str, rounds: int = 16) -> Trial:
+    """Load `program`, actions of a rule, and run all rules of `book` on it.
+
+    Raises `SaturationError` for what egglog refuses.
+    """
+    matches: Counter[str] = Counter()
+    with prepared(book.texts) as egraph:
+        run_text(egraph, "(relation matched (Tensor))")
+        run_text(egraph, f'(rule () ({program}) :ruleset load :name "load-terms")')
+        run_text(egraph, "(run-schedule (run load))")
+        run_text(egraph, DEDUCE)
+        conflict: str | None = None
+        together = " ".join(f"(run {name})" for name in book.rulesets)
+        step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
+        for _ in range(rounds):
+            outputs = run(egraph, step)
+            matches.update(outputs[0].report.num_matches_per_rule)
+            conflict = conflict or find_conflict(egraph, sizes_of(outputs))
+            if conflict or not outputs[0].report.updated:
+                break
+            if nodes_of(sizes_of(outputs)) > _MOST_NODES:
+                break
+        return _read(egraph, conflict, matches)
+
+
+def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:
+    tables = _AllTables(egraph)
+    matched = {Key("Tensor", row.inputs[0]) for row in tables.rows("matched")}
+    return Trial(
+        nodes=tables.every_term(),
+        values=tables.loaded,
+        dtypes={Key("Tensor", t): d for t, d in tables.dtypes.items()},
+        scalars={Key("Tensor", t): c for t, c in tables.scalars.items()},
+        matches=dict(matches),
+        matched=frozenset(n for n, key in tables.loaded.items() if key in matched),
+        conflict=conflict,
+    )
+
+
+_FACTS = "(saturate (seq (run facts) (run dim)))"

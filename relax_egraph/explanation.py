@@ -1,0 +1,125 @@
+"""Why an optimized module is what it is: what each region of it went through."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from relax_egraph.egraph.engine import Report
+from relax_egraph.egraph.view import View
+from relax_egraph.extract import Extraction
+from relax_egraph.ir.module import IRModule
+
+
+@dataclass(frozen=True, slots=True)
+class RegionReport:
+    """What happened to one region of a dataflow block, and to all `uses` regions that are like it.
+
+    `function` has the first of them.  `cost_before` is of its operators one by one; costs and
+    counts of matches are those of one.
+    """
+
+    function: str
+    saturation: Report
+    extraction: Extraction
+    cost_before: float
+    view: View
+    uses: int = 1
+
+    @property
+    def stop(self) -> str:
+        """Why each phase of saturation ended, the same reason said once, and what went wrong."""
+        reasons = {p.stop for p in self.saturation.phases}
+        if len(reasons) == 1 and not self.saturation.bans:
+            return "; ".join((str(reasons.pop()), *self.saturation.notes))
+        return "; ".join((*map(str, self.saturation.phases), *self.saturation.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The optimized module, and why it is what it is.  Costs are in seconds, by the cost model.
+
+    `regions` are those that differ; totals count each as often as the module has it.
+    """
+
+    module: IRModule
+    regions: tuple[RegionReport, ...]
+
+    @property
+    def rules(self) -> Mapping[str, int]:
+        """How often each rule matched, for rules that did; the most frequent first."""
+        total = Counter[str]()
+        for region in self.regions:
+            total.update({r: n * region.uses for r, n in region.saturation.matches.items()})
+        return {name: count for name, count in total.most_common() if count}
+
+    @property
+    def cost_before(self) -> float:
+        """The cost of the blocks as they came, each operator a kernel."""
+        return sum(r.cost_before * r.uses for r in self.regions)
+
+    @property
+    def cost(self) -> float:
+        """The cost of the program that was chosen."""
+        return sum(r.extraction.cost * r.uses for r in self.regions)
+
+    @property
+    def bound(self) -> float:
+        """No program in the e-graphs costs less: proven."""
+        return sum(r.extraction.bound * r.uses for r in self.regions)
+
+    @property
+    def gap(self) -> float:
+        """How far `cost` may be above the best, as a share of it."""
+        return (self.cost - self.bound) / self.cost if self.cost else 0.0
+
+    def table(self) -> Table:
+        """Rules that fired, stop reasons, and costs, to be printed by rich."""
+        table = Table("rule", "matches", title="what fired", title_justify="left")
+        for name, count in self.rules.items():
+            table.add_row(name, str(count))
+        table.add_section()
+        for region in self.regions:
+            where = f"{region.function}, {region.uses} times" * (region.uses > 1)
+            table.add_row(f"{where or region.function}: saturation", region.stop)
+            table.add_row(f"{where or region.function}: extraction", region.extraction.status)
+        table.add_section()
+        table.add_row("cost before → after", f"{_us(self.cost_before)} → {_us(self.cost)}")
+        table.add_row("proven bound, gap", f"{_us(self.bound)}, {self.gap:.2%}")
+        return table
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data, costs in seconds."""
+        return {
+            "rules": dict(self.rules),
+            "stop": [r.stop for r in self.regions],
+            "status": [r.extraction.status for r in self.regions],
+            "uses": [r.uses for r in self.regions],
+            "cost_before": self.cost_before,
+            "cost": self.cost,
+            "bound": self.bound,
+            "gap": self.gap,
+        }
+
+    def egraph_text(self) -> str:
+        """The saturated e-graphs, one class a line: number, type, then its nodes."""
+        return "\n".join(line for region in self.regions for line in _view_lines(region))
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} µs"
+
+
+def _view_lines(region: RegionReport) -> Iterator[str]:
+    yield f"; {region.function}: roots {list(region.view.roots)}"
+    for number, eclass in region.view.classes.items():
+        terms: list[str] = []
+        for node in eclass.nodes:
+            letter = "K" if eclass.sort == "kernel" else "R"
+            parts = [f"{letter}.{node.op}", *(str(c) for c in node.children)]
+            parts.extend(str(value) for _, value in node.attrs)
+            parts.extend([str(node.key)] if node.key >= 0 else [])
+            terms.append(f"({' '.join(parts)})")
+        yield f"{number}: {eclass.struct_info}  {'  '.join(terms)}"

@@ -1,0 +1,70 @@
+"""What was assumed of symbols is checked when the program runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols
+from relax_egraph.ir.assumptions import Assumptions
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import BindingBlock, Function, MatchCast, ShapeExpr, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.ir.walk import bindings_of
+from relax_egraph.passes.infra import Pass, function_pass
+
+
+def bound_symbols(function: Function) -> set[str]:
+    """The symbols that the parameters of `function` bind."""
+    return set[str]().union(*(bare_symbols(p.struct_info) for p in function.params))
+
+
+def check_assumptions(assumptions: Assumptions) -> Pass:
+    """Begin each function with an ``R.match_cast`` for all that is assumed of its symbols.
+
+        def main(x: R.Tensor((n, s))): ...                     # n <= 512, s % 8 == 0
+        -->
+        def main(x: R.Tensor((n, s))):
+            assumed_n = R.match_cast(R.shape([max(512, n)]), R.Shape((512,)))
+            assumed_s = R.match_cast(R.shape([s % 8]), R.Shape((0,)))
+            ...
+
+    Each says what holds only of values for which the assumption does.  It is made outside of
+    `assuming`, under which nothing would be left to check.
+    """
+
+    @function_pass(name="check_assumptions")
+    def checked(function: Function, _: IRModule) -> Function:
+        if function.attrs.get("primitive"):
+            return function
+        known = list(_conditions(assumptions.about(bound_symbols(function))))
+        if not known:
+            return function
+        taken = {p.name for p in function.params} | {b.var.name for b in bindings_of(function.body)}
+        casts: list[MatchCast] = []
+        for name, value, expected in known:
+            info = ShapeStructInfo((expected,), 1)
+            cast = MatchCast(Var(unused(f"assumed_{name}", taken), info), ShapeExpr((value,)), info)
+            casts.append(cast)
+        blocks = (BindingBlock(tuple(casts)), *function.body.blocks)
+        return replace(function, body=replace(function.body, blocks=blocks))
+
+    return checked
+
+
+def _conditions(assumptions: Assumptions) -> Iterator[tuple[str, Dim, Dim]]:
+    """A symbol, and two dimensions that are equal exactly if what is assumed of it holds."""
+    for name, r in assumptions.ranges:
+        n, rest = dims.symbol(name), r.least % r.step
+        if r.most == r.least:
+            yield name, n, r.least
+            continue
+        if r.step > 1:
+            yield name, dims.mod(n, r.step), rest
+        if r.least > rest:
+            yield name, dims.minimum(n, r.least), r.least
+        if r.most is not None:
+            yield name, dims.maximum(n, r.most), r.most
+    for name, value in assumptions.values:
+        yield name, dims.symbol(name), dims.canonical(value)

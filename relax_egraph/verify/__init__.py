@@ -1,0 +1,1 @@
+"""Proof by trial that rules are sound."""

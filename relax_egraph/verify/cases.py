@@ -1,0 +1,93 @@
+"""Programs of file tests, with other extents and dtypes: instances for rules that need a setting.
+
+A case says by ``; FIRES:`` which rules match in it.  Its ``let`` forms are the program, and what it
+sets of shapes, dtypes and constants is known; what it runs and checks is left out.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
+from relax_egraph.verify.query import Query, Signature
+
+SEPARATOR = re.compile(r"(?m)^; -----\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, the families that it is for, and the rules that match in it.
+
+    All of its dimensions are symbols and numbers if it is `simple`.
+    """
+
+    forms: tuple[Form, ...]
+    families: tuple[str, ...]
+    fires: frozenset[str]
+    simple: bool
+
+
+_HOW = ("all", "all", "symbols", "none")
+_SUM = re.compile(r'DimSym "[^"]*[^\w"]')
+"""A dimension that is computed from others: none of them can be changed alone."""
+
+
+def cases_of(text: str, name: str) -> tuple[Case, ...]:
+    """The cases of a file test; those in which nothing is said to fire are left out."""
+    families = tuple(directive(text, "RULES"))
+    parts = ((part, directive(part, "FIRES")) for part in SEPARATOR.split(text))
+    return tuple(
+        Case(
+            tuple(read(Source(name, part))),
+            families,
+            frozenset(f.rstrip("=><") for f in fires),
+            not _SUM.search(part),
+        )
+        for part, fires in parts
+        if fires
+    )
+
+
+def directive(text: str, name: str) -> list[str]:
+    """The words behind every ``; NAME:``."""
+    return [w for found in re.findall(rf"(?m)^; {name}: (.+)$", text) for w in found.split()]
+
+
+def query_of(case: Case, signatures: Mapping[str, Signature], random: Random) -> Query:
+    """The program of `case`; extents above 1 and dtypes are variables, or some of them are."""
+    query = Query()
+    general = _Generalised(random.choice(_HOW if case.simple else ("none",)))
+    for form in case.forms:
+        match form.head, form.items[1:]:
+            case "let", [Atom(text=name), Form() as value]:
+                query.term(general.tree(value), "", name)
+            case "let", [Atom(text=name), value]:
+                query.same.append((name, query.term(value, "")))
+            case "set", [fact, value]:
+                known = query.term(general.tree(fact), "")
+                query.same.append((known, query.term(general.tree(value), "")))
+            case head, _ if signatures.get(head) and signatures[head].result == "Unit":
+                query.fact(general.tree(form), "")
+            case _:
+                pass
+    return query
+
+
+@dataclass(frozen=True, slots=True)
+class _Generalised:
+    """Terms with variables for dimensions: for ``all`` of them, the ``symbols``, or ``none``."""
+
+    which: str
+
+    def tree(self, tree: Tree) -> Tree:
+        if isinstance(tree, Atom):
+            floats = tree.text in ('"float32"', '"float64"')
+            return Atom("any-dtype", tree.span, tree.start) if floats else tree
+        if tree.head == "DimSym" and isinstance(tree.items[1], Atom):
+            text = tree.items[1].text.strip('"')
+            simple = text.isidentifier() or (self.which == "all" and text.isdigit())
+            if self.which != "none" and simple and text not in ("0", "1"):
+                return Atom(f"dim-{text}", tree.span, tree.start)
+            return tree
+        return Form(tuple(map(self.tree, tree.items)), tree.span, tree.start, tree.end)

@@ -1,0 +1,172 @@
+"""What egglog's primitives compute, for premises that are decided before egglog sees them.
+
+Vectors are tuples, dimensions those of `dims`.  A name that is not here is left to egglog.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import PrimValue
+
+
+class Fails(Exception):
+    """A primitive has no value for these arguments: the premise does not hold."""
+
+
+def compute(head: str, args: tuple[Any, ...]) -> Any:
+    """The value of ``(head args..)``; raises `Fails` if it has none."""
+    try:
+        return PRIMITIVES[head](*args)
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        raise Fails from None
+
+
+def _get(items: tuple[Any, ...], at: int) -> Any:
+    if at < 0:
+        raise IndexError
+    return items[at]
+
+
+def _set(items: tuple[Any, ...], at: int, value: Any) -> tuple[Any, ...]:
+    _get(items, at)
+    return (*items[:at], value, *items[at + 1 :])
+
+
+def _remove(items: tuple[Any, ...], at: int) -> tuple[Any, ...]:
+    _get(items, at)
+    return (*items[:at], *items[at + 1 :])
+
+
+def _pop(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    _get(items, 0)
+    return items[:-1]
+
+
+def _function(name: str, *first: Any) -> tuple[Any, ...]:
+    return (name, *first)
+
+
+def _map(function: tuple[Any, ...], items: tuple[Any, ...]) -> tuple[Any, ...]:
+    name, *first = function
+    return tuple(PRIMITIVES[name](*first, item) for item in items)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, float):
+        return a / b
+    return int(math.trunc(a / b)) if abs(a) < 2**52 else a // b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return math.fmod(a, b) if isinstance(a, float) else a - b * _divide(a, b)
+
+
+def _known(d: dims.Dim) -> bool:
+    return isinstance(d, int)
+
+
+def _prim_dim(d: dims.Dim, dtype: str) -> PrimValue:
+    return PrimValue(d, dtype)
+
+
+def _prim_number(number: float, dtype: str) -> PrimValue:
+    return PrimValue(number, dtype)
+
+
+def argument(head: str, args: tuple[Any, ...], at: int, result: Any, upward: bool) -> Any:
+    """What argument `at`, the only one unknown, must be for the result to be `result`.
+
+    `upward` decides between the numbers that round to one.  Raises `Fails` if that is not found.
+    """
+    try:
+        match head, at:
+            case "to-string", 0:
+                return int(result)
+            case "to-f64", 0 if result == int(result):
+                return int(result)
+            case "to-i64", 0:
+                return float(result) + 0.5 * upward
+            case "DimSym", 0:
+                return dims.text(result)
+            case "+", _:
+                return result - args[1 - at]
+            case "-", 0 if len(args) == 2:
+                return result + args[1]
+            case "-", 1:
+                return args[0] - result
+            case "*", _ if isinstance(result, float):
+                return result / args[1 - at]
+            case "/", 0 if isinstance(result, float):
+                return result * args[1]
+            case "/", 1 if isinstance(result, float):
+                return args[0] / result
+            case _:
+                raise Fails
+    except (ArithmeticError, TypeError, ValueError):
+        raise Fails from None
+
+
+PRIMITIVES: Mapping[str, Callable[..., Any]] = {
+    "vec-of": lambda *items: items,
+    "vec-empty": lambda: (),
+    "vec-get": _get,
+    "vec-length": len,
+    "vec-push": lambda items, last: (*items, last),
+    "vec-pop": _pop,
+    "vec-append": lambda *parts: sum(parts, ()),
+    "vec-set": _set,
+    "vec-remove": _remove,
+    "vec-contains": lambda items, item: item in items,
+    "vec-not-contains": lambda items, item: item not in items,
+    "vec-range": lambda n: tuple(range(n)),
+    "unstable-fn": _function,
+    "unstable-vec-map": _map,
+    "+": lambda a, b: a + b,
+    "-": lambda a, *b: a - b[0] if b else -a,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "%": _remainder,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "not": lambda a: not a,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+    "pow": pow,
+    "^": pow,
+    "to-f64": float,
+    "to-i64": int,
+    "to-string": str,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "!=": lambda a, b: a != b,
+    "bool-<": lambda a, b: a < b,
+    "bool-<=": lambda a, b: a <= b,
+    "bool->": lambda a, b: a > b,
+    "bool->=": lambda a, b: a >= b,
+    "bool-=": lambda a, b: a == b,
+    "bool-!=": lambda a, b: a != b,
+    "DimSym": dims.parse,
+    "DimAdd": dims.add,
+    "DimMul": dims.mul,
+    "DimFloorDiv": dims.floordiv,
+    "DimMod": dims.mod,
+    "dim-text": dims.text,
+    "dim-equal": dims.equal,
+    "dim-divides": dims.divides,
+    "dim-ge": dims.prove_ge,
+    "is-static": _known,
+    "product": dims.product,
+    "Prim.dim": _prim_dim,
+    "Prim.number": _prim_number,
+    "Prim.none": lambda: None,
+}

@@ -1,0 +1,103 @@
+"""Guards: premises about dimensions that sympy answers."""
+
+from collections.abc import Sequence
+
+import pytest
+from egglog.bindings import EGraph
+
+from relax_egraph.egraph.guards import expand
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.ir.assumptions import assuming, parse
+
+RULE = """
+(ruleset my)
+(relation asked (Tensor))
+(rule ((= t (R.reshape x s)) (= a (vec-get s 0)) (= b (vec-get s 1)) ({guard}))
+      ((asked t))
+  :ruleset my :name "ask")
+"""
+DEDUCE = "(run-schedule (saturate (seq (run dim) (run my))))"
+
+
+def _holds(guard: str, first: str, second: str, before: Sequence[str] = (DEDUCE,)) -> bool:
+    """Whether `guard`, about a and b, holds for the dimensions `first` and `second`."""
+    egraph = EGraph()
+    egraph.run_program(*RuleBook.default([RULE.format(guard=guard)], families=()).commands)
+    tensor = f'(R.reshape (Leaf 0) (vec-of (DimSym "{first}") (DimSym "{second}")))'
+    for text in (tensor, *before):
+        egraph.run_program(*egraph.parse_program(text))
+    return bool(egraph.freeze().functions["asked"].rows)
+
+
+@pytest.mark.parametrize(
+    ("guard", "first", "second", "holds"),
+    [
+        ("dim-equal a b", "n * 4", "2 * n + n * 2", True),
+        ("dim-equal a b", "n", "m", False),
+        ("dim-ge a b", "n + 1", "n", True),
+        ("dim-ge a b", "n", "n + 1", False),
+        ("dim-divides a b", "4", "n * 8", True),
+        ("dim-divides a b", "4", "n", False),
+        ('dim-divides (DimSym "8") b', "n", "n * 8", True),
+        ('dim-divides (DimSym "8") b', "n", "n * 4", False),
+        ('dim-equal (DimMul a (DimSym "4")) (DimMul (DimSym "2") b)', "n", "n * 2", True),
+        ('dim-equal (DimAdd a (DimMul (DimSym "-1") b)) (DimSym "1")', "n", "n - 1", True),
+        ('dim-ge (DimFloorDiv a (DimSym "2")) (DimMod b (DimSym "2"))', "n * 2 + 2", "m", True),
+        ('dim-equal (DimFloorDiv a (DimSym "0")) b', "n", "n", False),
+        ("dim-equal (vec-get s 0) b", "n", "n", True),
+    ],
+)
+def test_a_guard_holds_if_it_is_proven(guard: str, first: str, second: str, holds: bool) -> None:
+    assert _holds(guard, first, second) is holds
+
+
+def test_a_guard_is_asked_again_when_the_texts_are_known() -> None:
+    early = "(run-schedule (repeat 3 (run my)))"
+
+    assert not _holds("dim-equal a b", "n", "n", [early])
+    assert _holds("dim-equal a b", "n", "n", [early, DEDUCE])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "guard", "first", "second"),
+    [
+        (["n >= 1"], 'dim-ge a (DimSym "1")', "n", "m"),
+        (["s % 8 == 0"], "dim-divides a b", "8", "s"),
+        (["s % 8 == 0"], "dim-equal a b", "(s // 8) * 8", "s"),
+        (["m == 2*n"], 'dim-equal a (DimMul (DimSym "2") b)', "m", "n"),
+    ],
+)
+def test_a_guard_is_asked_under_the_assumptions_of_the_run(
+    conditions: list[str], guard: str, first: str, second: str
+) -> None:
+    assert not _holds(guard, first, second)
+    with assuming(parse(conditions)):
+        assert _holds(guard, first, second)
+
+
+def test_a_guard_becomes_premises_that_ask() -> None:
+    rule = '(rewrite (R.reshape x s) x :when ((dim-ge (vec-get s 0) (DimSym "8"))))'
+
+    assert expand(rule).text == (
+        "(rewrite (R.reshape x s) x :when ((= guard-1 (dim-text (vec-get s 0))) "
+        '(= true (py-to-bool (py-call (dim-judge) (py-from-string "dim-ge") '
+        '(py-from-string guard-1) (py-from-string "8"))))))'
+    )
+
+
+def test_places_behind_a_guard_are_those_of_the_text() -> None:
+    rule = '(rule ((= s t) (dim-ge (vec-get s 0) d) (= d e) (dim-ge d d)) ((union t "end")))'
+
+    expanded = expand(rule)
+
+    for place in ("(= s t)", "(= d e)", '"end"'):
+        assert expanded.original(expanded.text.index(place)) == rule.index(place)
+    inside = expanded.text.index("guard-1")
+    assert expanded.original(inside) == rule.index("(dim-ge")
+
+
+def test_a_rule_without_guards_stays_as_it_is() -> None:
+    rule = "(rewrite (R.exp x) x)"
+
+    assert expand(rule).text == rule
+    assert expand(rule).original(5) == 5

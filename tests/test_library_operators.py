@@ -1,0 +1,76 @@
+"""Operators that run by themselves have a schedule each, or are called at run time."""
+
+import pytest
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+from relax_egraph.lower.legalize import LEGALIZE
+from relax_egraph.lower.library import Library
+from relax_egraph.lower.library_operators import OPERATORS, WINDOWED
+
+N = dims.symbol("n")
+
+
+def f32(*shape: dims.Dim) -> TensorStructInfo:
+    return tensor(shape, "float32")
+
+
+def test_every_operator_with_loops_that_no_kernel_has_as_a_step_has_a_schedule() -> None:
+    known = OPERATORS.keys() | WINDOWED
+    loops = {name for name in LEGALIZE if not OPS[name].fusible}
+
+    assert known == loops
+    assert not OPERATORS.keys() & WINDOWED
+
+
+@pytest.mark.parametrize(
+    ("data", "weight", "attrs", "anchor", "flops"),
+    [
+        ((1, 8, 56, 56), (8, 8, 1, 1), {}, "matmul", 0.85),
+        ((1, 8, 56, 56), (8, 8, 1, 1), {"strides": (2, 2)}, "matmul", 0.5),
+        ((1, 8, N, 112), (8, 8, 3, 3), {"padding": (1, 1)}, "generic", 0.18),
+        ((1, 8, 56, 56), (8, 8, 3, 3), {"padding": (1, 1)}, "generic", 0.075),
+        ((1, 8, 56, N), (8, 8, 3, 3), {"padding": (1, 1)}, "generic", 0.03),
+        ((1, 8, 56, 56), (8, 1, 3, 3), {"groups": 8, "padding": (1, 1)}, "generic", 0.006),
+        ((1, 56, 56, 8), (8, 8, 3, 3), {"data_layout": "NHWC"}, "generic", 0.12),
+    ],
+)
+def test_a_convolution_runs_as_its_window_and_its_rows_allow(
+    data: tuple[dims.Dim, ...],
+    weight: tuple[int, ...],
+    attrs: dict[str, int | str | tuple[int, ...]],
+    anchor: str,
+    flops: float,
+) -> None:
+    op = OPS["nn.conv2d"]
+    complete = complete_attrs(op, attrs)
+    operands = (f32(*data), f32(*weight))
+    result = op.rule(*operands, **complete)
+    assert isinstance(result, TensorStructInfo)
+
+    schedule = Library().schedule_alone(op, complete, operands, (result,))
+
+    assert schedule is not None
+    assert (schedule.anchor, schedule.flops) == (anchor, flops)
+
+
+def test_a_pool_of_everything_is_a_reduction() -> None:
+    op = OPS["nn.avg_pool2d"]
+    everything, part = (complete_attrs(op, {"pool_size": (k, k)}) for k in (7, 3))
+
+    found = [
+        Library().schedule_alone(op, attrs, (f32(1, 8, 7, 7),), (f32(1, 8, n, n),))
+        for attrs, n in ((everything, 1), (part, 5))
+    ]
+
+    assert [s and s.anchor for s in found] == ["rows", "generic"]
+
+
+def test_what_is_not_known_is_called_at_run_time() -> None:
+    library, unknown = Library(), tensor(None, "float32", 2)
+    attrs = complete_attrs(OPS["nn.rms_norm"], {"axes": (1,)})
+
+    assert library.schedule_alone(OPS["nn.rms_norm"], attrs, (unknown, f32(4)), (unknown,)) is None
+    assert library.schedule_alone(OPS["sort"], {}, (f32(4),), (f32(4),)) is None
+    assert library.schedule_alone(OPS["split"], {}, (f32(4),), ()) is None

@@ -1,0 +1,49 @@
+"""What is left of a rule book for a block."""
+
+from relax_egraph.egraph.relevant import absent, can_matter
+
+DECLARED = tuple(f"(constructor R.{name} (Tensor) Tensor)" for name in ("exp", "log", "sin", "cos"))
+CHAIN = (
+    "(rewrite (R.exp x) (R.log x))",
+    '(rewrite (R.log x) (R.sin x) :when ((= y (R.cos x))) :ruleset a :name "needs-cos")',
+)
+
+
+def test_what_is_made_of_what_is_made_may_be_there() -> None:
+    assert absent((*DECLARED, *CHAIN), ["R.exp", "R.cos"]) == frozenset()
+
+
+def test_a_rule_needs_all_that_it_matches() -> None:
+    missing = absent((*DECLARED, *CHAIN), ["R.exp"])
+
+    assert missing == {"R.sin", "R.cos"}
+    assert [can_matter(text, missing) for text in (*DECLARED, *CHAIN)] == [
+        *(True, True, False, False),
+        *(True, False),
+    ]
+
+
+def test_a_relation_is_there_if_a_rule_that_can_fire_makes_it() -> None:
+    relation = "(relation even (Tensor))"
+    makes = "(rule ((= t (R.cos x))) ((even t)))"
+    uses = "(rule ((even t)) ((union t (R.sin t))))"
+    texts = (*DECLARED, relation, makes, uses)
+
+    assert absent(texts, ["R.exp"]) == {"even", "R.log", "R.sin", "R.cos"}
+    assert absent(texts, ["R.cos"]) == {"R.exp", "R.log"}
+
+
+def test_a_rule_of_two_directions_needs_one_of_its_sides() -> None:
+    both = "(birewrite (R.exp x) (R.log x))"
+
+    assert absent((*DECLARED, both), ["R.exp"]) == {"R.sin", "R.cos"}
+    assert absent((*DECLARED, both), ["R.log"]) == {"R.sin", "R.cos"}
+    assert not can_matter(both, absent((*DECLARED, both), ["R.sin"]))
+
+
+def test_facts_are_always_there() -> None:
+    fact = "(rule ((= 1 (rank-of x))) ((union x (R.sin x))))"
+
+    assert absent((*DECLARED, "(function rank-of (Tensor) i64 :merge old)", fact), []) == {
+        *("R.exp", "R.log", "R.cos")
+    }

@@ -1,0 +1,132 @@
+"""The saturated e-graph of a module's one block, and all that it holds equal, computed.
+
+What extraction chooses is the cost model's matter; these tests are about what there is to choose.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph import rules
+from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.report import StopReason
+from relax_egraph.egraph.view import LEAF, SCALAR, Child, ClassId, ENode, View
+from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, dims
+from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.expr import Constant, Expr, Function, PrimValue, Tuple
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+
+Array = npt.NDArray[Any]
+Emit = Callable[..., Var]
+
+REWRITES = tuple(f for f in rules.FAMILIES if f != "fusion")
+
+
+def weight(rng: np.random.Generator, *extents: int) -> Constant:
+    """A constant of random numbers of magnitude 1."""
+    return const(rng.standard_normal(extents).astype(np.float32))
+
+
+def block(params: Sequence[Var], body: Callable[[Emit], Iterable[Expr]]) -> IRModule:
+    """``main`` of one dataflow block; `body` emits operators and gives the outputs."""
+    bb = BlockBuilder()
+
+    def emit(name: str, *args: Expr, **attrs: Any) -> Var:
+        return bb.emit(call(name, *args, **attrs))
+
+    with bb.function("main", params):
+        with bb.dataflow():
+            outputs = [bb.emit_output(value) for value in body(emit)]
+        bb.emit_func_output(Tuple(tuple(outputs)))
+    return bb.get()
+
+
+def saturated(module: IRModule, families: Iterable[str] = REWRITES) -> View:
+    """The block of ``main``, saturated: no budget is reached."""
+    main = module["main"]
+    assert isinstance(main, Function)
+    (bindings,) = [b.bindings for b in main.body.blocks if len(b.bindings) > 1]
+    outputs = [b.var for b in bindings if type(b.var) is Var]
+    result = saturate(encode(bindings, outputs).view, RuleBook.default(families=families))
+    assert {phase.stop for phase in result.report.phases} == {StopReason.SATURATED}
+    return result.view
+
+
+def nodes(view: View, op: str) -> list[ENode]:
+    """The nodes of operator `op`, of all classes."""
+    return [n for c in view.classes.values() if c.sort == "tensor" for n in c.nodes if n.op == op]
+
+
+def operators_of(view: View, value: ClassId) -> set[str]:
+    """The operators that can make a class."""
+    return {node.op for node in view.classes[value].nodes}
+
+
+def check_equal(view: View, seed: int = 0, **extents: int) -> int:
+    """Compute every node on random leaves; all nodes of a class agree.  Returns how many did."""
+    rng = np.random.default_rng(seed)
+    values: dict[ClassId, Array] = {}
+    compared: set[tuple[ClassId, ENode]] = set()
+    found = True
+    while found:
+        found = False
+        for number, eclass in view.classes.items():
+            for node in eclass.nodes if eclass.sort == "tensor" else ():
+                if (number, node) in compared or not set(_classes(node.children)) <= set(values):
+                    continue
+                value = _value(view, node, eclass.struct_info, values, extents, rng)
+                if value is None:
+                    continue
+                compared.add((number, node))
+                found = True
+                if number in values:
+                    np.testing.assert_allclose(value, values[number], rtol=1e-3, atol=1e-3)
+                values.setdefault(number, value)
+    return len(compared) - len(values)
+
+
+def _value(
+    view: View,
+    node: ENode,
+    info: TensorStructInfo,
+    values: Mapping[ClassId, Array],
+    extents: Mapping[str, int],
+    rng: np.random.Generator,
+) -> Array | None:
+    match node.op:
+        case "store":
+            return None
+        case _ if node.op == LEAF:
+            leaf = view.leaves[node.key]
+            if isinstance(leaf, Constant):
+                return leaf.data
+            shape = [dims.evaluate(d, extents) for d in info.dims or ()]
+            return rng.standard_normal(shape).astype(info.dtype)
+        case _ if node.op == SCALAR:
+            return np.asarray(node.scalar, info.dtype)
+        case op:
+            operands = [_operand(c, values, extents) for c in node.children]
+            return np.asarray(apply_op(OPS[op], operands, dict(node.attrs)))
+
+
+def _operand(child: Child, values: Mapping[ClassId, Array], extents: Mapping[str, int]) -> Any:
+    match child:
+        case int():
+            return values[child]
+        case tuple():
+            return tuple(values[c] for c in child)
+        case ShapeStructInfo(values=shape):
+            return tuple(dims.evaluate(d, extents) for d in shape or ())
+        case PrimValue(value=value):
+            return value if isinstance(value, float) else dims.evaluate(value, extents)
+        case None:
+            return None
+
+
+def _classes(children: Iterable[Child]) -> list[ClassId]:
+    parts = [c if isinstance(c, tuple) else (c,) for c in children]
+    return [c for part in parts for c in part if isinstance(c, int)]
