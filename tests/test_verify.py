@@ -81,9 +81,6 @@ RIGHT = {
     "matmul-of-transposes": """; float: reassociates
         (rewrite (R.matmul (R.permute_dims x (vec-of 1 0)) (R.permute_dims y (vec-of 1 0)))
                  (R.permute_dims (R.matmul y x) (vec-of 1 0)))""",
-    "attention-scale": """; float: exact
-        (rewrite (R.nn.attention q k v none c mask window) (R.nn.attention q k v (R.none) c mask window)
-          :when ((= none (R.none))))""",
     "batch-norm-part": """; float: exact
         (rewrite (R.tuple_get (R.nn.batch_norm x g b m v axis eps c s mom false) 1) m)""",
 }

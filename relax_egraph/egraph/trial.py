@@ -4,7 +4,7 @@ The terms are written in the vocabulary: ``(union (Value 0) (R.exp (Value 1)))``
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -81,9 +81,17 @@ def try_rule(
         return _read(egraph, conflict, {})
 
 
-def try_families(book: RuleBook, program: str, rounds: int = 16) -> Trial:
-    """Load `program`, actions of a rule, and run all rules of `book` on it.
+def try_families(
+    book: RuleBook,
+    families: Sequence[str],
+    program: str,
+    wanted: Collection[str],
+    enough: int,
+    rounds: int = 16,
+) -> Trial:
+    """Load `program`, actions of a rule, and run the rules of some `families` of `book` on it.
 
+    The run ends when each of the rules that are `wanted` has `enough` matches.
     Raises `SaturationError` for what egglog refuses.
     """
     matches: Counter[str] = Counter()
@@ -93,15 +101,15 @@ def try_families(book: RuleBook, program: str, rounds: int = 16) -> Trial:
         run_text(egraph, "(run-schedule (run load))")
         run_text(egraph, DEDUCE)
         conflict: str | None = None
-        together = " ".join(f"(run {name})" for name in book.rulesets)
+        together = " ".join(f"(run {name})" for name in families)
         step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
         for _ in range(rounds):
             outputs = run(egraph, step)
             matches.update(outputs[0].report.num_matches_per_rule)
             conflict = conflict or find_conflict(egraph, sizes_of(outputs))
-            if conflict or not outputs[0].report.updated:
-                break
-            if nodes_of(sizes_of(outputs)) > _MOST_NODES:
+            done = all(matches[name] >= enough for name in wanted)
+            large = nodes_of(sizes_of(outputs)) > _MOST_NODES
+            if done or large or conflict or not outputs[0].report.updated:
                 break
         return _read(egraph, conflict, matches)
 

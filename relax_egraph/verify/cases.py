@@ -28,7 +28,7 @@ class Case:
     simple: bool
 
 
-_HOW = ("all", "all", "symbols", "none")
+_HOW = ("all", "all", "symbols")
 _SUM = re.compile(r'DimSym "[^"]*[^\w"]')
 """A dimension that is computed from others: none of them can be changed alone."""
 
@@ -54,24 +54,42 @@ def directive(text: str, name: str) -> list[str]:
     return [w for found in re.findall(rf"(?m)^; {name}: (.+)$", text) for w in found.split()]
 
 
-def query_of(case: Case, signatures: Mapping[str, Signature], random: Random) -> Query:
-    """The program of `case`; extents above 1 and dtypes are variables, or some of them are."""
+def query_of(
+    case: Case, signatures: Mapping[str, Signature], random: Random, general: bool
+) -> Query:
+    """The program of `case`: dtypes are variables, and, if it is to be `general`, extents above 1."""
     query = Query()
-    general = _Generalised(random.choice(_HOW if case.simple else ("none",)))
+    how = _Generalised(random.choice(_HOW) if case.simple and general else "none")
+    made: set[str] = set()
     for form in case.forms:
         match form.head, form.items[1:]:
+            case "run-schedule" | "run", _:
+                break
             case "let", [Atom(text=name), Form() as value]:
-                query.term(general.tree(value), "", name)
+                query.term(how.tree(value), "", name)
+                made |= {name} if value.head != "Leaf" else set()
             case "let", [Atom(text=name), value]:
                 query.same.append((name, query.term(value, "")))
+            case "set", [Form() as fact, _] if _deduced(fact, made):
+                pass
             case "set", [fact, value]:
-                known = query.term(general.tree(fact), "")
-                query.same.append((known, query.term(general.tree(value), "")))
+                known = query.term(how.tree(fact), "")
+                query.same.append((known, query.term(how.tree(value), "")))
             case head, _ if signatures.get(head) and signatures[head].result == "Unit":
-                query.fact(general.tree(form), "")
+                if not _deduced(form, made):
+                    query.fact(how.tree(form), "")
             case _:
                 pass
     return query
+
+
+def _deduced(fact: Form, made: set[str]) -> bool:
+    """Whether `fact` says the shape or dtype of what an operator makes, which its rule tells."""
+    about = fact.items[1] if len(fact.items) > 1 else None
+    return fact.head in _INFERRED and isinstance(about, Atom) and about.text in made
+
+
+_INFERRED = ("shape-of", "rank-of", "dtype-of", "shape-claim", "dtype-claim")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
+from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.group import INSTANCES as INSTANCES
@@ -18,6 +19,10 @@ _PASSES = 3
 """How often programs like a case's are drawn for rules that match in it."""
 
 
+_NEAR = 2
+"""Rules that are further from one that equates values are tried in cases, if there are some."""
+
+
 def check_rules(
     book: RuleBook, only: Iterable[str] | None = None, cases: Sequence[Case] = ()
 ) -> tuple[Verdict, ...]:
@@ -28,25 +33,43 @@ def check_rules(
     rules have the same verdicts in every run.
     """
     names = None if only is None else set(only)
-    makers = makers_of(book)
-    wanted = [r for r in book.rewrites if names is None or r.name in names]
+    wanted = {r.name: r for r in book.rewrites if names is None or r.name in names}
+    chains = {n: _chains(book, rule) for n, rule in wanted.items()}
+    near = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
+    verdicts = {n: silent(rule, _UNREAD) for n, rule in wanted.items()}
+    verdicts |= _in_groups(book, near, chains)
+    verdicts |= _in_cases(book, cases, {n: verdicts[n] for n in wanted if _lacks(verdicts[n])})
+    far = [n for n in wanted if n not in near and all(chains[n]) and _lacks(verdicts[n])]
+    for name, verdict in _in_groups(book, far, chains).items():
+        verdicts[name] = verdict.together(verdicts[name])
+    return tuple(verdicts.values())
+
+
+_UNREAD = "no rule that equates values reads what it deduces"
+
+
+def _lacks(verdict: Verdict) -> bool:
+    return verdict.fired < INSTANCES and verdict.counterexample is None
+
+
+def _chains(book: RuleBook, rule: RuleInfo) -> list[tuple[Pattern, ...]]:
+    """For each direction of `rule` a chain from one that equates values."""
+    return [chain_to(pattern, makers_of(book)) for pattern in patterns_of(rule)]
+
+
+def _in_groups(
+    book: RuleBook, names: Sequence[str], chains: Mapping[str, list[tuple[Pattern, ...]]]
+) -> dict[str, Verdict]:
+    """The verdicts on the rules `names`, each tried with what it deduces for; worst of both ways."""
     groups: dict[str, dict[str, tuple[Pattern, ...]]] = defaultdict(dict)
-    found: dict[str, list[Verdict]] = defaultdict(list)
-    for rule in wanted:
-        for pattern in patterns_of(rule):
-            chain = chain_to(pattern, makers)
-            if chain:
-                groups[chain[0].name][pattern.name] = chain
-            else:
-                reason = "no rule that equates values reads what it deduces"
-                found[rule.name].append(silent(rule, reason))
-    for chains in groups.values():
-        for verdict in Group(book, chains).verdicts():
-            found[verdict.rule].append(verdict)
-    verdicts = {r.name: max(found[r.name], key=_severity) for r in wanted}
-    few = {n: v for n, v in verdicts.items() if v.fired < INSTANCES and v.counterexample is None}
-    verdicts |= _in_cases(book, cases, few)
-    return tuple(verdicts[r.name] for r in wanted)
+    for name in names:
+        for chain in chains[name]:
+            groups[chain[0].name][chain[-1].name] = chain
+    found: dict[str, Verdict] = {}
+    for group in groups.values():
+        for verdict in Group(book, group).verdicts():
+            found[verdict.rule] = max(found.get(verdict.rule, verdict), verdict, key=_severity)
+    return found
 
 
 def _in_cases(
@@ -57,7 +80,8 @@ def _in_cases(
     for number, case in enumerate(cases):
         for time in range(_PASSES):
             lacking = [n for n in sorted(case.fires) if n in found and found[n].fired < INSTANCES]
-            tried = InCase.of(book, case, Random(f"{number} {time}")) if lacking else None
+            random = Random(f"{number} {time}")
+            tried = InCase.of(book, case, lacking, random) if lacking else None
             if tried is None:
                 break
             for name in lacking:

@@ -33,7 +33,7 @@ def random_array(
     some = np.asarray(rng.random(shape) < 0.3)
     match kind:
         case "large":
-            odd = rng.choice([1e4, -1e4, 1e3, -300.0, 1e-4, -1e-5, 1e-8, 0.0, -0.0], shape)
+            odd = rng.choice([1e4, -1e4, 1e3, -300.0, 1e-4, -1e-3, 1e-8, 0.0, -0.0], shape)
         case "nan":
             odd = np.full(shape, np.nan)
         case "special":

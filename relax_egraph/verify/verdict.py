@@ -1,6 +1,6 @@
 """What was found of a rule, as data and as text."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
@@ -99,6 +99,19 @@ class Verdict:
         """Whether it fired, and keeps to the class that is stated; unstated is exact."""
         stated: Need = "exact" if self.stated == "unstated" else self.stated
         return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(stated)
+
+    def together(self, other: "Verdict") -> "Verdict":
+        """This verdict with the instances of another one on the same rule."""
+        worst = max((self, other), key=lambda v: ORDER.index(v.needs))
+        return replace(
+            worst,
+            fired=self.fired + other.fired,
+            dtypes=tuple(sorted({*self.dtypes, *other.dtypes})),
+            ranks=tuple(sorted({*self.ranks, *other.ranks})),
+            counterexample=self.counterexample or other.counterexample,
+            reason=worst.reason if worst.needs == "unsound" or not self.fired + other.fired else "",
+            alone=self.alone and other.alone,
+        )
 
     def __str__(self) -> str:
         head = f"{self.rule} ({self.span}): "
