@@ -31,7 +31,8 @@ class Trial:
 
     `nodes` are all of them, those over their own class too; `values` are the classes of
     ``(Value i)`` and ``(TupleValue i)``; `matched` are the i of those that the rule matched.
-    `matches` counts those of each rule, where several were tried.  `conflict` says what the facts contradict each other in, as a sentence without its subject.
+    `matches` counts those of each rule, where several were tried.  `conflict` says what the
+    facts contradict each other in, as a sentence without its subject.
     """
 
     nodes: tuple[tuple[Key, Term], ...]
