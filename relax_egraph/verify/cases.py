@@ -57,7 +57,7 @@ def directive(text: str, name: str) -> list[str]:
 def query_of(
     case: Case, signatures: Mapping[str, Signature], random: Random, general: bool
 ) -> Query:
-    """The program of `case`; dtypes are variables and, if it is `general`, extents above 1."""
+    """The program of `case`: dtypes are variables, and, if it is to be `general`, extents above 1."""
     query = Query()
     how = _Generalised(random.choice(_HOW) if case.simple and general else "none")
     made: set[str] = set()

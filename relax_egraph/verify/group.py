@@ -5,7 +5,7 @@ those that have the largest share of what is wrong.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -27,11 +27,8 @@ INSTANCES = 20
 """How many instances a rule has to match."""
 
 _BATCHES = 6
-_HOPELESS = 30
+_HOPELESS = 40
 """So many attempts in vain, and no instance of a rule is sought any more."""
-
-_IN_VAIN = 40
-"""So many instances of a rule that match nothing, and no more are sought."""
 
 _TOGETHER, _FEW, _MANY = 30, 6, 10
 """So many instances are in one e-graph, few of a rule of many premises: their join grows fast."""
@@ -39,15 +36,11 @@ _TOGETHER, _FEW, _MANY = 30, 6, 10
 
 @dataclass(slots=True)
 class Group:
-    """A rule that equates values, and rules that deduce what it reads, by the `chains` to them.
-
-    What was found stays when more is asked for.
-    """
+    """A rule that equates values, and rules that deduce what it reads, by the `chains` to them."""
 
     book: RuleBook
-    head: Pattern
-    random: Random
-    chains: dict[str, tuple[Pattern, ...]] = field(default_factory=dict[str, tuple[Pattern, ...]])
+    chains: Mapping[str, tuple[Pattern, ...]]
+    random: Random = field(default_factory=Random)
     refused: dict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict[str, Counter[str]](Counter)
     )
@@ -58,36 +51,39 @@ class Group:
     leaving: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
     left: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
-    def verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
-        """The verdicts on the rules `names` of the group."""
+    @property
+    def head(self) -> Pattern:
+        """The rule that equates values."""
+        return next(iter(self.chains.values()))[0]
+
+    def verdicts(self) -> Iterator[Verdict]:
+        self.random = Random(self.head.name)
         try:
             for _ in range(_BATCHES):
-                lacking = self.lacking(names)
-                if not lacking:
+                if not self.lacking():
                     break
-                instances = list(self.draw(lacking, small=False))
+                instances = list(self.draw(self.lacking(), small=False))
                 fired, wrong = self.tried(instances)
                 self.fired += fired
                 self.wrong += wrong
                 self.hopeless |= {
-                    n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
+                    n for n in self.chains if self.drawn[n] > 15 and not self.count(n)
                 }
                 if any(w.exceeds for w in wrong):
                     break
         except SaturationError as problem:
-            for name in names:
-                yield replace(silent(self.chains[name][-1].rule, str(problem)), needs="unsound")
+            for chain in self.chains.values():
+                yield replace(silent(chain[-1].rule, str(problem)), needs="unsound")
             return
         blamed = self.blamed()
-        for name in names:
-            yield self.verdict(name, self.chains[name], name in blamed)
+        for name, chain in self.chains.items():
+            yield self.verdict(name, chain, name in blamed)
 
-    def lacking(self, names: Sequence[str]) -> list[str]:
-        """Those of `names` that need more instances."""
-        return [n for n in names if n not in self.hopeless and self.count(n) < INSTANCES]
+    def lacking(self) -> list[str]:
+        """The rules that need more instances."""
+        return [n for n in self.chains if n not in self.hopeless and self.count(n) < INSTANCES]
 
     def count(self, name: str) -> int:
-        """How many instances of the rule `name` have been matched."""
         return sum(self.uses(i, name) for i in self.fired)
 
     def uses(self, instance: Instance, name: str) -> bool:
@@ -113,7 +109,6 @@ class Group:
                 self.hopeless.add(name)
 
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
-        """An instance of what the last of `chain` matches, if this attempt finds one."""
         makers, left, refused = makers_of(self.book), self.leave(), self.refused[chain[-1].name]
         try:
             unfolded = unfold(chain, makers, self.random, left)
@@ -156,7 +151,6 @@ class Group:
         return self.compared(program, trial)
 
     def compared(self, program: Program, trial: Trial) -> tuple[list[Instance], list[Wrong]]:
-        """The instances that the trial matched, and what is wrong with it."""
         compared, wrong = compare(program, trial, self.random)
         of_step = {s.number: s.instance for s in program.steps}
         matched = {of_step[n] for n in trial.matched if n in of_step}
@@ -180,7 +174,6 @@ class Group:
         return {n for n, share in shares.items() if share and share >= most / 2} if bad else set()
 
     def verdict(self, name: str, chain: Sequence[Pattern], blamed: bool) -> Verdict:
-        """The verdict on one rule of the group; it is sound unless it is `blamed`."""
         rule = chain[-1].rule
         mine = [i for i in self.fired if self.uses(i, name)]
         if not mine:
@@ -206,7 +199,6 @@ class Group:
         )
 
     def why(self, name: str) -> str:
-        """Why the rule `name` has not matched."""
         if self.drawn[name]:
             return f"of {self.drawn[name]} instances that should match, egglog matched none"
         worst = self.refused[name].most_common(1)

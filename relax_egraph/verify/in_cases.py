@@ -16,7 +16,7 @@ from relax_egraph.verify.query import patterns_of, signatures_of
 from relax_egraph.verify.verdict import Verdict
 
 _INSTANCES = 24
-_ATTEMPTS = 160
+_ATTEMPTS = 100
 """Half of these are with other extents; the others have those of the case."""
 
 _FLOATS = ("float32", "float32", "float64")
@@ -33,7 +33,7 @@ class InCase:
 
     @staticmethod
     def of(book: RuleBook, case: Case, wanted: Collection[str], random: Random) -> "InCase | None":
-        """The same, of programs that are drawn for the rules `wanted`; ``None`` if none is."""
+        """The same, of programs that are drawn, for rules that are `wanted`; ``None`` if none is."""
         program = Program(signatures_of(book))
         families = tuple(f for f in case.families if f in book.families)
         rules = tuple(r for r in book.rewrites if r.ruleset in families)

@@ -56,7 +56,7 @@ def _map(function: tuple[Any, ...], items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, float):
         return a / b
-    return math.trunc(a / b) if abs(a) < 2**52 else a // b
+    return int(math.trunc(a / b)) if abs(a) < 2**52 else a // b
 
 
 def _remainder(a: Any, b: Any) -> Any:

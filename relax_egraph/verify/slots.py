@@ -85,7 +85,6 @@ class Slots:
 
     @property
     def random(self) -> Random:
-        """What draws."""
         return self.palette.random
 
     def get(self, arg: Arg) -> Any:

@@ -26,11 +26,9 @@ from relax_egraph.verify.query import (
 )
 
 NATIVE = frozenset(
-    (
-        *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
-        *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
-        *("shape-conflict", "dtype-conflict", "operand-conflict"),
-    )
+    ("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index", "numel-of")
+    + ("is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim")
+    + ("shape-conflict", "dtype-conflict", "operand-conflict")
 )
 """Facts that are known of an instance as it is drawn."""
 

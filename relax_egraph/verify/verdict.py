@@ -101,7 +101,7 @@ class Verdict:
         return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(stated)
 
     def together(self, other: "Verdict") -> "Verdict":
-        """The verdict on the same rule from these instances and those of `other`."""
+        """This verdict with the instances of another one on the same rule."""
         worst = max((self, other), key=lambda v: ORDER.index(v.needs))
         return replace(
             worst,
