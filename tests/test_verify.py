@@ -81,6 +81,11 @@ RIGHT = {
     "matmul-of-transposes": """; float: reassociates
         (rewrite (R.matmul (R.permute_dims x (vec-of 1 0)) (R.permute_dims y (vec-of 1 0)))
                  (R.permute_dims (R.matmul y x) (vec-of 1 0)))""",
+    "split-and-joined": """; float: exact
+        (rule ((= c (R.concat ts k)) (= 2 (vec-length ts)) (= s (R.split x cuts k))
+               (= 1 (vec-length cuts)) (= (vec-get ts 0) (R.tuple_get s 0))
+               (= (vec-get ts 1) (R.tuple_get s 1)))
+              ((union c x)))""",
     "batch-norm-part": """; float: exact
         (rewrite (R.tuple_get (R.nn.batch_norm x g b m v axis eps c s mom false) 1) m)""",
 }

@@ -21,8 +21,11 @@ _HELPED = 12
 """How often the rules that deduce are run at most before the others."""
 
 
-_MOST_NODES = 12000
-"""A trial of families on a program ends with so many nodes."""
+_AFTER = 6
+"""So many rounds are left to what is made of the matches that were wanted."""
+
+_MOST_NODES, _MOST_ROWS = 10_000, 400_000
+"""A trial of families on a program ends with so many nodes, or rows of all tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +59,19 @@ def _bare(book: RuleBook) -> RuleBook:
 
 
 def try_rule(
-    book: RuleBook, program: str, tried: str, helpers: Sequence[str], rounds: int = 2
+    book: RuleBook, program: Sequence[str], tried: str, helpers: Sequence[str], rounds: int = 2
 ) -> Trial:
-    """Load `program`, actions of a rule, and run `tried`, a rule of ruleset ``trying``.
+    """Load `program`, each entry the actions of a rule, and run the rule `tried`.
 
-    In each of the `rounds` the facts are deduced before, with the rules `helpers` of ruleset
-    ``helping``.  Raises `SaturationError` for what egglog refuses.
+    In each of the `rounds` the facts are deduced before, with the rules `helpers`.  These are of
+    ruleset ``helping``, `tried` is of ``trying``.  Raises `SaturationError` for what egglog
+    refuses.
     """
     with prepared(_bare(book).texts) as egraph:
         run_text(egraph, "(relation matched (Tensor)) (ruleset helping) (ruleset trying)")
         for text in (*helpers, tried):
             run_text(egraph, text)
-        run_text(egraph, f'(rule () ({program}) :ruleset load :name "load-terms")')
-        run_text(egraph, "(run-schedule (run load))")
-        run_text(egraph, DEDUCE)
+        _load(egraph, program)
         conflict: str | None = None
         help_out = egraph.parse_program(f"(run-schedule (run helping) {_FACTS})")
         step = egraph.parse_program(f"(run-schedule (run trying))\n{DEDUCE}")
@@ -85,22 +87,21 @@ def try_rule(
 def try_families(
     book: RuleBook,
     families: Sequence[str],
-    program: str,
+    program: Sequence[str],
     wanted: Collection[str],
     enough: int,
     rounds: int = 16,
 ) -> Trial:
-    """Load `program`, actions of a rule, and run the rules of some `families` of `book` on it.
+    """Load `program`, each entry the actions of a rule, and run some `families` on it.
 
-    The run ends when each of the rules that are `wanted` has `enough` matches.
+    The run ends soon after each of the rules that are `wanted` has `enough` matches.
     Raises `SaturationError` for what egglog refuses.
     """
     matches: Counter[str] = Counter()
+    after = 0
     with prepared(book.texts) as egraph:
         run_text(egraph, "(relation matched (Tensor))")
-        run_text(egraph, f'(rule () ({program}) :ruleset load :name "load-terms")')
-        run_text(egraph, "(run-schedule (run load))")
-        run_text(egraph, DEDUCE)
+        _load(egraph, program)
         conflict: str | None = None
         together = " ".join(f"(run {name})" for name in families)
         step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
@@ -108,11 +109,20 @@ def try_families(
             outputs = run(egraph, step)
             matches.update(outputs[0].report.num_matches_per_rule)
             conflict = conflict or find_conflict(egraph, sizes_of(outputs))
-            done = all(matches[name] >= enough for name in wanted)
-            large = nodes_of(sizes_of(outputs)) > _MOST_NODES
-            if done or large or conflict or not outputs[0].report.updated:
+            after += all(matches[name] >= enough for name in wanted)
+            sizes = sizes_of(outputs)
+            large = nodes_of(sizes) > _MOST_NODES or sum(sizes.values()) > _MOST_ROWS
+            if after > _AFTER or large or conflict or not outputs[0].report.updated:
                 break
         return _read(egraph, conflict, matches)
+
+
+def _load(egraph: EGraph, program: Sequence[str]) -> None:
+    """Run each of the entries, which are parsed alone: parsing takes memory quadratic in a text."""
+    for k, actions in enumerate(program):
+        run_text(egraph, f'(rule () ({actions}) :ruleset load :name "load-terms-{k}")')
+    run_text(egraph, "(run-schedule (run load))")
+    run_text(egraph, DEDUCE)
 
 
 def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:

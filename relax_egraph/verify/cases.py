@@ -19,16 +19,19 @@ SEPARATOR = re.compile(r"(?m)^; -----\n")
 class Case:
     """A program, the families that it is for, and the rules that match in it.
 
-    All of its dimensions are symbols and numbers if it is `simple`.
+    All of its dimensions are symbols and numbers if it is `simple`; `floats` are the floating-point
+    dtypes that it names.
     """
 
     forms: tuple[Form, ...]
     families: tuple[str, ...]
     fires: frozenset[str]
     simple: bool
+    floats: frozenset[str]
 
 
 _HOW = ("all", "all", "symbols")
+_FLOATS = ('"float32"', '"float64"')
 _SUM = re.compile(r'DimSym "[^"]*[^\w"]')
 """A dimension that is computed from others: none of them can be changed alone."""
 
@@ -43,6 +46,7 @@ def cases_of(text: str, name: str) -> tuple[Case, ...]:
             families,
             frozenset(f.rstrip("=><") for f in fires),
             not _SUM.search(part),
+            frozenset(text for text in _FLOATS if text in part),
         )
         for part, fires in parts
         if fires
@@ -55,11 +59,15 @@ def directive(text: str, name: str) -> list[str]:
 
 
 def query_of(
-    case: Case, signatures: Mapping[str, Signature], random: Random, general: bool
+    case: Case, signatures: Mapping[str, Signature], random: Random, dtype: str, general: bool
 ) -> Query:
-    """The program of `case`: dtypes are variables, and, if it is to be `general`, extents above 1."""
+    """The program of `case`, of floats of `dtype`; if it is `general`, with variable extents.
+
+    One that names two floating-point dtypes keeps them; extents of 0 and 1 stay.
+    """
     query = Query()
-    how = _Generalised(random.choice(_HOW) if case.simple and general else "none")
+    which = random.choice(_HOW) if case.simple and general else "none"
+    how = _Generalised(which, dtype if len(case.floats) < 2 else "")
     made: set[str] = set()
     for form in case.forms:
         match form.head, form.items[1:]:
@@ -94,14 +102,18 @@ _INFERRED = ("shape-of", "rank-of", "dtype-of", "shape-claim", "dtype-claim")
 
 @dataclass(frozen=True, slots=True)
 class _Generalised:
-    """Terms with variables for dimensions: for ``all`` of them, the ``symbols``, or ``none``."""
+    """Terms with variables for dimensions: for ``all`` of them, the ``symbols``, or ``none``.
+
+    Floats are of `dtype`, unless that is empty.
+    """
 
     which: str
+    dtype: str
 
     def tree(self, tree: Tree) -> Tree:
         if isinstance(tree, Atom):
-            floats = tree.text in ('"float32"', '"float64"')
-            return Atom("any-dtype", tree.span, tree.start) if floats else tree
+            floats = self.dtype and tree.text in _FLOATS
+            return Atom(f'"{self.dtype}"', tree.span, tree.start) if floats else tree
         if tree.head == "DimSym" and isinstance(tree.items[1], Atom):
             text = tree.items[1].text.strip('"')
             simple = text.isidentifier() or (self.which == "all" and text.isdigit())

@@ -37,10 +37,12 @@ def check_rules(
     chains = {n: _chains(book, rule) for n, rule in wanted.items()}
     near = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
     verdicts = {n: silent(rule, _UNREAD) for n, rule in wanted.items()}
-    verdicts |= _in_groups(book, near, chains)
-    verdicts |= _in_cases(book, cases, {n: verdicts[n] for n in wanted if _lacks(verdicts[n])})
+    groups = _Groups(book, chains)
+    verdicts |= groups.verdicts(near)
+    lacking = {n: v for n, v in verdicts.items() if _lacks(v)}
+    verdicts |= _in_cases(book, cases, lacking)
     far = [n for n in wanted if n not in near and all(chains[n]) and _lacks(verdicts[n])]
-    for name, verdict in _in_groups(book, far, chains).items():
+    for name, verdict in groups.verdicts(far).items():
         verdicts[name] = verdict.together(verdicts[name])
     return tuple(verdicts.values())
 
@@ -57,19 +59,26 @@ def _chains(book: RuleBook, rule: RuleInfo) -> list[tuple[Pattern, ...]]:
     return [chain_to(pattern, makers_of(book)) for pattern in patterns_of(rule)]
 
 
-def _in_groups(
-    book: RuleBook, names: Sequence[str], chains: Mapping[str, list[tuple[Pattern, ...]]]
-) -> dict[str, Verdict]:
-    """The verdicts on the rules `names`, each tried with what it deduces for; worst of both ways."""
-    groups: dict[str, dict[str, tuple[Pattern, ...]]] = defaultdict(dict)
-    for name in names:
-        for chain in chains[name]:
-            groups[chain[0].name][chain[-1].name] = chain
-    found: dict[str, Verdict] = {}
-    for group in groups.values():
-        for verdict in Group(book, group).verdicts():
-            found[verdict.rule] = max(found.get(verdict.rule, verdict), verdict, key=_severity)
-    return found
+class _Groups:
+    """Rules by the one that equates values with which they are tried."""
+
+    def __init__(self, book: RuleBook, chains: Mapping[str, list[tuple[Pattern, ...]]]) -> None:
+        self._book, self._chains = book, chains
+        self._groups: dict[str, Group] = {}
+
+    def verdicts(self, names: Sequence[str]) -> dict[str, Verdict]:
+        """The verdicts on rules; of the directions of one the worse."""
+        asked: dict[str, list[str]] = defaultdict(list)
+        for chain in (c for n in names for c in self._chains[n]):
+            head, name = chain[0], chain[-1].name
+            group = self._groups.setdefault(head.name, Group(self._book, head, Random(head.name)))
+            group.chains[name] = chain
+            asked[head.name].append(name)
+        found: dict[str, Verdict] = {}
+        for head, patterns in asked.items():
+            for verdict in self._groups[head].verdicts(patterns):
+                found[verdict.rule] = max(found.get(verdict.rule, verdict), verdict, key=_severity)
+        return found
 
 
 def _in_cases(

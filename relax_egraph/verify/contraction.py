@@ -13,7 +13,7 @@ Letters = dict[str, Dim]
 """Extents by the letter that stands for their axis."""
 
 
-def matmul(s: Slots) -> None:
+def _matmul(s: Slots) -> None:
     x, y, out = s.shape("x"), s.shape("y"), s.result
     inner = s.palette.extent()
     if x is None and y is None and out is None:
@@ -36,27 +36,27 @@ def matmul(s: Slots) -> None:
         batch = s.random.choice([(), x[:-2], tuple(1 for _ in x[:-2])])
         if out is not None and len(out) > len(x):
             batch = out[:-2]
-        alone = (
-            out is None and s.palette.chance(0.1) or out is not None and len(out) == len(x) - 1 > 0
+        alone = (out is None and s.palette.chance(0.1)) or (
+            out is not None and len(out) == len(x) - 1 > 0
         )
         s.give("y", (inner,) if alone else (*batch, inner, column))
 
 
-def unified(letters: Letters, names: str, shape: Shape | None) -> None:
+def _unified(letters: Letters, names: str, shape: Shape | None) -> None:
     """Add what `shape` says of the letters in `names`; the first to say it is believed."""
     if shape is not None and len(shape) == len(names):
         for letter, extent in zip(names, shape, strict=True):
             letters.setdefault(letter, extent)
 
 
-def attention(s: Slots) -> None:
+def _attention(s: Slots) -> None:
     letters: Letters = {}
     forms = {"query": "bsnh", "key": "btmh", "value": "btmw"}
     for name, form in forms.items():
-        unified(letters, form, s.shape(name))
-    unified(letters, "bsnw", s.result)
+        _unified(letters, form, s.shape(name))
+    _unified(letters, "bsnw", s.result)
     whole = None if s.left_out("bias") else s.shape("bias")
-    unified(letters, "bnst", whole)
+    _unified(letters, "bnst", whole)
     heads = letters.setdefault("n", s.random.choice((1, 2, 4)))
     letters.setdefault("m", s.random.choice((heads, heads, 1)))
     for letter in "bsthw":
@@ -73,7 +73,7 @@ def attention(s: Slots) -> None:
     s.choose("window_size", -1)
 
 
-def conv(rank: int, transposed: bool, s: Slots) -> None:
+def _conv(rank: int, transposed: bool, s: Slots) -> None:
     space = "DHW"[3 - rank :]
     usual = f"{'IO' if transposed else 'OI'}{space}"
     backwards = f"N{space}C"
@@ -83,14 +83,14 @@ def conv(rank: int, transposed: bool, s: Slots) -> None:
     out_layout = str(s.choose("out_layout", "", "", "", backwards) or data_layout)
     s.choose("out_dtype", "")
     letters: Letters = {}
-    unified(letters, data_layout, s.shape("data"))
+    _unified(letters, data_layout, s.shape("data"))
     weights: Letters = {}
-    unified(weights, kernel_layout, s.shape("weight"))
+    _unified(weights, kernel_layout, s.shape("weight"))
     made: Letters = {}
-    unified(made, out_layout, s.result)
+    _unified(made, out_layout, s.result)
     if "N" in made:
         letters.setdefault("N", made["N"])
-        weights.setdefault("I" if transposed and False else "O", made.get("C", 1))
+        weights.setdefault("O", made.get("C", 1))
     groups = s.choose("groups", 1, 1, 1, 2)
     groups = groups if isinstance(groups, int) and groups > 0 else 1
     ones = (1,) * rank
@@ -135,7 +135,7 @@ def conv(rank: int, transposed: bool, s: Slots) -> None:
     s.give("weight", tuple(weights.get(k, 1) for k in kernel_layout))
 
 
-def pool(rank: int, s: Slots) -> None:
+def _pool(rank: int, s: Slots) -> None:
     space = "DHW"[3 - rank :]
     layout = str(s.choose("layout", f"NC{space}", f"NC{space}", f"N{space}C"))
     s.choose("out_layout", "")
@@ -145,7 +145,7 @@ def pool(rank: int, s: Slots) -> None:
         s.give("data", tuple(wide.get(k, small[k == "C"]) for k in layout))
 
 
-def along(parameters: Sequence[str], attribute: str, s: Slots) -> None:
+def _along(parameters: Sequence[str], attribute: str, s: Slots) -> None:
     """`parameters` have the extents of the axes of ``data`` that `attribute` names."""
     data, axes = s.shape("data"), s.attr(attribute)
     rest = s.attr("axes") if attribute == "channel_axis" else None
@@ -183,19 +183,19 @@ def along(parameters: Sequence[str], attribute: str, s: Slots) -> None:
 
 
 CONTRACTION: Mapping[str, Propose] = {
-    "matmul": matmul,
-    "nn.attention": attention,
-    "nn.attention_bias": attention,
-    **{f"nn.conv{rank}d": partial(conv, rank, False) for rank in (1, 2, 3)},
-    **{f"nn.conv{rank}d_transpose": partial(conv, rank, True) for rank in (1, 2, 3)},
+    "matmul": _matmul,
+    "nn.attention": _attention,
+    "nn.attention_bias": _attention,
+    **{f"nn.conv{rank}d": partial(_conv, rank, False) for rank in (1, 2, 3)},
+    **{f"nn.conv{rank}d_transpose": partial(_conv, rank, True) for rank in (1, 2, 3)},
     **{
-        f"nn.{kind}_pool{rank}d": partial(pool, rank)
+        f"nn.{kind}_pool{rank}d": partial(_pool, rank)
         for kind in ("max", "avg", "adaptive_avg")
         for rank in (1, 2, 3)
     },
-    "nn.layer_norm": partial(along, ("gamma", "beta"), "axes"),
-    "nn.rms_norm": partial(along, ("weight",), "axes"),
-    "nn.group_norm": partial(along, ("gamma", "beta"), "channel_axis"),
-    "nn.instance_norm": partial(along, ("gamma", "beta"), "channel_axis"),
-    "nn.batch_norm": partial(along, ("gamma", "beta", "moving_mean", "moving_var"), "axis"),
+    "nn.layer_norm": partial(_along, ("gamma", "beta"), "axes"),
+    "nn.rms_norm": partial(_along, ("weight",), "axes"),
+    "nn.group_norm": partial(_along, ("gamma", "beta"), "channel_axis"),
+    "nn.instance_norm": partial(_along, ("gamma", "beta"), "channel_axis"),
+    "nn.batch_norm": partial(_along, ("gamma", "beta", "moving_mean", "moving_var"), "axis"),
 }

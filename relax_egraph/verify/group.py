@@ -5,7 +5,7 @@ those that have the largest share of what is wrong.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -27,8 +27,11 @@ INSTANCES = 20
 """How many instances a rule has to match."""
 
 _BATCHES = 6
-_HOPELESS = 40
+_HOPELESS = 30
 """So many attempts in vain, and no instance of a rule is sought any more."""
+
+_IN_VAIN = 40
+"""So many instances of a rule that match nothing, and no more are sought."""
 
 _TOGETHER, _FEW, _MANY = 30, 6, 10
 """So many instances are in one e-graph, few of a rule of many premises: their join grows fast."""
@@ -36,11 +39,15 @@ _TOGETHER, _FEW, _MANY = 30, 6, 10
 
 @dataclass(slots=True)
 class Group:
-    """A rule that equates values, and rules that deduce what it reads, by the `chains` to them."""
+    """A rule that equates values, and rules that deduce what it reads, by the `chains` to them.
+
+    What was found stays when more is asked for.
+    """
 
     book: RuleBook
-    chains: Mapping[str, tuple[Pattern, ...]]
-    random: Random = field(default_factory=Random)
+    head: Pattern
+    random: Random
+    chains: dict[str, tuple[Pattern, ...]] = field(default_factory=dict[str, tuple[Pattern, ...]])
     refused: dict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict[str, Counter[str]](Counter)
     )
@@ -51,39 +58,36 @@ class Group:
     leaving: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
     left: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
-    @property
-    def head(self) -> Pattern:
-        """The rule that equates values."""
-        return next(iter(self.chains.values()))[0]
-
-    def verdicts(self) -> Iterator[Verdict]:
-        self.random = Random(self.head.name)
+    def verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
+        """The verdicts on the rules `names` of the group."""
         try:
             for _ in range(_BATCHES):
-                if not self.lacking():
+                lacking = self.lacking(names)
+                if not lacking:
                     break
-                instances = list(self.draw(self.lacking(), small=False))
+                instances = list(self.draw(lacking, small=False))
                 fired, wrong = self.tried(instances)
                 self.fired += fired
                 self.wrong += wrong
                 self.hopeless |= {
-                    n for n in self.chains if self.drawn[n] > 15 and not self.count(n)
+                    n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
                 }
                 if any(w.exceeds for w in wrong):
                     break
         except SaturationError as problem:
-            for chain in self.chains.values():
-                yield replace(silent(chain[-1].rule, str(problem)), needs="unsound")
+            for name in names:
+                yield replace(silent(self.chains[name][-1].rule, str(problem)), needs="unsound")
             return
         blamed = self.blamed()
-        for name, chain in self.chains.items():
-            yield self.verdict(name, chain, name in blamed)
+        for name in names:
+            yield self.verdict(name, self.chains[name], name in blamed)
 
-    def lacking(self) -> list[str]:
-        """The rules that need more instances."""
-        return [n for n in self.chains if n not in self.hopeless and self.count(n) < INSTANCES]
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """Those of `names` that need more instances."""
+        return [n for n in names if n not in self.hopeless and self.count(n) < INSTANCES]
 
     def count(self, name: str) -> int:
+        """How many instances of the rule `name` have been matched."""
         return sum(self.uses(i, name) for i in self.fired)
 
     def uses(self, instance: Instance, name: str) -> bool:
@@ -109,6 +113,7 @@ class Group:
                 self.hopeless.add(name)
 
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
+        """An instance of what the last of `chain` matches, if this attempt finds one."""
         makers, left, refused = makers_of(self.book), self.leave(), self.refused[chain[-1].name]
         try:
             unfolded = unfold(chain, makers, self.random, left)
@@ -147,10 +152,11 @@ class Group:
         helpers = [r for r in needed(rule, makers_of(self.book)) if r.name != rule.name]
         tried = tried_text(self.head, signatures_of(self.book))
         texts = [helper_text(r) for r in helpers]
-        trial = try_rule(self.book, "\n".join(program.text), tried, texts)
+        trial = try_rule(self.book, program.actions, tried, texts)
         return self.compared(program, trial)
 
     def compared(self, program: Program, trial: Trial) -> tuple[list[Instance], list[Wrong]]:
+        """The instances that the trial matched, and what is wrong with it."""
         compared, wrong = compare(program, trial, self.random)
         of_step = {s.number: s.instance for s in program.steps}
         matched = {of_step[n] for n in trial.matched if n in of_step}
@@ -174,31 +180,30 @@ class Group:
         return {n for n, share in shares.items() if share and share >= most / 2} if bad else set()
 
     def verdict(self, name: str, chain: Sequence[Pattern], blamed: bool) -> Verdict:
+        """The verdict on one rule of the group; it is sound unless it is `blamed`."""
         rule = chain[-1].rule
         mine = [i for i in self.fired if self.uses(i, name)]
         if not mine:
             return silent(rule, self.why(name))
         wrong = [w for w in self.wrong if self.uses(w.instance, name)]
         exceeding = [w for w in wrong if w.exceeds] if blamed else []
-        within = [w.difference.need for w in wrong if not w.exceeds]
-        needs = max((w.difference.need for w in exceeding), key=ORDER.index, default=None)
-        if needs is None:
-            needs = min(
-                max(within, key=ORDER.index, default="exact"), stated(rule), key=ORDER.index
-            )
+        within = [ORDER.index(w.difference.need) for w in wrong if not w.exceeds]
+        needs = ORDER[min(max((0, *within)), ORDER.index(stated(rule)))]
+        example = self.smallest(name, exceeding) if exceeding else None
         infos = [i.info(v) for i in mine for v in i.problem.shapes if v in i.problem.needed]
         return Verdict(
             rule.name,
             rule.span,
             rule.float_class,
-            needs,
+            example.difference.need if example else needs,
             len(mine),
             tuple(sorted({str(i.dtype) for i in infos})),
             tuple(sorted({i.ndim for i in infos})),
-            self.smallest(name, exceeding) if exceeding else None,
+            example,
         )
 
     def why(self, name: str) -> str:
+        """Why the rule `name` has not matched."""
         if self.drawn[name]:
             return f"of {self.drawn[name]} instances that should match, egglog matched none"
         worst = self.refused[name].most_common(1)
@@ -206,12 +211,13 @@ class Group:
 
     def smallest(self, name: str, wrong: Sequence[Wrong]) -> Counterexample:
         """The smallest instance, of those found and of some more, that needs the most."""
-        most = max((w.difference.need for w in wrong), key=ORDER.index)
         every = list(wrong)
         for _ in range(2):
             drawn = [i for _ in range(60) if (i := self.attempt(self.chains[name], small=True))]
             every += self.tried(drawn)[1]
-        same = [w for w in every if w.difference.need == most and self.uses(w.instance, name)]
+        mine = [w for w in every if w.exceeds and self.uses(w.instance, name)]
+        most = max((w.difference.need for w in mine), key=ORDER.index)
+        same = [w for w in mine if w.difference.need == most]
         least = min(same, key=_size)
         return Counterexample(self.chains[name][0], least.instance, least.difference)
 

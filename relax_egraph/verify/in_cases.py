@@ -1,10 +1,11 @@
 """Rules that are tried with their families, on programs like those of file tests."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_families
 from relax_egraph.verify.cases import Case, query_of
@@ -12,11 +13,12 @@ from relax_egraph.verify.compare import Wrong, compare
 from relax_egraph.verify.draw import draw_instance
 from relax_egraph.verify.problem import Contradiction, problem_of
 from relax_egraph.verify.program import Program
-from relax_egraph.verify.query import patterns_of, signatures_of
-from relax_egraph.verify.verdict import Verdict
+from relax_egraph.verify.query import Signature, patterns_of, signatures_of
+from relax_egraph.verify.unfold import made_by
+from relax_egraph.verify.verdict import Counterexample, Verdict
 
-_INSTANCES = 24
-_ATTEMPTS = 100
+_INSTANCES = 20
+_ATTEMPTS = 160
 """Half of these are with other extents; the others have those of the case."""
 
 _FLOATS = ("float32", "float32", "float64")
@@ -33,7 +35,7 @@ class InCase:
 
     @staticmethod
     def of(book: RuleBook, case: Case, wanted: Collection[str], random: Random) -> "InCase | None":
-        """The same, of programs that are drawn, for rules that are `wanted`; ``None`` if none is."""
+        """The same, of programs that are drawn for the rules `wanted`; ``None`` if none is."""
         program = Program(signatures_of(book))
         families = tuple(f for f in case.families if f in book.families)
         rules = tuple(r for r in book.rewrites if r.ruleset in families)
@@ -42,31 +44,30 @@ class InCase:
             if len(program.instances) == _INSTANCES:
                 break
             try:
-                query = query_of(case, program.signatures, random, attempt < _ATTEMPTS // 2)
+                dtype, general = random.choice(_FLOATS), attempt < _ATTEMPTS // 2
+                query = query_of(case, program.signatures, random, dtype, general)
                 problem = problem_of(query, program.signatures, random)
             except Contradiction:
                 continue
-            drawn = draw_instance(problem, rules, random, refused, dtypes=_FLOATS)
+            drawn = draw_instance(problem, rules, random, refused, dtypes=(dtype,))
             if drawn is not None:
                 program.add(drawn)
         if not program.instances:
             return None
-        trial = try_families(book, families, "\n".join(program.text), wanted, _INSTANCES)
+        many = [name for name in wanted if _is_of_tensors(name, rules, program.signatures)]
+        trial = try_families(book, families, program.actions, many, _INSTANCES)
         compared, wrong = compare(program, trial, random)
         unsound = (w for w in wrong if w.difference.need == "unsound")
         return InCase(program, trial, compared, next(unsound, None))
-
-    def premises(self, name: str) -> bool:
-        """Whether a rule matches anything: one that does not is for all instances."""
-        rules = (r for i in self.program.instances[:1] for r in i.rules if r.name == name)
-        return any(p.left or p.facts for r in rules for p in patterns_of(r))
 
     def added_to(self, verdict: Verdict) -> Verdict:
         """`verdict` with what is shown of its rule."""
         name = verdict.rule
         matches = sum(n for r, n in self.trial.matches.items() if r.rstrip("=><") == name)
         instances = len(self.compared)
-        count = min(matches, instances) if self.premises(name) else instances * bool(matches)
+        rules, signatures = self.program.instances[0].rules, self.program.signatures
+        shared = not _is_of_tensors(name, rules, signatures)
+        count = instances * bool(matches) if shared else min(matches, instances)
         if not count:
             return verdict
         infos = [
@@ -81,6 +82,25 @@ class InCase:
             dtypes=tuple(sorted({*verdict.dtypes, *(str(i.dtype) for i in infos)})),
             ranks=tuple(sorted({*verdict.ranks, *(i.ndim for i in infos)})),
             alone=False,
-            reason=self.trial.conflict or (str(self.unsound) if self.unsound else ""),
+            reason=self.trial.conflict or "",
             needs="unsound" if self.unsound or self.trial.conflict else verdict.needs,
+            counterexample=self.example(name),
         )
+
+    def example(self, name: str) -> Counterexample | None:
+        """What is wrong, as a counterexample to the rule `name`."""
+        if self.unsound is None:
+            return None
+        instance = self.unsound.instance
+        pattern = next(p for r in instance.rules if r.name == name for p in patterns_of(r))
+        return Counterexample(pattern, instance, self.unsound.difference)
+
+
+def _is_of_tensors(
+    name: str, rules: Sequence[RuleInfo], signatures: Mapping[str, Signature]
+) -> bool:
+    """Whether what a rule does is about tensors, and not about what all instances share."""
+    patterns = [p for rule in rules if rule.name == name for p in patterns_of(rule)]
+    made = {made_by(action) for p in patterns for action in p.actions}
+    sorts = {s for m in made if m in signatures for s in signatures[m].params}
+    return any(p.unites for p in patterns) or "Tensor" in sorts

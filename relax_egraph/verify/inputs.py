@@ -38,7 +38,8 @@ def random_array(
             odd = np.full(shape, np.nan)
         case "special":
             tiny, top = np.finfo(dtype).tiny, np.finfo(dtype).max
-            odd = rng.choice([np.inf, -np.inf, np.nan, top, -top, tiny, tiny / 4, -0.0], shape)
+            extremes = (np.inf, -np.inf, np.nan, float(top), float(-top), float(tiny), -0.0)
+            odd = rng.choice(extremes, shape)
         case "ordinary":
             odd = np.zeros(shape)
             some = some & np.asarray(rng.random(shape) < 0.2)

@@ -14,7 +14,7 @@ from relax_egraph.verify.slots import MISSING, Slots
 Propose = Callable[[Slots], None]
 
 
-def permute_dims(s: Slots) -> None:
+def _permute_dims(s: Slots) -> None:
     axes, x, out = s.attr("axes"), s.shape("x"), s.result
     if x is None and out is None:
         x = s.fresh("x", None if axes is None else len(axes))
@@ -28,7 +28,7 @@ def permute_dims(s: Slots) -> None:
         s.give("x", tuple(out[axes.index(k)] for k in range(rank)))
 
 
-def regrouped(s: Slots, shape: Shape) -> Shape:
+def _regrouped(s: Slots, shape: Shape) -> Shape:
     """A shape of as many elements."""
     items = list(shape)
     for _ in range(s.random.choice((0, 1, 1, 2, 3))):
@@ -51,16 +51,16 @@ def regrouped(s: Slots, shape: Shape) -> Shape:
     return tuple(items)
 
 
-def reshape(s: Slots) -> None:
+def _reshape(s: Slots) -> None:
     x, shape = s.shape("x"), s.attr("shape")
     if x is None:
-        x = s.give("x", regrouped(s, shape)) if shape is not None else s.fresh("x")
+        x = s.give("x", _regrouped(s, shape)) if shape is not None else s.fresh("x")
     if shape is None:
         arg = s.arg("shape")
-        s.put(arg, s.hinted(arg, regrouped(s, x)))
+        s.put(arg, s.hinted(arg, _regrouped(s, x)))
 
 
-def broadcast_to(s: Slots) -> None:
+def _broadcast_to(s: Slots) -> None:
     x, shape = s.shape("x"), s.attr("shape")
     if shape is None:
         x = s.fresh("x") if x is None else x
@@ -73,7 +73,7 @@ def broadcast_to(s: Slots) -> None:
         s.give("x", tuple(1 if s.palette.chance(p) else d for d in kept))
 
 
-def expand_dims(s: Slots) -> None:
+def _expand_dims(s: Slots) -> None:
     x, axes, out = s.shape("x"), s.attr("axis"), s.result
     if axes is None:
         units = [k for k, d in enumerate(out or ()) if d == 1]
@@ -93,7 +93,7 @@ def expand_dims(s: Slots) -> None:
             s.give("x", tuple(d for k, d in enumerate(out) if k not in axes))
 
 
-def squeeze(s: Slots) -> None:
+def _squeeze(s: Slots) -> None:
     x, axes, out = s.shape("x"), s.attr("axis"), s.result
     if x is None:
         base = s.palette.shape() if out is None else out
@@ -108,12 +108,12 @@ def squeeze(s: Slots) -> None:
         s.choose("axis", tuple(axes if axes is not None else some))
 
 
-def flatten(s: Slots) -> None:
+def _flatten(s: Slots) -> None:
     if s.shape("x") is None:
-        s.give("x", s.palette.shape() if s.result is None else regrouped(s, s.result))
+        s.give("x", s.palette.shape() if s.result is None else _regrouped(s, s.result))
 
 
-def reduce(s: Slots) -> None:
+def _reduce(s: Slots) -> None:
     name = s.node.op.operands[0].name if s.node.op else "x"
     x, out, axes = s.shape(name), s.result, s.attr("axis")
     keep = s.choose("keepdims", True, False)
@@ -144,7 +144,7 @@ def reduce(s: Slots) -> None:
             s.give(name, tuple(d if d is not None else next(rest, 1) for d in inside))
 
 
-def concat(s: Slots) -> None:
+def _concat(s: Slots) -> None:
     parts = s.tensors("tensors")
     shapes = [s.get(s.problem.shapes[p]) for p in parts]
     known = [shape for shape in shapes if isinstance(shape, tuple)]
@@ -161,7 +161,7 @@ def concat(s: Slots) -> None:
         s.put(s.problem.shapes[part], s.hinted(s.problem.shapes[part], shape))
 
 
-def stack(s: Slots) -> None:
+def _stack(s: Slots) -> None:
     parts = s.tensors("tensors")
     known = [v for p in parts if isinstance(v := s.get(s.problem.shapes[p]), tuple)]
     base = known[0] if known else s.palette.shape()
@@ -172,7 +172,7 @@ def stack(s: Slots) -> None:
         s.choose("axis", *range(len(base) + 1))
 
 
-def split(s: Slots) -> None:
+def _split(s: Slots) -> None:
     axis = s.attr("axis")
     x = s.shape("x")
     if x is None:
@@ -198,7 +198,7 @@ def split(s: Slots) -> None:
         s.put(arg, cuts)
 
 
-def strided_slice(s: Slots) -> None:
+def _strided_slice(s: Slots) -> None:
     vectors = [s.arg(name) for name in ("axes", "begin", "end", "strides")]
     known = [len(v) for a in vectors if isinstance(v := s.get(a), tuple)]
     lengths = [n for a in vectors if (n := s.length(a)) is not None]
@@ -229,7 +229,7 @@ def _position(s: Slots, extent: Dim, usual: Dim) -> Dim:
 _FAR = 2**63 - 1
 
 
-def pad(s: Slots) -> None:
+def _pad(s: Slots) -> None:
     widths = s.attr("pad_width")
     count = None if widths is None else len(widths) // 2
     x = s.fresh("data", count)
@@ -237,7 +237,7 @@ def pad(s: Slots) -> None:
     s.choose("pad_mode", "constant", "constant", "reflect", "edge")
 
 
-def take(s: Slots) -> None:
+def _take(s: Slots) -> None:
     axis, x = s.attr("axis"), s.shape("x")
     if x is None:
         x = s.fresh("x", None if axis is None else max(axis + 1, s.random.choice((1, 2, 3))))
@@ -245,25 +245,25 @@ def take(s: Slots) -> None:
     s.fresh("indices", s.random.choice((0, 1, 1, 2)))
 
 
-def tile(s: Slots) -> None:
+def _tile(s: Slots) -> None:
     x = s.fresh("data")
     s.choose("repeats", tuple(s.random.choice((1, 1, 2, 3)) for _ in x))
 
 
 MOVEMENT: Mapping[str, Propose] = {
-    "permute_dims": permute_dims,
-    "reshape": reshape,
-    "broadcast_to": broadcast_to,
-    "expand_dims": expand_dims,
-    "squeeze": squeeze,
-    "flatten": flatten,
-    **dict.fromkeys(("sum", "max", "min", "mean", "prod", "variance", "std", "median"), reduce),
-    "concat": concat,
-    "stack": stack,
-    "meshgrid": stack,
-    "split": split,
-    "strided_slice": strided_slice,
-    "nn.pad": pad,
-    "take": take,
-    "tile": tile,
+    "permute_dims": _permute_dims,
+    "reshape": _reshape,
+    "broadcast_to": _broadcast_to,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "flatten": _flatten,
+    **dict.fromkeys(("sum", "max", "min", "mean", "prod", "variance", "std", "median"), _reduce),
+    "concat": _concat,
+    "stack": _stack,
+    "meshgrid": _stack,
+    "split": _split,
+    "strided_slice": _strided_slice,
+    "nn.pad": _pad,
+    "take": _take,
+    "tile": _tile,
 }

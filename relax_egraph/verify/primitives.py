@@ -4,6 +4,7 @@ Vectors are tuples, dimensions those of `dims`.  A name that is not here is left
 """
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,11 +57,39 @@ def _map(function: tuple[Any, ...], items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, float):
         return a / b
-    return int(math.trunc(a / b)) if abs(a) < 2**52 else a // b
+    return math.trunc(a / b) if abs(a) < 2**52 else a // b
 
 
 def _remainder(a: Any, b: Any) -> Any:
     return math.fmod(a, b) if isinstance(a, float) else a - b * _divide(a, b)
+
+
+def _vector(*items: Any) -> tuple[Any, ...]:
+    return items
+
+
+def _pushed(items: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+    return (*items, last)
+
+
+def _appended(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(item for part in parts for item in part)
+
+
+def _lacks(items: tuple[Any, ...], item: Any) -> bool:
+    return item not in items
+
+
+def _range(n: int) -> tuple[int, ...]:
+    return tuple(range(n))
+
+
+def _difference(a: Any, *b: Any) -> Any:
+    return a - b[0] if b else -a
+
+
+def _nothing() -> None:
+    return None
 
 
 def _known(d: dims.Dim) -> bool:
@@ -109,32 +138,32 @@ def argument(head: str, args: tuple[Any, ...], at: int, result: Any, upward: boo
 
 
 PRIMITIVES: Mapping[str, Callable[..., Any]] = {
-    "vec-of": lambda *items: items,
-    "vec-empty": lambda: (),
+    "vec-of": _vector,
+    "vec-empty": _vector,
     "vec-get": _get,
     "vec-length": len,
-    "vec-push": lambda items, last: (*items, last),
+    "vec-push": _pushed,
     "vec-pop": _pop,
-    "vec-append": lambda *parts: sum(parts, ()),
+    "vec-append": _appended,
     "vec-set": _set,
     "vec-remove": _remove,
-    "vec-contains": lambda items, item: item in items,
-    "vec-not-contains": lambda items, item: item not in items,
-    "vec-range": lambda n: tuple(range(n)),
+    "vec-contains": operator.contains,
+    "vec-not-contains": _lacks,
+    "vec-range": _range,
     "unstable-fn": _function,
     "unstable-vec-map": _map,
-    "+": lambda a, b: a + b,
-    "-": lambda a, *b: a - b[0] if b else -a,
-    "*": lambda a, b: a * b,
+    "+": operator.add,
+    "-": _difference,
+    "*": operator.mul,
     "/": _divide,
     "%": _remainder,
-    "neg": lambda a: -a,
+    "neg": operator.neg,
     "abs": abs,
     "min": min,
     "max": max,
-    "not": lambda a: not a,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
+    "not": operator.not_,
+    "and": operator.and_,
+    "or": operator.or_,
     "sqrt": math.sqrt,
     "exp": math.exp,
     "log": math.log,
@@ -144,17 +173,15 @@ PRIMITIVES: Mapping[str, Callable[..., Any]] = {
     "to-f64": float,
     "to-i64": int,
     "to-string": str,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "!=": lambda a, b: a != b,
-    "bool-<": lambda a, b: a < b,
-    "bool-<=": lambda a, b: a <= b,
-    "bool->": lambda a, b: a > b,
-    "bool->=": lambda a, b: a >= b,
-    "bool-=": lambda a, b: a == b,
-    "bool-!=": lambda a, b: a != b,
+    **{
+        prefix + sign: compare
+        for prefix in ("", "bool-")
+        for sign, compare in (
+            *(("<", operator.lt), ("<=", operator.le), (">", operator.gt), (">=", operator.ge)),
+            ("!=", operator.ne),
+        )
+    },
+    "bool-=": operator.eq,
     "DimSym": dims.parse,
     "DimAdd": dims.add,
     "DimMul": dims.mul,
@@ -168,5 +195,6 @@ PRIMITIVES: Mapping[str, Callable[..., Any]] = {
     "product": dims.product,
     "Prim.dim": _prim_dim,
     "Prim.number": _prim_number,
-    "Prim.none": lambda: None,
+    "Prim.none": _nothing,
 }
+"""By name; what is not among them is left to egglog."""

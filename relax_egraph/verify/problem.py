@@ -4,16 +4,14 @@ A tensor ``x`` has the variables ``x.shape`` and ``x.dtype``; operands of an ele
 share the first.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from random import Random
 
 from relax_egraph.egraph.vocabulary import operators
-from relax_egraph.errors import IllTyped
-from relax_egraph.ir import dims
-from relax_egraph.ir.op import REQUIRED, Op
-from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+from relax_egraph.ir.op import Op
+from relax_egraph.verify.keeping import SHAPED, keeps_shape
 from relax_egraph.verify.query import Apply, Arg, Literal, Query, Signature
 
 VALUES = ("Tensor", "Kernel")
@@ -380,40 +378,3 @@ class _Facts:
 _FUNCTIONS = ("shape-of", "dtype-of", "rank-of", "numel-of", "const-scalar", "source-index")
 _ELEMENT = {"Tensors": "Tensor", "Shape": "Dim", "Axes": "i64", "Floats": "f64"}
 _SPECIAL = ("R.none", "R.const", "R.tuple_get", "K.load", "K.store")
-SHAPED = frozenset(("reshape", "broadcast_to", "full", "ones", "zeros", "collapse_sum_to"))
-"""Operators whose shape operand is the shape of the result."""
-
-_NAMED = tuple(map(dims.symbol, "abcde"))
-
-
-@cache
-def keeps_shape(op: Op) -> bool:
-    """Whether the result has the shape of the first operand, whatever that is."""
-    if not op.operands or op.operands[0].kind != "tensor":
-        return False
-    attrs = dict(_sampled(op))
-    if len(attrs) != len(op.attrs):
-        return False
-    answers = [_asked(op, rank, attrs) for rank in (1, 2, 3, 4)]
-    return any(answers) and None not in answers[1:] and all(a is not False for a in answers)
-
-
-def _sampled(op: Op) -> Iterator[tuple[str, object]]:
-    for attr in op.attrs:
-        if attr.default is not REQUIRED:
-            yield attr.name, attr.default
-        elif attr.kind == "ints":
-            yield attr.name, (-1,)
-        elif attr.kind == "str":
-            yield attr.name, "float32"
-
-
-def _asked(op: Op, rank: int, attrs: dict[str, object]) -> bool | None:
-    """Whether `op` keeps a shape of `rank`; ``None`` if it refuses it."""
-    shape = _NAMED[:rank]
-    others = [TensorStructInfo() for _ in op.operands[1:]]
-    try:
-        made = op.rule(tensor(shape, "float32"), *others, **attrs)
-    except (IllTyped, AttributeError, TypeError, ValueError):
-        return None
-    return isinstance(made, TensorStructInfo) and made.dims == shape

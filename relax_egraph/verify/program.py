@@ -41,13 +41,14 @@ class Program:
     signatures: Mapping[str, Signature]
     instances: list[Instance] = field(default_factory=list[Instance])
     steps: list[Step] = field(default_factory=list[Step])
-    text: list[str] = field(default_factory=list[str])
+    texts: list[list[str]] = field(default_factory=list[list[str]])
     _static: set[int] = field(default_factory=set[int])
 
     def add(self, instance: Instance) -> None:
         """Add what `instance` says of the nodes that a rule matches, and of their operands."""
         numbers: dict[str, int] = {}
         self.instances.append(instance)
+        self.texts.append([])
         problem = instance.problem
         roots = [n.result for n in problem.nodes if not n.made]
         roots += [*problem.scalars, *problem.constants, *problem.positions]
@@ -62,7 +63,7 @@ class Program:
             if step.instance == len(self.instances) - 1 and step.info is not None:
                 at = positions.get(step.number, step.number)
                 if problem.sorts.get(step.variable) == "Tensor":
-                    self.text.append(f"(set (source-index (Value {step.number})) {at})")
+                    self.texts[-1].append(f"(set (source-index (Value {step.number})) {at})")
 
     def _number(self, variable: str, instance: Instance, numbers: dict[str, int]) -> int:
         if variable in numbers:
@@ -85,22 +86,22 @@ class Program:
         step = self._step(number, variable, "leaf", (), (), info, value)
         self.steps.append(replace(step, constant=constant))
         name = f"(Value {number})"
-        self.text.append(f"(let t{number} (Leaf {number})) (union t{number} {name})")
+        self.texts[-1].append(f"(let t{number} (Leaf {number})) (union t{number} {name})")
         self._claim(name, info)
         static = [d for d in shape if isinstance(d, int)]
         if value is not None:
-            self.text.append(f"(set (const-scalar {name}) {literals.number(value)})")
+            self.texts[-1].append(f"(set (const-scalar {name}) {literals.number(value)})")
         if constant or (value is not None and len(static) == len(shape)):
-            self.text.append(f"(is-const {name})")
+            self.texts[-1].append(f"(is-const {name})")
         return number
 
     def _claim(self, name: str, info: TensorStructInfo) -> None:
         """Say what is known of a value, as of every value of a program."""
         shape = info.dims or ()
-        self.text.append(f"(shape-claim {name} {literals.shape(shape)})")
-        self.text.append(f"(dtype-claim {name} {literals.string(info.dtype or '')})")
+        self.texts[-1].append(f"(shape-claim {name} {literals.shape(shape)})")
+        self.texts[-1].append(f"(dtype-claim {name} {literals.string(info.dtype or '')})")
         static = {d for d in shape if isinstance(d, int)}
-        self.text += [f"(is-static {literals.dim(d)})" for d in sorted(static - self._static)]
+        self.texts[-1] += [f"(is-static {literals.dim(d)})" for d in sorted(static - self._static)]
         self._static |= static
 
     def _constant(self, variable: str, instance: Instance) -> bool:
@@ -150,11 +151,11 @@ class Program:
         if sort == "Kernel":
             term = f"(K.store {self._written(variable, sort, instance, numbers)})"
         name = f"({'TupleValue' if sort == 'Tuple' else 'Value'} {number})"
-        self.text.append(f"(let t{number} {term}) (union t{number} {name})")
+        self.texts[-1].append(f"(let t{number} {term}) (union t{number} {name})")
         if info is not None:
             self._claim(f"(Value {number})", info)
         if value is not None and how != "const":
-            self.text.append(f"(set (const-scalar (Value {number})) {literals.number(value)})")
+            self.texts[-1].append(f"(set (const-scalar (Value {number})) {literals.number(value)})")
         return number
 
     def _step(
@@ -210,6 +211,11 @@ class Program:
                 return literals.prim(instance.get(arg))
             case _:
                 return literals.attribute(sort, instance.get(arg)) or ""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that make each instance."""
+        return tuple(map("\n".join, self.texts))
 
     @property
     def symbols(self) -> Sequence[str]:

@@ -188,7 +188,7 @@ def literal_of(text: str) -> Literal | None:
         return Literal(text == "true")
     if text in ("NaN", "inf", "-inf"):
         return Literal(float(text))
-    if not (text[0].isdigit() or text[:1] == "-" and text[1:2].isdigit()):
+    if not (text[0].isdigit() or (text[:1] == "-" and text[1:2].isdigit())):
         return None
     numbers: tuple[type[Any], ...] = (int, float)
     for number in numbers:

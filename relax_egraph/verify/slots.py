@@ -85,6 +85,7 @@ class Slots:
 
     @property
     def random(self) -> Random:
+        """What draws."""
         return self.palette.random
 
     def get(self, arg: Arg) -> Any:

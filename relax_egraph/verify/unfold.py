@@ -26,9 +26,11 @@ from relax_egraph.verify.query import (
 )
 
 NATIVE = frozenset(
-    ("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index", "numel-of")
-    + ("is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim")
-    + ("shape-conflict", "dtype-conflict", "operand-conflict")
+    (
+        *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
+        *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
+        *("shape-conflict", "dtype-conflict", "operand-conflict"),
+    )
 )
 """Facts that are known of an instance as it is drawn."""
 
@@ -57,7 +59,7 @@ def makers_of(book: RuleBook) -> Makers:
     for rule in (*book.rules, *generated_rules(book)):
         for pattern in patterns_of(rule):
             for action in pattern.actions:
-                if (name := _made(action)) and name not in NATIVE:
+                if (name := made_by(action)) and name not in NATIVE:
                     of[name].append((pattern, action))
             if pattern.unites:
                 uniting.append(pattern)
@@ -65,7 +67,7 @@ def makers_of(book: RuleBook) -> Makers:
     return Makers(dict(of), tuple(uniting), tuple(walks))
 
 
-def _made(action: Form) -> str:
+def made_by(action: Form) -> str:
     """The relation or function that `action` adds to; empty if it is none."""
     if action.head == "set" and isinstance(action.items[1], Form):
         return action.items[1].head
@@ -79,10 +81,10 @@ def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
 
     The last is `pattern`; the chain is a shortest one.
     """
-    chains = [(pattern,)]
+    chains: list[tuple[Pattern, ...]] = [(pattern,)]
     seen = {pattern.name}
     for chain in chains:
-        made = {_made(action) for action in chain[0].actions}
+        made = {made_by(action) for action in chain[0].actions}
         readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
         if chain[0].unites:
             return chain
@@ -235,5 +237,5 @@ def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
 
 def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
     """Beyond half of the depth only ways that do not read what they make."""
-    ends = [w for w in ways if _made(w[1]) not in _read_by(w[0])]
+    ends = [w for w in ways if made_by(w[1]) not in _read_by(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways

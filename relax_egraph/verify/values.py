@@ -22,6 +22,7 @@ from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.verify.canonical import once_rounded
 from relax_egraph.verify.inputs import Array, Kind, random_array
 from relax_egraph.verify.program import Program, Step, host_value
 from relax_egraph.verify.tolerance import ORDER, Computed, Need, need
@@ -69,7 +70,7 @@ class Evaluation:
         given = self.values.get
         try:
             result = self.result(step, given)
-        except (RunError, KeyError, OverflowError):
+        except (RunError, KeyError, OverflowError, TypeError):
             return
         if result is not None:
             self.values[step.number] = result
@@ -94,6 +95,7 @@ class Evaluation:
                 raise ValueError(other)
 
     def leaf(self, step: Step) -> Computed:
+        """A random value, or the one that the step says."""
         assert step.info is not None
         shape = tuple(dims.evaluate(d, self.extents) for d in step.info.dims or ())
         dtype = str(step.info.dtype)
@@ -153,42 +155,6 @@ class Evaluation:
         if isinstance(value, tuple) and isinstance(other, tuple):
             return tuple(computed(v, w, scales) for v, w in zip(value, other, strict=True))
         return computed(value, other, scales)
-
-
-_SUMS = frozenset(
-    ("sum", "mean", "prod", "variance", "std", "cumsum", "cumprod", "matmul", "outer", "einsum")
-    + ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.attention", "nn.attention_bias")
-    + ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
-)
-"""Operators that add in an order which is the kernel's affair."""
-
-_LANES = 64
-
-
-def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
-    """What `op` computes, the same for equal elements wherever they stand.
-
-    A sum is rounded once, whatever its order; a function of elements is computed of vectors that
-    are filled up, as numpy has another way for what is left over of one.
-    """
-    tensors = [o for o in operands if isinstance(o, np.ndarray)]
-    if op.elementwise and tensors and len({t.shape for t in tensors}) == 1:
-        shape, size = tensors[0].shape, tensors[0].size
-        filled = [_filled(o) if isinstance(o, np.ndarray) else o for o in operands]
-        return np.asarray(apply_op(op, filled, attrs))[:size].reshape(shape)
-    floats = [t.dtype for t in tensors if t.dtype.kind == "f"]
-    if op.name in _SUMS and floats and len(floats) == len(tensors):
-        more = np.longdouble if floats[0] == np.float64 else np.float64
-        wide = [o.astype(more) if isinstance(o, np.ndarray) else o for o in operands]
-        with np.errstate(all="ignore"):
-            return np.asarray(apply_op(op, wide, attrs)).astype(floats[0])
-    return apply_op(op, operands, attrs)
-
-
-def _filled(x: Array) -> Array:
-    filled = np.ones(-(-x.size // _LANES) * _LANES, x.dtype)
-    filled[: x.size] = x.ravel()
-    return filled
 
 
 def computed(value: Any, wide: Any, scales: list[float]) -> Computed:
@@ -275,7 +241,7 @@ class _Classes:
             for key, term in waiting:
                 try:
                     result = self.of(key, term)
-                except (RunError, KeyError, OverflowError) as problem:
+                except (RunError, KeyError, OverflowError, TypeError) as problem:
                     progress = True
                     if (term.op, term.children, term.attrs) not in self.own[key]:
                         broken.setdefault(key, f"R.{term.op} cannot be computed: {problem}")
@@ -300,7 +266,7 @@ class _Classes:
     def failures(
         self, waiting: list[tuple[Key, Term]], broken: dict[Key, str]
     ) -> Iterator[Difference]:
-        """The values that a node cannot give because it, or one that it needs, cannot be computed."""
+        """The values that a node cannot give: it, or what it needs, cannot be computed."""
         reached = {k: why for k, why in broken.items() if k not in self.values}
         grown = True
         while grown:

@@ -46,6 +46,8 @@ class Counterexample:
         instance, problem = self.instance, self.instance.problem
         found: list[str] = []
         for variable, sort in problem.needed.items():
+            if variable.endswith((".shape", ".dtype")):
+                continue
             name, node = _shown(variable), problem.made.get(variable)
             if sort in VALUES and node is None and variable in problem.shapes:
                 constant = problem.scalars.get(variable)
@@ -101,7 +103,7 @@ class Verdict:
         return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(stated)
 
     def together(self, other: "Verdict") -> "Verdict":
-        """This verdict with the instances of another one on the same rule."""
+        """The verdict on the same rule from these instances and those of `other`."""
         worst = max((self, other), key=lambda v: ORDER.index(v.needs))
         return replace(
             worst,
