@@ -3,6 +3,7 @@
 # make lint    ruff and pyright
 # make bench   measure against numpy, in one run
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
+# make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
@@ -13,7 +14,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models docs fuzz clean
+.PHONY: demo test lint bench bench-models bench-extract docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -34,6 +35,9 @@ bench: .venv/installed
 
 bench-models: .venv/installed
 	$(BIN)/python -m bench.models $(MODELS)
+
+bench-extract: .venv/installed
+	$(BIN)/python -m bench.extract $(EGRAPHS)
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy, like us, on one thread; read when it loads
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
 from bench.encoders import encoders_tables
 from bench.language import language_table
+from bench.output import console
 from bench.workloads import Workload, workloads
 from examples.digits.model import Digits, build_model
 
@@ -81,13 +81,13 @@ def _wall(run: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print all tables, of an object cache that begins empty."""
-    console = Console()
-    console.print(language_table())
-    console.print(encoders_tables())
+    out = console()
+    out.print(language_table())
+    out.print(encoders_tables())
     with TemporaryDirectory() as cache:
         os.environ["RELAX_EGRAPH_CACHE"] = cache
-        console.print(compile_table())
-        console.print(kernels_table())
+        out.print(compile_table())
+        out.print(kernels_table())
 
 
 if __name__ == "__main__":

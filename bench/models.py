@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
 from bench.census import Census, census
+from bench.output import console
 from bench.tensat import import_model, read_model
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import TensorStructInfo
@@ -32,10 +32,14 @@ Arrays = list[npt.NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one model: `seconds` are of `rx.explain`, and of one run before and after."""
+    """What became of one model: `seconds` are of `rx.explain`, and of one run before and after.
+
+    `greedy` is the cost of the program that greedy extraction chooses.
+    """
 
     name: str
     explained: rx.Explanation
+    greedy: float
     seconds: float
     before: Census
     after: Census
@@ -69,6 +73,7 @@ def outcome_of(path: Path) -> Outcome:
     return Outcome(
         path.stem,
         explained,
+        rx.explain(module, time_limit=0).cost,
         seconds,
         census(module),
         census(explained.module),
@@ -100,19 +105,20 @@ def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float
 
 
 def models_table(outcomes: Sequence[Outcome]) -> Table:
-    """One line a model: size, time, cost and run time before and after, operators."""
-    columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost", "run", "difference")
-    table = Table(*columns, "kernels", *COUNTED, title="models", title_justify="left")
+    """One line a model: size, time, cost before and after, run time, operators."""
+    columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost, ms", "greedy")
+    more = ("optimal", "bound", "run", "difference", "kernels", *COUNTED)
+    table = Table(*columns, *more, title="models", title_justify="left")
     for o in outcomes:
         statuses = dict.fromkeys(r.extraction.status for r in o.explained.regions)
-        cost = f"{o.explained.cost_before * 1e3:.3f} → {o.explained.cost * 1e3:.3f} ms"
+        costs = (o.explained.cost_before, o.greedy, o.explained.cost, o.explained.bound)
         run = " → ".join(f"{seconds * 1e3:.0f}" for seconds in o.runs) + " ms"
         counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
         kernels = _change(o.before.kernels.total(), o.after.kernels.total())
         cells = (
             f"{o.seconds:.2f} s",
             "; ".join(statuses),
-            cost,
+            *(f"{cost * 1e3:.3f}" for cost in costs),
             run,
             f"{o.difference:.0e}",
             kernels,
@@ -142,13 +148,13 @@ def main(folder: Path) -> None:
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise SystemExit(f"{folder}: no model (*.json)")
-    console = Console()
+    out = console()
     outcomes: list[Outcome] = []
     for path in paths:
-        with console.status(path.stem):
+        with out.status(path.stem):
             outcomes.append(outcome_of(path))
-    console.print(models_table(outcomes))
-    console.print(fired_table(outcomes))
+    out.print(models_table(outcomes))
+    out.print(fired_table(outcomes))
     if failures := [f for o in outcomes for f in o.failures]:
         raise SystemExit("\n".join(failures))
 

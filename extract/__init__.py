@@ -1,18 +1,31 @@
 """Extraction: choose the cheapest program of a saturated e-graph, and prove how good it is."""
 
 from relax_egraph.extract.before import cost_of_view
-from relax_egraph.extract.cost import REFERENCE_PROFILE, Profile, price
 from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.extract.plain import METHODS, Method, PlainExtraction, extract_egraph
+from relax_egraph.extract.prices import Prices
+from relax_egraph.extract.pricing import Hints, price
+from relax_egraph.extract.profile import REFERENCE_PROFILE, Level, Profile
 from relax_egraph.extract.run import Extraction, extract
+from relax_egraph.extract.serialized import SerializedEGraph, read_egraph
 
 __all__ = [
+    "METHODS",
     "REFERENCE_PROFILE",
     "Bounds",
     "Extraction",
+    "Hints",
     "KernelLibrary",
+    "Level",
+    "Method",
+    "PlainExtraction",
+    "Prices",
     "Profile",
+    "SerializedEGraph",
     "cost_of_view",
     "extract",
+    "extract_egraph",
     "price",
+    "read_egraph",
 ]

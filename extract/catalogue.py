@@ -1,13 +1,15 @@
 """Kernels that were asked for: each structure is built, scheduled and priced once."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
-from relax_egraph.extract.cost import Costs
-from relax_egraph.extract.cut import Cut, Structure, Term
+from relax_egraph.extract.cut import TOGETHER, Cut, Structure, Term
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import results_of
+from relax_egraph.extract.pricing import Pricing
+from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
@@ -26,11 +28,11 @@ class Catalogue:
     """The offers of one library for cuts of one view."""
 
     def __init__(
-        self, classes: Mapping[ClassId, EClass], library: KernelLibrary, costs: Costs
+        self, classes: Mapping[ClassId, EClass], library: KernelLibrary, pricing: Pricing
     ) -> None:
         self._classes = classes
         self._library = library
-        self._costs = costs
+        self._pricing = pricing
         self._offers: dict[Structure, Offer | None] = {}
         self._symbols: dict[object, int] = {}
         self._leaves: dict[ClassId, int] = {}
@@ -50,8 +52,7 @@ class Catalogue:
         operands = tuple(self._classes[c].struct_info for c in node.classes)
         shapes = tuple(c for c in node.children if not isinstance(c, int))
         symbol = self._symbol((node.op, shapes, node.attrs, info), info)
-        flops = self._costs.flops(node.op, dict(node.attrs), operands, info) or 0.0
-        seconds = flops / self._costs.profile.peak_of(info.dtype)
+        seconds = self._pricing.computing(node.op, dict(node.attrs), operands, info)
         return Term(owner, node, symbol, node.classes, seconds=seconds)
 
     def offer(self, cut: Cut) -> Offer | None:
@@ -77,24 +78,33 @@ class Catalogue:
         if key not in self._standing:
             op, attrs = OPS[node.op], dict(node.attrs)
             schedule = self._library.schedule_alone(op, attrs, operands, results)
-            self._standing[key] = self._costs.operator(op.name, attrs, operands, results, schedule)
+            seconds = self._pricing.operator(op.name, attrs, operands, results, schedule)
+            self._standing[key] = seconds
         return self._standing[key]
+
+    def opaque(self, binding: Binding) -> float:
+        """Seconds for `binding` as it stands."""
+        return self._pricing.opaque(binding)
 
     def _asked(self, cut: Cut, structure: Structure) -> Offer | None:
         loads, steps = structure
         if not self._unknown.isdisjoint(loads) or any(s in self._unknown for s, _ in steps):
             return None
-        kernel = self._kernel(cut)
+        kernel = self.kernel(cut)
         schedule = self._library.schedule_of(kernel)
         if schedule is None:
             return None
-        return Offer(kernel, schedule.anchor, self._costs.kernel(kernel, schedule))
+        seconds = self._pricing.kernel(kernel, schedule)
+        return Offer(kernel, schedule.anchor, seconds) if seconds < math.inf else None
 
-    def _kernel(self, cut: Cut) -> Kernel:
+    def kernel(self, cut: Cut) -> Kernel:
+        """The kernel that computes `cut`, whether the library runs it or not."""
         count = len(cut.leaves)
         inputs = (Input(self._classes[c].struct_info, self._scalar(c)) for c in cut.leaves)
         steps: list[Step] = []
         for term, numbers in cut.steps:
+            if term.node.op == TOGETHER:
+                return Kernel(tuple(inputs), tuple(steps), tuple([count + n for n in numbers]))
             values = iter([-1 - n if n < 0 else count + n for n in numbers])
             operands: tuple[int | ShapeStructInfo, ...] = tuple(
                 next(values) if isinstance(child, int) else child
@@ -117,6 +127,6 @@ class Catalogue:
 
     def _symbol(self, key: object, info: TensorStructInfo) -> int:
         symbol = self._symbols.setdefault(key, len(self._symbols))
-        if self._costs.nbytes(info) is None:
+        if not self._pricing.known(info):
             self._unknown.add(symbol)
         return symbol

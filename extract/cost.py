@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from relax_egraph.extract.prices import Prices
+from relax_egraph.extract.profile import Profile
 from relax_egraph.extract.work import MOVEMENT, READS_RESULT, WORK, Applied, Extents
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -20,7 +22,7 @@ from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.struct_info import TensorStructInfo
 
-Hints: TypeAlias = Mapping[str, int]
+Sizes: TypeAlias = Mapping[str, int]
 """The sizes of dimension symbols that prices are computed for."""
 
 DEFAULT_SIZE = 64
@@ -49,51 +51,6 @@ _HIDDEN = 1 / 64
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """A machine: seconds to launch a kernel, flops per second by dtype, bytes per second.
-
-    Of what a kernel moves, the first `cache` bytes move at `cache_bandwidth`, more at `bandwidth`.
-    """
-
-    launch: float
-    peak: Mapping[str, float]
-    bandwidth: float
-    cache_bandwidth: float
-    cache: float
-
-    def peak_of(self, dtype: str | None) -> float:
-        """Flops per second at `dtype`; at the slowest, if it is not known."""
-        return min(self.peak.values()) if dtype is None else self.peak[dtype]
-
-    def moving(self, nbytes: float) -> float:
-        """Seconds to move `nbytes` at full bandwidth."""
-        cached = min(nbytes, self.cache)
-        return cached / self.cache_bandwidth + (nbytes - cached) / self.bandwidth
-
-
-REFERENCE_PROFILE = Profile(
-    launch=1.6e-6,
-    peak={
-        "float32": 240e9,
-        "float64": 120e9,
-        "bool": 240e9,
-        "int8": 240e9,
-        "uint8": 240e9,
-        "int16": 240e9,
-        "int32": 120e9,
-        "int64": 60e9,
-    },
-    bandwidth=40e9,
-    cache_bandwidth=100e9,
-    cache=8 * 2**20,
-)
-"""One core of a current server, fixed so that the same module is optimized the same anywhere.
-
-To launch a kernel is to call it from the virtual machine's interpreter: 1.6 µs measured in a chain.
-"""
-
-
-@dataclass(frozen=True, slots=True)
 class _Measured:
     """What the shape of `info` comes to, as far as it is known."""
 
@@ -103,24 +60,35 @@ class _Measured:
     nbytes: float | None
 
 
-class Costs:
-    """Prices on one machine at one set of hints; remembers what shapes come to."""
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """Seconds of arithmetic: those at the peak of the machine, and those that a user states."""
 
-    def __init__(self, profile: Profile, hints: Hints | None = None) -> None:
+    at_peak: float
+    stated: float = 0.0
+
+
+class Costs:
+    """Prices on one machine at one size of each symbol; remembers what shapes come to."""
+
+    def __init__(
+        self, profile: Profile, sizes: Sizes | None = None, prices: Prices | None = None
+    ) -> None:
         self.profile = profile
-        self._hints = hints or {}
-        self._sizes: dict[Dim, int] = {}
+        self.sizes = sizes or {}
+        self.prices = prices or Prices()
+        self._known: dict[Dim, int] = {}
         self._measured: dict[int, _Measured] = {}  # by identity: to hash a shape takes long
 
     def size(self, dim: Dim) -> int:
-        """`dim` at the hints; the default if they cannot be meant, as they make it negative."""
+        """`dim` at the sizes; the default if they cannot be meant, as they make it negative."""
         if isinstance(dim, int):
             return dim
-        if dim not in self._sizes:
-            values = {s: self._hints.get(s, DEFAULT_SIZE) for s in dims.symbols(dim)}
+        if dim not in self._known:
+            values = {s: self.sizes.get(s, DEFAULT_SIZE) for s in dims.symbols(dim)}
             size = dims.evaluate(dim, values)
-            self._sizes[dim] = size if size >= 0 else DEFAULT_SIZE
-        return self._sizes[dim]
+            self._known[dim] = size if size >= 0 else DEFAULT_SIZE
+        return self._known[dim]
 
     def extents(self, info: TensorStructInfo) -> Extents:
         """The extents of a tensor; ``None`` if they are not known symbolically."""
@@ -153,9 +121,34 @@ class Costs:
         result: TensorStructInfo,
     ) -> float | None:
         """The work of one application of `op`; ``None`` if a shape that matters is not known."""
-        extents = tuple(map(self.extents, operands))
-        flops = WORK[op](Applied(attrs, extents, self.extents(result)))
+        flops = WORK[op](self._applied(attrs, operands, result))
         return None if math.isnan(flops) else flops
+
+    def computing(
+        self,
+        op: str,
+        attrs: Mapping[str, Attr],
+        operands: Iterable[TensorStructInfo],
+        result: TensorStructInfo,
+    ) -> Computing:
+        """The arithmetic of one application of `op`; what is not known counts as nothing."""
+        if op in self.prices.operators:
+            applied = self._applied(attrs, operands, result)
+            return Computing(0.0, self.prices.computing(op, applied))
+        flops = self.flops(op, attrs, operands, result) or 0.0
+        return Computing(flops / self.profile.peak_of(result.dtype))
+
+    def reading(self, info: TensorStructInfo) -> float:
+        """Seconds to read a tensor at full bandwidth."""
+        return self.profile.moving(self.nbytes(info) or 0.0)
+
+    def _applied(
+        self,
+        attrs: Mapping[str, Attr],
+        operands: Iterable[TensorStructInfo],
+        result: TensorStructInfo,
+    ) -> Applied:
+        return Applied(attrs, tuple(map(self.extents, operands)), self.extents(result))
 
     def kernel(self, kernel: Kernel, schedule: Schedule) -> float:
         """Seconds for one run of `kernel`, all of whose shapes are known."""
@@ -164,7 +157,8 @@ class Costs:
         read = math.fsum(map(self._read, range(len(kernel.inputs)), repeat(kernel)))
         written = math.fsum(self.nbytes(kernel.info(value)) or 0.0 for value in kernel.outputs)
         seconds = self._busy(read + written, self._arithmetic(kernel), schedule)
-        return self.profile.launch + seconds + _STEP * len(kernel.steps)
+        modelled = self.profile.launch + seconds + _STEP * len(kernel.steps)
+        return self.prices.of_kernel(kernel, self.sizes, modelled)
 
     def operator(
         self,
@@ -182,18 +176,20 @@ class Costs:
         read = [self.nbytes(info) or 0.0 for info in operands]
         if op in READS_RESULT and read:
             read[0] = min(read[0], written)
-        flops = self.flops(op, attrs, operands, results[0]) if results else None
-        arithmetic = (flops or 0.0) / self.profile.peak_of(results[0].dtype if results else None)
+        arithmetic = Computing(0.0)
+        if results:
+            arithmetic = self.computing(op, attrs, operands, results[0])
         moved = math.fsum((*read, written))
         if schedule is None:
-            return RUNTIME_CALL + max(self.profile.moving(moved), arithmetic) / _RUNTIME_SHARE
+            busy = max(self.profile.moving(moved), arithmetic.at_peak) / _RUNTIME_SHARE
+            return RUNTIME_CALL + busy + arithmetic.stated
         return self.profile.launch + self._busy(moved, arithmetic, schedule)
 
-    def _busy(self, moved: float, arithmetic: float, schedule: Schedule) -> float:
-        """Seconds to move bytes and to compute for so long at peak, at the schedule's shares."""
+    def _busy(self, moved: float, arithmetic: Computing, schedule: Schedule) -> float:
+        """Seconds to move bytes and to compute, at the schedule's shares of the machine's best."""
         memory = self.profile.moving(moved) / schedule.bandwidth
-        computing = arithmetic / schedule.flops
-        return max(memory, computing) + _HIDDEN * min(memory, computing)
+        computing = arithmetic.at_peak / schedule.flops
+        return max(memory, computing) + _HIDDEN * min(memory, computing) + arithmetic.stated
 
     def _read(self, value: int, kernel: Kernel) -> float:
         """The bytes that `kernel` reads of its input `value`: of a slice, those it takes."""
@@ -206,8 +202,8 @@ class Costs:
             return whole
         return min(whole, math.fsum(self.nbytes(s.struct_info) or 0.0 for s in users))
 
-    def _arithmetic(self, kernel: Kernel) -> float:
-        """Seconds at peak for the steps of `kernel`, each counted as often as it is computed.
+    def _arithmetic(self, kernel: Kernel) -> Computing:
+        """Seconds for the steps of `kernel`, each counted as often as it is computed.
 
         What comes before the first reduction, or product, is computed inside of the loops over
         what uses it: below a broadcast, once for each element of the *broadcast* tensor.
@@ -219,7 +215,7 @@ class Costs:
         for operands, anchor in zip(values, anchors, strict=True):
             kept.append(anchor or any([kept[v] for v in operands]))
         runs = [0.0] * (count + len(kernel.steps))
-        seconds = 0.0
+        at_peak, stated = 0.0, 0.0
         for number in range(len(kernel.steps) - 1, -1, -1):
             step, value = kernel.steps[number], count + number
             own = self.elements(step.struct_info) or 0.0
@@ -228,21 +224,12 @@ class Costs:
                 for operand in values[number]:
                     runs[operand] = max(runs[operand], runs[value])
             infos = map(kernel.info, values[number])
-            flops = self.flops(step.op.name, dict(step.attrs), infos, step.struct_info) or 0.0
+            each = self.computing(step.op.name, dict(step.attrs), infos, step.struct_info)
             again = runs[value] / own if own else 1.0
-            seconds += again * flops / self.profile.peak_of(step.struct_info.dtype)
-        return seconds
+            at_peak += again * each.at_peak
+            stated += again * each.stated
+        return Computing(at_peak, stated)
 
 
 def _is_anchor(step: Step) -> bool:
     return not step.op.elementwise and step.op.name not in MOVEMENT
-
-
-def price(
-    kernel: Kernel,
-    schedule: Schedule,
-    profile: Profile = REFERENCE_PROFILE,
-    hints: Hints | None = None,
-) -> float:
-    """Seconds for one run of `kernel`, which has known shapes, as `schedule` runs it."""
-    return Costs(profile, hints).kernel(kernel, schedule)

@@ -13,6 +13,9 @@ from relax_egraph.egraph.view import ClassId, ENode
 Structure: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
 """A cut without its classes: symbols of the loads, and of the steps with their operands."""
 
+TOGETHER = "together"
+"""The operator of a term on top of several values: a cut that ends in it gives them all."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:

@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
 
-MOST_FRONTIERS = 20_000
-"""How many frontiers are looked at before the problem is given up as too wide."""
-
 MOST_INSIDE = 1_000
 """How many ways to make classes of one cycle are looked at."""
 
@@ -48,10 +45,13 @@ class _TooWideError(Exception):
     """There are more frontiers, or ways around a cycle, than are looked at."""
 
 
-def solve(problem: Problem, pruned: Pruned, enough: float) -> Solution | None:
-    """The best solution; ``None`` if the problem is too wide.  One of cost `enough` is known."""
+def solve(problem: Problem, pruned: Pruned, enough: float, most: int) -> Solution | None:
+    """The best solution; ``None`` if it takes more than `most` frontiers.
+
+    A solution of cost `enough` is known.
+    """
     try:
-        return _Search(problem, pruned).best(enough)
+        return _Search(problem, pruned).best(enough, most)
     except _TooWideError:
         return None
 
@@ -74,7 +74,7 @@ class _Search:
         self._steps: dict[int, tuple[_Step, ...]] = {}
         self._looked_inside = 0
 
-    def best(self, enough: float) -> Solution:
+    def best(self, enough: float, most_frontiers: int) -> Solution:
         """The best solution, which costs at most `enough`."""
         start = sum(self._bit[root] for root in self._problem.roots)
         arrivals: dict[int, dict[int, _Arrival]] = {g: {} for g in self._members}
@@ -85,7 +85,7 @@ class _Search:
             found = arrivals[group]
             for frontier in _useful(found):
                 looked += 1
-                if looked > MOST_FRONTIERS:
+                if looked > most_frontiers:
                     raise _TooWideError
                 for step in self._ways(frontier & members):
                     cost = found[frontier].cost + step.cost

@@ -14,8 +14,19 @@ from relax_egraph.extract.prune import Pruned
 _ROUNDS = 4
 
 
-def greedy(problem: Problem, pruned: Pruned) -> tuple[Solution, float]:
-    """The best solution of a few rounds, and its cost.  Each is linear, times a logarithm."""
+def greedy(
+    problem: Problem, pruned: Pruned, taken: Mapping[int, float] | None = None
+) -> tuple[Solution, float]:
+    """The best solution of a few rounds, and its cost.  Each is linear, times a logarithm.
+
+    `taken` is a share of each candidate that is free in looking for the solution: what an
+    incomplete, fractional or cyclic solution takes of it.
+    """
+    costs = {
+        number: problem.candidates[number].cost * (1.0 - (taken[number] if taken else 0.0))
+        for numbers in pruned.options.values()
+        for number in numbers
+    }
     users: dict[int, list[int]] = {c: [] for c in pruned.options}
     for numbers in pruned.options.values():
         for number in numbers:
@@ -29,7 +40,7 @@ def greedy(problem: Problem, pruned: Pruned) -> tuple[Solution, float]:
     }
     for _ in range(_ROUNDS):
         share.update(dict.fromkeys(pruned.needed, 0.0))
-        solution = _settle(problem, pruned.options, users, share)
+        solution = _settle(problem, costs, users, share)
         order = in_order(problem, solution)
         assert order is not None  # each candidate was taken after its inputs
         cost = math.fsum(problem.candidates[n].cost for n in order)
@@ -41,20 +52,13 @@ def greedy(problem: Problem, pruned: Pruned) -> tuple[Solution, float]:
 
 def _settle(
     problem: Problem,
-    options: Mapping[int, tuple[int, ...]],
+    costs: Mapping[int, float],
     users: Mapping[int, list[int]],
     share: Mapping[int, float],
 ) -> Solution:
-    waiting: dict[int, int] = {}
-    cost: dict[int, float] = {}
-    heap: list[tuple[float, int]] = []
-    for numbers in options.values():
-        for number in numbers:
-            candidate = problem.candidates[number]
-            waiting[number] = len(candidate.inputs)
-            cost[number] = candidate.cost
-            if not candidate.inputs:
-                heap.append((candidate.cost, number))
+    waiting = {number: len(problem.candidates[number].inputs) for number in costs}
+    cost = dict(costs)
+    heap = [(cost[number], number) for number, count in waiting.items() if count == 0]
     heapq.heapify(heap)
     solution: dict[int, int] = {}
     while heap:

@@ -1,32 +1,48 @@
-"""The choice problem as a mixed-integer program, for HiGHS: the only door to the solver.
+"""The choice problem as a linear and as a mixed-integer program, for HiGHS: its only door.
 
-One 0/1 variable for each candidate; a class is made if one of its candidates is taken.
-
-* ``Σ x = 1`` for a class that every solution needs, ``Σ x <= 1`` for any other.
-* An edge from a class to an input: all candidates of the class that need the input, in one
-  row, ``Σ x <= `` (is the input made); this is tighter than a row for each candidate.
-* Inside a strongly connected component a place in the order for each class, and
-  ``place(c) - place(d) >= 1`` for each candidate of ``c`` that is taken and needs ``d``.
+Cycle rows are added lazily: to the linear program as long as its solution breaks some, and to
+the other whenever its solution has a cycle.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from relax_egraph.extract.cycles import broken_cycles, row_around
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
+from relax_egraph.extract.relaxation import Relaxation, relaxation_at
+from relax_egraph.extract.rows import Row, Rows, rows_of
 
 _TOTAL = 1e4
 """What costs are scaled to, in total: far above the solver's tolerances."""
 
-_RELATIVE_GAP = 1e-9
-_ABSOLUTE_GAP = 1e-6
+_OPTIONS: Mapping[str, bool | float | str] = {
+    "output_flag": False,
+    "parallel": "off",
+    "mip_rel_gap": 1e-9,
+    "mip_abs_gap": 1e-6,
+}
+
+_GAIN = 1e-3 * _TOTAL
+"""What the bound must gain for more cycle rows to be added to the linear program."""
+
+TIME_LIMIT = "time limit"
+"""What stopped the solver, if it was that."""
+
+
+class SolverError(Exception):
+    """The solver is missing, or gave no answer: the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the solver found: perhaps a solution, perhaps a bound.
+    """What the search found: perhaps a solution, perhaps a cyclic one, perhaps a bound.
 
     `stopped` is empty if it searched to the end, else says what happened.
     """
@@ -36,155 +52,124 @@ class Outcome:
     stopped: str = ""
 
 
-TIME_LIMIT = "time limit"
-"""What stopped the solver, if it was that."""
+def relax(problem: Problem, pruned: Pruned, cost: float, time_limit: float) -> Relaxation:
+    """The linear relaxation, with the cycle rows that it needs; some solution costs `cost`.
 
-
-@dataclass(slots=True)
-class _Rows:
-    """Constraint rows in compressed form."""
-
-    starts: list[int] = field(default_factory=lambda: [0])
-    columns: list[int] = field(default_factory=list[int])
-    values: list[float] = field(default_factory=list[float])
-    lower: list[float] = field(default_factory=list[float])
-    upper: list[float] = field(default_factory=list[float])
-
-    def add(self, entries: Mapping[int, float], lower: float, upper: float) -> None:
-        self.columns.extend(entries)
-        self.values.extend(entries.values())
-        self.starts.append(len(self.columns))
-        self.lower.append(lower)
-        self.upper.append(upper)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The number of the variable of each candidate, and of each class in a cycle."""
-
-    taken: Mapping[int, int]
-    place: Mapping[int, int]
-
-    def __len__(self) -> int:
-        return len(self.taken) + len(self.place)
+    Raises `SolverError` if there is no answer.
+    """
+    rows = rows_of(problem, pruned)
+    column = {number: place for place, number in enumerate(rows.numbers)}
+    end = time.perf_counter() + time_limit
+    taken: Mapping[int, float] = {}
+    multipliers = np.zeros(0)
+    with _said():
+        solver, scale = _opened(problem, rows, cost)
+        last, gained = -math.inf, math.inf
+        while gained >= _GAIN and _run(solver, end):
+            found, value = solver.getSolution(), solver.getObjectiveValue()
+            last, gained = value, value - last
+            taken = dict(zip(rows.numbers, found.col_value, strict=True))
+            multipliers = np.array(found.row_dual) / scale
+            broken = broken_cycles(problem, pruned, taken)
+            for cycle in broken:
+                _add(solver, rows, row_around(problem, pruned, cycle, column))
+            if not broken:
+                break
+    if not taken:
+        raise SolverError(TIME_LIMIT)
+    late = np.zeros(len(rows.lower) - len(multipliers))
+    return relaxation_at(problem, rows, taken, np.concatenate([multipliers, late]))
 
 
 def solve(
-    problem: Problem, pruned: Pruned, start: Solution, cost: float, time_limit: float
+    problem: Problem, pruned: Pruned, rows: Rows, start: Solution, cost: float, time_limit: float
 ) -> Outcome:
-    """Search for a better solution than `start`, which costs `cost`, for `time_limit` seconds."""
-    try:
-        import highspy
-    except ImportError:
-        return Outcome(None, None, "the solver is not installed")
-    columns = _columns(pruned)
-    rows = _rows(problem, pruned, columns)
-    scale = _TOTAL / cost if cost > 0 else 1.0
+    """Search for a better solution than `start`, which costs `cost`, for `time_limit` seconds.
 
+    Cycle rows are added to `rows`.  Raises `SolverError` if there is no answer.
+    """
+    column = {number: place for place, number in enumerate(rows.numbers)}
+    end = time.perf_counter() + time_limit
+    bound: float | None = None
+    with _said():
+        import highspy
+
+        solver, scale = _opened(problem, rows, cost)
+        for place in range(len(rows.numbers)):
+            solver.changeColIntegrality(place, highspy.HighsVarType.kInteger)
+        given = highspy.HighsSolution()
+        chosen = set(start.values())
+        given.col_value = [float(number in chosen) for number in rows.numbers]
+        while True:
+            solver.setSolution(given)
+            finished = _run(solver, end)
+            proven = solver.getInfo().mip_dual_bound
+            if math.isfinite(proven):
+                bound = max(bound or 0.0, proven / scale)
+            values = solver.getSolution().col_value
+            taken = dict(zip(rows.numbers, values, strict=True)) if values else {}
+            solution = {problem.candidates[n].output: n for n, x in taken.items() if x > 0.5}
+            if finished and in_order(problem, solution) is not None:
+                return Outcome(solution, bound)
+            if not finished or time.perf_counter() > end:
+                return Outcome(solution or None, bound, TIME_LIMIT)
+            broken = broken_cycles(problem, pruned, taken)
+            if not broken:
+                raise SolverError("the solver's answer is no solution")
+            for cycle in broken:
+                _add(solver, rows, row_around(problem, pruned, cycle, column))
+
+
+@contextmanager
+def _said() -> Generator[None]:
+    """What the solver raises, as a `SolverError`."""
+    try:
+        yield
+    except ImportError:
+        raise SolverError("the solver is not installed") from None
+    except RuntimeError as error:
+        raise SolverError(f"the solver failed: {error}") from None
+
+
+def _opened(problem: Problem, rows: Rows, cost: float) -> tuple[Any, float]:
+    """A solver that has the rows, and what it sees costs multiplied by."""
+    import highspy
+
+    scale = _TOTAL / cost if cost > 0 else 1.0
     lp = highspy.HighsLp()
-    lp.num_col_ = len(columns)
+    lp.num_col_ = len(rows.numbers)
     lp.num_row_ = len(rows.lower)
-    costs = np.zeros(len(columns))
-    lower = np.zeros(len(columns))
-    upper = np.ones(len(columns))
-    for number, column in columns.taken.items():
-        costs[column] = problem.candidates[number].cost * scale
-    for c in pruned.needed:
-        if len(pruned.options[c]) == 1:
-            lower[columns.taken[pruned.options[c][0]]] = 1.0
-    for c, column in columns.place.items():
-        upper[column] = pruned.size[pruned.component[c]] - 1
-    lp.col_cost_ = costs
-    lp.col_lower_ = lower
-    lp.col_upper_ = upper
+    lp.col_cost_ = np.array([problem.candidates[n].cost * scale for n in rows.numbers])
+    lp.col_lower_ = np.zeros(len(rows.numbers))
+    lp.col_upper_ = np.ones(len(rows.numbers))
     lp.row_lower_ = np.array(rows.lower)
     lp.row_upper_ = np.array(rows.upper)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.array(rows.starts, dtype=np.int32)
     lp.a_matrix_.index_ = np.array(rows.columns, dtype=np.int32)
     lp.a_matrix_.value_ = np.array(rows.values)
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(columns.taken) + [
-        highspy.HighsVarType.kContinuous
-    ] * len(columns.place)
-
     solver = highspy.Highs()
-    options: Mapping[str, bool | float | str] = {
-        "output_flag": False,
-        "parallel": "off",
-        "time_limit": time_limit,
-        "mip_rel_gap": _RELATIVE_GAP,
-        "mip_abs_gap": _ABSOLUTE_GAP,
-    }
-    for name, value in options.items():
+    for name, value in _OPTIONS.items():
         solver.setOptionValue(name, value)
-    given = highspy.HighsSolution()
-    given.col_value = _values(problem, pruned, columns, start)
-    try:
-        solver.passModel(lp)
-        solver.setSolution(given)
-        solver.run()
-    except RuntimeError as error:
-        return Outcome(None, None, f"the solver failed: {error}")
+    solver.passModel(lp)
+    return solver, scale
 
+
+def _run(solver: Any, end: float) -> bool:
+    """Run until time is up; whether the answer is the optimum.  The clock is the solver's."""
+    import highspy
+
+    left = max(0.0, end - time.perf_counter())
+    solver.setOptionValue("time_limit", solver.getRunTime() + left)
+    solver.run()
     status = solver.getModelStatus()
-    in_time = status == highspy.HighsModelStatus.kOptimal
-    if not in_time and status != highspy.HighsModelStatus.kTimeLimit:
-        return Outcome(None, None, f"the solver failed: {solver.modelStatusToString(status)}")
-    values = solver.getSolution().col_value
-    bound = solver.getInfo().mip_dual_bound
-    return Outcome(
-        _solution(problem, columns, values) if values else None,
-        bound / scale if np.isfinite(bound) else None,
-        "" if in_time else TIME_LIMIT,
-    )
+    if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
+        raise SolverError(f"the solver failed: {solver.modelStatusToString(status)}")
+    return status == highspy.HighsModelStatus.kOptimal
 
 
-def _columns(pruned: Pruned) -> _Columns:
-    numbers = [number for options in pruned.options.values() for number in options]
-    taken = {number: column for column, number in enumerate(numbers)}
-    cyclic = [c for c in pruned.options if pruned.size[pruned.component[c]] > 1]
-    return _Columns(taken, {c: len(taken) + k for k, c in enumerate(cyclic)})
-
-
-def _rows(problem: Problem, pruned: Pruned, columns: _Columns) -> _Rows:
-    rows = _Rows()
-    for c, options in pruned.options.items():
-        if c in pruned.needed:
-            rows.add({columns.taken[n]: 1.0 for n in options}, 1.0, 1.0)
-        elif len(options) > 1:
-            rows.add({columns.taken[n]: 1.0 for n in options}, 0.0, 1.0)
-        users: dict[int, list[int]] = {}
-        for number in options:
-            for needed in problem.candidates[number].inputs:
-                users.setdefault(needed, []).append(columns.taken[number])
-        for needed, using in users.items():
-            if needed not in pruned.needed:
-                made = {columns.taken[n]: 1.0 for n in pruned.options[needed]}
-                rows.add(made | dict.fromkeys(using, -1.0), 0.0, np.inf)
-            if pruned.in_cycle(c, needed):
-                size = float(pruned.size[pruned.component[c]])
-                places = {columns.place[c]: 1.0, columns.place[needed]: -1.0}
-                rows.add(places | dict.fromkeys(using, -size), 1.0 - size, np.inf)
-    return rows
-
-
-def _values(problem: Problem, pruned: Pruned, columns: _Columns, start: Solution) -> list[float]:
-    """The variables at the solution `start`."""
-    values = [0.0] * len(columns)
-    placed: dict[int, int] = {}
-    for number in in_order(problem, start) or ():
-        c = problem.candidates[number].output
-        values[columns.taken[number]] = 1.0
-        component = pruned.component[c]
-        if c in columns.place:
-            values[columns.place[c]] = float(placed.get(component, 0))
-            placed[component] = placed.get(component, 0) + 1
-    return values
-
-
-def _solution(problem: Problem, columns: _Columns, values: list[float]) -> Solution:
-    return {
-        problem.candidates[number].output: number
-        for number, column in columns.taken.items()
-        if values[column] > 0.5
-    }
+def _add(solver: Any, rows: Rows, row: Row) -> None:
+    rows.add(row)
+    columns = np.array(list(row.entries), dtype=np.int32)
+    values = np.array(list(row.entries.values()))
+    solver.addRow(row.lower, row.upper, len(columns), columns, values)

@@ -11,6 +11,7 @@ from relax_egraph.egraph.view import (
     TUPLE_GET,
     WHOLE,
     Child,
+    Choice,
     ClassId,
     EClass,
     ENode,
@@ -54,35 +55,20 @@ def is_constant(eclass: EClass) -> bool:
     return eclass.is_const and known is not None and all(isinstance(d, int) for d in known)
 
 
-def usable(classes: Mapping[ClassId, EClass], c: ClassId) -> tuple[ENode, ...]:
-    """The nodes of class `c` that may be used.
+def usable(
+    classes: Mapping[ClassId, EClass], c: ClassId, given: Mapping[ClassId, Choice]
+) -> tuple[ENode, ...]:
+    """The nodes of class `c` that may be used: of a value that is given, none.
 
-    Of a value that is there, one; of a constant, the operators on constants; inside a kernel
-    what can be loaded as a constant is never computed, only moved.
+    Inside a kernel what can be loaded as a constant is never computed, only moved.
     """
-    eclass = classes[c]
-    nodes = eclass.nodes
-    if eclass.sort == "kernel":
-        if any(n.op == LOAD and is_constant(classes[n.classes[0]]) for n in nodes):
-            return tuple(n for n in nodes if n.op == LOAD or n.op in MOVEMENT)
-        return nodes
-    if there := [n for n in nodes if is_there(n)]:
-        return (there[0],)
-    if is_folded(classes, c):
-        return tuple(n for n in nodes if _folds(classes, n))
+    if c in given:
+        return ()
+    nodes = classes[c].nodes
+    loaded = (n.classes[0] for n in nodes if n.op == LOAD)
+    if any(k in given and is_constant(classes[k]) for k in loaded):
+        return tuple(n for n in nodes if n.op == LOAD or n.op in MOVEMENT)
     return nodes
-
-
-def is_folded(classes: Mapping[ClassId, EClass], c: ClassId) -> bool:
-    """Whether class `c`, a tensor or a tuple, is made at build time by an operator on constants."""
-    made = classes[c].sort == "tuple" or is_constant(classes[c])
-    return made and any(_folds(classes, node) for node in classes[c].nodes)
-
-
-def _folds(classes: Mapping[ClassId, EClass], node: ENode) -> bool:
-    if node.op == TUPLE_GET:
-        return any(_folds(classes, n) for n in classes[node.classes[0]].nodes)
-    return is_operator(node) and all(is_constant(classes[k]) for k in node.classes)
 
 
 def results_of(
@@ -120,13 +106,13 @@ def below(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:
     return tuple(dict.fromkeys(k for node in nodes for k in node.classes))
 
 
-def reached(view: View) -> dict[ClassId, tuple[ENode, ...]]:
-    """The usable nodes of every class that the roots may need."""
+def reached(view: View, given: Mapping[ClassId, Choice]) -> dict[ClassId, tuple[ENode, ...]]:
+    """The usable nodes of every class that the roots may need; what is given needs none."""
     nodes: dict[ClassId, tuple[ENode, ...]] = {}
     todo = list(view.roots)
     while todo:
         c = todo.pop()
         if c not in nodes:
-            nodes[c] = usable(view.classes, c)
+            nodes[c] = usable(view.classes, c, given)
             todo.extend(below(nodes[c]))
     return nodes

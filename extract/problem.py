@@ -1,6 +1,7 @@
 """The choice problem in plain tables, and what its solution is; nothing here knows of tensors."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -55,25 +56,36 @@ class Selection:
         return (self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
 
-def computable(problem: Problem) -> frozenset[int]:
-    """The classes that can be made without a cycle.  Linear in the size of the problem."""
-    waiting = [len(candidate.inputs) for candidate in problem.candidates]
+def derivation(problem: Problem, numbers: Iterable[int] | None = None) -> dict[int, int]:
+    """For each class that can be made without a cycle a candidate that does, inputs first.
+
+    Only candidates with these `numbers` are taken, if they are given.  Linear in their size.
+    """
+    candidates = problem.candidates
+    waiting: dict[int, int] = {}
     users: dict[int, list[int]] = {}
-    for number, candidate in enumerate(problem.candidates):
-        for needed in candidate.inputs:
+    for number in range(len(candidates)) if numbers is None else numbers:
+        waiting[number] = len(candidates[number].inputs)
+        for needed in candidates[number].inputs:
             users.setdefault(needed, []).append(number)
-    made: set[int] = set()
-    ready = [number for number, count in enumerate(waiting) if count == 0]
+    made: dict[int, int] = {}
+    ready = [number for number, count in waiting.items() if count == 0]
     while ready:
-        output = problem.candidates[ready.pop()].output
+        number = ready.pop()
+        output = candidates[number].output
         if output in made:
             continue
-        made.add(output)
+        made[output] = number
         for user in users.get(output, ()):
             waiting[user] -= 1
             if waiting[user] == 0:
                 ready.append(user)
-    return frozenset(made)
+    return made
+
+
+def computable(problem: Problem) -> frozenset[int]:
+    """The classes that can be made without a cycle.  Linear in the size of the problem."""
+    return frozenset(derivation(problem))
 
 
 def in_order(problem: Problem, solution: Solution) -> tuple[int, ...] | None:
@@ -101,3 +113,8 @@ def in_order(problem: Problem, solution: Solution) -> tuple[int, ...] | None:
             entered.add(top)
             stack.extend(sorted(missing, reverse=True))
     return tuple(order)
+
+
+def cost_in_order(problem: Problem, order: tuple[int, ...]) -> float:
+    """What the candidates numbered in `order` cost together."""
+    return math.fsum(problem.candidates[number].cost for number in order)

@@ -1,18 +1,23 @@
 """Extraction, from a view to a program with its cost and the proof of how good that is."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from relax_egraph.egraph.view import Choice, ClassId, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
-from relax_egraph.extract.cost import REFERENCE_PROFILE, Costs, Hints, Profile
 from relax_egraph.extract.cuts import Bounds
+from relax_egraph.extract.given import GROWTH_LIMIT
 from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.extract.prices import Prices
+from relax_egraph.extract.pricing import Hints, Pricing
 from relax_egraph.extract.problem import Candidate, Problem, computable
+from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
 from relax_egraph.extract.select import select
+from relax_egraph.extract.several import Several, several_of
 from relax_egraph.extract.ways import Way, Ways, ways_of
 
 
@@ -45,27 +50,32 @@ def extract(
     *,
     profile: Profile = REFERENCE_PROFILE,
     hints: Hints | None = None,
+    prices: Prices | None = None,
+    growth_limit: int = GROWTH_LIMIT,
     time_limit: float = 10.0,
     bounds: Bounds | None = None,
 ) -> Extraction:
     """The cheapest program that makes the roots of `view` by kernels that `library` runs.
 
     Every class that the program needs, a leaf too, is made by exactly one `Choice`.  `hints` are
-    sizes of dimension symbols, 64 for one without; `time_limit` is the solver's, in seconds, and
+    sizes of dimension symbols, 64 for one without, or several such with their weights; `prices`
+    take the place of the model's; `growth_limit` is how many bytes larger than its operands a
+    constant may be that is computed at build time.  `time_limit` is the solver's, in seconds, and
     reaching it gives the best program so far.  Raises `ExtractionError` if a root has no program.
     """
     started = time.perf_counter()
-    costs = Costs(profile, hints)
-    catalogue = Catalogue(view.classes, library, costs)
-    ways = ways_of(view, catalogue, costs, bounds or Bounds())
-    listed, problem = _problem(view, ways)
+    pricing = Pricing(profile, hints, prices)
+    catalogue = Catalogue(view.classes, library, pricing)
+    bounds = bounds or Bounds()
+    ways = ways_of(view, catalogue, pricing, bounds, growth_limit)
+    listed, problem = _problem(view, ways, several_of(view, ways, catalogue, bounds))
     made = computable(problem)
     for place, root in enumerate(view.roots):
         if root not in made and root not in ways.given.choice:
             raise ExtractionError(_unmade(view, ways.of, made, place))
     selection = select(problem, time_limit=time_limit)
     certify(problem, selection)
-    chosen = tuple(listed[number] for number in selection.chosen)
+    chosen = _chosen([listed[number] for number in selection.chosen], catalogue)
     read = (k for choice in chosen for k in choice.inputs)
     given = ways.given.needed((*read, *view.roots))
     return Extraction(
@@ -82,15 +92,41 @@ def extract(
     )
 
 
-def _problem(view: View, ways: Ways) -> tuple[list[Choice], Problem]:
-    """The choices, and the problem of choosing among them: what is given is not in it."""
+_Listed: TypeAlias = Choice | Several | tuple[Several, ClassId]
+"""A way to make a class; a kernel that makes several, and what takes one of them from it."""
+
+
+def _problem(view: View, ways: Ways, several: Sequence[Several]) -> tuple[list[_Listed], Problem]:
+    """What there is to choose among, with the problem of choosing: what is given is not in it."""
     given = ways.given.choice.keys()
-    found = [(c, way) for c, options in ways.of.items() for way in options]
-    candidates = tuple(
-        Candidate(c, frozenset(way.choice.inputs) - given, way.cost) for c, way in found
-    )
+    listed: list[_Listed] = []
+    candidates: list[Candidate] = []
+    for c, options in ways.of.items():
+        for way in options:
+            listed.append(way.choice)
+            candidates.append(Candidate(c, frozenset(way.choice.inputs) - given, way.cost))
+    for together, kernel in enumerate(several, max(view.classes, default=0) + 1):
+        listed.append(kernel)
+        needed = frozenset(kernel.way.choice.inputs) - given
+        candidates.append(Candidate(together, needed, kernel.way.cost))
+        for c in kernel.parts:
+            listed.append((kernel, c))
+            candidates.append(Candidate(c, frozenset({together}), 0.0))
     roots = tuple(root for root in view.roots if root not in given)
-    return [way.choice for _, way in found], Problem(candidates, roots)
+    return listed, Problem(tuple(candidates), roots)
+
+
+def _chosen(listed: Sequence[_Listed], catalogue: Catalogue) -> tuple[Choice, ...]:
+    """The choices in order; of what a kernel makes, those classes that are taken from it."""
+    taken: dict[int, set[ClassId]] = {}
+    for each in listed:
+        if isinstance(each, tuple):
+            taken.setdefault(id(each[0]), set()).add(each[1])
+    return tuple(
+        each.choice(taken[id(each)], catalogue) if isinstance(each, Several) else each
+        for each in listed
+        if not isinstance(each, tuple)
+    )
 
 
 def _unmade(

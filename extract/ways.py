@@ -14,17 +14,18 @@ from relax_egraph.egraph.view import OPAQUE, STORE, Choice, ClassId, EClass, ENo
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.components import components
-from relax_egraph.extract.cost import Costs
 from relax_egraph.extract.cut import Cut
 from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
-from relax_egraph.extract.given import Given, given_in
+from relax_egraph.extract.given import GROWTH_LIMIT, Given, given_in
 from relax_egraph.extract.nodes import (
     below,
     is_handle,
     is_operator,
     reached,
 )
+from relax_egraph.extract.pricing import Pricing
 from relax_egraph.extract.single import cuts_alone
+from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.op import OPS
 
 _ROUNDS = 4
@@ -59,27 +60,33 @@ class Ways:
         return sum(found.dropped for found in self.cuts.values())
 
 
-def ways_of(view: View, catalogue: Catalogue, costs: Costs, bounds: Bounds) -> Ways:
+def ways_of(
+    view: View,
+    catalogue: Catalogue,
+    pricing: Pricing,
+    bounds: Bounds,
+    growth_limit: int = GROWTH_LIMIT,
+) -> Ways:
     """Weigh every class that the roots of `view` may need, after those it is made of.
 
     What is given has no ways; a way's cost is with that of the constants it reads.
     """
-    nodes = reached(view)
+    given = given_in(view, growth_limit)
+    nodes = reached(view, given.choice)
     users = dict.fromkeys(nodes, 0)
     for found in nodes.values():
         for k in below(tuple(filter(is_operator, found))):
             users[k] += 1
-    given = given_in(view, nodes)
     ways = Ways(given, Loads(dict.fromkeys(nodes, math.inf), frozenset(given.choice)))
     ways.making.update(dict.fromkeys(nodes, math.inf))
-    for c in given.choice:
-        ways.making[c], ways.loads.seconds[c] = 0.0, _reading(view.classes[c], costs)
+    for c in given.choice.keys() & nodes.keys():
+        ways.making[c], ways.loads.seconds[c] = 0.0, _reading(view.classes[c], pricing)
     terms = {
         c: [catalogue.term(c, node) for node in found]
         for c, found in nodes.items()
         if view.classes[c].sort == "kernel"
     }
-    edges = {c: () if c in given.choice else below(found) for c, found in nodes.items()}
+    edges = {c: below(found) for c, found in nodes.items()}
     for members in components(edges):
         kernels = [c for c in members if c in terms]
         tensors = [c for c in members if c not in terms and c not in given.choice]
@@ -88,12 +95,17 @@ def ways_of(view: View, catalogue: Catalogue, costs: Costs, bounds: Bounds) -> W
             for c in kernels:
                 ways.cuts[c] = cuts_of(terms[c], ways.cuts, ways.loads, catalogue, bounds)
             for c in tensors:
-                ways.of[c] = _ways(view.classes, c, nodes[c], ways, catalogue)
+                ways.of[c] = _ways(view, c, nodes[c], ways, catalogue)
                 ways.making[c] = _least(ways.of[c], ways.making) / max(1, users[c])
-                ways.loads.seconds[c] = ways.making[c] + _reading(view.classes[c], costs)
+                ways.loads.seconds[c] = ways.making[c] + _reading(view.classes[c], pricing)
             if before == [ways.making[c] for c in tensors]:
                 break
     return ways
+
+
+def kept(catalogue: Catalogue, c: ClassId, node: ENode, binding: Binding) -> Way:
+    """Class `c` by the opaque `node`: `binding` as it stands."""
+    return Way(Choice(node, node.classes, (c,)), catalogue.opaque(binding))
 
 
 def standing(catalogue: Catalogue, c: ClassId, node: ENode) -> Way:
@@ -108,7 +120,7 @@ def by_kernel(catalogue: Catalogue, c: ClassId, cut: Cut) -> Way | None:
 
 
 def _ways(
-    classes: Mapping[ClassId, EClass],
+    view: View,
     c: ClassId,
     nodes: tuple[ENode, ...],
     ways: Ways,
@@ -117,7 +129,7 @@ def _ways(
     found: list[Way] = []
     for node in nodes:
         if node.op == OPAQUE:
-            found.append(Way(Choice(node, node.classes, (c,)), cost.OPAQUE))
+            found.append(kept(catalogue, c, node, view.opaque[node.key]))
         elif is_handle(node):
             found.append(Way(Choice(node, node.classes, (c,)), cost.VIEW))
         elif node.op == STORE:
@@ -125,7 +137,7 @@ def _ways(
             cuts = (w.cut for w in weighed if w.offer is not None)
             found += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
         else:
-            found += _operator(classes, c, node, catalogue)
+            found += _operator(view.classes, c, node, catalogue)
     built = (ways.given.building(way.choice.inputs) for way in found)
     return tuple(Way(w.choice, w.cost + more) for w, more in zip(found, built, strict=True))
 
@@ -148,7 +160,7 @@ def _least(found: tuple[Way, ...], making: Mapping[ClassId, float]) -> float:
     return min(totals, default=math.inf)
 
 
-def _reading(eclass: EClass, costs: Costs) -> float:
+def _reading(eclass: EClass, pricing: Pricing) -> float:
     if eclass.scalar is not None and eclass.struct_info.dims == ():
         return 0.0
-    return costs.profile.moving(costs.nbytes(eclass.struct_info) or 0.0)
+    return pricing.reading(eclass.struct_info)

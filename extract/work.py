@@ -162,6 +162,7 @@ WORK: Mapping[str, Work] = {
     "multinomial_from_uniform": each_read(4),
     **dict.fromkeys(("sort", "argsort", "topk", "median", "bucketize"), each_read(100)),
     **dict.fromkeys(("size", "shape_to_tensor", "tensor_to_shape"), none),
+    "prim_less_equal": none,
     "unique": each_read(100),
     "matmul": _matmul,
     "einsum": _einsum,
@@ -178,6 +179,7 @@ WORK: Mapping[str, Work] = {
     **dict.fromkeys(("nn.layer_norm", "nn.group_norm", "nn.instance_norm"), each(6)),
     **dict.fromkeys(("nn.rms_norm", "nn.batch_norm"), each(3)),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), _attention),
+    "nn.rotary_embedding": each(3),
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),
 }

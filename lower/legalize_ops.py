@@ -32,6 +32,9 @@ from relax_egraph.lower.legalize.run_time import run_time_call
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.tir.call_te import call_te
 
+_BUILTINS = ("shape_of", "prim_less_equal")
+"""Operators on what the machine itself has."""
+
 
 @module_pass(name="legalize_ops")
 def legalize_ops(module: IRModule) -> IRModule:
@@ -39,7 +42,7 @@ def legalize_ops(module: IRModule) -> IRModule:
 
     * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
     * ``vm.builtin.reshape`` for views, unless the module writes tensors in place;
-    * ``vm.builtin.shape_of`` for shapes;
+    * ``vm.builtin.shape_of`` for shapes, ``vm.builtin.prim_less_equal`` for dimensions;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
     return _legalized(module, {})
@@ -82,8 +85,8 @@ class _Legalizer(ExprMutator):
 
     def _legalized(self, call: Call, op: Op, info: StructInfo) -> Call:
         args = tuple(_with_known_shape(a) for a in call.args)
-        if op.name == "shape_of":
-            return call_packed("vm.builtin.shape_of", args, (info,), pure=True)
+        if op.name in _BUILTINS:
+            return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
         viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes

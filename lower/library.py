@@ -12,6 +12,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.ops.slices import slice_of
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.library_operators import ROWS, schedule_alone
 
@@ -168,7 +169,7 @@ def _is_slice_of_input(kernel: Kernel, step: Step) -> bool:
 
 
 def _agrees(kernel: Kernel, step: Step) -> bool:
-    """Whether the extents of a product's operands, or of a broadcast, are proven to fit."""
+    """Whether what loops need to know of extents and positions is proven."""
     match step.op.name:
         case "matmul":
             x, y = (_shape(kernel, v) for v in step.values)
@@ -176,6 +177,10 @@ def _agrees(kernel: Kernel, step: Step) -> bool:
             return _fit(a[:-2], b[:-2]) and dims.equal(a[-1], b[-2])
         case "broadcast_to":
             return _fit(_shape(kernel, step.values[0]), step.struct_info.dims or ())
+        case "strided_slice":
+            return _is_placed(_shape(kernel, step.values[0]), step)
+        case name if name in ATTENTION:
+            return _attends([_shape(kernel, v) for v in step.values])
         case _:
             return True
 
@@ -184,6 +189,37 @@ def _fit(a: Shape, b: Shape) -> bool:
     """Whether axes that meet are of one extent, or one of them is 1."""
     pairs = zip(reversed(a), reversed(b), strict=False)
     return all(x is y or 1 in (x, y) or dims.equal(x, y) for x, y in pairs)
+
+
+def _is_placed(shape: Shape, step: Step) -> bool:
+    """Whether positions are proven to count from the front, or from the end."""
+    attrs = dict(step.attrs)
+    axes, strides = attrs["axes"], attrs["strides"] or _ones(step)
+    assert isinstance(axes, tuple)
+    assert isinstance(strides, tuple)
+    if attrs["assume_inbound"]:
+        return True
+    begin, end = (o.values or () for o in step.operands if isinstance(o, ShapeStructInfo))
+    cuts = zip(axes, begin, end, strides, strict=True)
+    return all(slice_of(shape[int(a)], b, e, int(s)) is not None for a, b, e, s in cuts)
+
+
+def _attends(shapes: Sequence[Shape]) -> bool:
+    """Whether keys, values and bias fit the queries: each head of theirs serves as many."""
+    query, key, value, *bias = shapes
+    batch, queries, heads, size = query
+    have, want = (key[0], value[0], value[1], key[3]), (batch, batch, key[1], size)
+    if not all(map(_equal, have, want)):
+        return False
+    scores = (batch, heads, queries)
+    if not all(_same(b[3:], key[1:2]) and all(map(_repeats, b, scores)) for b in bias):
+        return False
+    return all(_equal(k, heads) or (k != 0 and dims.divides(k, heads)) for k in (key[2], value[2]))
+
+
+def _repeats(a: Dim, b: Dim) -> bool:
+    """Whether an extent `a` broadcasts to `b`."""
+    return a == 1 or _equal(a, b)
 
 
 # --- products ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ where arithmetic bounds, else GB/s of what is read and written.
     concat, stack, split, slices, take of rows                80 - 100 GB/s
     permute_dims that keeps / moves the last axis             80 - 103, 24 - 25 GB/s
     pad, tile, repeat, flip, pixel_shuffle, scatters          17 - 27 GB/s
+    rotary_embedding of halves; interleaved                   40 - 45; 13 GB/s
     gather_elements, cumsum, argmax                           36, 12, 30 GB/s
     layer_norm, instance_norm, batch_norm; rms_norm           61 - 65; 82 GB/s
     log_softmax of (512, 768); group_norm                     102 µs; 5 GB/s
@@ -57,6 +58,7 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("argmax", "argmin"), Schedule("rows", flops=0.065, bandwidth=0.3)),
     **dict.fromkeys(("cumsum", "cumprod", "multinomial_from_uniform", "bucketize"), SCANNED),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), ATTENTION),
+    "nn.rotary_embedding": Schedule("movement", flops=0.5, bandwidth=0.4),
     "einsum": CONTRACTION,
     **dict.fromkeys(("image.resize2d", "image.resize3d"), RESIZED),
     **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},

@@ -11,8 +11,12 @@ from relax_egraph.build import build as build
 from relax_egraph.build import llvm_text as llvm_text
 from relax_egraph.build import load as load
 from relax_egraph.build import lower_module as lower_module
+from relax_egraph.calibrate import calibrate as calibrate
+from relax_egraph.calibrate import calibrated as calibrated
 from relax_egraph.egraph.rulebook import RuleBook as RuleBook
 from relax_egraph.egraph.scope import vocabulary as vocabulary
+from relax_egraph.extract import Prices as Prices
+from relax_egraph.extract import Profile as Profile
 from relax_egraph.ir import IRModule as IRModule
 from relax_egraph.optimize import Explanation as Explanation
 from relax_egraph.optimize import explain as explain

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from rich.table import Table
@@ -38,22 +39,14 @@ class RegionReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """The optimized module, and why it is what it is.  Costs are in seconds, by the cost model.
+class PlanReport:
+    """What the program for some sizes costs, in seconds at these: ``2 <= s <= 64``; "" are all.
 
     `regions` are those that differ; totals count each as often as the module has it.
     """
 
-    module: IRModule
+    sizes: str
     regions: tuple[RegionReport, ...]
-
-    @property
-    def rules(self) -> Mapping[str, int]:
-        """How often each rule matched, for rules that did; the most frequent first."""
-        total = Counter[str]()
-        for region in self.regions:
-            total.update({r: n * region.uses for r, n in region.saturation.matches.items()})
-        return {name: count for name, count in total.most_common() if count}
 
     @property
     def cost_before(self) -> float:
@@ -70,6 +63,45 @@ class Explanation:
         """No program in the e-graphs costs less: proven."""
         return sum(r.extraction.bound * r.uses for r in self.regions)
 
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The optimized module, and why it is what it is: a plan for each combination of variants.
+
+    Costs are in seconds, by the cost model; of several plans they are the mean.
+    """
+
+    module: IRModule
+    plans: tuple[PlanReport, ...]
+
+    @property
+    def regions(self) -> tuple[RegionReport, ...]:
+        """The regions that differ, once for each of the sizes at which they were priced."""
+        return tuple({id(r): r for plan in self.plans for r in plan.regions}.values())
+
+    @property
+    def rules(self) -> Mapping[str, int]:
+        """How often each rule matched, for rules that did; the most frequent first."""
+        total = Counter[str]()
+        for region in self.plans[0].regions:  # those of other plans are the same, saturated once
+            total.update({r: n * region.uses for r, n in region.saturation.matches.items()})
+        return {name: count for name, count in total.most_common() if count}
+
+    @property
+    def cost_before(self) -> float:
+        """The cost of the blocks as they came, each operator a kernel."""
+        return fmean(plan.cost_before for plan in self.plans)
+
+    @property
+    def cost(self) -> float:
+        """The cost of the program that was chosen."""
+        return fmean(plan.cost for plan in self.plans)
+
+    @property
+    def bound(self) -> float:
+        """No program in the e-graphs costs less: proven."""
+        return fmean(plan.bound for plan in self.plans)
+
     @property
     def gap(self) -> float:
         """How far `cost` may be above the best, as a share of it."""
@@ -81,12 +113,17 @@ class Explanation:
         for name, count in self.rules.items():
             table.add_row(name, str(count))
         table.add_section()
-        for region in self.regions:
+        for region in self.plans[0].regions:
             where = f"{region.function}, {region.uses} times" * (region.uses > 1)
             table.add_row(f"{where or region.function}: saturation", region.stop)
-            table.add_row(f"{where or region.function}: extraction", region.extraction.status)
+            alike = (r for r in self.regions if r.view is region.view)
+            statuses = dict.fromkeys(r.extraction.status for r in alike)
+            table.add_row(f"{where or region.function}: extraction", "; ".join(statuses))
         table.add_section()
-        table.add_row("cost before → after", f"{_us(self.cost_before)} → {_us(self.cost)}")
+        for plan in self.plans:
+            where = f", {plan.sizes}" * bool(plan.sizes)
+            cost = f"{_us(plan.cost_before)} → {_us(plan.cost)}"
+            table.add_row(f"cost before → after{where}", cost)
         table.add_row("proven bound, gap", f"{_us(self.bound)}, {self.gap:.2%}")
         return table
 
@@ -97,6 +134,10 @@ class Explanation:
             "stop": [r.stop for r in self.regions],
             "status": [r.extraction.status for r in self.regions],
             "uses": [r.uses for r in self.regions],
+            "plans": [
+                {"sizes": p.sizes, "cost_before": p.cost_before, "cost": p.cost, "bound": p.bound}
+                for p in self.plans
+            ],
             "cost_before": self.cost_before,
             "cost": self.cost,
             "bound": self.bound,
@@ -105,7 +146,8 @@ class Explanation:
 
     def egraph_text(self) -> str:
         """The saturated e-graphs, one class a line: number, type, then its nodes."""
-        return "\n".join(line for region in self.regions for line in _view_lines(region))
+        regions = self.plans[0].regions  # those of other plans are of the same e-graphs
+        return "\n".join(line for region in regions for line in _view_lines(region))
 
 
 def _us(seconds: float) -> str:

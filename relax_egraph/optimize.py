@@ -3,65 +3,58 @@
     optimize(module)                       # IRModule -> IRModule
     explain(module, rules=["my.egg"])      # the same run, with every reason
 
-A block is cut into regions, and regions that are alike are optimized once.  A module is never
-changed; if anything fails, nothing is returned and nothing is half done.
+A module is never changed; if anything fails, nothing is returned and nothing is half done.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from relax_egraph.egraph.decode import BROADCAST, decode
-from relax_egraph.egraph.encode import Encoded, encode
-from relax_egraph.egraph.engine import Budget, RuleBook, Saturated, Schedule, saturate
-from relax_egraph.egraph.fused import FusedFunctions
-from relax_egraph.egraph.regions import binders_of, regions_of
-from relax_egraph.egraph.signature import signature
-from relax_egraph.egraph.source_order import source_first
-from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.egraph.decode import BROADCAST
+from relax_egraph.egraph.engine import Budget, RuleBook, Schedule, saturate
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
-from relax_egraph.explanation import RegionReport
-from relax_egraph.extract import cost_of_view, extract
+from relax_egraph.explanation import PlanReport, RegionReport
+from relax_egraph.extract import (
+    REFERENCE_PROFILE,
+    Hints,
+    Prices,
+    Profile,
+    cost_of_view,
+    extract,
+)
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
-from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.expr import (
-    Binding,
-    Block,
-    Call,
-    DataflowBlock,
-    DataflowVar,
-    Expr,
-    Function,
-    If,
-    SeqExpr,
-    Var,
-    VarBinding,
-)
+from relax_egraph.ir.expr import Call, Expr
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.walk import free_vars, post_order_visit
-from relax_egraph.ir.written import written_variables
+from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.lower.library import Library
+from relax_egraph.merging import merged
 from relax_egraph.passes import (
+    PassContext,
     Sequential,
     eliminate_common_subexpr,
     fold_constant,
     fold_shapes,
     remove_all_unused,
+    share_constants,
 )
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
+from relax_egraph.passes.fold_constant import GROWTH_LIMIT
+from relax_egraph.planning import Plan, Planner
 from relax_egraph.rules import Given
+from relax_egraph.variants import Case, Part, Variants, cases, hints_in, parts_of
 
 PREPARE = Sequential((fold_shapes, eliminate_common_subexpr, remove_all_unused), name="prepare")
 """Shapes that are computed become known, and regions have what the others need of them once."""
 
-CLEAN_UP = Sequential((eliminate_common_subexpr, fold_constant, remove_all_unused), name="clean-up")
-"""Constants are folded, of those computed in several regions one."""
+CLEAN_UP = Sequential(
+    (eliminate_common_subexpr, fold_constant, share_constants, remove_all_unused), name="clean-up"
+)
+"""Constants are folded; of those computed in several regions, or functions, there is one."""
 
 
 def optimize(
@@ -71,7 +64,10 @@ def optimize(
     without: Sequence[str] = (),
     fast_math: bool = False,
     assume: Sequence[str] = (),
-    hints: Mapping[str, int] | None = None,
+    hints: Hints | None = None,
+    variants: Variants | None = None,
+    profile: Profile = REFERENCE_PROFILE,
+    prices: Prices | None = None,
     budget: Budget | None = None,
     schedule: Schedule | None = None,
     isolate: bool | None = None,
@@ -85,12 +81,21 @@ def optimize(
     the result is right where they hold, and checks that they do.  `hints` say at which values of
     the symbols programs are compared.
 
+    `variants` are ranges of sizes, ``{"s": [(1, 1), (2, 64), (65, None)]}``: a function with the
+    symbol gets a program for each, and chooses by the sizes it is called with; ranges of one
+    program are one.  Programs are compared at hints within the range, or else at its geometric
+    mean; sizes in no range have the program for the hints.
+
+    `profile` is the machine that programs are compared on, and `prices` are what takes the place
+    of the model's prices there.
+
     Each region is saturated by `schedule` within `budget`, with `isolate` in a process of its
     own (by default if there are `rules`), and the solver has `time_limit` seconds; reaching a
     limit loses no program.
 
     Raises `RuleError` for rules that do not read, `SaturationError` for a rule that is found
-    unsound, `AssumptionError` for conditions that do not read or contradict each other.
+    unsound, `AssumptionError` for conditions that do not read or contradict each other,
+    ``ValueError`` for `variants` that are no ranges in ascending order of symbols of parameters.
     """
     return explain(
         module,
@@ -99,6 +104,9 @@ def optimize(
         fast_math=fast_math,
         assume=assume,
         hints=hints,
+        variants=variants,
+        profile=profile,
+        prices=prices,
         budget=budget,
         schedule=schedule,
         isolate=isolate,
@@ -114,7 +122,10 @@ def explain(
     without: Sequence[str] = (),
     fast_math: bool = False,
     assume: Sequence[str] = (),
-    hints: Mapping[str, int] | None = None,
+    hints: Hints | None = None,
+    variants: Variants | None = None,
+    profile: Profile = REFERENCE_PROFILE,
+    prices: Prices | None = None,
     budget: Budget | None = None,
     schedule: Schedule | None = None,
     isolate: bool | None = None,
@@ -124,117 +135,78 @@ def explain(
     known = assumptions.parse(assume)
     every = RuleBook.default(rules, without, fast_math)
     prepared = PREPARE(module)
-    book = every.for_operators(operators_in(prepared))
-    saturating = partial(saturate, book=book, budget=budget, schedule=schedule, isolate=isolate)
-    run = _Run(prepared, saturating, hints or {}, time_limit)
-    for name, function in prepared.relax_functions():
-        if not function.attrs.get("primitive"):
-            with assuming(known.about(bound_symbols(function))):
-                run.functions[name] = run.function(name, function)
-    optimized = check_assumptions(known)(CLEAN_UP(run.module()))
-    return Explanation(optimized, tuple(run.reports()))
+    functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
+    symbols = {name: bound_symbols(function) for name, function in functions.items()}
+    parts = parts_of(variants or {}, frozenset[str]().union(*symbols.values()))
+    library, book = Library(), every.for_operators(operators_in(prepared))
+    planner = Planner(
+        prepared,
+        saturating=partial(saturate, book=book, budget=budget, schedule=schedule, isolate=isolate),
+        extracting=lambda view, at: extract(
+            view,
+            library,
+            profile=profile,
+            hints=at,
+            prices=prices,
+            growth_limit=PassContext.current().option(GROWTH_LIMIT.key),
+            time_limit=time_limit,
+        ),
+        costing=lambda view, at: cost_of_view(
+            view, library, profile=profile, hints=at, prices=prices
+        ),
+    )
+    plans: dict[str, dict[Case, Plan]] = {}
+    for name, function in functions.items():
+        with assuming(known.about(symbols[name])):
+            plans[name] = {
+                case: planner.plan(name, function, hints_in({} if hints is None else hints, case))
+                for case in cases(parts, symbols[name])
+            }
+    best, callees = _assembled(prepared, planner.fused(), plans)
+    best = CLEAN_UP(best)
+    checked = check_assumptions(known)(best).functions  # callees are called by what has checked
+    both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
+    return Explanation(IRModule(both), _reports(plans, parts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Solved:
-    """A region, and the class of its chosen program that each class of it became."""
+def _assembled(
+    module: IRModule, fused: Mapping[str, BaseFunc], plans: Mapping[str, Mapping[Case, Plan]]
+) -> tuple[IRModule, set[str]]:
+    """`module` with its functions as planned, each behind what it chooses of; the names of that."""
+    functions: dict[str, BaseFunc] = {**fused}
+    callees: set[str] = set()
+    for name, function in module.functions.items():
+        if name not in plans:
+            functions[name] = function
+            continue
+        of = {case: plan.function for case, plan in plans[name].items()}
+        found = merged(name, of, {*module.functions, *functions})
+        functions.update(found)
+        callees |= found.keys() - {name}
+    return IRModule(functions), callees
 
-    report: RegionReport
-    became: Mapping[ClassId, ClassId]
 
-
-class _Run:
-    """One run over a module: the functions so far, and what became of each kind of region."""
-
-    def __init__(
-        self,
-        module: IRModule,
-        saturating: Callable[[View], Saturated],
-        hints: Mapping[str, int],
-        time_limit: float,
-    ) -> None:
-        self.functions: dict[str, BaseFunc] = dict(module.functions)
-        self._solved: dict[Hashable, _Solved] = {}
-        self._uses: Counter[Hashable] = Counter()
-        self._saturate = saturating
-        self._module = module
-        self._written = frozenset[Var]()
-        self._hints = hints
-        self._time_limit = time_limit
-        self._builder = BlockBuilder(module)
-        self._fused = FusedFunctions(self._builder.add_func)
-        self._library = Library()
-
-    def module(self) -> IRModule:
-        """The optimized functions, the fused ones in front of them."""
-        made = {k: f for k, f in self._builder.get().functions.items() if k not in self.functions}
-        return IRModule({**made, **self.functions})
-
-    def reports(self) -> Iterator[RegionReport]:
-        """One for each kind of region."""
-        for kind, solved in self._solved.items():
-            yield replace(solved.report, uses=self._uses[kind])
-
-    def function(self, name: str, function: Function) -> Function:
-        """`function` with each of its dataflow blocks optimized."""
-        self._written = written_variables(function, self._module)
-        return replace(function, body=self._sequence(name, function.body))
-
-    def _sequence(self, name: str, seq: SeqExpr) -> SeqExpr:
-        return replace(seq, blocks=tuple(self._block(name, b) for b in seq.blocks))
-
-    def _block(self, name: str, block: Block) -> Block:
-        if isinstance(block, DataflowBlock):
-            return self._dataflow(name, block)
-        bindings = tuple(
-            replace(b, value=self._branches(name, b.value)) if isinstance(b, VarBinding) else b
-            for b in block.bindings
-        )
-        return replace(block, bindings=bindings)
-
-    def _branches(self, name: str, value: Expr) -> Expr:
-        if not isinstance(value, If):
-            return value
-        true, false = (self._sequence(name, s) for s in (value.true_branch, value.false_branch))
-        return replace(value, true_branch=true, false_branch=false)
-
-    def _dataflow(self, name: str, block: DataflowBlock) -> DataflowBlock:
-        regions = regions_of(block.bindings, _kept(block))
-        encoded = [encode(region.bindings, region.outputs) for region in regions]
-        leaves = (leaf for e in encoded for leaf in e.view.leaves)
-        taken = {leaf.name for leaf in leaves if isinstance(leaf, Var)}
-        taken |= {v.name for region in regions for v in region.outputs}
-        binders = binders_of(block.bindings)
-        bindings: list[Binding] = []
-        for region, source in zip(regions, encoded, strict=True):
-            solved = self._solve(name, source)
-            now = solved.became
-            named = reversed(list(source.origin.items()))
-            bindings += decode(
-                replace(solved.report.view, leaves=source.view.leaves, opaque=source.view.opaque),
-                solved.report.extraction.program,
-                [(v, now[source.origin[v]]) for v in region.outputs],
-                {now[c]: v.name for v, c in named if c in now},
-                self._fused,
-                taken=taken,
-                binders=binders,
-            )
-        if any(self._written.intersection(_same_tensor(b)) for b in bindings):
-            return block  # a tensor of its own would become another's, which is written
-        return DataflowBlock(tuple(bindings))
-
-    def _solve(self, name: str, source: Encoded) -> _Solved:
-        """The best program of a region; of regions that are alike, that of the first."""
-        kind = (signature(source.view), assumptions.active())
-        self._uses[kind] += 1
-        if kind not in self._solved:
-            saturated = self._saturate(source.view)
-            view = source_first(saturated.view, source.view, saturated.became)
-            chosen = extract(view, self._library, hints=self._hints, time_limit=self._time_limit)
-            before = cost_of_view(source.view, self._library, hints=self._hints)
-            report = RegionReport(name, saturated.report, chosen, before, view)
-            self._solved[kind] = _Solved(report, saturated.became)
-        return self._solved[kind]
+def _reports(
+    plans: Mapping[str, Mapping[Case, Plan]], parts: Mapping[str, tuple[Part, ...]]
+) -> tuple[PlanReport, ...]:
+    """What happened to the regions of the module, for each combination of `parts`."""
+    known: dict[tuple[int, int], RegionReport] = {}
+    reports: list[PlanReport] = []
+    for case in cases(parts, parts):
+        found = [
+            report
+            for of in plans.values()
+            for own, plan in of.items()
+            if set(own).issubset(case)
+            for report in plan.regions
+        ]
+        uses = Counter(map(id, found))
+        for report in found:
+            count = uses[id(report)]
+            known.setdefault((id(report), count), replace(report, uses=count))
+        regions = tuple(known[identity, count] for identity, count in uses.items())
+        reports.append(PlanReport(", ".join(map(str, case)), regions))
+    return tuple(reports)
 
 
 def operators_in(module: IRModule) -> frozenset[str]:
@@ -248,18 +220,3 @@ def operators_in(module: IRModule) -> frozenset[str]:
     for _, function in module.relax_functions():
         post_order_visit(function, visit)
     return frozenset(found)
-
-
-def _same_tensor(binding: Binding) -> tuple[Var, ...]:
-    """The variables of a binding that gives a tensor another name."""
-    if isinstance(binding.value, Call):
-        return ()
-    return (binding.var, *free_vars(binding.value))
-
-
-def _kept(block: DataflowBlock) -> list[Var]:
-    """The outputs, before them the variables that their struct info names as shapes."""
-    outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-    named = frozenset[Var]().union(*(shape_variables_of(v.struct_info) for v in outputs))
-    shapes = [b.var for b in block.bindings if b.var in named]
-    return list(dict.fromkeys([*shapes, *outputs]))

@@ -19,7 +19,7 @@ FACTS = ("dim", "facts")
 FAMILIES = (
     *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
-    *("idioms", "softmax", "statistics", "norms", "attention", "grouping", "unfold"),
+    *("idioms", "softmax", "statistics", "norms", "attention", "grouping", "rotary", "unfold"),
     *("horizontal", "fusion"),
 )
 """The families of rewrites."""

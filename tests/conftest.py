@@ -1,9 +1,9 @@
 """Collects the file tests: every ``tests/rules/*.egg`` is a list of cases.
 
-A case is a stretch of egglog between ``; -----`` lines, run over the whole vocabulary and the rules
-that deduce facts.  Its header comments say which families are under test (``; RULES:``, once per
-file) and which rules must match at least once (``; FIRES:``).  What rewrites prove equal is then
-computed on random inputs.
+A case is a stretch of egglog between ``; -----`` lines, run over the vocabulary and the rules that
+deduce facts, as far as they can matter to it.  Its header comments say which families are under
+test (``; RULES:``, once per file) and which rules must match at least once (``; FIRES:``).  What
+rewrites prove equal is then computed on random inputs.
 """
 
 import os
@@ -16,6 +16,7 @@ import pytest
 from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
 from relax_egraph import rules
+from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.rulebook import RuleBook
 from tests.soundness import Unsound, check_sound
 
@@ -60,9 +61,12 @@ class RuleCase(pytest.Item):
     line: int
 
     def runtest(self) -> None:
-        egraph = EGraph()
         book = RuleBook.default(families=self.families, fast_math=True)
-        egraph.run_program(*book.commands)
+        names = re.findall(r'[^\s()"]+', self.case)
+        with prepared(book.where(names).texts) as egraph:
+            self.run_on(egraph)
+
+    def run_on(self, egraph: EGraph) -> None:
         padding = "\n" * (self.line - 1)  # so that errors point into the test file
         outputs = egraph.run_program(*egraph.parse_program(padding + self.case, self.path.name))
         fired = {

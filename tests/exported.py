@@ -7,22 +7,27 @@ import numpy as np
 import numpy.typing as npt
 
 import relax_egraph as rx
+from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.ir import dims
 from relax_egraph.ir.evaluate import evaluate
-from relax_egraph.ir.expr import Function
+from relax_egraph.ir.expr import DataflowBlock, DataflowVar, Function
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 EXTENTS = {"n": 3, "b": 2, "s": 5, "t": 6, "h": 4}
 """The values of the symbols."""
 
 
-def module_of(params: str, body: str) -> rx.IRModule:
-    """``main`` of one dataflow block; ``c(2)`` is a float32 constant, ``x(n, 4)`` a parameter."""
+def module_of(params: str, body: str, outputs: tuple[str, ...] = ("gv",)) -> rx.IRModule:
+    """``main`` of one dataflow block; ``c(2)`` is a float32 constant, ``x(n, 4)`` a parameter.
+
+    It returns the one of `outputs`, or all of several.
+    """
     listed = re.sub(r"(\w+)\(([^)]*)\)(?::(\w+))?", _param, params)
     lines = "\n".join(f"        {line.strip()}" for line in body.strip().splitlines())
     text = (
         f"@R.function\ndef main({listed}):\n    with R.dataflow():\n{lines}\n"
-        "        R.output(gv)\n    return gv\n"
+        f"        R.output({', '.join(outputs)})\n    return {', '.join(outputs)}\n"
     )
     return rx.parse(re.sub(r"\bc\(([^)]*)\)", r'R.const(\1, "float32")', text))
 
@@ -66,3 +71,13 @@ def operators_of(module: rx.IRModule, *, fast_math: bool = False) -> set[str]:
     explained = rx.explain(module, fast_math=fast_math)
     classes = [c for region in explained.regions for c in region.view.classes.values()]
     return {node.op for c in classes for node in c.nodes}
+
+
+def roots_of(module: rx.IRModule, *, fast_math: bool = False) -> tuple[int, ...]:
+    """The classes of the outputs of ``main``, of one block: of outputs proven equal, the same."""
+    function = module["main"]
+    assert isinstance(function, Function)
+    (block,) = (b for b in function.body.blocks if isinstance(b, DataflowBlock))
+    outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+    source = encode(block.bindings, outputs).view
+    return saturate(source, RuleBook.default(fast_math=fast_math)).view.roots

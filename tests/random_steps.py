@@ -299,7 +299,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, cast_unknown),
     (2, shape_value),
     (100, instance),
-    (30, part_of_network),
+    (40, part_of_network),
 )
 """Steps, and how often each is taken beside the others."""
 

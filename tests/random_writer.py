@@ -135,6 +135,7 @@ class Writer:
         self.extents = self.pool
         self._samples: dict[int, Any] = {}
         self._read: set[int] = set()
+        self._alive: list[Expr] = []  # an id is that of one value only as long as it lives
 
     # --- choices ------------------------------------------------------------------------
 
@@ -204,6 +205,7 @@ class Writer:
         except RunError:
             raise Rejected from None
         self._check(value.struct_info, sample)
+        self._alive.append(value)
         self._read.update(map(id, children(value)))
         return self.enter(self.builder.emit(value), sample)
 
@@ -213,11 +215,13 @@ class Writer:
         if sample.shape != concrete(info.dims or (), self.sizes):
             raise Rejected
         self._check(info, sample)
+        self._alive.append(value)
         self._read.add(id(value))
         return self.enter(self.builder.emit_match_cast(value, info), sample)
 
     def enter(self, value: Expr, sample: Any) -> Expr:
         """Let `value` be read from now on."""
+        self._alive.append(value)
         self._samples[id(value)] = sample
         info = value.struct_info
         if isinstance(info, ShapeStructInfo):

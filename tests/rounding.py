@@ -5,6 +5,9 @@ place, and zeros have either sign.  How much that changes the results, in severa
 an optimizer may change them by computing in another order: the condition of each element is
 measured, not guessed.  What noise makes another number of another kind (an infinity, another
 truth, another shape) is not held to anything.
+
+Rules of class ``fast`` round constants and overflow elsewhere: noise is then as large as such
+constants are off, and only finite numbers are held.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +48,9 @@ Packed: TypeAlias = Mapping[str, Callable[..., Any]]
 UNITS = 16
 """Noise is at most so many units in the last place."""
 
+FAST = 5e-6
+"""By so much of themselves are constants off that rules of class ``fast`` recognise."""
+
 RUNS = 6
 ALLOWED = 4
 """A result may be off by so many times the largest change that noise made of it."""
@@ -60,7 +66,7 @@ CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
 MEASURED = frozenset({"sum", "mean", "max", "min", "matmul"})
 """Operators of which noise of the operands tells how accurate each element is."""
 
-OF_SUMS = frozenset({"image.affine_grid", "cumsum"})
+OF_SUMS = frozenset({"image.affine_grid", "cumsum", "nn.rotary_embedding"})
 """Operators that are as accurate as their largest element without saying so."""
 
 
@@ -90,12 +96,13 @@ def noisy(module: IRModule) -> IRModule:
     return IRModule(rough)
 
 
-def noise(seed: int) -> Callable[..., Array]:
+def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
     """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
 
-    Units are those of the number, or of the largest of those beside it.  A number that is less
-    than the noise, or vanishing, is nothing at all for every second seed; it and the one before it
-    make opposite noise, so that what is near a threshold falls on either side.
+    With `fast`, it changes them by up to `FAST`, if that is more.  Units are those of the number,
+    or of the largest of those beside it.  A number that is less than the noise, or vanishing, is
+    nothing at all for every second seed; it and the one before it make opposite noise, so that
+    what is near a threshold falls on either side.
     """
     rng = np.random.default_rng(seed // 2)
     side = 1 if seed % 2 else -1
@@ -104,10 +111,11 @@ def noise(seed: int) -> Callable[..., Array]:
         if x.dtype.kind != "f":
             return x
         limits = np.finfo(x.dtype)
+        part = max(UNITS * float(limits.eps), FAST if fast else 0.0)
         relative = side * rng.uniform(0.5, 1, x.shape) * rng.choice((-1, 1), x.shape)
         with np.errstate(all="ignore"):
             largest = [np.abs(b) if b is not x else _largest(b) for b in beside]
-            most = UNITS * limits.eps * np.maximum.reduce([np.abs(x), *largest])
+            most = part * np.maximum.reduce([np.abs(x), *largest])
             gone = (np.abs(x) <= np.maximum(most, VANISHING * limits.tiny)) & (side > 0)
             off = np.where(gone, 0, x + relative * most)
             zero = np.copysign(0.0, relative)
@@ -122,8 +130,10 @@ def _largest(x: Array) -> Array:
     return np.full(x.shape, size, x.dtype)
 
 
-def bounds(module: IRModule, inputs: Sequence[Array], packed: Packed) -> list[Bounds] | None:
-    """The bounds of each tensor that ``main`` returns.
+def bounds(
+    module: IRModule, inputs: Sequence[Array], packed: Packed, *, fast: bool = False
+) -> list[Bounds] | None:
+    """The bounds of each tensor that ``main`` returns, those of class ``fast`` if so said.
 
     ``None`` if noise makes the program fail, or return another shape.
     """
@@ -131,7 +141,7 @@ def bounds(module: IRModule, inputs: Sequence[Array], packed: Packed) -> list[Bo
     rough = noisy(module)
     runs: list[list[Array]] = []
     for seed in range(RUNS):
-        change = noise(seed)
+        change = noise(seed, fast=fast)
         try:
             result = evaluate(rough, "main", *map(change, inputs), packed={**packed, NOISE: change})
         except RunError:
@@ -139,7 +149,8 @@ def bounds(module: IRModule, inputs: Sequence[Array], packed: Packed) -> list[Bo
         runs.append(leaves(result))
         if [np.shape(r) for r in runs[-1]] != [np.shape(e) for e in exact]:
             return None
-    return [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
+    found = [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
+    return list(map(_finite_only, found)) if fast else found
 
 
 def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
@@ -178,6 +189,12 @@ def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
         error = np.asarray(ALLOWED * np.maximum.reduce(off) + own)
     same = [np.asarray(_kind(r) == _kind(exact)) for r in runs]
     return Bounds(exact, error, np.logical_and.reduce(same))
+
+
+def _finite_only(found: Bounds) -> Bounds:
+    if found.exact.dtype.kind != "f":
+        return found
+    return replace(found, held=found.held & np.isfinite(found.exact))
 
 
 def _near(have: Array, want: Bounds) -> Array:

@@ -32,7 +32,8 @@ def check_sound(egraph: EGraph, seed: int) -> int:
     """Compare all nodes of all classes; return how many were found equal to another one."""
     tables = Tables(egraph)
     rng = np.random.default_rng(seed)
-    names = sorted({s for shape in tables.shapes.values() for d in shape for s in dims.symbols(d)})
+    shapes = (tables.shape(key[1]) or () for key in tables.terms)
+    names = sorted({s for shape in shapes for d in shape for s in dims.symbols(d)})
     extents = {name: int(rng.integers(2, 6)) for name in names}
     values: dict[Key, Value] = {}
     compared: set[tuple[Key, Term]] = set()
@@ -63,8 +64,9 @@ def _value(
     extents: dict[str, int],
     rng: np.random.Generator,
 ) -> Value | None:
-    shape = _extents(tables.shapes.get(key[1], (3,)), extents)
-    dtype = tables.dtypes.get(key[1], "float32")
+    known = tables.shape(key[1])
+    shape = _extents((3,) if known is None else known, extents)
+    dtype = tables.dtype(key[1]) or "float32"
     match term.op:
         case view.LEAF if key in values:
             return None

@@ -1,6 +1,7 @@
 """The command relax-egraph."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 import relax_egraph as rx
 from relax_egraph.cli import STAGES, commands, main
+from relax_egraph.extract import REFERENCE_PROFILE
 
 PROGRAM = """\
 @R.function
@@ -245,3 +247,122 @@ def test_a_family_that_is_not_there_is_wrong_use() -> None:
 
     assert result.exit_code == 2
     assert "there is no 'shapes'; did you mean shape?" in result.output
+
+
+EGRAPH = {
+    "nodes": {
+        "f": {"op": "f", "eclass": "A", "children": ["x"], "cost": 1},
+        "g": {"op": "[g]", "eclass": "A", "children": [], "cost": 4},
+        "x": {"op": "x", "eclass": "B", "children": [], "cost": 2},
+    },
+    "root_eclasses": ["A"],
+}
+
+
+@pytest.fixture
+def egraph(tmp_path: Path) -> Path:
+    path = tmp_path / "egraph.json"
+    path.write_text(json.dumps(EGRAPH))
+    return path
+
+
+def test_an_egraph_is_extracted_as_json(egraph: Path) -> None:
+    result = invoke("extract", egraph, "--json")
+
+    told = json.loads(result.output)
+    assert told.pop("seconds") >= 0
+    assert told == {
+        "file": str(egraph),
+        "cost": 3,
+        "bound": 3,
+        "gap": 0,
+        "status": "optimal",
+        "nodes": 3,
+        "classes": 2,
+        "choice": {"B": "x", "A": "f"},
+    }
+
+
+def test_an_egraph_is_extracted_as_a_table(egraph: Path) -> None:
+    egraph.write_text(egraph.read_text().replace('"cost": 2', '"cost": 9'))
+
+    result = invoke("extract", egraph)
+
+    assert result.exit_code == 0, result.output
+    assert "│ A     │ g    │ [g]      │ 4    │" in result.output
+    assert "cost 4, bound 4: optimal; 1 of 2 classes, 3 nodes" in result.output
+
+
+@pytest.mark.parametrize("method", ["ilp", "greedy-dag", "tree"])
+def test_egraphs_are_extracted_by_each_method(egraph: Path, method: str) -> None:
+    result = invoke("extract", egraph, "--json", "--method", method, "--time-limit", 1)
+
+    assert json.loads(result.output)["cost"] == 3
+
+
+def test_a_folder_of_egraphs_is_extracted_whatever_fails(egraph: Path, tmp_path: Path) -> None:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "bad.json").write_text('{"nodes": {}}')
+    (tmp_path / "notes.txt").write_text("")
+
+    result = invoke("extract", tmp_path, "--json-lines")
+
+    bad, good = map(json.loads, result.output.splitlines())
+    path = tmp_path / "deeper" / "bad.json"
+    assert bad == {"file": str(path), "error": f"{path}: there is no 'root_eclasses'"}
+    assert (good["file"], good["cost"]) == (str(egraph), 3)
+    assert result.exit_code == 1
+
+
+def test_an_egraph_that_does_not_read_is_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"nodes": 1,}')
+
+    with pytest.raises(SystemExit) as caught:
+        main(["extract", str(path)])
+
+    assert caught.value.code == 1
+    assert capsys.readouterr().err.startswith(f"error: {path}:1:13: no JSON: ")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--json-lines"]])
+def test_a_folder_needs_json_lines(tmp_path: Path, options: list[str]) -> None:
+    assert invoke("extract", tmp_path, *options).exit_code == 2
+
+
+def test_programs_are_compared_at_the_hints_and_on_the_machine_that_are_named(
+    program: Path, tmp_path: Path
+) -> None:
+    slow, output = tmp_path / "slow.json", tmp_path / "best.py"
+    machine = REFERENCE_PROFILE
+    replace(machine, launch=1.0).write(slow)
+    hint = ("--hint", "n=1000000")
+
+    here = invoke("optimize", program, "-o", output, *hint, "--json")
+    there = invoke("optimize", program, "-o", output, *hint, "--profile", slow, "--json")
+
+    cost, slower = (json.loads(r.output)["cost"] for r in (here, there))
+    assert cost == rx.explain(rx.load_module(program), hints={"n": 1_000_000}).cost
+    assert slower == pytest.approx(cost - machine.launch + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--hint", "n"), "'n' is not of the form NAME=SIZE, such as n=128"),
+        (("--profile", "nowhere.json"), "No such file"),
+        (("--variant", "n:3"), "'n:3' is not of the form SYMBOL=RANGES, such as s=1,2:64,65:"),
+    ],
+)
+def test_options_that_do_not_read_are_refused(
+    program: Path, tmp_path: Path, option: tuple[str, str], message: str
+) -> None:
+    output = tmp_path / "best.py"
+
+    result = invoke("optimize", program, "-o", output, *option)
+
+    assert result.exit_code != 0
+    assert message in f"{result.output} {result.exception}"
+    assert not output.exists()

@@ -6,7 +6,7 @@ what is chosen computes the same is checked, too.
 
 import pytest
 
-from tests.exported import check, module_of
+from tests.exported import check, module_of, roots_of
 
 ACTIVATIONS = {
     "relu, JAX": ("nn.relu", "gv = R.maximum(x, c(0.0))"),
@@ -38,6 +38,10 @@ ACTIVATIONS = {
     "silu, torch.export": (
         "nn.silu",
         "gv = R.divide(x, R.add(R.exp(R.negative(x)), c(1.0)))",
+    ),
+    "silu, JAX": (
+        "nn.silu",
+        "gv = R.multiply(x, R.divide(c(1.0), R.add(c(1.0), R.exp(R.negative(x)))))",
     ),
     "softplus, JAX": ("nn.softplus", "gv = R.log_add_exp(x, c(0.0))"),
     "gelu, PyTorch to ONNX": (
@@ -135,3 +139,50 @@ def test_a_number_to_three_digits_makes_no_gelu() -> None:
 
     with pytest.raises(AssertionError, match=r"nn\.gelu is not among"):
         check("nn.gelu", module_of("x(n, 4)", body), fast_math=True)
+
+
+SPELLINGS = {
+    "hard sigmoid": (
+        "x(n, 4)",
+        """a = R.divide(R.nn.relu6(R.add(x, c(3.0))), c(6.0))
+        b = R.divide(R.clip(R.add(x, c(3.0)), 0.0, 6.0), c(6.0))
+        d = R.multiply(R.minimum(R.nn.relu(R.add(c(3.0), x)), c(6.0)), c(0.16666667))
+        e = R.clip(R.add(R.multiply(x, c(0.16666667)), c(0.5)), 0.0, 1.0)""",
+    ),
+    "hardswish": (
+        "x(n, 4)",
+        """a = R.multiply(x, R.divide(R.nn.relu6(R.add(x, c(3.0))), c(6.0)))
+        b = R.divide(R.multiply(x, R.clip(R.add(x, c(3.0)), 0.0, 6.0)), c(6.0))
+        d = R.multiply(R.multiply(R.nn.relu6(R.add(x, c(3.0))), c(0.16666667)), x)
+        e = R.multiply(x, R.clip(R.add(R.divide(x, c(6.0)), c(0.5)), 0.0, 1.0))""",
+    ),
+    "SwiGLU": (
+        "x(n, 8), w(8, 12)",
+        """g = R.split(R.matmul(x, w), 2, axis=-1)
+        a = R.multiply(R.nn.silu(g[0]), g[1])
+        b = R.multiply(R.multiply(g[0], R.sigmoid(g[0])), g[1])
+        d = R.multiply(g[1], R.divide(g[0], R.add(R.exp(R.negative(g[0])), c(1.0))))
+        h = R.matmul(x, w)
+        h0 = R.strided_slice(h, axes=[1], begin=[0], end=[6])
+        h1 = R.strided_slice(h, axes=[-1], begin=[6], end=[9223372036854775807])
+        e0 = R.divide(c(1.0), R.add(c(1.0), R.exp(R.negative(h0))))
+        e = R.multiply(R.multiply(h0, e0), h1)""",
+    ),
+    "GeGLU": (
+        "g(n, 6), u(n, 6)",
+        """a = R.multiply(R.nn.gelu(g), u)
+        b0 = R.add(R.erf(R.divide(g, c(1.4142135))), c(1.0))
+        b = R.multiply(R.multiply(R.multiply(g, c(0.5)), b0), u)
+        d = R.multiply(u, R.multiply(R.multiply(g, b0), c(0.5)))
+        e0 = R.add(c(1.0), R.erf(R.multiply(g, c(0.70710678))))
+        e = R.multiply(R.multiply(g, R.multiply(c(0.5), e0)), u)""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_all_spellings_are_one_value(name: str) -> None:
+    roots = roots_of(module_of(*SPELLINGS[name], outputs=("a", "b", "d", "e")))
+
+    assert len(roots) == 4
+    assert len(set(roots)) == 1

@@ -1,11 +1,12 @@
 """Prices follow the formula, on the sizes that hints give, and every operator has one."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from relax_egraph.extract import REFERENCE_PROFILE, price
-from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, Costs, Profile
+from relax_egraph.extract import REFERENCE_PROFILE, Level, Profile, price
+from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, Costs
 from relax_egraph.extract.work import WORK
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr
@@ -15,12 +16,12 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, tenso
 
 N = dims.symbol("n")
 FULL = Schedule("elementwise", 1.0, 1.0)
+INTEGERS = ("bool", "int8", "uint8", "int16", "int32", "int64")
 ROUND = Profile(
+    name="round",
     launch=1.0,
-    peak={"float32": 10.0, "float64": 5.0},
-    bandwidth=4.0,
-    cache_bandwidth=8.0,
-    cache=1600.0,
+    peak={"float32": 10.0, "float64": 5.0, **dict.fromkeys(INTEGERS, 10.0)},
+    levels=(Level(1600.0, 8.0), Level(math.inf, 4.0)),
 )
 """A machine of round numbers, on which a second is long."""
 

@@ -17,7 +17,7 @@ from relax_egraph.egraph.view import (
 from relax_egraph.extract import Extraction, extract
 from relax_egraph.extract.work import MOVEMENT
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, Var, VarBinding
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.op import OPS, Op, complete_attrs
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, tensor
@@ -33,6 +33,7 @@ class Graph:
     infos: dict[ClassId, TensorStructInfo] = field(default_factory=dict[ClassId, TensorStructInfo])
     constants: set[ClassId] = field(default_factory=set[ClassId])
     scalars: dict[ClassId, float] = field(default_factory=dict[ClassId, float])
+    calls: list[Binding] = field(default_factory=list[Binding])
 
     def leaf(self, *shape: dims.Dim, dtype: str = "float32", const: bool = False) -> ClassId:
         return self._new(ENode(LEAF, key=len(self.nodes)), tensor(shape, dtype), const)
@@ -42,8 +43,11 @@ class Graph:
         self.scalars[c] = value
         return c
 
-    def opaque(self, *operands: ClassId, shape: Shape) -> ClassId:
-        return self._new(ENode(OPAQUE, operands, key=0), tensor(shape, "float32"), False)
+    def opaque(self, *operands: ClassId, shape: Shape, name: str = "packed") -> ClassId:
+        """What the packed function `name` makes."""
+        info = tensor(shape, "float32")
+        self.calls.append(VarBinding(Var("y", info), Call(ExternFunc(name), ())))
+        return self._new(ENode(OPAQUE, operands, key=len(self.calls) - 1), info, False)
 
     def op(
         self, name: str, *operands: ClassId | Shape, into: ClassId | None = None, **attrs: Attr
@@ -71,7 +75,7 @@ class Graph:
             for c, nodes in self.nodes.items()
         }
         if not fused:
-            return View(tensors, roots)
+            return View(tensors, roots, opaque=tuple(self.calls))
         inside = {c: c + len(tensors) for c in tensors}
         classes = dict(tensors)
         for c, eclass in tensors.items():
@@ -89,7 +93,7 @@ class Graph:
                 classes[c] = EClass(
                     "tensor", nodes, eclass.struct_info, eclass.is_const, eclass.scalar
                 )
-        return View(classes, roots)
+        return View(classes, roots, opaque=tuple(self.calls))
 
     def _new(self, node: ENode, info: TensorStructInfo, const: bool) -> ClassId:
         c = len(self.nodes)
@@ -104,11 +108,13 @@ class Graph:
 class Library:
     """Runs one product or reduction in a kernel, of loaded tensors, and what is elementwise.
 
+    A kernel has at most so many outputs, and all have one shape.
     An operator that is refused has loops of its own only if `own_loops` says so.
     """
 
     refused: frozenset[str] = frozenset()
     own_loops: Mapping[str, Schedule] = field(default_factory=dict[str, Schedule])
+    most_outputs: int = 8
     asked: list[Kernel] = field(default_factory=list[Kernel])
 
     def schedule_of(self, kernel: Kernel) -> Schedule | None:
@@ -118,6 +124,9 @@ class Library:
             return None
         if set(names) <= {"reshape", "flatten", "expand_dims", "squeeze"}:
             return Schedule("view", 1.0, 1.0)
+        shapes = {kernel.info(o).dims for o in kernel.outputs}
+        if len(shapes) > 1 or len(kernel.outputs) > self.most_outputs:
+            return None
         anchors = [s for s in kernel.steps if not s.op.elementwise and s.op.name not in MOVEMENT]
         if not anchors:
             return Schedule("elementwise", 0.5, 1.0)
@@ -139,17 +148,20 @@ class Library:
 
 
 def shown(found: Extraction) -> list[str]:
-    """The program: ``7 = add(multiply(0, 1), 2)`` for a kernel, ``7 = !add(0, 1)`` as it stands."""
+    """The program: ``7 = add(multiply(0, 1), 2)`` for a kernel, ``7 = !add(0, 1)`` as it stands.
+
+    For a kernel that makes several classes ``7, 8 = exp(0), abs(exp(0))``.
+    """
     lines: list[str] = []
     for choice in found.program:
         if isinstance(choice.how, Kernel):
             values = [str(c) for c in choice.inputs]
             for step in choice.how.steps:
                 values.append(f"{step.op.name}({', '.join(values[v] for v in step.values)})")
-            text = values[choice.how.outputs[0]]
+            text = ", ".join(values[o] for o in choice.how.outputs)
         else:
             text = f"!{choice.how.op}({', '.join(map(str, choice.inputs))})"
-        lines.append(f"{choice.outputs[0]} = {text}")
+        lines.append(f"{', '.join(map(str, choice.outputs))} = {text}")
     return lines
 
 
@@ -183,8 +195,7 @@ def test_the_library_runs_one_product_or_reduction() -> None:
     found = extract(g.view(twice, fed), Library())
 
     assert kernels(found) == [
-        "1 = nn.softmax(0)",
+        "1, 3 = nn.softmax(0), exp(0)",
         "2 = nn.softmax(1)",
-        "3 = exp(0)",
         "4 = matmul(3, 0)",
     ]

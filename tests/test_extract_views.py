@@ -1,9 +1,11 @@
 """Programs that are extracted from hand-made views."""
 
+import math
+
 import pytest
 
 from relax_egraph.errors import ExtractionError
-from relax_egraph.extract import REFERENCE_PROFILE, cost_of_view, extract, price
+from relax_egraph.extract import REFERENCE_PROFILE, Prices, cost_of_view, extract, price
 from relax_egraph.extract.cost import BUILD, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
@@ -51,7 +53,7 @@ def test_a_cheap_value_that_is_used_twice_is_computed_twice() -> None:
     h = g.op("nn.relu", g.leaf(1024))
     left, right = g.op("exp", h), g.op("sqrt", h)
 
-    found = extract(g.view(left, right), Library())
+    found = extract(g.view(left, right), Library(most_outputs=1))
 
     assert kernels(found) == ["2 = exp(nn.relu(0))", "3 = sqrt(nn.relu(0))"]
 
@@ -62,7 +64,8 @@ def test_a_dear_value_that_is_used_twice_is_stored() -> None:
     left, right = g.op("exp", h), g.op("sqrt", h)
     view = g.view(left, right)
 
-    many, few = (extract(view, Library(), hints={"n": n}) for n in (1000, 1))
+    library = Library(most_outputs=1)
+    many, few = (extract(view, library, hints={"n": n}) for n in (1000, 1))
 
     assert kernels(many) == ["2 = matmul(0, 1)", "3 = exp(2)", "4 = sqrt(2)"]
     assert kernels(few) == ["3 = exp(matmul(0, 1))", "4 = sqrt(matmul(0, 1))"]
@@ -122,7 +125,7 @@ def test_known_scalars_are_inputs_with_their_value_in_their_dtype() -> None:
     half = g.op("multiply", x, g.op("broadcast_to", g.scalar(0.5), (N,)))
     three = g.op("add", i, g.op("broadcast_to", g.scalar(3.0, "int64"), (N,)))
 
-    found = extract(g.view(half, three), Library())
+    found = extract(g.view(half, three), Library(most_outputs=1))
 
     used = [choice.how for choice in found.program if isinstance(choice.how, Kernel)]
     assert kernels(found) == ["4 = multiply(0, broadcast_to(2))", "7 = add(1, broadcast_to(5))"]
@@ -207,6 +210,56 @@ def test_opaque_bindings_stay_as_they_are() -> None:
     assert shown(found) == ["0 = !leaf()", "1 = exp(0)", "2 = !opaque(1)", "3 = nn.relu(2)"]
     launches = 2 * REFERENCE_PROFILE.launch
     assert OPAQUE_SECONDS + launches < found.cost < OPAQUE_SECONDS + launches + 1e-8
+
+
+def test_a_constant_that_would_be_much_larger_is_not_folded() -> None:
+    g = Graph()
+    column, row = g.leaf(2000, 1, const=True), g.leaf(1, 2000, const=True)
+    outer = g.op("matmul", column, row)
+    x = g.leaf(2000, 2000)
+    y = g.op("add", x, outer)
+
+    found = extract(g.view(y), Library(), growth_limit=1 << 20)
+    folded = extract(g.view(y), Library(), growth_limit=1 << 24)
+
+    assert shown(found)[-1] == "4 = add(3, matmul(0, 1))"
+    assert shown(folded)[-2:] == ["2 = !matmul(0, 1)", "4 = add(3, 2)"]
+
+
+def test_a_constant_is_not_repeated_in_memory() -> None:
+    g = Graph()
+    x, row = g.leaf(50, 8), g.leaf(8, const=True)
+    y = g.op("add", x, g.op("broadcast_to", row, (50, 8)))
+
+    found = extract(g.view(y), Library())
+
+    assert shown(found) == ["0 = !leaf()", "1 = !leaf()", "3 = add(0, broadcast_to(1))"]
+
+
+def test_a_user_prices_calls_by_name() -> None:
+    g = Graph()
+    x = g.leaf(8)
+    known, other = (g.opaque(x, shape=(8,), name=name) for name in ("sorted", "shuffled"))
+    view = g.view(known, other)
+    prices = Prices(opaque={"sorted": 3.0})
+
+    found = extract(view, Library(), prices=prices)
+
+    assert found.cost == 3.0 + OPAQUE_SECONDS
+    assert cost_of_view(g.view(known, other, fused=False), Library(), prices=prices) == found.cost
+
+
+def test_a_kernel_of_infinite_price_is_not_used() -> None:
+    g = Graph()
+    x = g.leaf(1000)
+    y = g.op("nn.relu", g.op("exp", x))
+    prices = Prices(
+        kernel=lambda kernel, _, seconds: math.inf if len(kernel.steps) > 1 else seconds
+    )
+
+    found = extract(g.view(y), Library(), prices=prices)
+
+    assert shown(found) == ["0 = !leaf()", "1 = exp(0)", "2 = nn.relu(1)"]
 
 
 def test_operators_without_kernel_classes_are_kernels_of_their_own() -> None:

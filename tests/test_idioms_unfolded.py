@@ -41,6 +41,26 @@ WRITTEN_OUT = {
         IMAGE,
         "gv = R.nn.group_norm(x, g, b1, num_groups=4, channel_axis=1, axes=[2, 3])",
     ),
+    "rotary_embedding": (
+        "concat",
+        "x(n, s, 8), a(s, 4), b(s, 4)",
+        "gv = R.nn.rotary_embedding(x, a, b)",
+    ),
+    "rotary_embedding of neighbours": (
+        "reshape",
+        "x(n, s, 8), a(s, 4), b(s, 4)",
+        "gv = R.nn.rotary_embedding(x, a, b, interleaved=True)",
+    ),
+    "rotary_embedding by values for each element": (
+        "add",
+        "x(n, s, 8), a(s, 8), b(s, 8)",
+        "gv = R.nn.rotary_embedding(x, a, b)",
+    ),
+    "rotary_embedding of some elements": (
+        "concat",
+        "x(n, s, 9), a(s, 3), b(s, 3)",
+        "gv = R.nn.rotary_embedding(x, a, b, interleaved=True)",
+    ),
     "batch_norm": (
         "add",
         IMAGE,

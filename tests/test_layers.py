@@ -10,11 +10,18 @@ import relax_egraph
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "egraph", "errors", "extract", "ir", "lower", "optimize"),
+        *("build", "calibrate", "egraph", "errors", "extract", "ir", "lower", "optimize"),
         *("passes", "rules", "script", "tir", "vm"),
     },
-    "cli": {""},
-    "optimize": {"explanation", "egraph", "extract", "lower.library", "passes", "ir", "rules"},
+    "cli": {"", "calibrate", "extract"},
+    "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
+    "optimize": {
+        *("planning", "merging", "variants", "explanation", "egraph", "extract"),
+        *("lower.library", "passes", "ir", "rules"),
+    },
+    "planning": {"explanation", "egraph", "extract", "ir"},
+    "merging": {"variants", "passes", "ir"},
+    "variants": {"extract"},
     "explanation": {"egraph", "extract", "ir"},
     "build": {"lower", "vm", "passes", "tir", "ir"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},

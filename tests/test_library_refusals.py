@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from relax_egraph.ir.kernel import Input
-from relax_egraph.ir.struct_info import tensor
+from relax_egraph.ir import dims
+from relax_egraph.ir.kernel import Input, Step
+from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, tensor
 from relax_egraph.lower.library import Library
 from tests.drafts import Draft, K, M, N
 
@@ -47,6 +49,33 @@ def unproven_depth(d: Draft) -> list[int]:
 
 def unproven_broadcast(d: Draft) -> list[int]:
     return [d.do("exp", d.do("broadcast_to", d.tensor(N), (M,)))]
+
+
+def slice_from_either_end(d: Draft) -> list[int]:
+    rest = ShapeStructInfo((dims.sub(N, M),), 1)
+    x = d.tensor(N, 4)
+    given = (x, ShapeStructInfo((0,), 1), rest)
+    attrs = tuple(complete_attrs(OPS["strided_slice"], {"axes": (0,)}).items())
+    made = tensor((dims.sub(N, M), 4), "float32")
+    d.steps.append(Step(OPS["strided_slice"], given, attrs, made))
+    return [d.do("exp", 1)]
+
+
+def attention(d: Draft, key: Shape, bias: Shape) -> list[int]:
+    q, k, v, b = (d.tensor(*s) for s in ((2, N, 4, 8), key, key, bias))
+    return [d.do("nn.attention_bias", q, k, v, b)]
+
+
+def attention_of_unproven_heads(d: Draft) -> list[int]:
+    return attention(d, (2, N, M, 8), (2, 4, N, N))
+
+
+def attention_of_unproven_batches(d: Draft) -> list[int]:
+    return attention(d, (M, N, 4, 8), (2, 4, N, N))
+
+
+def attention_of_unproven_bias(d: Draft) -> list[int]:
+    return attention(d, (2, N, 2, 8), (1, 1, M, N))
 
 
 def product_that_broadcasts(d: Draft) -> list[int]:
@@ -122,6 +151,10 @@ REFUSED: list[Callable[[Draft], list[int]]] = [
     computed_operand,
     unproven_depth,
     unproven_broadcast,
+    slice_from_either_end,
+    attention_of_unproven_heads,
+    attention_of_unproven_batches,
+    attention_of_unproven_bias,
     product_that_broadcasts,
     product_then_reduction,
     product_beside_map,

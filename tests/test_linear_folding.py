@@ -183,3 +183,17 @@ def test_a_chain_of_scales_and_shifts_is_one_scale_and_one_shift(length: int) ->
     assert any(view.classes[node.classes[0]].nodes[0].op == "leaf" for node in products)
     assert sum(len(c.nodes) for c in view.classes.values()) < 150 * length
     assert check_equal(view, n=2) > length
+
+
+def test_a_sum_of_its_own_halves_ends() -> None:
+    """a = x / 2 and b = a / 2 make a = b + b = (x + x) / 4 = (x + x + x + x) / 8, and so on."""
+    x = Var("x", tensor((N, 4), "float32"))
+
+    def body(emit: Emit) -> Iterable[Var]:
+        a = emit("divide", x, const(2.0, "float32"))
+        b = emit("multiply", a, const(0.5, "float32"))
+        yield emit("multiply", a, emit("add", b, b))
+
+    view = saturated(block([x], body))
+
+    assert check_equal(view, n=3) > 0

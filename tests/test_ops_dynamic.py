@@ -10,7 +10,7 @@ from relax_egraph.errors import IllTyped, NotLowerable, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.evaluate import apply_op
-from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Var
+from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, tensor
 from relax_egraph.lower.vm_codegen import codegen
@@ -68,6 +68,18 @@ def test_nan_is_one_element_but_slices_with_nan_differ() -> None:
 
     np.testing.assert_array_equal(elements, [1, NAN])
     np.testing.assert_array_equal(slices, [[1], [NAN], [NAN]])
+
+
+@pytest.mark.parametrize(("a", "b", "expected"), [(3, 4, True), (4, 4, True), (5, 4, False)])
+def test_numbers_of_the_host_are_compared(a: int, b: int, expected: bool) -> None:
+    x = Var("x", tensor((n, m), "float32"))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(call("prim_less_equal", PrimValue(n), PrimValue(m))))
+    main = VirtualMachine(build(bb.get()))["main"]
+
+    assert_equal((main(np.zeros((a, b), np.float32)),), (expected,))
+    assert_equal((computed("prim_less_equal", a, b),), (expected,))
 
 
 @pytest.mark.parametrize(
@@ -191,6 +203,12 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         (of(2, 2, dtype="int64"),),
         {},
         'R.tensor_to_shape of R.Tensor((2, 2), "int64"): needs a tensor of integers of rank 1',
+    ),
+    (
+        "prim_less_equal",
+        (PrimValue(n), PrimValue(0.5, "float64")),
+        {},
+        'R.prim_less_equal of R.Prim(value=n), R.Prim("float64"): needs whole numbers',
     ),
     (
         "multinomial_from_uniform",

@@ -269,8 +269,8 @@ def test_regions_are_not_alike_if_programs_may_differ(a: str, b: str) -> None:
 
 @pytest.fixture
 def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    optimizer = sys.modules["relax_egraph.optimize"]
-    monkeypatch.setattr(optimizer, "regions_of", partial(regions_of, size=4))
+    planning = sys.modules["relax_egraph.planning"]
+    monkeypatch.setattr(planning, "regions_of", partial(regions_of, size=4))
 
 
 def in_regions(module: IRModule, size: int) -> IRModule:

@@ -47,3 +47,13 @@ def test_facts_are_always_there() -> None:
     assert absent((*DECLARED, "(function rank-of (Tensor) i64 :merge old)", fact), []) == {
         *("R.exp", "R.log", "R.cos")
     }
+
+
+def test_a_variable_may_bear_the_name_of_what_is_absent() -> None:
+    relation = "(relation even (Tensor))"
+    rule = "(rewrite (R.exp even) (R.log even))"
+
+    missing = absent((*DECLARED, relation, rule), ["R.exp"])
+
+    assert missing == {"even", "R.sin", "R.cos"}
+    assert can_matter(rule, missing)

@@ -82,6 +82,29 @@ def test_a_later_file_uses_what_an_earlier_one_declares() -> None:
         names(uses, declares)
 
 
+@pytest.mark.parametrize(
+    ("rule", "place"),
+    [
+        ("(rewrite (R.abs weight) weight)", "1:17"),
+        ("(rewrite (R.abs x) x :when ((= weight (rank-of x)) (weight x)))", "1:32"),
+        ("(rule ((= y (R.abs x))) ((let weight (R.log x)) (union y weight)))", "1:31"),
+    ],
+)
+def test_a_variable_that_has_the_name_of_a_relation_is_refused(rule: str, place: str) -> None:
+    declares = "(relation weight (Tensor))"
+    refused = rf"<rules-2>:{place}: weight is the name of a relation, and of no variable"
+
+    with pytest.raises(RuleError, match=refused):
+        names(declares, rule)
+    if "(weight " not in rule:  # what a later file declares is no matter
+        assert names(rule, declares)
+
+
+def test_a_relation_that_has_the_name_of_a_ruleset_is_refused() -> None:
+    with pytest.raises(RuleError, match="<rules>:1:11: lower is the name of a ruleset"):
+        names("(relation lower (Tensor))")
+
+
 def test_a_family_can_be_replaced_by_a_file_with_rules_of_its_names() -> None:
     own = rx.rules.text("fma")
 

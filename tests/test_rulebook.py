@@ -11,8 +11,10 @@ from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.infer import asked
 from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import check_book
 from relax_egraph.egraph.view import EClass, ENode, View
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
+from relax_egraph.errors import RuleError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, Var
 from relax_egraph.ir.op import OPS
@@ -67,6 +69,37 @@ def test_names_are_unique() -> None:
     names = [rule.name for rule in RuleBook.default(fast_math=True).rules]
 
     assert len(names) == len(set(names))
+
+
+def test_the_book_is_right_as_it_is_written() -> None:
+    check_book()
+
+
+@pytest.mark.parametrize(
+    ("fault", "place"),
+    [
+        ('(rewrite (R.exp x) (DimSym "n") {})', "20: the two sides differ in sort"),
+        ("(rewrite (R.exq x) x {})", "10: unknown operator R.exq"),
+        ("(rewrite (R.sum x axis) x {})", "10: R.sum takes 3 arguments, got 2"),
+        (
+            "(rewrite (R.reshape x (vec-of 2)) x {})",
+            "23: this is of sort Axes",
+        ),
+        ("(rewrite (R.exp x) y {})", "20: y is unbound"),
+        ("(rewrite (R.exp x) x :when ((is-cnst x)) {})", "29: unknown operator is-cnst"),
+    ],
+)
+def test_a_fault_in_the_book_is_found(
+    fault: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = rules.text("fma")
+    planted = written + fault.format(':ruleset fma :name "planted"')
+    texts = {"fma": planted, **dict.fromkeys(rules.FACTS, "")}
+    monkeypatch.setattr(rules, "text", texts.__getitem__)
+    line = planted.count("\n") + 1
+
+    with pytest.raises(RuleError, match=re.escape(f"rules/fma.egg:{line}:{place}")):
+        check_book(("fma",))
 
 
 def test_the_numeric_check_finds_an_unsound_equation() -> None:

@@ -1,5 +1,7 @@
 """Dead code elimination: before and after."""
 
+from dataclasses import replace
+
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.expr import (
@@ -63,6 +65,28 @@ def test_unused_bindings_go_with_all_that_only_they_use() -> None:
             result = expected.emit_output(call("negative", kept))
         expected.emit_func_output(result)
     assert_structural_equal(after, expected.get())
+
+
+def test_binding_blocks_between_which_nothing_is_left_are_one() -> None:
+    bb = BlockBuilder()
+    with bb.function("main", [X]):
+        first = bb.emit(call("exp", X))
+        with bb.dataflow():
+            bb.emit_output(call("log", first))
+        bb.emit_func_output(bb.emit(call("negative", first)))
+
+    before = bb.get()
+    function = before["main"]
+    assert isinstance(function, Function)
+    first_block, _, last_block = function.body.blocks
+    apart = replace(function, body=SeqExpr((first_block, last_block), function.body.body))
+
+    expected = BlockBuilder()
+    with expected.function("main", [X]):
+        first = expected.emit(call("exp", X))
+        expected.emit_func_output(expected.emit(call("negative", first)))
+    assert_structural_equal(pruned(before), expected.get())
+    assert_structural_equal(pruned(IRModule({"main": apart})), expected.get())
 
 
 def test_one_sweep_is_enough() -> None:

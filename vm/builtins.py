@@ -96,6 +96,11 @@ def shape_of(x: Array) -> tuple[int, ...]:
     return x.shape
 
 
+def prim_less_equal(a: int, b: int) -> Array:
+    """Whether ``a ≤ b``, as a boolean scalar tensor."""
+    return np.asarray(a <= b)
+
+
 # --- memory ---------------------------------------------------------------------------
 
 
@@ -220,6 +225,7 @@ BUILTINS: Mapping[str, Packed | Builtin] = {
         "load_prim": Builtin(1, load_prim),
         "make_shape": Builtin(1, make_shape),
         "shape_of": shape_of,
+        "prim_less_equal": prim_less_equal,
         "match_shape": Builtin(2, matching.match_shape),
         "match_prim": Builtin(2, matching.match_prim),
         "check_tensor_info": Builtin(1, matching.check_tensor_info),

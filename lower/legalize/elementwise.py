@@ -8,7 +8,7 @@ from relax_egraph.errors import NotLowerable
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import Operand, TirExpr, TirVar
+from relax_egraph.tir.expr import Buffer, Operand, TirExpr
 from relax_egraph.tir.stmt import PrimFunc
 
 Scalar: TypeAlias = Callable[..., TirExpr]
@@ -30,7 +30,7 @@ def broadcast(*shapes: Shape) -> Shape:
     return result
 
 
-def element(x: te.Tensor, shape: Shape, axes: tuple[TirVar, ...]) -> TirExpr:
+def element(x: Buffer, shape: Shape, axes: Sequence[Operand]) -> TirExpr:
     """The element of `x` at `axes` of `shape`, to which `x` broadcasts."""
     skipped = len(shape) - len(x.shape)
     at: list[Operand] = [

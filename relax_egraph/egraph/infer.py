@@ -82,7 +82,7 @@ class _Made:
             info = self._derived(term) if key.sort == "Tensor" else None
             if isinstance(info, TensorStructInfo):
                 missing = list(self._missing(key.value, info))
-                name = self._name(key) if missing else None
+                name = self._name(key, term) if missing else None
                 yield from (claim.format(name) for claim in missing if name is not None)
 
     def _derived(self, term: Term) -> StructInfo | None:
@@ -93,22 +93,30 @@ class _Made:
 
     def _missing(self, value: Value, info: TensorStructInfo) -> Iterator[str]:
         """Claims, with a gap for a name of the class."""
-        if info.dims is not None and not _agree(self._tables.shapes.get(value), info.dims):
+        if info.dims is not None and not _agree(self._tables.shape(value), info.dims):
             yield f"(shape-claim {{}} {literals.shape(info.dims)})"
-        elif info.ndim >= 0 and value not in self._tables.ranks:
+        elif info.ndim >= 0 and self._tables.rank(value) is None:
             yield f"(set (rank-of {{}}) {info.ndim})"
-        if info.dtype is not None and self._tables.dtypes.get(value) != info.dtype:
+        if info.dtype is not None and self._tables.dtype(value) != info.dtype:
             yield f"(dtype-claim {{}} {literals.string(info.dtype)})"
 
-    def _name(self, key: Key) -> str | None:
-        """A term of class `key` over loaded values; ``None`` if there is none."""
+    def _name(self, key: Key, known: Term | None = None) -> str | None:
+        """A term of class `key` over loaded values; ``None`` if there is none.
+
+        With `known`, a node of the class, the others are not read in most cases.
+        """
         if key in self._loaded:
             return self._loaded[key]
         if key not in self._names:
             self._names[key] = None  # ends the recursion on a cycle
-            written = (self._written(key, term) for term in self._tables.terms.get(key, ()))
+            written = (self._written(key, term) for term in self._terms(key, known))
             self._names[key] = next((text for text in written if text is not None), None)
         return self._names[key]
+
+    def _terms(self, key: Key, known: Term | None) -> Iterator[Term]:
+        if known is not None:
+            yield known
+        yield from self._tables.terms.get(key, ())
 
     def _written(self, key: Key, term: Term) -> str | None:
         classes = {c: self._name(c) for c in term.classes}
@@ -117,7 +125,7 @@ class _Made:
         names = {c: str(name) for c, name in classes.items()}
         match term.op:
             case view.SCALAR:
-                dtype = self._tables.dtypes.get(key.value)
+                dtype = self._tables.dtype(key.value)
                 number = literals.number(term.scalar)
                 return f"(R.const {number} {literals.string(dtype)})" if dtype else None
             case view.TUPLE_GET:

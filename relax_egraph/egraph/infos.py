@@ -50,14 +50,15 @@ class Infos:
         if sort == "Kernel" and value in self._tables.memory:
             return self.of(Key("Tensor", self._tables.memory[value]))
         if sort == "Tensor":
-            shape, dtype = self._tables.shapes.get(value), self._tables.dtypes.get(value)
+            shape, dtype = self._tables.shape(value), self._tables.dtype(value)
             known = self._known.get(key, _UNKNOWN)
             if shape is not None:
                 return tensor(shape, dtype or known.dtype)
             if key in self._known:
                 return TensorStructInfo(known.shape, dtype or known.dtype, known.ndim)
             if dtype is not None:
-                return tensor(None, dtype, self._tables.ranks.get(value, -1))
+                rank = self._tables.rank(value)
+                return tensor(None, dtype, -1 if rank is None else rank)
         for term in self._tables.terms.get(key, ()):
             try:
                 info = self.derived(term)

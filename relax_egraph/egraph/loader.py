@@ -5,7 +5,7 @@ parsing takes memory quadratic in its length.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
@@ -13,7 +13,7 @@ from egglog.bindings import EggSmolError, EGraph
 
 from relax_egraph.egraph.check import Options, check_rule, never_matched, options_of
 from relax_egraph.egraph.commands import Command
-from relax_egraph.egraph.forms import Form, Source, read
+from relax_egraph.egraph.forms import Atom, Form, Source, read
 from relax_egraph.egraph.guards import Expanded, expand
 from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
 from relax_egraph.errors import RuleError, Span
@@ -156,6 +156,10 @@ def _explained(
     if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
         note = near(name[1], (*scope.declarations, *PRIMITIVES))
         return source.error(span, f"unknown operator {name[1]}", note)
+    if sorts := re.match(r"Expect expression \S+ to have type (\S+), but get type (\S+)", said):
+        return source.error(span, f"this is of sort {sorts[2]}, where {sorts[1]} is needed")
+    if name := re.match(r"Shadowing is not allowed, but found (\S+)", said):
+        return _shadowing(name[1], form, source, scope)
     if said.startswith("Value lookup of non-constructor"):
         shown = place["quoted"] if place else "a fact"
         note = f"bind it where the rule matches: (= v {shown})"
@@ -167,3 +171,24 @@ def _explained(
     if said.startswith("All alternative definitions"):
         return source.error(span, "no form of this primitive takes arguments of these sorts")
     return source.error(span, said[0].lower() + said[1:])
+
+
+def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError:
+    """The error for a variable, or what is declared, whose `name` stands for something else."""
+    span = next((atom.span for atom in _arguments(form) if atom.text == name), form.span)
+    declared = scope.declarations.get(name)
+    if form.head not in _RULES:
+        what = "ruleset" if name in scope.rulesets else "primitive"
+        return source.error(span, f"{name} is the name of a {what}", "choose another name")
+    what, note = ("sort", "") if declared is None else (declared.kind, declared.usage)
+    note = " ".join(filter(None, (f"{note} is declared;" if note else "", "rename the variable")))
+    return source.error(span, f"{name} is the name of a {what}, and of no variable", note)
+
+
+def _arguments(form: Form) -> Iterator[Atom]:
+    """The atoms in `form` that no parenthesis opens with, in order."""
+    for item in form.items[1:] if form.head else form.items:
+        if isinstance(item, Form):
+            yield from _arguments(item)
+        else:
+            yield item

@@ -66,20 +66,27 @@ def _names(text: str) -> _Names:
     (form,) = read(Source("", text))
     items, nothing = form.items, frozenset[str]()
     if form.head == "rule":
-        return _Names(None, (_atoms(items[1]),), _atoms(items[2]))
+        return _Names(None, (_applied(items[1]),), _applied(items[2]))
     if form.head in ("rewrite", "birewrite"):
-        conditions = nothing.union(*map(_atoms, items[3:]))
-        left, right = _atoms(items[1]) | conditions, _atoms(items[2])
+        conditions = nothing.union(*map(_applied, items[3:]))
+        left, right = _applied(items[1]) | conditions, _applied(items[2])
         if form.head == "rewrite":
             return _Names(None, (left,), right)
         return _Names(None, (left, right | conditions), left | right)
     if form.head in _DECLARES:
         return _Names(str(getattr(items[1], "text", "")), (_atoms(form),), nothing)
-    return _Names(None, (nothing,), _atoms(form))
+    return _Names(None, (nothing,), _applied(form))
 
 
-def _atoms(tree: Tree) -> frozenset[str]:
-    """All symbols in `tree`; a function that is passed on by its name counts as one."""
+def _applied(tree: Tree) -> frozenset[str]:
+    """What `tree` applies, or passes on by its name; no variable, which may bear any name."""
     if isinstance(tree, Form):
-        return frozenset[str]().union(*map(_atoms, tree.items))
-    return frozenset((tree.text.strip('"') if tree.text.startswith(('"R.', '"K.')) else tree.text,))
+        head = frozenset((tree.head,)) if tree.head else frozenset[str]()
+        return head.union(*map(_applied, tree.items))
+    return frozenset((tree.text.strip('"'),) if tree.text.startswith(('"R.', '"K.')) else ())
+
+
+def _atoms(form: Form) -> frozenset[str]:
+    """All symbols in the declaration `form`: sorts stand there by themselves."""
+    inside = (_atoms(i) if isinstance(i, Form) else frozenset((i.text,)) for i in form.items)
+    return frozenset[str]().union(*inside)

@@ -64,8 +64,15 @@ class RuleBook:
 
     def for_operators(self, names: Iterable[str]) -> "RuleBook":
         """What of this book can matter to blocks of the operators `names`: ``"add"``."""
+        return self.where(f"R.{name}" for name in names)
+
+    def where(self, present: Iterable[str]) -> "RuleBook":
+        """What of this book can matter where no operators and relations but these are: ``R.add``.
+
+        Whatever its rules make of them is there, too.
+        """
         texts = [e if isinstance(e, str) else e.text(e.ruleset) for e in self.entries]
-        return replace(self, absent=absent(texts, [f"R.{name}" for name in names]))
+        return replace(self, absent=absent(texts, present))
 
     @property
     def rules(self) -> tuple[RuleInfo, ...]:

@@ -5,7 +5,7 @@ write terms as trees, which are exponential in a graph.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -82,17 +82,20 @@ class Tables:
     def __init__(self, egraph: EGraph) -> None:
         self._egraph = egraph
         self._functions = egraph.freeze().functions
+        self._facts: dict[str, dict[Value, Value]] = {}
         self._decoded: dict[tuple[str, Value], Any] = {}
 
     def rows(self, name: str) -> list[FrozenRow]:
-        """The rows of a function that are not subsumed."""
-        function = self._functions.get(name)
-        kept = [row for row in function.rows if not row.subsumed] if function else []
-        return sorted(kept, key=lambda row: (row.output, row.inputs))
+        """The rows of a function that are not subsumed, in order."""
+        return sorted(self._unordered(name), key=lambda row: (row.output, row.inputs))
 
     def fact(self, name: str) -> dict[Value, Value]:
         """A function of one tensor, by tensor."""
-        return {row.inputs[0]: row.output for row in self.rows(name)}
+        return {row.inputs[0]: row.output for row in self._unordered(name)}
+
+    def _unordered(self, name: str) -> Iterable[FrozenRow]:
+        function = self._functions.get(name)
+        return (row for row in function.rows if not row.subsumed) if function else ()
 
     @cached_property
     def loaded(self) -> dict[ClassId, Key]:
@@ -122,20 +125,28 @@ class Tables:
                 found[key].append(term)
         return found
 
-    @cached_property
-    def shapes(self) -> dict[Value, Shape]:
-        """The shapes that are known."""
-        return {t: self.decode("Shape", s) for t, s in self.fact("shape-of").items()}
+    def shape(self, tensor: Value) -> Shape | None:
+        """The shape of a tensor, if it is known."""
+        return self._fact_of("shape-of", "Shape", tensor)
+
+    def dtype(self, tensor: Value) -> str | None:
+        """The dtype of a tensor, if it is known."""
+        return self._fact_of("dtype-of", "String", tensor)
+
+    def rank(self, tensor: Value) -> int | None:
+        """The rank of a tensor, if it is known."""
+        return self._fact_of("rank-of", "i64", tensor)
+
+    def _fact_of(self, name: str, sort: str, tensor: Value) -> Any:
+        if name not in self._facts:
+            self._facts[name] = self.fact(name)
+        found = self._facts[name].get(tensor)
+        return None if found is None else self.decode(sort, found)
 
     @cached_property
     def dtypes(self) -> dict[Value, str]:
         """The dtypes that are known."""
         return {t: self.decode("String", d) for t, d in self.fact("dtype-of").items()}
-
-    @cached_property
-    def ranks(self) -> dict[Value, int]:
-        """The ranks that are known."""
-        return {t: self.decode("i64", n) for t, n in self.fact("rank-of").items()}
 
     @cached_property
     def scalars(self) -> dict[Value, float]:
@@ -145,7 +156,7 @@ class Tables:
     @cached_property
     def constants(self) -> set[Value]:
         """The tensors that depend on constants only."""
-        return {row.inputs[0] for row in self.rows("is-const")}
+        return {row.inputs[0] for row in self._unordered("is-const")}
 
     @cached_property
     def memory(self) -> dict[Value, Value]:

@@ -3,19 +3,21 @@
 The terms are written in the vocabulary: ``(union (Value 0) (R.exp (Value 1)))``.
 """
 
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from egglog.bindings import EGraph
 
-from relax_egraph.egraph.blame import DEDUCE
 from relax_egraph.egraph.commands import prepared, run, run_text
 from relax_egraph.egraph.conflict import find_conflict
+from relax_egraph.egraph.deduction import DEDUCE, deduced
 from relax_egraph.egraph.measure import nodes_of, sizes_of
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.tables import Key, Tables, Term
+from relax_egraph.errors import SaturationError
 
 _HELPED = 12
 """How often the rules that deduce are run at most before the others."""
@@ -52,10 +54,20 @@ class _AllTables(Tables):
         return tuple(self._terms())
 
 
-@lru_cache(4)
-def _bare(book: RuleBook) -> RuleBook:
-    """`book` with its declarations and what deduces facts, without its rewrites."""
-    return RuleBook(book.families, book.user, frozenset(rule.name for rule in book.rewrites))
+@lru_cache(64)
+def _only(book: RuleBook, families: tuple[str, ...]) -> RuleBook:
+    """`book` with its declarations and what deduces facts, and no rewrites but of `families`."""
+    others = (rule.name for rule in book.rewrites if rule.ruleset not in families)
+    return replace(book, without=book.without.union(others))
+
+
+_NAME = re.compile(r'[^\s()"]+')
+
+
+def _texts(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> Sequence[str]:
+    """What makes an e-graph on which the texts that are `given` can be run, and `families`."""
+    names = {name for text in given for name in _NAME.findall(text)}
+    return _only(book, tuple(families)).where(names).texts
 
 
 def try_rule(
@@ -67,9 +79,10 @@ def try_rule(
     ruleset ``helping``, `tried` is of ``trying``.  Raises `SaturationError` for what egglog
     refuses.
     """
-    with prepared(_bare(book).texts) as egraph:
+    rules = (*helpers, tried)
+    with prepared(_texts(book, (), (*program, *rules))) as egraph:
         run_text(egraph, "(relation matched (Tensor)) (ruleset helping) (ruleset trying)")
-        for text in (*helpers, tried):
+        for text in rules:
             run_text(egraph, text)
         _load(egraph, program)
         conflict: str | None = None
@@ -88,29 +101,33 @@ def try_families(
     book: RuleBook,
     families: Sequence[str],
     program: Sequence[str],
-    wanted: Collection[str],
-    enough: int,
-    rounds: int = 16,
+    wanted: Mapping[str, int],
+    rounds: int = 24,
 ) -> Trial:
     """Load `program`, each entry the actions of a rule, and run some `families` on it.
 
-    The run ends soon after each of the rules that are `wanted` has `enough` matches.
+    The run ends soon after each of the rules that are `wanted` has so many matches.
     Raises `SaturationError` for what egglog refuses.
     """
     matches: Counter[str] = Counter()
     after = 0
-    with prepared(book.texts) as egraph:
+    with prepared(_texts(book, families, program)) as egraph:
         run_text(egraph, "(relation matched (Tensor))")
         _load(egraph, program)
         conflict: str | None = None
         together = " ".join(f"(run {name})" for name in families)
         step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
+        sizes: Mapping[str, int] = {}
         for _ in range(rounds):
             outputs = run(egraph, step)
-            matches.update(outputs[0].report.num_matches_per_rule)
-            conflict = conflict or find_conflict(egraph, sizes_of(outputs))
-            after += all(matches[name] >= enough for name in wanted)
-            sizes = sizes_of(outputs)
+            for reported, count in outputs[0].report.num_matches_per_rule.items():
+                matches[reported.rstrip("=><")] += count
+            try:
+                sizes = deduced(egraph, outputs, before=sizes)
+                conflict = find_conflict(egraph, sizes)
+            except SaturationError as problem:
+                conflict = str(problem).removeprefix("it ")
+            after += all(matches[name] >= enough for name, enough in wanted.items())
             large = nodes_of(sizes) > _MOST_NODES or sum(sizes.values()) > _MOST_ROWS
             if after > _AFTER or large or conflict or not outputs[0].report.updated:
                 break

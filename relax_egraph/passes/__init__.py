@@ -26,3 +26,4 @@ from relax_egraph.passes.instruments import PrintBefore as PrintBefore
 from relax_egraph.passes.lambda_lift import lambda_lift as lambda_lift
 from relax_egraph.passes.normalize import normalize as normalize
 from relax_egraph.passes.options import declare_option as declare_option
+from relax_egraph.passes.share_constants import share_constants as share_constants

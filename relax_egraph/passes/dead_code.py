@@ -21,6 +21,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.walk import bindings_of, children, free_vars, post_order_visit
 from relax_egraph.passes.infra import Pass, module_pass
+from relax_egraph.passes.to_non_dataflow import merged_blocks
 from relax_egraph.passes.visibility import without_unread_outputs
 
 
@@ -52,6 +53,7 @@ def remove_all_unused(module: IRModule) -> IRModule:
     """Drop bindings whose variable is not used, and private functions that nothing public reaches.
 
     What has effects stays, and so does a ``match_cast``: it is a check, and binds symbols.
+    Binding blocks that follow each other are made one, as a script writes them.
     One sweep from the last binding to the first reaches the fixpoint, as uses come after
     definitions; functions are dropped after it, so that a call that is dropped keeps nothing.
     """
@@ -93,7 +95,7 @@ class _Sweep:
             elif bindings:
                 blocks.append(replace(block, bindings=bindings))
         unchanged = tuple(reversed(blocks)) == seq.blocks
-        return seq if unchanged else SeqExpr(tuple(reversed(blocks)), seq.body)
+        return merged_blocks(seq if unchanged else SeqExpr(tuple(reversed(blocks)), seq.body))
 
     def kept(self, block: Block, live: set[Var]) -> Iterator[Binding]:
         """The bindings that stay, from the last; what they use is added to `live`."""

@@ -16,6 +16,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.folding import is_worth_storing
 from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
@@ -41,9 +42,6 @@ GROWTH_LIMIT = declare_option(
 A constant is stored in the executable, and loaded from there at every start: above this size,
 computing it from less is the cheaper way to have it.
 """
-
-_REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
-"""Operators whose result is only their operand again and again."""
 
 
 @function_pass(name="fold_constant", opt_level=1)
@@ -143,11 +141,7 @@ def _is_worth_storing(op: Op, args: tuple[Expr, ...], result: StructInfo) -> boo
     if isinstance(result, ShapeStructInfo):
         return True
     size, before = _nbytes(result), sum(map(_stored_nbytes, args))
-    if size is None:
-        return False
-    if op.name in _REPEATS:
-        return size <= before
-    return size <= max(before, PassContext.current().option(GROWTH_LIMIT.key))
+    return is_worth_storing(op.name, size, before, PassContext.current().option(GROWTH_LIMIT.key))
 
 
 def _nbytes(info: StructInfo) -> int | None:

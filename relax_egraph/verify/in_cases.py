@@ -54,8 +54,11 @@ class InCase:
                 program.add(drawn)
         if not program.instances:
             return None
-        many = [name for name in wanted if _is_of_tensors(name, rules, program.signatures)]
-        trial = try_families(book, families, program.actions, many, _INSTANCES)
+        enough = {
+            name: _INSTANCES if _is_of_tensors(name, rules, program.signatures) else 1
+            for name in wanted
+        }
+        trial = try_families(book, families, program.actions, enough)
         compared, wrong = compare(program, trial, random)
         unsound = (w for w in wrong if w.difference.need == "unsound")
         return InCase(program, trial, compared, next(unsound, None))
@@ -63,7 +66,7 @@ class InCase:
     def added_to(self, verdict: Verdict) -> Verdict:
         """`verdict` with what is shown of its rule."""
         name = verdict.rule
-        matches = sum(n for r, n in self.trial.matches.items() if r.rstrip("=><") == name)
+        matches = self.trial.matches.get(name, 0)
         instances = len(self.compared)
         rules, signatures = self.program.instances[0].rules, self.program.signatures
         shared = not _is_of_tensors(name, rules, signatures)

@@ -9,7 +9,7 @@ from relax_egraph.egraph.attributes import meant
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.problem import Node
 from relax_egraph.verify.query import Arg, Signature
@@ -43,12 +43,14 @@ class Program:
     steps: list[Step] = field(default_factory=list[Step])
     texts: list[list[str]] = field(default_factory=list[list[str]])
     _static: set[int] = field(default_factory=set[int])
+    _names: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, instance: Instance) -> None:
         """Add what `instance` says of the nodes that a rule matches, and of their operands."""
         numbers: dict[str, int] = {}
         self.instances.append(instance)
         self.texts.append([])
+        self._names.clear()
         problem = instance.problem
         roots = [n.result for n in problem.nodes if not n.made]
         roots += [*problem.scalars, *problem.constants, *problem.positions]
@@ -63,7 +65,7 @@ class Program:
             if step.instance == len(self.instances) - 1 and step.info is not None:
                 at = positions.get(step.number, step.number)
                 if problem.sorts.get(step.variable) == "Tensor":
-                    self.texts[-1].append(f"(set (source-index (Value {step.number})) {at})")
+                    self.texts[-1].append(f"(set (source-index t{step.number}) {at})")
 
     def _number(self, variable: str, instance: Instance, numbers: dict[str, int]) -> int:
         if variable in numbers:
@@ -85,8 +87,8 @@ class Program:
         constant = self._constant(variable, instance)
         step = self._step(number, variable, "leaf", (), (), info, value)
         self.steps.append(replace(step, constant=constant))
-        name = f"(Value {number})"
-        self.texts[-1].append(f"(let t{number} (Leaf {number})) (union t{number} {name})")
+        name = f"t{number}"
+        self.texts[-1].append(f"(let {name} (Leaf {number})) (union {name} (Value {number}))")
         self._claim(name, info)
         static = [d for d in shape if isinstance(d, int)]
         if value is not None:
@@ -98,11 +100,24 @@ class Program:
     def _claim(self, name: str, info: TensorStructInfo) -> None:
         """Say what is known of a value, as of every value of a program."""
         shape = info.dims or ()
-        self.texts[-1].append(f"(shape-claim {name} {literals.shape(shape)})")
+        self.texts[-1].append(f"(shape-claim {name} {self._shape(shape)})")
         self.texts[-1].append(f"(dtype-claim {name} {literals.string(info.dtype or '')})")
         static = {d for d in shape if isinstance(d, int)}
-        self.texts[-1] += [f"(is-static {literals.dim(d)})" for d in sorted(static - self._static)]
+        self.texts[-1] += [f"(is-static {self._dim(d)})" for d in sorted(static - self._static)]
         self._static |= static
+
+    def _dim(self, dim: dims.Dim) -> str:
+        return self._named(literals.dim(dim))
+
+    def _shape(self, shape: Shape) -> str:
+        return self._named(literals.vector([self._dim(d) for d in shape]))
+
+    def _named(self, text: str) -> str:
+        """A name for `text`: egglog checks what an instance says again and again only once."""
+        if text not in self._names:
+            self._names[text] = f"named-{len(self._names)}"
+            self.texts[-1].append(f"(let {self._names[text]} {text})")
+        return self._names[text]
 
     def _constant(self, variable: str, instance: Instance) -> bool:
         """Whether a constant is made of the leaf `variable`."""
@@ -153,9 +168,9 @@ class Program:
         name = f"({'TupleValue' if sort == 'Tuple' else 'Value'} {number})"
         self.texts[-1].append(f"(let t{number} {term}) (union t{number} {name})")
         if info is not None:
-            self._claim(f"(Value {number})", info)
+            self._claim(f"t{number}", info)
         if value is not None and how != "const":
-            self.texts[-1].append(f"(set (const-scalar (Value {number})) {literals.number(value)})")
+            self.texts[-1].append(f"(set (const-scalar t{number}) {literals.number(value)})")
         return number
 
     def _step(
@@ -204,9 +219,9 @@ class Program:
                 parts = problem.elements[str(arg)]
                 return literals.vector([f"t{numbers[t]}" for t in parts])
             case "Dim":
-                return literals.dim(instance.get(arg))
+                return self._dim(instance.get(arg))
             case "Shape":
-                return literals.shape(instance.get(arg))
+                return self._shape(instance.get(arg))
             case "Prim":
                 return literals.prim(instance.get(arg))
             case _:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Any
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.primitives import Fails
 from relax_egraph.verify.problem import Node, Problem
@@ -70,6 +72,12 @@ def palette_of(random: Random, small: bool, dtypes: Sequence[str]) -> Palette:
 _DTYPES = ("float32",) * 8 + ("float64",) * 2 + ("int32", "int64", "int8", "uint8", "bool")
 
 
+@cache
+def _places(op: str) -> Mapping[str, int]:
+    """The place of each operand and attribute of an operator by name."""
+    return {p.name: k for k, p in enumerate((*OPS[op].operands, *OPS[op].attrs))}
+
+
 @dataclass(slots=True)
 class Slots:
     """The slots of `node`; `drawn` are those that were empty and have been filled.
@@ -105,8 +113,7 @@ class Slots:
     def arg(self, name: str) -> Arg:
         """The operand or attribute `name`."""
         assert self.node.op is not None
-        names = [p.name for p in (*self.node.op.operands, *self.node.op.attrs)]
-        return self.node.args[names.index(name)]
+        return self.node.args[_places(self.node.op.name)[name]]
 
     def attr(self, name: str) -> Any:
         """The attribute or shape operand `name`, or ``None`` if it is not known."""

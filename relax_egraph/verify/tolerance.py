@@ -65,7 +65,8 @@ def _of_floats(left: Computed, right: Computed, kind: Kind) -> tuple[Need, tuple
     lost = finite & ~(np.isfinite(b) & np.isfinite(other))
     size = float(np.max(np.abs(wide), initial=0.0, where=finite))
     with np.errstate(all="ignore"):
-        apart = np.where(finite & ~lost, np.abs(wide - other), 0) / max(size, _ROUNDING * scale)
+        differ = finite & ~lost & (np.abs(wide - other) > _ROUNDING * scale)
+        apart = np.where(differ, np.abs(wide - other), 0) / max(size, _ROUNDING * scale)
         error = np.where(finite & ~lost, np.abs(b - other), 0) / scale
         own = np.where(finite & ~lost, np.abs(a - wide), 0) / scale
     place = np.unravel_index(int(np.argmax(np.maximum(apart, error))), a.shape)

@@ -31,9 +31,15 @@ def extents(draw: Draw) -> Case:
     return Case((draw.array(draw.shape(1, 1), draw.choice(INTEGERS), 0, 7),))
 
 
+def bounded(draw: Draw) -> Case:
+    """An extent and a bound."""
+    return Case((draw.extent(), draw.integer(-2, 7)))
+
+
 SAMPLERS: Mapping[str, Sampler] = {
     "unique": unique,
     **dict.fromkeys(["nonzero", "size", "shape_of"], of_any),
     "shape_to_tensor": shape,
     "tensor_to_shape": extents,
+    "prim_less_equal": bounded,
 }

@@ -1,4 +1,4 @@
-"""Operators whose result's shape depends on data, and shapes as values."""
+"""Operators whose result's shape depends on data, and shapes and dimensions as values."""
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
@@ -6,6 +6,7 @@ from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.dtypes import INTEGERS
 from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -77,3 +78,12 @@ def tensor_to_shape(tensor: TensorStructInfo) -> StructInfo:
         raise IllTyped(f"R.tensor_to_shape of {tensor}: needs a tensor of integers of rank 1")
     extent = tensor.dims[0] if tensor.dims else None
     return ShapeStructInfo(None, extent if isinstance(extent, int) else -1)
+
+
+@op()
+def prim_less_equal(a: PrimStructInfo, b: PrimStructInfo) -> StructInfo:
+    """``out = a ≤ b``, of whole numbers of the host, as a tensor of rank 0: a condition."""
+    for operand in (a, b):
+        if operand.dtype not in INTEGERS:
+            raise IllTyped(f"R.prim_less_equal of {a}, {b}: needs whole numbers")
+    return tensor((), "bool")

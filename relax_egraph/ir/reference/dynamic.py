@@ -1,4 +1,4 @@
-"""Operators whose result's shape depends on data, and shapes as values."""
+"""Operators whose result's shape depends on data, and shapes and dimensions as values."""
 
 from collections.abc import Mapping
 
@@ -51,6 +51,10 @@ def _tensor_to_shape(tensor: Array) -> tuple[int, ...]:
     return tuple(map(int, tensor))
 
 
+def _prim_less_equal(a: int, b: int) -> Array:
+    return np.asarray(a <= b)
+
+
 REFERENCE: Mapping[str, Reference] = {
     "unique": _unique,
     "nonzero": _nonzero,
@@ -58,4 +62,5 @@ REFERENCE: Mapping[str, Reference] = {
     "shape_of": _shape_of,
     "shape_to_tensor": _shape_to_tensor,
     "tensor_to_shape": _tensor_to_shape,
+    "prim_less_equal": _prim_less_equal,
 }

@@ -1,36 +1,25 @@
-"""The command ``relax-egraph``: show, optimize and run programs, and list rules.
+"""``relax-egraph show``, ``optimize`` and ``run``: what is done with programs.
 
 FILE is a program in script form (with its constants in an ``.npz`` beside it), or a saved
-executable (``.rxe``).  Exit status: 0 done, 1 the program or its input is wrong, 2 wrong use.
+executable (``.rxe``).
 """
 
 import json
-import sys
-from collections.abc import Iterable
-from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.syntax import Syntax
-from rich.table import Table
 
 import relax_egraph as rx
+from relax_egraph.cli.group import EXISTING, commands
 from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.extract import REFERENCE_PROFILE
 
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "bytecode")
 EXECUTABLE = ".rxe"
-EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="relax-egraph")
-def commands() -> None:
-    """Optimize Relax-like tensor programs with rewrite rules on e-graphs."""
 
 
 @commands.command()
@@ -54,6 +43,13 @@ def show(file: Path, stage: str, rules: tuple[Path, ...], as_json: bool) -> None
 @click.option("--without", multiple=True, metavar="NAME", help="A family or rule to leave out.")
 @click.option("--fast-math", is_flag=True, help="Use rules that only real numbers obey, too.")
 @click.option("--assume", multiple=True, metavar="CONDITION", help='Of symbols: "s % 8 == 0".')
+@click.option(
+    "--variant", "variants", multiple=True, metavar="RANGES", help="Plans by size: s=1,2:64,65:"
+)
+@click.option("--hint", "hints", multiple=True, metavar="NAME=SIZE", help="Compare at this size.")
+@click.option(
+    "--profile", metavar="FILE|calibrated", help="The machine to compare on, as calibrate saves it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 def optimize(
     file: Path,
@@ -62,17 +58,27 @@ def optimize(
     without: tuple[str, ...],
     fast_math: bool,
     assume: tuple[str, ...],
+    variants: tuple[str, ...],
+    hints: tuple[str, ...],
+    profile: str | None,
     as_json: bool,
 ) -> None:
     """Optimize the program FILE; a name ending in .rxe gets the executable, any other the text."""
     try:
         report = rx.explain(
-            _module(file), rules=rules, without=without, fast_math=fast_math, assume=assume
+            _module(file),
+            rules=rules,
+            without=without,
+            fast_math=fast_math,
+            assume=assume,
+            variants=dict(map(_ranges, variants)),
+            hints=dict(map(_hint, hints)),
+            profile=_profile(profile),
         )
     except RelaxEgraphError:
         raise
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--without") from None
+        raise click.UsageError(str(error)) from None
     if output.suffix == EXECUTABLE:
         rx.build(report.module).save(output)
     else:
@@ -106,57 +112,6 @@ def run(
         click.echo(json.dumps({"function": function, "result": _plain(result)}))
     elif output is None:
         click.echo(str(result))
-
-
-@commands.group("rules")
-def rule_commands() -> None:
-    """What rules can say, and which there are."""
-
-
-@rule_commands.command("vocabulary")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def print_vocabulary(names: tuple[str, ...], as_json: bool) -> None:
-    """Print each NAME that rules can use (or all): its arguments' sorts, and what it means."""
-    every = {declaration.name: declaration for declaration in rx.vocabulary()}
-    chosen = [every[_known(name, every, "NAME")] for name in names] or list(every.values())
-    if as_json:
-        click.echo(json.dumps([asdict(declaration) for declaration in chosen]))
-        return
-    table = Table("name", "arguments", "result", "meaning")
-    for d in chosen:
-        arguments = " ".join(f"{p.name}:{p.sort}" for p in d.params)
-        table.add_row(*map(escape, (d.name, arguments, d.result, d.meaning)))
-    Console().print(table)
-
-
-@rule_commands.command("list")
-@click.option("--family", "families", multiple=True, metavar="NAME", help="Only of this family.")
-@click.option("--rules", multiple=True, type=EXISTING, help="A rule file beside the rule book.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: bool) -> None:
-    """Print every rule: its family, law, what it does to rounding, and place."""
-    book = rx.RuleBook.default(rules, fast_math=True)
-    known = dict.fromkeys(rule.ruleset for rule in book.rules)
-    chosen = {_known(family, known, "--family") for family in families} or known
-    found = [rule for rule in book.rules if rule.ruleset in chosen]
-    if as_json:
-        fields = ("name", "ruleset", "law", "float_class", "form")
-        told = [{**{f: getattr(r, f) for f in fields}, "place": str(r.span)} for r in found]
-        click.echo(json.dumps(told))
-        return
-    table = Table("family", "rule", "law", "float", "place")
-    for r in found:
-        table.add_row(*map(escape, (r.ruleset, r.name, r.law, r.float_class, str(r.span))))
-    Console().print(table)
-
-
-def _known(name: str, known: Iterable[str], hint: str) -> str:
-    if name in (names := list(known)):
-        return name
-    near = [n for n in names if n.endswith(f".{name}")] or get_close_matches(name, names, n=1)
-    note = f"; did you mean {near[0]}?" if near else ""
-    raise click.BadParameter(f"there is no {name!r}{note}", param_hint=hint)
 
 
 def _stage(file: Path, stage: str, rules: tuple[Path, ...]) -> str:
@@ -201,6 +156,36 @@ def _argument(text: str) -> tuple[str, Any]:
         raise click.BadParameter(f"{path}: {error}", param_hint="--input") from None
 
 
+def _ranges(text: str) -> tuple[str, list[tuple[int, int | None]]]:
+    """``s=1,2:64,65:`` is ``"s", [(1, 1), (2, 64), (65, None)]``."""
+    name, _, ranges = text.partition("=")
+    found: list[tuple[int, int | None]] = []
+    for written in ranges.split(","):
+        least, colon, most = written.partition(":")
+        try:
+            found.append((int(least), (int(most) if most else None) if colon else int(least)))
+        except ValueError:
+            needed = "SYMBOL=RANGES, such as s=1,2:64,65:"
+            message = f"{text!r} is not of the form {needed}"
+            raise click.BadParameter(message, param_hint="--variant") from None
+    return name, found
+
+
+def _hint(text: str) -> tuple[str, int]:
+    """``n=128`` is ``"n", 128``."""
+    name, _, size = text.partition("=")
+    if not size.isdecimal():
+        message = f"{text!r} is not of the form NAME=SIZE, such as n=128"
+        raise click.BadParameter(message, param_hint="--hint")
+    return name, int(size)
+
+
+def _profile(named: str | None) -> rx.Profile:
+    if named is None:
+        return REFERENCE_PROFILE
+    return rx.calibrated() if named == "calibrated" else rx.Profile.read(Path(named))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape), "dtype": value.dtype.name, "data": value.tolist()}
@@ -215,12 +200,3 @@ def _print_code(text: str, language: str) -> None:
         console.print(Syntax(text, language, background_color="default"), soft_wrap=True)
     else:
         click.echo(text)
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Run the command; errors of this package are one message on stderr and status 1."""
-    try:
-        commands.main(args=argv, standalone_mode=True)
-    except (RelaxEgraphError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)

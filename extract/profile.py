@@ -1,0 +1,124 @@
+"""Machines, as prices see them: how fast they launch, compute and move."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from relax_egraph.errors import ExtractionError
+
+_COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Memory that holds up to `size` bytes, and moves `bandwidth` bytes per second."""
+
+    size: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A machine: seconds to launch a kernel, `cores` that a kernel runs on, flops per second.
+
+    `peak` is of one core, by dtype.  `levels` of memory are in order of size, caches first, the
+    last without an end: of what a kernel moves, as much as fits moves at the speed of the first
+    level, what fits in the next but not there at that of the next, and so on.
+
+    Raises ``ValueError`` for what no machine has.
+    """
+
+    name: str
+    launch: float
+    peak: Mapping[str, float]
+    levels: tuple[Level, ...]
+    cores: int = 1
+
+    def __post_init__(self) -> None:
+        sizes = [0.0, *(level.size for level in self.levels)]
+        positive = (self.launch, *self.peak.values(), *(x.bandwidth for x in self.levels))
+        if not all(0 < x < math.inf for x in positive):
+            raise ValueError("launch, peaks and bandwidths are positive numbers")
+        if missing := [dtype for dtype in _COUNTED if dtype not in self.peak]:
+            raise ValueError(f"no peak for {', '.join(missing)}")
+        if sizes != sorted(set(sizes)) or sizes[-1] != math.inf:
+            raise ValueError("the sizes of levels grow, and the last is without an end")
+        if self.cores < 1:
+            raise ValueError("there is at least one core")
+
+    def peak_of(self, dtype: str | None) -> float:
+        """Flops per second at `dtype`; at the slowest, if it is not known."""
+        core = min(self.peak.values()) if dtype is None else self.peak[dtype]
+        return core * self.cores
+
+    def moving(self, nbytes: float) -> float:
+        """Seconds to move `nbytes` at full bandwidth."""
+        seconds, moved = 0.0, 0.0
+        for level in self.levels:
+            part = min(nbytes, level.size) - moved
+            seconds += part / level.bandwidth
+            moved += part
+            if moved >= nbytes:
+                break
+        return seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON can hold; the size of the last level is ``None``."""
+        levels = [[_finite(x.size), x.bandwidth] for x in self.levels]
+        return {**asdict(self), "levels": levels}
+
+    @staticmethod
+    def read(file: Path) -> "Profile":
+        """The profile that `write` wrote; raises `ExtractionError` for any other file."""
+        try:
+            return _profile(json.loads(file.read_text("utf-8")))
+        except (ValueError, KeyError, TypeError) as problem:
+            raise ExtractionError(f"{file} is not the profile of a machine: {problem}") from None
+
+    def write(self, file: Path) -> None:
+        """Save as JSON, aside and renamed."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(f".{os.getpid()}.aside")
+        aside.write_text(json.dumps(self.as_dict(), indent=1) + "\n", "utf-8")
+        aside.replace(file)
+
+
+def _finite(size: float) -> float | None:
+    return None if size == math.inf else size
+
+
+def _profile(said: Any) -> Profile:
+    if not isinstance(said, dict):
+        raise ValueError("it is no object")
+    fields = cast(dict[str, Any], said)
+    levels = tuple(
+        Level(math.inf if size is None else float(size), float(bandwidth))
+        for size, bandwidth in fields["levels"]
+    )
+    peak = {str(dtype): float(flops) for dtype, flops in fields["peak"].items()}
+    return Profile(str(fields["name"]), float(fields["launch"]), peak, levels, int(fields["cores"]))
+
+
+REFERENCE_PROFILE = Profile(
+    name="reference",
+    launch=1.6e-6,
+    peak={
+        "float32": 240e9,
+        "float64": 120e9,
+        "bool": 240e9,
+        "int8": 240e9,
+        "uint8": 240e9,
+        "int16": 240e9,
+        "int32": 120e9,
+        "int64": 60e9,
+    },
+    levels=(Level(8 * 2**20, 100e9), Level(math.inf, 40e9)),
+)
+"""One core of a current server, fixed so that the same module is optimized the same anywhere.
+
+To launch a kernel is to call it from the virtual machine's interpreter: 1.6 µs measured in a chain.
+"""

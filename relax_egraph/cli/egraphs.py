@@ -1,0 +1,81 @@
+"""``relax-egraph extract``: the cheapest program of an e-graph that some tool wrote."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from relax_egraph.cli.group import commands
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.extract import (
+    METHODS,
+    Method,
+    PlainExtraction,
+    SerializedEGraph,
+    extract_egraph,
+    read_egraph,
+)
+
+
+@commands.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|DIR")
+@click.option("--time-limit", type=click.FloatRange(min=0), default=60.0, show_default=True)
+@click.option("--method", type=click.Choice(METHODS), default="ilp", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json-lines", is_flag=True, help="Print one JSON object for each *.json of DIR.")
+def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_lines: bool) -> None:
+    """Extract the roots of FILE, an e-graph in the JSON form of egraph-serialize.
+
+    What is shared is paid once. --time-limit is in seconds.
+    """
+    if as_json and json_lines:
+        raise click.UsageError("--json and --json-lines exclude each other")
+    if path.is_dir() and not json_lines:
+        raise click.UsageError(f"{path} is a folder: needs --json-lines")
+    if json_lines:
+        _print_lines(path, method, time_limit)
+        return
+    egraph = read_egraph(path)
+    found = extract_egraph(egraph, method=method, time_limit=time_limit)
+    if as_json:
+        click.echo(json.dumps({"file": str(path), **found.as_dict()}))
+    else:
+        _print_table(egraph, found)
+
+
+def _print_lines(path: Path, method: Method, time_limit: float) -> None:
+    """One object a file, as it is done; a file that fails gives its error, and status 1."""
+    failed = False
+    for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+        try:
+            told = extract_egraph(file, method=method, time_limit=time_limit).as_dict()
+        except (RelaxEgraphError, OSError) as error:
+            told, failed = {"error": str(error)}, True
+        click.echo(json.dumps({"file": str(file), **told}))
+    if failed:
+        sys.exit(1)
+
+
+def _print_table(egraph: SerializedEGraph, found: PlainExtraction) -> None:
+    table = Table("class", "node", "operator", "cost")
+    for c, key in found.choice.items():
+        node = egraph.nodes[key]
+        cells = (_printable(text) for text in (c, key, node.op))
+        table.add_row(*cells, f"{node.cost:g}")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"cost {found.cost:.6g}, bound {found.bound:.6g}: {found.status}; "
+        f"{len(found.choice)} of {found.classes} classes, {found.nodes} nodes, "
+        f"{found.seconds:.2f} s",
+        highlight=False,
+    )
+
+
+def _printable(text: str) -> str:
+    """JSON strings may hold halves of surrogate pairs, which no terminal takes."""
+    return escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,0 +1,42 @@
+"""The command that measures this machine."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from relax_egraph.calibrate import calibrate, profile_file
+from relax_egraph.cli.group import commands
+from relax_egraph.extract import Profile
+
+
+@commands.command("calibrate")
+@click.option("--seconds", type=click.FloatRange(min=0), default=15.0, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the profile there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def calibrate_machine(seconds: float, output: Path | None, as_json: bool) -> None:
+    """Measure this machine, and save its profile in the user's cache, for --profile calibrated."""
+    file = output or profile_file()
+    if file is None:
+        raise click.UsageError("RELAX_EGRAPH_CACHE is off: needs --output FILE")
+    profile = calibrate(seconds)
+    profile.write(file)
+    if as_json:
+        click.echo(json.dumps({"file": str(file), **profile.as_dict()}))
+    else:
+        console = Console()
+        console.print(_table(profile))
+        console.print(f"saved as {file}", soft_wrap=True)
+
+
+def _table(profile: Profile) -> Table:
+    table = Table("what", "measured", title=f"{profile.name}, one core", title_justify="left")
+    table.add_row("launch of a kernel", f"{profile.launch * 1e6:.2f} µs")
+    for dtype, flops in profile.peak.items():
+        table.add_row(f"arithmetic, {dtype}", f"{flops / 1e9:.0f} G/s")
+    for level in profile.levels:
+        held = f"up to {level.size / 2**20:.2f} MiB" if level.size < float("inf") else "more"
+        table.add_row(f"memory, {held}", f"{level.bandwidth / 1e9:.0f} GB/s")
+    return table

@@ -1,0 +1,74 @@
+"""Rotary position embedding, in the namespace ``R.nn``."""
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.op import op
+from relax_egraph.ir.ops.fit import asked, one_float
+from relax_egraph.ir.struct_info import (
+    Shape,
+    StructInfo,
+    TensorStructInfo,
+    shape_text,
+    tensor,
+)
+
+
+@op("nn")
+def rotary_embedding(
+    x: TensorStructInfo,
+    cos: TensorStructInfo,
+    sin: TensorStructInfo,
+    *,
+    interleaved: bool = False,
+) -> StructInfo:
+    """``out = x · cos + turned(x) · sin``, where each pair ``(a, b)`` is turned to ``(-b, a)``.
+
+    Pairs are along the last axis: element ``i`` of the first half and of the second, or
+    `interleaved`, elements ``2i`` and ``2i + 1``.  `cos` and `sin` are of one shape, of which all
+    but the last axis broadcast to `x`.  They have a value for each element of `x`, or one for each
+    pair; of fewer pairs than `x` has, these are in its first elements, and the rest stays.
+    """
+    said = asked("nn.rotary_embedding", x, cos, sin)
+    dtype = one_float(said, x, cos, sin)
+    for what, info in (("x", x), ("cos", cos), ("sin", sin)):
+        if info.ndim == 0:
+            raise IllTyped(f"{said}: {what} has rank 0, needs at least 1")
+    if cos.dims is not None and sin.dims is not None and _differ(cos.dims, sin.dims):
+        raise IllTyped(
+            f"{said}: cos has shape {shape_text(cos.dims)} and sin {shape_text(sin.dims)}, "
+            "need one shape"
+        )
+    for what, info in (("cos", cos), ("sin", sin)):
+        if -1 < x.ndim < info.ndim:
+            raise IllTyped(f"{said}: {what} has rank {info.ndim}, needs at most {x.ndim}")
+        if x.dims is not None and info.dims is not None:
+            _check_fit(said, what, info.dims, x.dims)
+    return tensor(x.dims, dtype, x.ndim)
+
+
+def _differ(a: Shape, b: Shape) -> bool:
+    return len(a) != len(b) or any(map(dims.distinct, a, b))
+
+
+def _check_fit(said: str, what: str, angle: Shape, x: Shape) -> None:
+    *repeated, count = angle
+    *leading, size = x
+    pairs = zip(repeated, leading[len(leading) - len(repeated) :], strict=True)
+    if any(a != 1 and dims.distinct(a, b) for a, b in pairs):
+        raise IllTyped(
+            f"{said}: {what} has shape {shape_text(angle)}, whose axes but the last "
+            f"do not broadcast to those of {shape_text(x)}"
+        )
+    if dims.distinct(count, size) and _exceed(count, size):
+        raise IllTyped(
+            f"{said}: {what} has {dims.text(count)} values for {dims.text(size)} elements, "
+            f"needs {dims.text(size)}, or at most half as many"
+        )
+    if count == size and dims.distinct(dims.mod(size, 2), 0):
+        raise IllTyped(f"{said}: {dims.text(size)} elements are no pairs")
+
+
+def _exceed(pairs: Dim, size: Dim) -> bool:
+    """Whether so many pairs are proven to have more than `size` elements."""
+    return dims.prove_ge(dims.mul(pairs, 2), dims.add(size, 1))

@@ -1,0 +1,83 @@
+"""A function that calls one of several by the sizes of its arguments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols, in_scope
+from relax_egraph.ir.block_builder import call
+from relax_egraph.ir.conditional import result_info
+from relax_egraph.ir.expr import (
+    BindingBlock,
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    PrimValue,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.op import infer
+
+Decision: TypeAlias = "Split | int"
+"""Which of several functions is called, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What is decided by the size of `symbol`: up to each bound, ascending; the last has none."""
+
+    symbol: str
+    branches: tuple[tuple[int | None, Decision], ...]
+
+
+def dispatch(function: Function, decision: Decision, plans: Sequence[GlobalVar]) -> Function:
+    """`function`, whose body only calls one of `plans`, which have its signature.
+
+        def main(x: R.Tensor((s, 4))): ...
+        -->
+        def main(x: R.Tensor((s, 4))):
+            if R.prim_less_equal(s, 64):
+                gv = cls.main_s_0_64(x)
+            else:
+                gv = cls.main_s_65_up(x)
+            return gv
+
+    Small sizes are decided first: there the decision is a part of the time that counts.
+    """
+    body = _Entry(function, plans).sequence(decision)
+    known = set[str]().union(*(bare_symbols(p.struct_info) for p in function.params))
+    ret = in_scope(function.ret_struct_info, known)
+    return replace(function, body=body, ret_struct_info=ret)
+
+
+class _Entry:
+    def __init__(self, function: Function, plans: Sequence[GlobalVar]) -> None:
+        self._params = function.params
+        self._plans = plans
+        self._taken = {p.name for p in function.params}
+
+    def sequence(self, decision: Decision) -> SeqExpr:
+        match decision:
+            case int(number):
+                chosen = Call(self._plans[number], self._params)
+                return self._returning(replace(chosen, struct_info=infer(chosen)))
+            case Split(symbol=symbol, branches=branches):
+                (most, small), *larger = branches
+                if most is None:
+                    return self.sequence(small)
+                sizes = (PrimValue(dims.symbol(symbol)), PrimValue(most))
+                cond = self._bound("small", call("prim_less_equal", *sizes))
+                true, false = self.sequence(small), self.sequence(Split(symbol, tuple(larger)))
+                return self._returning(If(cond.var, true, false, result_info(true, false)), cond)
+
+    def _bound(self, name: str, value: Expr) -> VarBinding:
+        return VarBinding(Var(unused(name, self._taken), value.struct_info), value)
+
+    def _returning(self, value: Expr, *before: VarBinding) -> SeqExpr:
+        result = self._bound("gv", value)
+        return SeqExpr((BindingBlock((*before, result)),), result.var)

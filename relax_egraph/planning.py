@@ -1,0 +1,219 @@
+"""The best program for each function: its dataflow blocks through the e-graph, region by region.
+
+Regions that are alike are saturated once, and extracted once for each set of sizes that are asked
+about: a program is chosen by what it costs at these.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from relax_egraph.egraph.decode import decode
+from relax_egraph.egraph.encode import Encoded, encode
+from relax_egraph.egraph.engine import Saturated
+from relax_egraph.egraph.fused import FusedFunctions
+from relax_egraph.egraph.regions import Region, binders_of, regions_of
+from relax_egraph.egraph.signature import signature
+from relax_egraph.egraph.source_order import source_first
+from relax_egraph.egraph.view import View
+from relax_egraph.explanation import RegionReport
+from relax_egraph.extract import Extraction, Hints
+from relax_egraph.ir import assumptions
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    Function,
+    If,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.occurrences import shape_variables_of
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
+from relax_egraph.ir.walk import free_vars
+from relax_egraph.ir.written import written_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A function as it is best at some sizes; for each of its regions, what happened to it."""
+
+    function: Function
+    regions: tuple[RegionReport, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """Regions that are alike, the first of them in `function`; `reports` are by sizes."""
+
+    function: str
+    source: View
+    saturated: Saturated
+    view: View
+    symbols: frozenset[str]
+    reports: dict[Hashable, RegionReport] = field(default_factory=dict[Hashable, RegionReport])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A region of a block, encoded, and its kind."""
+
+    region: Region
+    source: Encoded
+    kind: _Kind
+
+
+class Planner:
+    """Plans the functions of one module; fused functions are shared by all plans."""
+
+    def __init__(
+        self,
+        module: IRModule,
+        saturating: Callable[[View], Saturated],
+        extracting: Callable[[View, Hints], Extraction],
+        costing: Callable[[View, Hints], float],
+    ) -> None:
+        self._module = module
+        self._saturate = saturating
+        self._extract = extracting
+        self._cost_of = costing
+        self._builder = BlockBuilder(module)
+        self._fused = FusedFunctions(self._builder.add_func)
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._parts: dict[DataflowBlock, tuple[_Part, ...]] = {}
+
+    def fused(self) -> dict[str, BaseFunc]:
+        """The functions of kernels that the plans so far call."""
+        functions = self._builder.get().functions
+        return {name: f for name, f in functions.items() if name not in self._module}
+
+    def plan(self, name: str, function: Function, hints: Hints) -> Plan:
+        """`function` with each of its dataflow blocks as it is best at `hints`."""
+        written = written_variables(function, self._module)
+        planned = _FunctionPlan(self, name, hints, self._fused, written)
+        body = planned.sequence(function.body)
+        return Plan(replace(function, body=body), tuple(planned.reports))
+
+    def parts(self, name: str, block: DataflowBlock) -> tuple[_Part, ...]:
+        """The regions of a block of function `name`, each with the kind that it is of."""
+        if block not in self._parts:
+            regions = regions_of(block.bindings, _kept(block))
+            encoded = [encode(region.bindings, region.outputs) for region in regions]
+            self._parts[block] = tuple(
+                _Part(region, source, self._kind(name, source))
+                for region, source in zip(regions, encoded, strict=True)
+            )
+        return self._parts[block]
+
+    def report(self, kind: _Kind, hints: Hints) -> RegionReport:
+        """The best program of regions of a `kind`, at those of `hints` that matter to it."""
+        scenarios = [(1.0, hints)] if isinstance(hints, Mapping) else hints
+        names = sorted(kind.symbols)
+        sizes = tuple((w, tuple(map(known.get, names))) for w, known in scenarios)
+        if sizes not in kind.reports:
+            view = kind.view
+            chosen = self._extract(view, hints)
+            before = self._cost_of(kind.source, hints)
+            report = RegionReport(kind.function, kind.saturated.report, chosen, before, view)
+            kind.reports[sizes] = report
+        return kind.reports[sizes]
+
+    def _kind(self, name: str, source: Encoded) -> _Kind:
+        key = (signature(source.view), assumptions.active())
+        if key not in self._kinds:
+            saturated = self._saturate(source.view)
+            view = source_first(saturated.view, source.view, saturated.became)
+            self._kinds[key] = _Kind(name, source.view, saturated, view, _symbols_of(view))
+        return self._kinds[key]
+
+
+class _FunctionPlan:
+    """One plan of one function, while it is made."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        name: str,
+        hints: Hints,
+        fused: FusedFunctions,
+        written: frozenset[Var],
+    ) -> None:
+        self.reports: list[RegionReport] = []
+        self._planner = planner
+        self._name = name
+        self._hints = hints
+        self._fused = fused
+        self._written = written
+
+    def sequence(self, seq: SeqExpr) -> SeqExpr:
+        """`seq` with its dataflow blocks, and those in branches, as they are best."""
+        return replace(seq, blocks=tuple(map(self._block, seq.blocks)))
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, DataflowBlock):
+            return self._dataflow(block)
+        bindings = tuple(
+            replace(b, value=self._branches(b.value)) if isinstance(b, VarBinding) else b
+            for b in block.bindings
+        )
+        return replace(block, bindings=bindings)
+
+    def _branches(self, value: Expr) -> Expr:
+        if not isinstance(value, If):
+            return value
+        true, false = map(self.sequence, (value.true_branch, value.false_branch))
+        return replace(value, true_branch=true, false_branch=false)
+
+    def _dataflow(self, block: DataflowBlock) -> DataflowBlock:
+        parts = self._planner.parts(self._name, block)
+        leaves = (leaf for part in parts for leaf in part.source.view.leaves)
+        taken = {leaf.name for leaf in leaves if isinstance(leaf, Var)}
+        taken |= {v.name for part in parts for v in part.region.outputs}
+        binders = binders_of(block.bindings)
+        bindings: list[Binding] = []
+        for part in parts:
+            report = self._planner.report(part.kind, self._hints)
+            self.reports.append(report)
+            now, source = part.kind.saturated.became, part.source
+            named = reversed(list(source.origin.items()))
+            bindings += decode(
+                replace(report.view, leaves=source.view.leaves, opaque=source.view.opaque),
+                report.extraction.program,
+                [(v, now[source.origin[v]]) for v in part.region.outputs],
+                {now[c]: v.name for v, c in named if c in now},
+                self._fused,
+                taken=taken,
+                binders=binders,
+            )
+        if any(self._written.intersection(_same_tensor(b)) for b in bindings):
+            return block  # a tensor of its own would become another's, which is written
+        return DataflowBlock(tuple(bindings))
+
+
+def _same_tensor(binding: Binding) -> tuple[Var, ...]:
+    """The variables of a binding that gives a tensor another name."""
+    if isinstance(binding.value, Call):
+        return ()
+    return (binding.var, *free_vars(binding.value))
+
+
+def _kept(block: DataflowBlock) -> list[Var]:
+    """The outputs, before them the variables that their struct info names as shapes."""
+    outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+    named = frozenset[Var]().union(*(shape_variables_of(v.struct_info) for v in outputs))
+    shapes = [b.var for b in block.bindings if b.var in named]
+    return list(dict.fromkeys([*shapes, *outputs]))
+
+
+def _symbols_of(view: View) -> frozenset[str]:
+    """The symbols that the prices of programs of `view` may depend on."""
+    infos: set[StructInfo] = {eclass.struct_info for eclass in view.classes.values()}
+    for eclass in view.classes.values():
+        children = (c for node in eclass.nodes for c in node.children)
+        infos.update(c for c in children if isinstance(c, ShapeStructInfo))
+    return frozenset[str]().union(*map(symbols_of, infos))
