@@ -2,6 +2,8 @@
 
 A class settles by a candidate whose inputs have settled, so no solution is ever cyclic.  What
 an input costs is shared among those who use it; who they are is learnt from round to round.
+Cost is that of a class as a whole, or in other rounds what each of its users pays: so a kernel
+that makes several classes at once has its turn before those that make one of them.
 """
 
 import heapq
@@ -11,7 +13,7 @@ from collections.abc import Mapping
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
 
-_ROUNDS = 4
+_ROUNDS = 6
 
 
 def greedy(
@@ -38,9 +40,10 @@ def greedy(
         c: 1.0 / max(1, len({problem.candidates[n].output for n in found}))
         for c, found in users.items()
     }
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         share.update(dict.fromkeys(pruned.needed, 0.0))
-        solution = _settle(problem, costs, users, share)
+        part = dict.fromkeys(share, 1.0) if number % 2 else share
+        solution = _settle(problem, costs, users, share, part)
         order = in_order(problem, solution)
         assert order is not None  # each candidate was taken after its inputs
         cost = math.fsum(problem.candidates[n].cost for n in order)
@@ -55,23 +58,26 @@ def _settle(
     costs: Mapping[int, float],
     users: Mapping[int, list[int]],
     share: Mapping[int, float],
+    part: Mapping[int, float],
 ) -> Solution:
+    """Settle by cost times the `part` of the class, where that is not zero."""
     waiting = {number: len(problem.candidates[number].inputs) for number in costs}
     cost = dict(costs)
-    heap = [(cost[number], number) for number, count in waiting.items() if count == 0]
+    rank = {number: part[problem.candidates[number].output] or 1.0 for number in costs}
+    heap = [(cost[n] * rank[n], n) for n, count in waiting.items() if count == 0]
     heapq.heapify(heap)
     solution: dict[int, int] = {}
     while heap:
-        total, number = heapq.heappop(heap)
+        _, number = heapq.heappop(heap)
         output = problem.candidates[number].output
         if output in solution:
             continue
         solution[output] = number
         for user in users[output]:
             waiting[user] -= 1
-            cost[user] += total * share[output]
+            cost[user] += cost[number] * share[output]
             if waiting[user] == 0:
-                heapq.heappush(heap, (cost[user], user))
+                heapq.heappush(heap, (cost[user] * rank[user], user))
     return solution
 
 

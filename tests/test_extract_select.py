@@ -370,3 +370,14 @@ def test_a_problem_of_too_many_frontiers_is_left_to_the_solver(
     assert best.bound_source == "frontiers"
     assert found.bound_source == "multipliers of the linear program"
     assert found.cost == pytest.approx(best.cost)
+
+
+def test_without_time_what_makes_several_classes_at_once_is_taken() -> None:
+    group, roots = 0, (1, 2, 3)
+    alone = [Candidate(root, frozenset(), 2.0) for root in roots]
+    members = [Candidate(root, frozenset({group}), 0.0) for root in roots]
+    problem = Problem((Candidate(group, frozenset(), 3.0), *alone, *members), roots)
+
+    found = select(problem, time_limit=0.0)
+
+    assert found.cost == 3.0
