@@ -43,18 +43,19 @@ SHARING = Problem(
     (
         made(0, cost=1),
         made(1, 0, cost=6),
-        made(2, 0, cost=4),
+        made(2, 0, cost=7),
         made(2, 1, cost=1),
-        made(3, 0, cost=4),
+        made(3, 0, cost=2.5),
         made(3, 1, cost=1),
-        made(4, 0, cost=4),
+        made(4, 0, cost=2.5),
         made(4, 1, cost=1),
         made(5, 2, 3, 4, cost=0),
         made(5, 0, cost=12),
     ),
     (5,),
 )
-"""Making class 1 pays only if all three of its users use it: a case for a solver."""
+"""Making class 1 is best used by all three of its users, but two would not pay a third of it: a
+case for a solver."""
 
 
 @pytest.fixture
@@ -311,7 +312,7 @@ def test_a_cyclic_solution_at_the_time_limit_is_not_returned(
     found = select(problem)
 
     certify(problem, found)
-    assert found.cost == 13
+    assert found.cost == 11.5  # greedy, but it takes what the cyclic one does
     assert found.status == f"gap {100 * found.gap:.1f} %, time limit"
 
 
