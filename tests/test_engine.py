@@ -1,13 +1,16 @@
 """Saturation: what goes in comes out, with all that the rules prove equal to it."""
 
+import gc
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from relax_egraph.egraph import saturation
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, tensor
@@ -261,3 +264,19 @@ def test_runs_in_threads_do_not_disturb_each_other() -> None:
         results = list(pool.map(saturate, [program] * 12))
 
     assert all(result.view == saturate(program).view for result in results)
+
+
+def test_garbage_is_collected_again_after_a_run_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def fails(*_: object) -> None:
+        seen.append(gc.isenabled())
+        raise SaturationError("planned")
+
+    monkeypatch.setattr(saturation, "load_view", fails)
+
+    with pytest.raises(SaturationError, match="planned"):
+        saturate(View({}, ()))
+
+    assert seen == [False]
+    assert gc.isenabled()

@@ -6,6 +6,7 @@ from math import inf
 from time import perf_counter
 
 from relax_egraph.egraph.bulk import load_view
+from relax_egraph.egraph.collection import no_collection
 from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.course import Course, Progress, Told
 from relax_egraph.egraph.readback import read_back
@@ -49,7 +50,7 @@ def saturate_here(
     """
     begin, deadline = perf_counter(), inf
     while True:
-        with prepared(book.texts) as egraph:
+        with no_collection(), prepared(book.texts) as egraph:
             deadline = min(deadline, perf_counter() + budget.seconds)
             load_view(egraph, view)
             run = Run(egraph, view, book, budget, course, deadline, told)
