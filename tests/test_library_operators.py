@@ -7,7 +7,7 @@ from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.lower.library import Library
-from relax_egraph.lower.library_operators import OPERATORS, WINDOWED
+from relax_egraph.lower.library.operators import OPERATORS, WINDOWED
 
 N = dims.symbol("n")
 

@@ -1,0 +1,90 @@
+"""The kernel library: which kernels the schedules can run as one, and how well.
+
+This is the table that extraction prices its cuts with.  What is accepted here is scheduled by
+the anchor that is named; what is refused is cut in two by extraction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.kernel import Kernel, Schedule, Step
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
+from relax_egraph.lower.library.operators import ROWS, schedule_alone
+from relax_egraph.lower.library.products import attention, contraction, product
+from relax_egraph.lower.library.proofs import ATTENTION, agrees
+from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
+
+VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
+KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | {"matmul"}
+"""The operators that kernels have as steps, beside the elementwise ones."""
+
+VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
+COLUMNS = Schedule("generic", flops=0.2, bandwidth=0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The schedules of `lower.schedule`; implements extraction's ``KernelLibrary``.
+
+    A kernel reads at most `max_inputs` tensors: each is a stream for the memory system, and
+    an address in a register.
+    """
+
+    max_inputs: int = 12
+
+    def schedule_of(self, kernel: Kernel) -> Schedule | None:
+        """The schedule that runs `kernel` as one loop nest; ``None`` if there is none.
+
+        Refused are unknown shapes, operators whose result depends on data or that call
+        functions, views inside of larger kernels, and whatever does not fit a single anchor.
+        """
+        if not kernel.steps or not all(map(_is_lowerable, kernel.steps)):
+            return None
+        infos = [i.struct_info for i in kernel.inputs] + [s.struct_info for s in kernel.steps]
+        if any(i.dims is None or i.dtype is None for i in infos):
+            return None
+        if sum(i.scalar is None for i in kernel.inputs) > self.max_inputs:
+            return None
+        if not all(agrees(kernel, step) for step in kernel.steps):
+            return None
+        names = {step.op.name for step in kernel.steps}
+        if names & ATTENTION:
+            return attention(kernel)
+        if len(kernel.steps) == 1:
+            return _single(kernel, kernel.steps[0])
+        if "matmul" in names:
+            return product(kernel)
+        return rows(kernel) if names & CHAINED else elementwise(kernel)
+
+    def schedule_alone(
+        self,
+        op: Op,
+        attrs: Mapping[str, Attr],
+        operands: Sequence[TensorStructInfo],
+        results: Sequence[TensorStructInfo],
+    ) -> Schedule | None:
+        """How `op` runs by loops of its own; ``None`` if it is called at run time."""
+        return schedule_alone(op.name, attrs, operands, results)
+
+
+def _is_lowerable(step: Step) -> bool:
+    shapes = (o for o in step.operands if isinstance(o, ShapeStructInfo))
+    known = step.op.elementwise or step.op.name in KNOWN
+    return known and all(s.values is not None for s in shapes)
+
+
+def _single(kernel: Kernel, step: Step) -> Schedule:
+    """The schedule of a kernel of one step: every lowerable operator has one."""
+    name = step.op.name
+    if name in VIEWS:
+        return VIEW
+    if name == "permute_dims":
+        return movement(step)
+    if name == "matmul":
+        return product(kernel) or contraction(kernel, step)
+    if name in CHAINED:
+        return rows(kernel) or (ROWS if reduces_last_axis(kernel, step) else COLUMNS)
+    return ELEMENTWISE

@@ -1,0 +1,54 @@
+"""Kernels without a product or a reduction: maps, broadcasts, permutations, slices."""
+
+from relax_egraph.ir.kernel import Kernel, Schedule, Step
+from relax_egraph.lower.library.proofs import ones, same, shape_of
+
+MOVES = frozenset({"broadcast_to", "permute_dims", "strided_slice"})
+
+ELEMENTWISE = Schedule("elementwise", flops=0.5, bandwidth=0.9)
+STRIDED = Schedule("elementwise", flops=0.1, bandwidth=0.15)
+
+
+def movement(step: Step) -> Schedule:
+    """Copies of rows, if the permutation keeps the last axis; else of elements."""
+    keeps_last = _keeps_last_axis(step)
+    return Schedule("movement", 1.0, 0.8 if keeps_last else 0.2)
+
+
+def elementwise(kernel: Kernel) -> Schedule | None:
+    """Maps, broadcasts and permutations, of which all results have one shape."""
+    steps = kernel.steps
+    if not all(s.op.elementwise or s.op.name in MOVES for s in steps):
+        return None
+    shapes = [shape_of(kernel, o) for o in kernel.outputs]
+    if not all(same(shape, shapes[0]) for shape in shapes):
+        return None
+    if all(s.op.name == "permute_dims" for s in steps):
+        return None  # the composition of permutations is one, for a rule to find
+    return ELEMENTWISE if all(map(_reads_along_rows, steps)) else STRIDED
+
+
+def _reads_along_rows(step: Step) -> bool:
+    """Whether neighbours of a row of the result are neighbours of a row of what is read."""
+    if step.op.name == "permute_dims":
+        return _keeps_last_axis(step)
+    return step.op.name != "strided_slice" or dict(step.attrs)["strides"] in (None, ones(step))
+
+
+def is_slice_of_input(kernel: Kernel, step: Step) -> bool:
+    """Whether `step` reads a part of an input where it lies."""
+    return step.op.name == "strided_slice" and step.values[0] < len(kernel.inputs)
+
+
+def _keeps_last_axis(step: Step) -> bool:
+    axes = _axes(step)
+    return not axes or axes[-1] == len(axes) - 1
+
+
+def _axes(step: Step) -> tuple[int, ...]:
+    """The axes of a permutation, counted from the front."""
+    rank = step.struct_info.ndim
+    axes = dict(step.attrs)["axes"]
+    if not isinstance(axes, tuple):
+        return tuple(range(rank))[::-1]
+    return tuple(int(a) % rank for a in axes)

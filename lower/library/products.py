@@ -1,0 +1,96 @@
+"""Kernels of one product of matrices, or of one attention."""
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.kernel import Kernel, Schedule, Step
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.lower.library.maps import is_slice_of_input
+from relax_egraph.lower.library.operators import ROWS, schedule_alone
+from relax_egraph.lower.library.proofs import ATTENTION, numbered, same, shape_of
+
+PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
+
+
+def product(kernel: Kernel) -> Schedule | None:
+    """One product of matrices that are inputs, and maps of it that keep its shape."""
+    products = [(v, s) for v, s in numbered(kernel) if s.op.name == "matmul"]
+    if len(products) != 1:
+        return None
+    value, product = products[0]
+    shape = shape_of(kernel, value)
+    if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in product.values):
+        return None
+    if product.struct_info.dtype != "float32" or len(shape_of(kernel, product.values[1])) < 2:
+        return None
+    for number, step in numbered(kernel):
+        if number == value:
+            continue
+        moved = step.op.name == "broadcast_to" or is_slice_of_input(kernel, step)
+        if not step.op.elementwise and not moved:
+            return None
+        if not same(shape_of(kernel, number), shape) and value in _below(kernel, number):
+            return None
+    if any(o != value and value not in _below(kernel, o) for o in kernel.outputs):
+        return None
+    if not shape or shape[-1] == 1:
+        return None
+    return _product_schedule(shape, _rows_of(kernel, product))
+
+
+def contraction(kernel: Kernel, step: Step) -> Schedule:
+    """A product that the micro-kernel does not take: of another dtype, or with a column."""
+    *_, y = (shape_of(kernel, v) for v in step.values)
+    return ROWS if len(y) == 1 else PLAIN
+
+
+def attention(kernel: Kernel) -> Schedule | None:
+    """One attention, the last step, which reads slices of its inputs where they lie."""
+    *before, last = kernel.steps
+    if last.op.name not in ATTENTION or kernel.outputs != (len(kernel.inputs) + len(before),):
+        return None
+    if not all(s.op.name in ("strided_slice", "reshape") for s in before):
+        return None
+    return schedule_alone(
+        last.op.name, {}, [kernel.info(v) for v in last.values], (last.struct_info,)
+    )
+
+
+def _below(kernel: Kernel, value: int) -> set[int]:
+    """The values that `value` is computed of."""
+    found: set[int] = set()
+    todo = [value]
+    while todo:
+        step = kernel.step(todo.pop())
+        for operand in step.values if step else ():
+            if operand not in found:
+                found.add(operand)
+                todo.append(operand)
+    return found
+
+
+def _rows_of(kernel: Kernel, product: Step) -> Dim:
+    """How many rows each right operand is multiplied with."""
+    x, y = (shape_of(kernel, v) for v in product.values)
+    if len(y) == 2:
+        return dims.product(x[:-1])
+    return x[-2] if len(x) > 1 else 1
+
+
+_MEASURED_ROWS = ((1, 0.2), (2, 0.35), (3, 0.45), (5, 0.65))
+"""The share of peak arithmetic up to a number of rows."""
+
+_MEASURED_COLUMNS = ((16, 0.6), (48, 0.9))
+"""The share of peak arithmetic up to a number of columns, which a full strip would have."""
+
+
+def _product_schedule(shape: Shape, rows: Dim) -> Schedule:
+    columns = shape[-1]
+    flops = 0.9
+    for most, share in _MEASURED_ROWS:
+        if isinstance(rows, int) and rows <= most:
+            flops = min(flops, share)
+    for most, share in _MEASURED_COLUMNS:
+        if isinstance(columns, int) and columns <= most:
+            used = max(columns, 1)
+            flops = min(flops, share * used / (-(-used // 16) * 16))
+    return Schedule("matmul", flops, 0.8)
