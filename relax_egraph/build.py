@@ -28,7 +28,7 @@ from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
-from relax_egraph.passes import Sequential, lambda_lift, module_pass
+from relax_egraph.passes import Sequential, inline_called_once, lambda_lift, module_pass
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.check_claims import check_claims
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
@@ -48,7 +48,10 @@ def schedule_all(module: IRModule) -> IRModule:
     return IRModule(functions)
 
 
-LOWER = Sequential((lambda_lift, check_claims, fuse_tir, legalize_ops, schedule_all), name="lower")
+LOWER = Sequential(
+    (inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops, schedule_all),
+    name="lower",
+)
 """Local functions are lifted; operators and fused functions become calls of scheduled loops."""
 
 TO_VM = Sequential(

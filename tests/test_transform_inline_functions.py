@@ -5,7 +5,7 @@ import pytest
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir.evaluate import evaluate
-from relax_egraph.passes import inline_private_functions
+from relax_egraph.passes import inline_called_once, inline_private_functions
 from relax_egraph.script import parse
 from tests.transformed import becomes, floats, same_value, stays
 
@@ -337,3 +337,45 @@ def main(x: R.Tensor((2,), "float32")):
 """
 
     becomes(inline_private_functions, before, after)
+
+
+def test_what_one_place_calls_is_inlined_and_what_two_call_stays() -> None:
+    before = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def once(x: R.Tensor((4,), "float32")):
+        y = R.exp(x)
+        return y
+    @R.function(private=True)
+    def twice(x: R.Tensor((4,), "float32")):
+        y = R.add(x, x)
+        return y
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        a = cls.twice(x)
+        b = cls.once(a)
+        c = cls.twice(b)
+        return c
+"""
+    after = """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def twice(x: R.Tensor((4,), "float32")):
+        y = R.add(x, x)
+        return y
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        a = cls.twice(x)
+        y = R.exp(a)
+        b = y
+        c = cls.twice(b)
+        return c
+"""
+
+    changed = becomes(inline_called_once, before, after)
+
+    same_value(parse(before), changed, floats(4))

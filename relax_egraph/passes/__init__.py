@@ -17,6 +17,9 @@ from relax_egraph.passes.infra import Sequential as Sequential
 from relax_egraph.passes.infra import function_pass as function_pass
 from relax_egraph.passes.infra import module_pass as module_pass
 from relax_egraph.passes.inline_functions import (
+    inline_called_once as inline_called_once,
+)
+from relax_egraph.passes.inline_functions import (
     inline_private_functions as inline_private_functions,
 )
 from relax_egraph.passes.instruments import AssertWellFormed as AssertWellFormed

@@ -1,5 +1,7 @@
 """Calls of private functions become their bodies."""
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 from relax_egraph.ir import dims
@@ -23,7 +25,7 @@ from relax_egraph.ir.mutator import unused
 from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
 from relax_egraph.ir.substitution import Substitution
-from relax_egraph.ir.walk import bindings_of
+from relax_egraph.ir.walk import bindings_of, post_order_visit
 from relax_egraph.passes.dead_code import callees, reachable
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.splicing import Splicer
@@ -44,7 +46,27 @@ def inline_private_functions(module: IRModule) -> IRModule:
     (``primitive``), or that may call themselves stay, and so does one that is also a value.  A
     call in a dataflow block stays if the function has effects, conditionals or functions inside.
     """
-    inliner = _Module(module)
+    return _inlined(module, _Module(module))
+
+
+@module_pass(name="inline_called_once", opt_level=1)
+def inline_called_once(module: IRModule) -> IRModule:
+    """Do as `inline_private_functions` does, with functions that only one place mentions.
+
+    The module does not grow, and a call less is made, which checks its arguments.
+    """
+    uses = Counter[str]()
+
+    def count(expr: Expr) -> None:
+        if isinstance(expr, GlobalVar):
+            uses[expr.name] += 1
+
+    for _, function in module.relax_functions():
+        post_order_visit(function, count)
+    return _inlined(module, _Module(module, {name for name, n in uses.items() if n == 1}))
+
+
+def _inlined(module: IRModule, inliner: "_Module") -> IRModule:
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, _ in module.relax_functions():
         functions[name] = inliner.expanded(name)
@@ -58,12 +80,13 @@ def inline_private_functions(module: IRModule) -> IRModule:
 class _Module:
     """The functions of a module, each expanded once, after those that it calls."""
 
-    def __init__(self, module: IRModule) -> None:
+    def __init__(self, module: IRModule, among: Collection[str] | None = None) -> None:
         self.module = module
         self.inlinable = {
             name
             for name, function in module.relax_functions()
             if function.attrs.get("private")
+            and (among is None or name in among)
             and not function.attrs.get("primitive")
             and name not in reachable(module.functions, callees(function))
         }
