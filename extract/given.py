@@ -8,19 +8,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from relax_egraph.egraph.view import TUPLE_GET, Choice, ClassId, ENode, View
 from relax_egraph.extract.cost import BUILD
 from relax_egraph.extract.nodes import is_constant, is_operator, is_there
-from relax_egraph.ir.folding import is_worth_storing
+from relax_egraph.ir.folding import GROWTH_LIMIT, is_worth_storing, static_nbytes
 from relax_egraph.ir.op import OPS
-from relax_egraph.ir.struct_info import TensorStructInfo
-
-GROWTH_LIMIT = 1 << 20
-"""The bytes up to which what is stored may be larger than what it is computed of."""
-
-BROADCAST = "broadcast_to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +105,7 @@ class _Folding:
         if len(known) < len(operands):
             return False
         place = self.stored if self._is_stored(c, node) else self.spread
-        if place is self.spread and node.op != BROADCAST:
+        if place is self.spread and node.op != "broadcast_to":
             return False
         made = _Made(Choice(node, node.classes, (c,)), 1 + sum(m.operators for m in known))
         before = place.get(c)
@@ -133,21 +125,11 @@ class _Folding:
         if node.op == TUPLE_GET or eclass.sort == "tuple":
             return True
         before = sum(map(self._stored_nbytes, node.classes))
-        size = _nbytes(eclass.struct_info)
+        size = static_nbytes(eclass.struct_info)
         return is_worth_storing(node.op, size, before, self._growth_limit)
 
     def _stored_nbytes(self, k: ClassId) -> int:
         """The bytes of a constant: of a broadcast, those of what it spreads."""
         if k not in self.stored and k in self.spread:
             (k,) = self.spread[k].choice.inputs
-        return _nbytes(self._classes[k].struct_info) or 0
-
-
-def _nbytes(info: TensorStructInfo) -> int | None:
-    """The bytes of a tensor; ``None`` if its shape is not known, or symbolic."""
-    if info.dims is None or info.dtype is None:
-        return None
-    extents = [d for d in info.dims if isinstance(d, int)]
-    if len(extents) < len(info.dims):
-        return None
-    return math.prod(extents) * np.dtype(info.dtype).itemsize
+        return static_nbytes(self._classes[k].struct_info) or 0

@@ -10,7 +10,6 @@ from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
 from relax_egraph.extract.cuts import Bounds
-from relax_egraph.extract.given import GROWTH_LIMIT
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import Hints, Pricing
@@ -19,6 +18,7 @@ from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
 from relax_egraph.extract.select import select
 from relax_egraph.extract.several import Several, several_of
 from relax_egraph.extract.ways import Way, Ways, ways_of
+from relax_egraph.ir.folding import GROWTH_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

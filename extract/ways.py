@@ -16,7 +16,7 @@ from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.components import components
 from relax_egraph.extract.cut import Cut
 from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
-from relax_egraph.extract.given import GROWTH_LIMIT, Given, given_in
+from relax_egraph.extract.given import Given, given_in
 from relax_egraph.extract.nodes import (
     below,
     is_handle,
@@ -26,6 +26,7 @@ from relax_egraph.extract.nodes import (
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.extract.single import cuts_alone
 from relax_egraph.ir.expr import Binding
+from relax_egraph.ir.folding import GROWTH_LIMIT
 from relax_egraph.ir.op import OPS
 
 _ROUNDS = 4

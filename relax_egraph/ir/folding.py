@@ -1,5 +1,14 @@
 """Which computations on constants are done once, at build time."""
 
+import math
+
+import numpy as np
+
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+GROWTH_LIMIT = 1 << 20
+"""The bytes up to which what is stored may be larger than what it is computed of, by default."""
+
 _REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
 """Operators whose result is only their operand again and again."""
 
@@ -14,3 +23,13 @@ def is_worth_storing(op: str, size: int | None, before: int, growth_limit: int) 
     if size is None:
         return False
     return size <= (before if op in _REPEATS else max(before, growth_limit))
+
+
+def static_nbytes(info: TensorStructInfo) -> int | None:
+    """The bytes of a tensor; ``None`` if its shape or dtype is not known, or a size is symbolic."""
+    if info.dims is None or info.dtype is None:
+        return None
+    extents = [d for d in info.dims if isinstance(d, int)]
+    if len(extents) < len(info.dims):
+        return None
+    return math.prod(extents) * np.dtype(info.dtype).itemsize

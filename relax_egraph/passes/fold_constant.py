@@ -1,9 +1,5 @@
 """Operator calls on constants are computed once, at compile time."""
 
-import math
-
-import numpy as np
-
 from relax_egraph.ir.evaluate import REFERENCE, apply_op
 from relax_egraph.ir.expr import (
     Call,
@@ -16,7 +12,8 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
-from relax_egraph.ir.folding import is_worth_storing
+from relax_egraph.ir.folding import GROWTH_LIMIT as DEFAULT_LIMIT
+from relax_egraph.ir.folding import is_worth_storing, static_nbytes
 from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
@@ -34,7 +31,7 @@ from relax_egraph.passes.options import declare_option
 GROWTH_LIMIT = declare_option(
     "fold_constant.growth_limit",
     int,
-    1 << 20,
+    DEFAULT_LIMIT,
     "the bytes up to which a folded constant may be larger than its operands together",
 )
 """The bytes up to which a folded constant may be larger than its operands together.
@@ -150,12 +147,7 @@ def _nbytes(info: StructInfo) -> int | None:
         sizes = [_nbytes(f) for f in info.fields]
         known = [s for s in sizes if s is not None]
         return sum(known) if len(known) == len(sizes) else None
-    if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
-        return None
-    extents = [d for d in info.dims if isinstance(d, int)]
-    if len(extents) < len(info.dims):
-        return None
-    return math.prod(extents) * np.dtype(info.dtype).itemsize
+    return static_nbytes(info) if isinstance(info, TensorStructInfo) else None
 
 
 def _stored_nbytes(expr: Expr) -> int:
