@@ -7,10 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from relax_egraph.egraph.infos import inferred
 from relax_egraph.errors import AssumptionError
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import active, assuming, parse
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.struct_info import TupleStructInfo, tensor
 from relax_egraph.ir.symbol_ranges import Assumptions, Range
 from tests.test_dims import DIMS
 
@@ -255,3 +257,13 @@ def test_nothing_assumed_is_nothing() -> None:
 def test_what_a_dimension_is_for_numbers_is_not_assumed(values: Mapping[str, int]) -> None:
     with assuming(parse(["n >= 9"])):
         assert dims.evaluate(dims.symbol("n"), values) == values["n"]
+
+
+def test_a_shape_that_was_deduced_under_assumptions_is_deduced_anew_without() -> None:
+    y = tensor((dims.symbol("m"),), "float32")
+    joined = ("concat", (TupleStructInfo((y, y)),), (("axis", 0),))
+
+    with assuming(parse(["m == 2*n"])):
+        assert inferred(*joined) == tensor((dims.parse("n * 4"),), "float32")
+
+    assert inferred(*joined) == tensor((dims.parse("m * 2"),), "float32")

@@ -1,7 +1,6 @@
 """What is known of each class of an e-graph: from facts, or from operators' struct-info rules."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.view import TUPLE_GET
@@ -16,6 +15,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.symbol_ranges import memoised
 
 _UNKNOWN = TensorStructInfo()
 
@@ -43,7 +43,7 @@ class Infos:
             return parts[index] if isinstance(index, int) and index < len(parts) else None
         if term.op not in operators():
             return None
-        return _inferred(term.op, tuple(map(self._operand, term.children)), term.attrs)
+        return inferred(term.op, tuple(map(self._operand, term.children)), term.attrs)
 
     def _info(self, key: Key) -> StructInfo:
         sort, value = key
@@ -80,8 +80,9 @@ class Infos:
                 return child
 
 
-@lru_cache(1 << 14)
-def _inferred(
+@memoised
+def inferred(
     op: str, operands: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Attr], ...]
 ) -> StructInfo:
+    """What the rule of `op` says of its result, under the assumptions of now."""
     return OPS[op].rule(*operands, **dict(attrs))
