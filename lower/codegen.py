@@ -1,8 +1,9 @@
 """Scheduled loop functions to LLVM: what is printed is what runs.
 
-A function ``f`` becomes ``void f(ptr …, i64 …)``: its buffers, inputs then outputs, then the
-values of `PrimFunc.symbols`.  An output may lie where an input of the same extent does if each
-element is read only to compute the element that replaces it.
+A function ``f`` becomes ``void f(ptr pool, ptr …, i64 …)``: the threads it may use, null for the
+caller's alone; its buffers, inputs then outputs; the values of `PrimFunc.symbols`.  An output may
+lie where an input of the same extent does if each element is read only to compute the element
+that replaces it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,11 +50,12 @@ def generate(
     """The module with `function` under `name`; raises `NotLowerable` if it cannot be compiled."""
     check(function, intrinsics)
     module = Module(target)
-    params = [PTR for _ in function.params] + [I64 for _ in function.symbols]
+    params = [PTR, *(PTR for _ in function.params), *(I64 for _ in function.symbols)]
     f = Function(module, name, params)
+    _, *args = f.args
     count = len(function.params)
-    frame = Frame(f, dict(zip(function.symbols, f.args[count:], strict=True)))
-    frame.pointers.update(zip(function.params, f.args[:count], strict=True))
+    frame = Frame(f, dict(zip(function.symbols, args[count:], strict=True)))
+    frame.pointers.update(zip(function.params, args[:count], strict=True))
     writer = _Writer(frame, target)
     scratch = [*function.allocs, *_allocs(function.body)]
     for buffer in (*function.params, *scratch):

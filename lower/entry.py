@@ -30,17 +30,17 @@ _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _FOREIGN_ORDER = ord(">" if sys.byteorder == "little" else "<")
 
 # The words of a descriptor; then the dtype's number and the flags needed of each array.
-_KERNEL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _TYPE_ERROR, _NONE, _EXPECTED = range(8)
+_KERNEL, _POOL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _TYPE_ERROR, _NONE, _EXPECTED = range(9)
 
 Descriptor: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
 
-def descriptor(address: int, info: KernelInfo, message: int) -> Descriptor:
-    """What the entry has to know of the kernel at `address`.
+def descriptor(address: int, info: KernelInfo, pool: int, message: int) -> Descriptor:
+    """What the entry has to know of the kernel at `address`, which may use the threads of `pool`.
 
     `message` is the address of the text of the ``TypeError`` for wrong arguments.
     """
-    words = [address, len(info.dtypes), info.num_scalars, message]
+    words = [address, pool, len(info.dtypes), info.num_scalars, message]
     words += [id(np.ndarray), id(TypeError), id(None)]
     inputs = len(info.dtypes) - info.num_outputs
     for number, dtype in enumerate(info.dtypes):
@@ -75,7 +75,7 @@ def entry_module(target: Target) -> Module:
                 f.store(number, f.address(values, turns.index, I64))
             failed = f.call_value("PyErr_Occurred", PTR)
             with f.when(f.compare("==", failed, f.const(PTR, 0))):
-                _call(f, _word(words, _KERNEL, PTR), count, values)
+                _call(f, words, count, values)
                 none = _word(words, _NONE, PTR)
                 f.call("Py_IncRef", none)
                 f.store(none, answer)
@@ -106,18 +106,19 @@ def _read_arrays(f: Function, args: Value, words: Value, values: Value, refused:
                 f.store(f.const(I64, 1), refused)
 
 
-def _call(f: Function, kernel: Value, count: Value, values: Value) -> None:
-    """Call `kernel`, without holding the interpreter's lock.
+def _call(f: Function, words: Value, count: Value, values: Value) -> None:
+    """Call the kernel, without holding the interpreter's lock.
 
     A callee does not see arguments beyond its own; few are passed where few are needed.
     """
+    kernel, pool = _word(words, _KERNEL, PTR), _word(words, _POOL)
     state = f.call_value("PyEval_SaveThread", PTR)
     given = [f.load(f.address(values, k, I64), I64) for k in range(MOST_ARGUMENTS)]
-    with f.either(f.compare("<=", count, 6)) as (few, many):
+    with f.either(f.compare("<=", count, 5)) as (few, many):
         with few:
-            f.call_pointer(kernel, *given[:6])
+            f.call_pointer(kernel, pool, *given[:5])
         with many:
-            f.call_pointer(kernel, *given)
+            f.call_pointer(kernel, pool, *given)
     f.call("PyEval_RestoreThread", state)
 
 

@@ -38,8 +38,12 @@ _numbers = count()
 _lock = Lock()
 
 
-def link(compiled: CompiledKernels) -> Mapping[str, Kernel]:
-    """Load the kernels; raises `ExecutableError` if this processor lacks what they use."""
+def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
+    """Load the kernels; raises `ExecutableError` if this processor lacks what they use.
+
+    They may use the threads of `pool`, an address that lives as long as they; 0 is no thread but
+    the caller's.
+    """
     missing = compiled.target.features - host().features
     if missing:
         raise ExecutableError(
@@ -50,11 +54,14 @@ def link(compiled: CompiledKernels) -> Mapping[str, Kernel]:
         return {}
     symbols = {info.symbol for info in compiled.kernels.values()}
     library = _load(compiled.objects.values(), symbols)
-    return {name: _callable(name, info, library) for name, info in compiled.kernels.items()}
+    return {name: _callable(name, info, library, pool) for name, info in compiled.kernels.items()}
 
 
 def address_of(kernel: Kernel) -> int:
-    """Where the machine code of a linked `kernel` begins; valid as long as `kernel` lives."""
+    """Where the machine code of a linked `kernel` begins; valid as long as `kernel` lives.
+
+    It takes the address of a pool or 0, those of its arrays, then its integers.
+    """
     handle = getattr(kernel, "__self__", kernel)
     if not isinstance(handle, _Handle | _ByCtypes):
         raise TypeError(f"{kernel!r} is no linked kernel")
@@ -113,16 +120,16 @@ def _entry() -> _Library:
     return _load([data], [SYMBOL])
 
 
-def _callable(name: str, info: KernelInfo, library: _Library) -> Kernel:
+def _callable(name: str, info: KernelInfo, library: _Library, pool: int) -> Kernel:
     if layout_is_known() and len(info.dtypes) + info.num_scalars <= MOST_ARGUMENTS:
-        return _builtin(name, info, library)
-    return _ByCtypes(name, info, library)
+        return _builtin(name, info, library, pool)
+    return _ByCtypes(name, info, library, pool)
 
 
-def _builtin(name: str, info: KernelInfo, library: _Library) -> Kernel:
+def _builtin(name: str, info: KernelInfo, library: _Library, pool: int) -> Kernel:
     entry, code = _entry(), library.tracker[info.symbol]
     message = ctypes.create_string_buffer(_needs(name, info).encode())
-    words = descriptor(code, info, ctypes.addressof(message))
+    words = descriptor(code, info, pool, ctypes.addressof(message))
     method = _Method(name.encode(), entry.tracker[SYMBOL], _FASTCALL, None)
     handle = _Handle(ctypes.addressof(words))
     handle.code = code
@@ -136,12 +143,12 @@ def _builtin(name: str, info: KernelInfo, library: _Library) -> Kernel:
 class _ByCtypes:
     """A kernel that ctypes calls, with the checks of the built-in ones: some microseconds."""
 
-    def __init__(self, name: str, info: KernelInfo, library: _Library) -> None:
+    def __init__(self, name: str, info: KernelInfo, library: _Library, pool: int) -> None:
         self.code = library.tracker[info.symbol]
-        self._name, self._info, self._library = name, info, library
+        self._name, self._info, self._library, self._pool = name, info, library, pool
         arrays = [ctypes.c_void_p] * len(info.dtypes)
         scalars = [ctypes.c_int64] * info.num_scalars
-        self._call = ctypes.CFUNCTYPE(None, *arrays, *scalars)(self.code)
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *arrays, *scalars)(self.code)
 
     def __call__(self, *args: Any) -> None:
         info, count = self._info, len(self._info.dtypes)
@@ -157,7 +164,7 @@ class _ByCtypes:
         )
         if not right:
             raise TypeError(_needs(self._name, info))
-        self._call(*(a.ctypes.data for a in arrays), *map(operator.index, scalars))
+        self._call(self._pool, *(a.ctypes.data for a in arrays), *map(operator.index, scalars))
 
 
 def _needs(name: str, info: KernelInfo) -> str:

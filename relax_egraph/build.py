@@ -96,7 +96,9 @@ def llvm_text(module: IRModule) -> str:
     return "\n".join(f"; {name}\n{text}" for name, text in zip(functions, texts, strict=True))
 
 
-def link(executable: Executable) -> Mapping[str, Callable[..., Any]]:
+def link(
+    executable: Executable, num_threads: int | None = None
+) -> Mapping[str, Callable[..., Any]]:
     """The kernels of `executable` as callables, and the operators it calls at run time."""
     linked: dict[str, Callable[..., Any]] = {
         name: _at_run_time(name) for name in executable.packed_names if name.startswith(PREFIX)

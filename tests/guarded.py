@@ -96,9 +96,9 @@ def guarded(name: str, kernel: Callable[..., None], info: KernelInfo) -> Callabl
 def machine(executable: Executable) -> VirtualMachine:
     """A machine whose kernels run guarded."""
 
-    def link(executable: Executable) -> Mapping[str, Callable[..., Any]]:
+    def link(executable: Executable, threads: int | None) -> Mapping[str, Callable[..., Any]]:
         assert linker is not None
-        linked = dict(linker(executable))
+        linked = dict(linker(executable, threads))
         for kernel_set in executable.kernels:
             for name, info in CompiledKernels.from_bytes(kernel_set.code).kernels.items():
                 linked[name] = guarded(name, linked[name], info)

@@ -148,9 +148,9 @@ def test_a_kernel_outlives_what_it_was_linked_from() -> None:
 
 def test_the_address_of_a_kernel_is_that_of_its_code(double: linking.Kernel) -> None:
     x, out = np.ones(3, np.float32), np.zeros(3, np.float32)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)
 
-    call(address_of(double))(x.ctypes.data, out.ctypes.data, 3)
+    call(address_of(double))(None, x.ctypes.data, out.ctypes.data, 3)
 
     assert out.tolist() == [2, 2, 2]
 

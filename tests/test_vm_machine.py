@@ -220,17 +220,17 @@ def test_what_a_packed_function_returns_becomes_what_kernels_take() -> None:
     assert fields[1:] == ((1, 2),)
 
 
-def test_the_linker_gives_the_kernels() -> None:
+def test_the_linker_gives_the_kernels_for_a_number_of_threads() -> None:
     exe = one_call("kernel", [])
 
-    def link(linked: Executable) -> dict[str, Callable[..., Any]]:
-        return {"kernel": lambda: linked is exe}
+    def link(linked: Executable, threads: int | None) -> dict[str, Callable[..., Any]]:
+        return {"kernel": lambda: threads if linked is exe else None}
 
     exe.linker = link
 
-    result = VirtualMachine(exe)["main"]()
+    result = VirtualMachine(exe, num_threads=3)["main"]()
 
-    assert result is True
+    assert result == 3
 
 
 def test_functions_that_are_nowhere_are_listed_before_anything_runs() -> None:

@@ -16,8 +16,11 @@ Array: TypeAlias = npt.NDArray[Any]
 ConstantValue: TypeAlias = Array | tuple[int, ...] | int | float | str | np.dtype[Any]
 """What the constant pool holds: tensors, shapes, numbers, strings and dtypes."""
 
-Linker: TypeAlias = Callable[["Executable"], Mapping[str, Callable[..., Any]]]
-"""Turns the kernels of an executable into callables ``kernel(*arrays, *ints)``, by name."""
+Linker: TypeAlias = Callable[["Executable", int | None], Mapping[str, Callable[..., Any]]]
+"""Turns the kernels of an executable into callables ``kernel(*arrays, *ints)``, by name.
+
+They may use so many threads; ``None`` leaves the number to the linker.
+"""
 
 
 @dataclass(frozen=True, slots=True)

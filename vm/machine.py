@@ -75,6 +75,9 @@ class VirtualMachine:
     A name that the code calls is looked for in `packed`, among the kernels of the executable,
     among the functions that were registered, among the builtins; `RunError` lists those that
     are nowhere.  The machine may be used from several threads, and after an exception.
+
+    Kernels run on `num_threads` threads, the caller's among them, by default on as many as the
+    process may use.  Results do not depend on the number.
     """
 
     def __init__(
@@ -82,13 +85,14 @@ class VirtualMachine:
         executable: Executable,
         packed: Mapping[str, Packed] | None = None,
         *,
+        num_threads: int | None = None,
         max_depth: int = MAX_DEPTH,
     ) -> None:
         self._executable = executable
         self._max_depth = max_depth
         self._pool = StoragePool()
         self._programs = {f.name: _Program(f, [], []) for f in executable.functions}
-        self._packed = _resolve(executable, packed or {})
+        self._packed = _resolve(executable, packed or {}, num_threads)
         for program in self._programs.values():
             self._decode(program)
 
@@ -296,8 +300,10 @@ def _check_count(function: VMFunction, at: int, called: VMFunction, given: int) 
         )
 
 
-def _resolve(executable: Executable, packed: Mapping[str, Packed]) -> dict[str, Packed | Builtin]:
-    kernels = executable.linker(executable) if executable.linker else {}
+def _resolve(
+    executable: Executable, packed: Mapping[str, Packed], num_threads: int | None
+) -> dict[str, Packed | Builtin]:
+    kernels = executable.linker(executable, num_threads) if executable.linker else {}
     tables = (_converting(packed.get), kernels.get, _converting(registered), BUILTINS.get)
     found: dict[str, Packed | Builtin] = {}
     missing: list[str] = []
