@@ -1,7 +1,8 @@
 # make demo    run the digit classifier, from rules to machine code
 # make test    run the tests
 # make lint    ruff and pyright
-# make bench   measure against numpy, in one run
+# make bench   measure against numpy and whatever of `pip install -e .[bench]` is there, in one run
+#              ONLY=words of names   MODELS=folder of nasrnn.json   JSON=file for the figures
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make docs    write the pages that are generated
@@ -31,7 +32,7 @@ lint: .venv/lint
 	$(BIN)/pyright
 
 bench: .venv/installed
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)")
 
 bench-models: .venv/installed
 	$(BIN)/python -m bench.models $(MODELS)

@@ -1,1 +1,1 @@
-"""Measurements: workloads against numpy, in one run, outputs checked first."""
+"""Measurements: of the compiler itself, and of what it makes beside other systems."""

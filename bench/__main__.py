@@ -1,93 +1,95 @@
-"""``python -m bench``: times beside numpy's, interleaved in one run, one thread each.
+"""``python -m bench``: this compiler beside others, and beside what the machine can do."""
 
-Times are the least CPU time of the calling thread over the rounds, so that what else the machine
-does is left out.  Outputs are compared with a float64 computation before anything is timed.
-"""
-
+import json
+import multiprocessing
 import os
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy, like us, on one thread; read when it loads
+import click
+from rich.console import Console
 
-import numpy as np
-from rich.table import Table
-
-import relax_egraph as rx
+from bench import peers, tables
+from bench.compiling import Compilation, compilations
 from bench.encoders import encoders_tables
 from bench.language import language_table
+from bench.measure import measure
 from bench.output import console
-from bench.workloads import Workload, workloads
-from examples.digits.model import Digits, build_model
+from bench.result import Result
+from bench.workloads import workloads
+from relax_egraph.lower.object_cache import ENVIRONMENT
+from relax_egraph.lower.target import host
 
-SECONDS_PER_WORKLOAD = 1.0
-TOLERANCE = 2e-5
-"""Largest error, relative to the largest magnitude of the result, that passes the check."""
-
-
-def interleaved(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """The least thread CPU time of each run, called in turns for `seconds`."""
-    least = [float("inf")] * len(runs)
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for i, run in enumerate(runs):
-            start = time.thread_time()
-            run()
-            least[i] = min(least[i], time.thread_time() - start)
-    return least
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def error_of(workload: Workload, result: np.ndarray) -> float:
-    """The largest error against float64, relative to the largest magnitude."""
-    exact = workload.peer(*(x.astype(np.float64) for x in workload.inputs))
-    return float(np.abs(result - exact).max() / np.abs(exact).max())
+@click.command
+@click.option("--only", default="", metavar="WORDS", help="What has one of them in its name.")
+@click.option("--models", type=FOLDER, help="The folder of nasrnn.json.")
+@click.option("--seconds", default=0.3, help="For each system, on each workload.")
+@click.option("--json", "file", type=FILE, help="Where to write all that was measured.")
+def main(only: str, models: Path | None, seconds: float, file: Path | None) -> None:
+    """Measure workloads on all systems that are installed, and the compiler itself.
 
+    The tables are named language, encoders and compile; workloads by what is in the first column.
+    """
 
-def kernels_table() -> Table:
-    """Each workload, ours beside numpy's."""
-    table = Table("workload", "relax-egraph", "numpy", "numpy / ours", "error")
-    for workload in workloads():
-        main = rx.VirtualMachine(rx.build(rx.optimize(workload.module)))["main"]
-        error = error_of(workload, main(*workload.inputs))
-        if not error < TOLERANCE:
-            raise SystemExit(f"{workload.name}: error {error:.1e} is above {TOLERANCE:.0e}")
-        runs = [partial(f, *workload.inputs) for f in (main, workload.peer)]
-        ours, theirs = interleaved(runs, SECONDS_PER_WORKLOAD)
-        cells = (f"{ours * 1e6:.1f} µs", f"{theirs * 1e6:.1f} µs", f"{theirs / ours:.2f}")
-        table.add_row(workload.name, *cells, f"{error:.1e}")
-    return table
+    def chosen(name: str) -> bool:
+        return not only or any(word in name for word in only.split())
 
-
-def compile_table() -> Table:
-    """The compiler's own time on the digit classifier: the first call, and later ones."""
-    table = Table("digits", "first call", "worst of 5 later calls", "best")
-    module = build_model(Digits.load().weights)
-    optimize = [_wall(partial(rx.optimize, module)) for _ in range(6)]
-    best = rx.optimize(module)
-    build = [_wall(partial(rx.build, best)) for _ in range(6)]
-    for name, (first, *later) in (("optimize", optimize), ("build", build)):
-        cells = (f"{seconds * 1e3:.0f} ms" for seconds in (first, max(later), min(later)))
-        table.add_row(name, *cells)
-    return table
-
-
-def _wall(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def main() -> None:
-    """Print all tables, of an object cache that begins empty."""
     out = console()
-    out.print(language_table())
-    out.print(encoders_tables())
+    known = [w for w in workloads(models).values() if chosen(w.name)]
+    parallel = [w for w in known if "two threads" in w.wanted]
     with TemporaryDirectory() as cache:
-        os.environ["RELAX_EGRAPH_CACHE"] = cache
-        out.print(compile_table())
-        out.print(kernels_table())
+        os.environ[ENVIRONMENT] = cache
+        if chosen("language"):
+            out.print(language_table())
+        if chosen("encoders"):
+            out.print(encoders_tables())
+        compiled = compilations() if chosen("compile") else []
+        if compiled:
+            out.print(tables.compilations_table(compiled))
+        one = _measured([w.name for w in known], models, 1, seconds, out)
+        if one:
+            out.print(tables.one_thread_table(one))
+        if optimized := [r for r in one if "unoptimized" in r.wanted]:
+            out.print(tables.optimizer_table(optimized))
+        two = _measured([w.name for w in parallel], models, 2, seconds, out)
+        if two:
+            out.print(tables.two_threads_table(two))
+    for remark in tables.remarks([*one, *two]):
+        out.print(remark, highlight=False)
+    if file is not None:
+        file.write_text(_report(compiled, [*one, *two]), "utf-8")
+
+
+def _measured(
+    names: Iterable[str], models: Path | None, threads: int, seconds: float, out: Console
+) -> list[Result]:
+    """The results of workloads, in a process that is new: systems read the environment early."""
+    os.environ.update(peers.environment(threads))
+    context = multiprocessing.get_context("spawn")
+    results: list[Result] = []
+    with ProcessPoolExecutor(1, mp_context=context) as process, out.status("") as status:
+        for name in names:
+            status.update(f"{name}, {threads} threads" if threads > 1 else name)
+            results.append(process.submit(measure, name, models, threads, seconds).result())
+    return results
+
+
+def _report(compiled: list[Compilation], results: list[Result]) -> str:
+    """All of it, as JSON; times are in seconds."""
+    report = {
+        "cpu": host().cpu,
+        "peers": peers.installed(),
+        "compile": [asdict(c) for c in compiled],
+        "workloads": [{**asdict(r), "ratios": r.ratios} for r in results],
+    }
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

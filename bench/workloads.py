@@ -1,115 +1,216 @@
-"""The workloads: a module, its inputs, and the same computation by numpy."""
+"""The workloads: a module, its inputs, what it costs at the least, and which ratios are wanted."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from bench.program import Array, program_of
+from bench.system import empty
+from bench.tensat import import_model, read_model
 from relax_egraph import ir
-from relax_egraph.ir.expr import Call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Call, Function
+from relax_egraph.ir.struct_info import TensorStructInfo
 
-Array = npt.NDArray[Any]
+Limit: TypeAlias = Literal["arithmetic", "copy", "read"]
+"""What of the machine bounds a workload: multiply-adds, copying input to output, or reading."""
+
+Ratio: TypeAlias = Literal["peer", "limit", "unoptimized", "two threads", "contended"]
+"""How fast we are in units of: the best peer; the machine's limit; the module as it was written;
+one thread, with two; the same, while another process keeps a core busy."""
+
+
+Wanted: TypeAlias = Mapping[Ratio, float]
+"""The least ratios."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is run.
+
+    `modules` differ in their weights alone, and take turns: more than one where the weights are
+    to come from memory.  `amount` is how many operations one run takes at the least, or how many
+    bytes it moves, as `limit` counts them.
+    """
+
+    modules: tuple[ir.IRModule, ...]
+    inputs: tuple[Array, ...]
+    limit: Limit
+    amount: float
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One line of the table; `peer` gets the inputs, in the dtype in which it is to compute."""
+    """What is measured: what `make` makes, and how fast it is to be.
+
+    The optimizer and two threads are tried where a ratio to them is `wanted`.
+    """
 
     name: str
-    module: ir.IRModule
-    inputs: tuple[Array, ...]
-    peer: Callable[..., Array]
+    wanted: Wanted
+    make: Callable[[], Task]
 
 
-def workloads() -> Iterator[Workload]:
-    """Every workload, with seeded inputs."""
-    rng = np.random.default_rng(0)
-    yield from _mlp(rng)
-    yield _gelu(rng)
-    yield _softmax(rng)
-    yield _matmul(rng)
+def workloads(models: Path | None = None) -> dict[str, Workload]:
+    """All of them, by name; NasRNN only if the folder of `models` is given."""
+    found: list[Workload] = []
+
+    def add(name: str, wanted: Wanted, make: Callable[[], Task]) -> None:
+        found.append(Workload(name, wanted, make))
+
+    for rows, wanted in _GELU.items():
+        add(f"gelu(x·w+b)+x ({rows}, 4096)", wanted, partial(_gelu, (rows, 4096)))
+    for name, body in _ROWS.items():
+        for rows, wanted in ((64, _ROW_WISE), (4096, _ROW_WISE | _PARALLEL)):
+            add(f"{name} ({rows}, 1024)", wanted, partial(_rows, body, (rows, 1024)))
+    for side in (128, 512, 1024, 2048):
+        wanted = _PRODUCT | _TWO_THREADS if side >= 512 else _PRODUCT
+        add(f"matmul {side}³", wanted, partial(_product, side))
+    for extents, wanted in _DENSE.items():
+        shape = "×".join(map(str, extents))
+        add(f"matmul {shape}, weight", wanted, partial(_dense, extents))
+    in_memory = partial(_dense, (1, 4096, 4096), copies=3)
+    add("matmul 1×4096×4096, weight in memory", {"limit": 0.9}, in_memory)
+    for rows, wanted in _MLP.items():
+        add(f"MLP 784-128-10, n = {rows}", wanted, partial(_mlp, rows))
+    if models is not None:
+        add("NasRNN", _NETWORK, partial(_network, models / "nasrnn.json"))
+    return {workload.name: workload for workload in found}
 
 
-def _mlp(rng: np.random.Generator) -> Iterator[Workload]:
-    sizes = ((784, 128), (128, 10))
-    weights = [_normal(rng, k, n) / math.sqrt(k) for k, n in sizes]
-    biases = [_normal(rng, n) for _, n in sizes]
-    x = ir.Var("x", ir.tensor((ir.symbol("n"), 784), "float32"))
-    bb = ir.BlockBuilder()
-    with bb.function("main", [x]):
-        with bb.dataflow():
-            product = ir.call("matmul", x, ir.const(weights[0]))
-            hidden = bb.emit(ir.call("nn.relu", ir.call("add", product, ir.const(biases[0]))))
-            product = bb.emit(ir.call("matmul", hidden, ir.const(weights[1])))
-            out = bb.emit_output(ir.call("add", product, ir.const(biases[1])))
-        bb.emit_func_output(out)
-
-    def peer(rows: Array) -> Array:
-        w0, w1, b0, b1 = (a.astype(rows.dtype, copy=False) for a in (*weights, *biases))
-        return np.maximum(rows @ w0 + b0, 0) @ w1 + b1
-
-    for n in (1, 64):
-        yield Workload(f"MLP 784-128-10, n = {n}", bb.get(), (_normal(rng, n, 784),), peer)
-
-
-def _gelu(rng: np.random.Generator) -> Workload:
-    shape = (64, 4096)
-    module = _single(
-        (shape, shape[1:], shape[1:]),
-        lambda p: ir.call(
-            "add", ir.call("nn.gelu", ir.call("add", ir.call("multiply", p[0], p[1]), p[2])), p[0]
-        ),
-    )
-    inputs = (_normal(rng, *shape), _normal(rng, shape[1]), _normal(rng, shape[1]))
-    return Workload("gelu(x·w+b)+x (64, 4096)", module, inputs, _gelu_by_numpy)
+_PARALLEL: dict[Ratio, float] = {"two threads": 1.0, "contended": 0.95}
+_TWO_THREADS: dict[Ratio, float] = {"two threads": 1.8, "contended": 0.95}
+_ROW_WISE: dict[Ratio, float] = {"peer": 1.1}
+_PRODUCT: dict[Ratio, float] = {"peer": 1.03, "limit": 0.92}
+_GELU: Mapping[int, Wanted] = {
+    1: {"peer": 1.3},
+    64: {"peer": 1.5},
+    4096: {"peer": 2.5, "limit": 0.85, **_PARALLEL},
+}
+_DENSE: Mapping[tuple[int, int, int], Wanted] = {
+    (1, 784, 128): {},
+    (7, 768, 768): {},
+    (64, 256, 10): {},
+    (64, 768, 3072): _PRODUCT | _TWO_THREADS,
+    (100, 500, 1000): {},
+}
+_MLP: Mapping[int, Wanted] = {1: {"peer": 1.3}, 64: {"peer": 1.05}}
+_NETWORK: Wanted = {"peer": 1.5, "unoptimized": 1.5}
+_EPSILON = 1e-5
+_LAYERS = (784, 128, 10)
 
 
-def _gelu_by_numpy(x: Array, w: Array, b: Array) -> Array:
-    u = x * w + b
-    return u * x.dtype.type(0.5) * (1 + _erf(u * x.dtype.type(math.sqrt(0.5)))) + x
+def drawn(*shape: int, seed: int = 0) -> Array:
+    """Normal float32 numbers, the same for the same `seed`, from a 64-byte line on."""
+    array = empty(math.prod(shape)).reshape(shape)
+    np.random.default_rng(seed).standard_normal(dtype=np.float32, out=array)
+    return array
 
 
-def _erf(x: Array) -> Array:
-    """Abramowitz and Stegun 7.1.26 in float32; the C library's erf in float64."""
-    if x.dtype == np.float64:
-        return np.vectorize(math.erf)(x)
-    t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
-    p = t * np.float32(1.061405429) - np.float32(1.453152027)
-    for c in (1.421413741, -0.284496736, 0.254829592):
-        p = p * t + np.float32(c)
-    return np.sign(x) * (1 - p * t * np.exp(-x * x))
-
-
-def _softmax(rng: np.random.Generator) -> Workload:
-    def peer(x: Array) -> Array:
-        e = np.exp(x - x.max(axis=1, keepdims=True))
-        return e / e.sum(axis=1, keepdims=True)
-
-    module = _single(((512, 768),), lambda p: ir.call("nn.softmax", p[0]))
-    return Workload("softmax (512, 768)", module, (_normal(rng, 512, 768),), peer)
-
-
-def _matmul(rng: np.random.Generator) -> Workload:
-    cube = (512, 512)
-    module = _single((cube, cube), lambda p: ir.call("matmul", p[0], p[1]))
-    inputs = (_normal(rng, *cube), _normal(rng, *cube))
-    return Workload("matmul 512³", module, inputs, np.matmul)
-
-
-def _single(
-    shapes: tuple[tuple[int, ...], ...], body: Callable[[Sequence[ir.Var]], Call]
-) -> ir.IRModule:
+def _module(shapes: tuple[tuple[Dim, ...], ...], body: Callable[..., Call]) -> ir.IRModule:
+    """``main`` of parameters of these `shapes`, whose result is `body` of them."""
     params = [ir.Var(f"x{i}", ir.tensor(s, "float32")) for i, s in enumerate(shapes)]
     bb = ir.BlockBuilder()
     with bb.function("main", params):
         with bb.dataflow():
-            out = bb.emit_output(body(params))
+            out = bb.emit_output(body(*params))
         bb.emit_func_output(out)
     return bb.get()
 
 
-def _normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal(shape).astype(np.float32)
+def _gelu(shape: tuple[int, int]) -> Task:
+    def body(x: ir.Var, w: ir.Var, b: ir.Var) -> Call:
+        scaled = ir.call("add", ir.call("multiply", x, w), b)
+        return ir.call("add", ir.call("nn.gelu", scaled), x)
+
+    shapes = (shape, shape[1:], shape[1:])
+    inputs = tuple(drawn(*s, seed=k) for k, s in enumerate(shapes))
+    moved = 8.0 * math.prod(shape)
+    return Task((_module(shapes, body),), inputs, "copy", moved)
+
+
+def _softmax(x: ir.Var) -> Call:
+    return ir.call("nn.softmax", x)
+
+
+def _layer_norm(x: ir.Var) -> Call:
+    gamma, beta = ir.const(drawn(1024, seed=1)), ir.const(drawn(1024, seed=2))
+    return ir.call("nn.layer_norm", x, gamma, beta, axes=(-1,), epsilon=_EPSILON)
+
+
+def _rms_norm(x: ir.Var) -> Call:
+    weight = ir.const(drawn(1024, seed=1))
+    return ir.call("nn.rms_norm", x, weight, axes=(-1,), epsilon=_EPSILON)
+
+
+_ROWS = {"softmax": _softmax, "layernorm": _layer_norm, "rmsnorm": _rms_norm}
+
+
+def _rows(body: Callable[[ir.Var], Call], shape: tuple[int, int]) -> Task:
+    module = _module((shape,), body)
+    return Task((module,), (drawn(*shape),), "copy", 8.0 * math.prod(shape))
+
+
+def _product(side: int) -> Task:
+    shape = (side, side)
+    module = _module((shape, shape), partial(ir.call, "matmul"))
+    inputs = (drawn(*shape), drawn(*shape, seed=1))
+    return Task((module,), inputs, "arithmetic", 2.0 * side**3)
+
+
+def _dense(extents: tuple[int, int, int], copies: int = 1) -> Task:
+    """A product with a constant weight."""
+    m, k, n = extents
+
+    def with_weight(seed: int) -> ir.IRModule:
+        weight = ir.const(drawn(k, n, seed=seed))
+
+        def body(x: ir.Var) -> Call:
+            return ir.call("matmul", x, weight)
+
+        return _module(((m, k),), body)
+
+    modules = tuple(with_weight(seed) for seed in range(1, copies + 1))
+    limit, amount = ("read", 4.0 * k * n) if m == 1 else ("arithmetic", 2.0 * m * k * n)
+    return Task(modules, (drawn(m, k),), limit, amount)
+
+
+def _mlp(rows: int) -> Task:
+    weights = [k * n for k, n in pairwise(_LAYERS)]
+    amount = 4.0 * sum(weights) if rows == 1 else 2.0 * rows * sum(weights)
+    limit = "read" if rows == 1 else "arithmetic"
+    return Task((_perceptron(),), (drawn(rows, _LAYERS[0]),), limit, amount)
+
+
+@cache
+def _perceptron() -> ir.IRModule:
+    """Two layers, for any number of rows."""
+
+    def body(x: ir.Var) -> Call:
+        hidden = ir.call("nn.relu", _layer(x, 784, 128, 1))
+        return _layer(hidden, 128, 10, 3)
+
+    return _module(((ir.symbol("n"), 784),), body)
+
+
+def _layer(x: ir.Var | Call, k: int, n: int, seed: int) -> Call:
+    weight = drawn(k, n, seed=seed) / np.float32(math.sqrt(k))
+    bias = ir.const(drawn(n, seed=seed + 1))
+    return ir.call("add", ir.call("matmul", x, ir.const(weight)), bias)
+
+
+def _network(file: Path) -> Task:
+    module = import_model(read_model(file))
+    main = module["main"]
+    assert isinstance(main, Function)
+    infos = [p.struct_info for p in main.params]
+    shapes = [[int(d) for d in i.dims or ()] for i in infos if isinstance(i, TensorStructInfo)]
+    inputs = tuple(drawn(*shape, seed=k) for k, shape in enumerate(shapes))
+    read = sum(c.nbytes for c in program_of(module).constants.values())
+    return Task((module,), inputs, "read", float(read))

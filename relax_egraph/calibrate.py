@@ -1,15 +1,16 @@
-"""Measure this machine, as kernels of this compiler use it.
+"""Measure this machine: what it can do, and what a kernel of this compiler costs to launch.
 
     profile = rx.calibrate()                  # takes some seconds, on one core
     best = rx.optimize(module, profile=profile)
 
-Rates are those of kernels that reach a known share of what the machine could: ``Schedule`` says
-which.  So prices of kernels by the profile are the times that they take here.
+Rates are those of loops that do nothing else; which share of them kernels reach, ``Schedule``
+says.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,14 @@ from relax_egraph import ir
 from relax_egraph.build import build
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import Level, Profile
+from relax_egraph.lower.limits import ACCUMULATORS, flops_per_turn, limit_kernels
 from relax_egraph.lower.object_cache import default_folder
 from relax_egraph.lower.target import host
 from relax_egraph.tir import te
 from relax_egraph.tir.block_builder import BlockBuilder
 from relax_egraph.vm.machine import VirtualMachine
+from relax_egraph.vm.storage import aligned_bytes
 
-_MATMUL_SHARE, _MAP_SHARE = 0.9, 0.8
-"""What matrix products reach of peak arithmetic, and what elementwise kernels do of bandwidth."""
-
-_SIDE = 512
 _CHAIN = 64
 """Kernels on one element, each of which reads what the one before it wrote."""
 
@@ -37,8 +36,12 @@ _ELEMENTS, _APART, _TERMS = 1 << 15, 16, 8
 hide the latency of an operation."""
 
 _SIZES = tuple(1 << k for k in range(18, 28))
-"""Bytes that an elementwise kernel moves: enough to be seen beside its launch, to what no cache
-holds."""
+"""Bytes that a copy moves: from what a cache of one core holds, to what none does."""
+
+_COPIES = ("copy", "copy_past_caches")
+
+_TURNS = 1 << 18
+"""Turns of the loop of multiply-adds: about a quarter of a millisecond."""
 
 _SLOWER = 0.7
 """At this share of a level's bandwidth the next level begins."""
@@ -52,18 +55,16 @@ def calibrate(seconds: float = 15.0) -> Profile:
 
     Each figure is the best of all tries: other programs only ever make it worse.
     """
-    chain, product = _chain_of_kernels(), _product()
-    maps = {dtype: _arithmetic(dtype) for dtype in _DTYPES}
-    moves = {size: _moving(size, _repeats(size)) for size in _SIZES}
-    runs: dict[object, Callable[[], object]] = {"chain": chain, "product": product}
-    runs |= {("map", dtype): run for dtype, run in maps.items()}
-    runs |= {size: run for size, run in moves.items()}
+    runs: dict[object, Callable[[], object]] = {"chain": _chain_of_kernels(), "peak": _peak()}
+    runs |= {("map", dtype): _arithmetic(dtype) for dtype in _DTYPES}
+    runs |= {(size, kernel): _moving(size, kernel) for size in _SIZES for kernel in _COPIES}
     best = _best_of(runs, seconds)
     launch = best["chain"] / _CHAIN
-    flops = 2 * _SIDE**3 / (best["product"] - launch) / _MATMUL_SHARE
+    flops = _TURNS * flops_per_turn() / best["peak"]
     mapping = {dtype: best["map", dtype] - launch for dtype in _DTYPES}
     peak = {dtype: flops * mapping["float32"] / mapping[dtype] for dtype in _DTYPES}
-    moving = {size: max(best[size] / _repeats(size) - launch, 1e-9) for size in _SIZES}
+    copies = {size: min(best[size, kernel] for kernel in _COPIES) for size in _SIZES}
+    moving = {size: copies[size] / _repeats(size) for size in _SIZES}
     return Profile(
         name=host().cpu,
         launch=launch,
@@ -115,10 +116,10 @@ def _levels(moving: dict[int, float]) -> Iterator[Level]:
     for size in sizes[1:]:
         more = (size - held) / max(moving[size] - spent, 1e-9)
         if more < _SLOWER * bandwidth:
-            yield Level(float(held), bandwidth / _MAP_SHARE)
+            yield Level(float(held), bandwidth)
             bandwidth = more
         held, spent = size, moving[size]
-    yield Level(math.inf, bandwidth / _MAP_SHARE)
+    yield Level(math.inf, bandwidth)
 
 
 def _chain_of_kernels() -> Callable[[], object]:
@@ -133,14 +134,9 @@ def _chain_of_kernels() -> Callable[[], object]:
     return _runner(bb.get(), np.zeros(1, "float32"))
 
 
-def _product() -> Callable[[], object]:
-    bb = BlockBuilder()
-    x = ir.Var("x", ir.tensor((_SIDE, _SIDE), "float32"))
-    weight = np.ones((_SIDE, _SIDE), "float32")
-    with bb.function("main", [x]), bb.dataflow():
-        out = bb.emit_output(ir.call("matmul", x, ir.const(weight)))
-        bb.emit_func_output(out)
-    return _runner(bb.get(), weight)
+def _peak() -> Callable[[], object]:
+    out = np.zeros(ACCUMULATORS * host().lanes(), "float32")
+    return partial(limit_kernels()["multiply_add"], out, _TURNS)
 
 
 def _arithmetic(dtype: str) -> Callable[[], object]:
@@ -164,25 +160,23 @@ def _arithmetic(dtype: str) -> Callable[[], object]:
 
 
 def _repeats(size: int) -> int:
-    """How many kernels in a row move `size` bytes each, so that calling them is not seen."""
+    """How many copies in a row move `size` bytes each, so that calling them is not seen."""
     return min(_CHAIN, max(1, _SIZES[-1] // size))
 
 
-def _moving(size: int, repeats: int) -> Callable[[], object]:
-    """Sums of two tensors: each moves three of the same size, `size` bytes together."""
-    count = size // 12
-    info = ir.tensor((count,), "float32")
-    x, y = ir.Var("x", info), ir.Var("y", info)
-    bb = BlockBuilder()
-    with bb.function("main", [x, y]), bb.dataflow():
-        value = x
-        for _ in range(repeats):
-            value = bb.emit(ir.call("add", value, y))
-        out = bb.emit_output(value)
-        bb.emit_func_output(out)
-    return _runner(bb.get(), *(np.ones(count, "float32") for _ in range(2)))
+def _moving(size: int, kernel: str) -> Callable[[], object]:
+    """Copies of half of `size` bytes: they are read and written."""
+    count, copy = size // 8, limit_kernels()[kernel]
+    x, y = (aligned_bytes(size // 2).view(np.float32) for _ in range(2))
+    x[:] = y[:] = 1
+
+    def run() -> None:
+        for _ in range(_repeats(size)):
+            copy(x, y, count)
+
+    return run
 
 
 def _runner(module: ir.IRModule, *arguments: Any) -> Callable[[], object]:
-    main = VirtualMachine(build(module))["main"]
+    main = VirtualMachine(build(module), num_threads=1)["main"]
     return lambda: main(*arguments)

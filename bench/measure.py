@@ -1,0 +1,90 @@
+"""One workload on all systems: outputs checked first, then times, taken in turns."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+
+from bench import ours, peers
+from bench.contention import busy_core
+from bench.limits import limits_of
+from bench.program import Array, NotRunnable
+from bench.reference import error_of, exact
+from bench.result import ONE_THREAD, OURS, UNOPTIMIZED, Result
+from bench.system import Bind
+from bench.timing import Run, in_turn, least, samples
+from bench.workloads import Ratio, Task, workloads
+from relax_egraph.ir.module import IRModule
+
+UNITS: Mapping[bool, frozenset[Ratio]] = {
+    False: frozenset({"peer", "limit", "unoptimized"}),
+    True: frozenset({"two threads", "contended"}),
+}
+"""What is wanted on one thread, and on more."""
+
+TOLERANCE = 1e-5
+"""Largest error, relative to the largest magnitude of the result, that passes the check."""
+
+
+def measure(name: str, models: Path | None, threads: int, seconds: float) -> Result:
+    """Measure one workload for about so many `seconds` a system.
+
+    A peer that does not run it, or whose result is wrong, is left out; if that is one of our own,
+    raises `NotRunnable`.
+    """
+    workload = workloads(models)[name]
+    task = workload.make()
+    expected = [exact(module, task.inputs) for module in task.modules]
+    runs: dict[str, Run] = {}
+    errors: dict[str, float] = {}
+    left_out: dict[str, str] = {}
+    own = [OURS, *[ONE_THREAD] * (threads > 1), *[UNOPTIMIZED] * ("unoptimized" in workload.wanted)]
+    for system in (*own, *peers.installed()):
+        try:
+            runs[system], errors[system] = _checked(system, task, expected, threads)
+        except NotRunnable as reason:
+            if system in own:
+                raise NotRunnable(f"{name}: {system}: {reason}") from None
+            left_out[system] = str(reason)
+    limits = limits_of(task) if threads == 1 else {}
+    loops = {loop: run for loop, (run, _) in limits.items()}
+    times = least(runs | loops, seconds, None if threads == 1 else time.perf_counter)
+    return Result(
+        name=name,
+        threads=threads,
+        limit=task.limit,
+        amount=task.amount,
+        wanted={unit: r for unit, r in workload.wanted.items() if unit in UNITS[threads > 1]},
+        seconds={system: times[system] for system in runs},
+        rates={loop: amount / times[loop] for loop, (_, amount) in limits.items()},
+        errors=errors,
+        left_out=left_out,
+        contended=_contended(runs, seconds) if threads > 1 else {},
+    )
+
+
+def _checked(system: str, task: Task, expected: Sequence[Array], threads: int) -> tuple[Run, float]:
+    """What runs `task`, and its error; raises `NotRunnable` if that is too large."""
+    bound = [_compiled(system, module, threads)(task.inputs) for module in task.modules]
+    error = max(error_of(b.result(), e) for b, e in zip(bound, expected, strict=True))
+    if not error < TOLERANCE:
+        raise NotRunnable(f"its error is {error:.1e}")
+    return in_turn([b.run for b in bound]), error
+
+
+@lru_cache(maxsize=16)
+def _compiled(system: str, module: IRModule, threads: int) -> Bind:
+    """A module that is used again is used by the next workload: more than all systems is enough."""
+    if system == ONE_THREAD:
+        return ours.optimized(module, 1)
+    compilers = {OURS: ours.optimized, UNOPTIMIZED: ours.as_written}
+    compiler = compilers.get(system) or peers.peer(system)
+    return compiler(module, threads)
+
+
+def _contended(runs: Mapping[str, Run], seconds: float) -> dict[str, float]:
+    """The medians of our own runs while another process keeps a core busy."""
+    own = {system: runs[system] for system in (OURS, ONE_THREAD)}
+    with busy_core():
+        return {k: median(v) for k, v in samples(own, seconds, time.perf_counter).items()}

@@ -1,0 +1,29 @@
+"""Our own: a module, optimized or as it is written, on a virtual machine."""
+
+import gc
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+import relax_egraph as rx
+from bench.program import Array
+from bench.system import Bind, Bound
+
+
+def optimized(module: rx.IRModule, threads: int) -> Bind:
+    """The module that the optimizer makes of `module`."""
+    best = rx.optimize(module)
+    gc.collect()  # what is left of e-graphs is of this thread, and peers start others
+    return as_written(best, threads)
+
+
+def as_written(module: rx.IRModule, threads: int) -> Bind:
+    """`module`, without the optimizer."""
+    main = rx.VirtualMachine(rx.build(module), num_threads=threads)["main"]
+
+    def bind(inputs: Sequence[Array]) -> Bound:
+        run = partial(main, *inputs)
+        return Bound(run, lambda: np.array(run()))
+
+    return bind

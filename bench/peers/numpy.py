@@ -1,0 +1,82 @@
+"""numpy, as its users write these operators: one call after the other, in float32."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from bench.program import Array, Operators, as_function, plain, program_of
+from bench.system import Bind, Bound
+from relax_egraph.ir.module import IRModule
+
+
+def compiled(module: IRModule, threads: int) -> Bind:
+    """`module` over numpy; the library of products was told `threads` by the environment."""
+    function = as_function(program_of(module), _OPERATORS, lambda data: data)
+
+    def bind(inputs: Sequence[Array]) -> Bound:
+        run = partial(function, *inputs)
+        return Bound(run, run)
+
+    return bind
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, np.float32(0))
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gelu(x: Array) -> Array:
+    return x * np.float32(0.5) * (1 + _erf(x * np.float32(math.sqrt(0.5))))
+
+
+def _erf(x: Array) -> Array:
+    """Abramowitz and Stegun 7.1.26: an error of 1.5e-7."""
+    t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
+    p = t * np.float32(1.061405429) - np.float32(1.453152027)
+    for c in (1.421413741, -0.284496736, 0.254829592):
+        p = p * t + np.float32(c)
+    return np.sign(x) * (1 - p * t * np.exp(-x * x))
+
+
+def _softmax(*, axis: int) -> Callable[[Array], Array]:
+    def softmax(x: Array) -> Array:
+        e = np.exp(x - x.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    return softmax
+
+
+def _layer_norm(*, axes: tuple[int, ...], epsilon: float, **_: object) -> Callable[..., Array]:
+    def layer_norm(x: Array, gamma: Array, beta: Array) -> Array:
+        away = x - x.mean(axis=axes, keepdims=True)
+        variance = np.square(away).mean(axis=axes, keepdims=True)
+        return away / np.sqrt(variance + np.float32(epsilon)) * gamma + beta
+
+    return layer_norm
+
+
+def _rms_norm(*, axes: tuple[int, ...], epsilon: float) -> Callable[..., Array]:
+    def rms_norm(x: Array, weight: Array) -> Array:
+        square = np.square(x).mean(axis=axes, keepdims=True)
+        return x / np.sqrt(square + np.float32(epsilon)) * weight
+
+    return rms_norm
+
+
+_OPERATORS: Operators = {
+    "add": plain(np.add),
+    "multiply": plain(np.multiply),
+    "matmul": plain(np.matmul),
+    "tanh": plain(np.tanh),
+    "sigmoid": plain(_sigmoid),
+    "nn.relu": plain(_relu),
+    "nn.gelu": plain(_gelu),
+    "nn.softmax": _softmax,
+    "nn.layer_norm": _layer_norm,
+    "nn.rms_norm": _rms_norm,
+}

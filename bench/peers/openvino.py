@@ -1,0 +1,53 @@
+"""OpenVINO: requests over memory that is shared with numpy, in float32."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from bench.onnx_writer import onnx_model
+from bench.program import Array
+from bench.system import Bind, Bound, empty_like
+from relax_egraph.ir.module import IRModule
+
+openvino: Any = import_module("openvino")  # it may not be there when types are checked
+
+_FIRST_LENGTH = 3
+"""Extent of a symbolic axis in the first call of a model: where that is 1, results are wrong."""
+
+
+def compiled(module: IRModule, threads: int) -> Bind:
+    """`module` read as an ONNX model; the default precision would be bfloat16."""
+    core = openvino.Core()
+    model = core.read_model(onnx_model(module).SerializeToString(), b"")
+    options = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+    }
+    executable = core.compile_model(model, "CPU", options)
+
+    def bind(inputs: Sequence[Array]) -> Bound:
+        request = executable.create_infer_request()
+        if model.is_dynamic():
+            request.infer([np.zeros(_first_shape(i), np.float32) for i in executable.inputs])
+        for place, x in enumerate(inputs):
+            request.set_input_tensor(place, openvino.Tensor(x, shared_memory=True))
+        request.infer()
+        y = empty_like(request.get_output_tensor(0).data)
+        request.set_output_tensor(0, openvino.Tensor(y, shared_memory=True))
+        request.memory = (inputs, y)  # the request itself holds addresses alone
+
+        def result() -> Array:
+            request.infer()
+            return y.copy()
+
+        return Bound(request.infer, result)
+
+    return bind
+
+
+def _first_shape(declared: Any) -> list[int]:
+    extents = declared.get_partial_shape()
+    return [_FIRST_LENGTH if e.is_dynamic else e.get_length() for e in extents]

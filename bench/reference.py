@@ -1,0 +1,38 @@
+"""What a module means, in float64: the operators' reference on wider copies of all floats."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bench.program import Array, Operators, as_function, in_double, program_of
+from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import OPS
+
+
+def _reference(name: str) -> Callable[..., Callable[..., Any]]:
+    def chosen(**attrs: Attr) -> Callable[..., Any]:
+        return lambda *operands: apply_op(OPS[name], operands, attrs)
+
+    return chosen
+
+
+OPERATORS: Operators = {name: _reference(name) for name in OPS}
+
+
+def exact(module: IRModule, inputs: Sequence[Array]) -> Array:
+    """The result of ``main`` on `inputs`, computed in float64 throughout."""
+    function = as_function(program_of(module), OPERATORS, in_double)
+    return np.asarray(function(*map(in_double, inputs)))
+
+
+def error_of(result: Array, expected: Array) -> float:
+    """The largest difference, relative to the largest magnitude that is expected.
+
+    Infinite for a result of another shape, or with a NaN.
+    """
+    if result.shape != expected.shape or np.isnan(result).any():
+        return float("inf")
+    return float(np.abs(result - expected).max() / np.abs(expected).max())

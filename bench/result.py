@@ -1,0 +1,58 @@
+"""What is measured of one workload."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.workloads import Limit, Ratio
+
+OURS, UNOPTIMIZED, ONE_THREAD = "relax-egraph", "not optimized", "one thread"
+"""What we are called: as we run, without the optimizer, and on one thread beside two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One workload on so many threads.
+
+    `seconds` are of one run, by system.  `rates` are what the machine does a second, by the loop
+    that shows it.  `errors` are relative to the largest magnitude of the result.  `left_out` says
+    why a system has no time.  `contended` are medians of seconds with a core taken away.
+    """
+
+    name: str
+    threads: int
+    limit: Limit
+    amount: float
+    wanted: Mapping[Ratio, float]
+    seconds: Mapping[str, float]
+    rates: Mapping[str, float]
+    errors: Mapping[str, float]
+    left_out: Mapping[str, str]
+    contended: Mapping[str, float]
+
+    @property
+    def best_peer(self) -> str | None:
+        """The fastest of the others; ``None`` if there is none."""
+        others = self.seconds.keys() - {OURS, UNOPTIMIZED, ONE_THREAD}
+        return min(others, key=self.seconds.__getitem__, default=None)
+
+    @property
+    def ratios(self) -> dict[Ratio, float]:
+        """How fast we are, in the units that were measured."""
+        own, peer = self.seconds[OURS], self.best_peer
+        found: dict[Ratio, float] = {}
+        if peer is not None:
+            found["peer"] = self.seconds[peer] / own
+        if self.rates:
+            found["limit"] = self.amount / own / max(self.rates.values())
+        if UNOPTIMIZED in self.seconds:
+            found["unoptimized"] = self.seconds[UNOPTIMIZED] / own
+        if ONE_THREAD in self.seconds:
+            found["two threads"] = self.seconds[ONE_THREAD] / own
+        if self.contended:
+            found["contended"] = self.contended[ONE_THREAD] / self.contended[OURS]
+        return found
+
+    @property
+    def short(self) -> dict[Ratio, float]:
+        """The ratios that are less than is wanted."""
+        return {unit: r for unit, r in self.ratios.items() if r < self.wanted.get(unit, 0)}
