@@ -13,7 +13,7 @@ from relax_egraph.lower.object_cache import ObjectCache, digest
 from relax_egraph.lower.target import Target
 
 _LEVEL = 1  # at 0, code with masks ends the process
-_OPTIONS = f"O{_LEVEL} pic small sroa"
+OPTIONS = f"O{_LEVEL} pic small sroa"
 
 
 def new_machine(target: Target) -> llvm.TargetMachine:
@@ -38,12 +38,17 @@ def cached_object(text: str, target: Target, cache: ObjectCache) -> bytes:
     Raises ``RuntimeError`` if LLVM does not accept the text.
     """
     compiler = f"llvmlite {llvmlite.__version__}"
-    key = digest(text, compiler, target.cpu, target.feature_text, _OPTIONS)
+    key = digest(text, compiler, target.cpu, target.feature_text, OPTIONS)
     data = cache.get(key)
     if data is None:
-        data = bytes(_machine(target).emit_object(_parsed(text, target)))
+        data = compiled_object(text, target)
         cache.put(key, data)
     return data
+
+
+def compiled_object(text: str, target: Target) -> bytes:
+    """The object file of a module; raises as `cached_object`."""
+    return bytes(_machine(target).emit_object(_parsed(text, target)))
 
 
 def assembly(text: str, target: Target) -> str:

@@ -5,7 +5,6 @@ own checksum, and a damaged one is made anew.  A folder that cannot be written i
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 ENVIRONMENT = "RELAX_EGRAPH_CACHE"
 """The variable that names the folder; ``off`` there means no cache."""
@@ -42,13 +43,7 @@ def default_folder() -> Path | None:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return None if named == "off" else _expanded(Path(named))
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return _expanded(Path(base) / "relax-egraph" / "objects")
+    return _expanded(user_cache_path("relax-egraph", appauthor=False) / "objects")
 
 
 @dataclass(slots=True)

@@ -2,17 +2,24 @@
 
 import os
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
-from relax_egraph.lower import object_cache
+from relax_egraph.lower import compiler_version as versions
+from relax_egraph.lower import jit, machine_code, object_cache
+from relax_egraph.lower.compiler_version import compiler_version
+from relax_egraph.lower.intrinsics import INTRINSICS, gemm
 from relax_egraph.lower.jit import compile_kernels, link
+from relax_egraph.lower.module_text import Module
 from relax_egraph.lower.object_cache import ObjectCache, default_cache, default_folder, digest
-from relax_egraph.lower.target import portable
-from relax_egraph.tir.expr import TirVar
-from relax_egraph.tir.stmt import PrimFunc, Store
+from relax_egraph.lower.target import Target, host, portable
+from relax_egraph.tir.expr import Imm, TirVar
+from relax_egraph.tir.stmt import PrimFunc, Store, TensorIntrinsic
 from tests.kernels import buffer, loop, n
 
 
@@ -166,17 +173,126 @@ def scaled() -> PrimFunc:
     return PrimFunc((x, out), loop(i, n, Store(out, (i,), x[i] * 3.0)))
 
 
-def test_a_damaged_object_is_compiled_anew(tmp_path: Path) -> None:
-    cache = ObjectCache(tmp_path)
+def version_is(version: str | None) -> Callable[[Target], str | None]:
+    return lambda target: version
+
+
+@pytest.fixture(params=["by its code", "by its loops"])
+def cache(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ObjectCache:
+    """A cache that finds kernels one way: the second needs sources that nobody edits."""
+    version = "1" if request.param == "by its loops" else None
+    monkeypatch.setattr(jit, "compiler_version", version_is(version))
+    return ObjectCache(tmp_path)
+
+
+def run(compiled: jit.CompiledKernels) -> list[float]:
+    x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+    link(compiled)["f"](x, out, 4)
+    return out.tolist()
+
+
+def test_a_kernel_is_compiled_once(cache: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compile_kernels({"f": scaled()}, cache=cache)
+    monkeypatch.setattr(machine_code, "compiled_object", refuse)
+
+    second = compile_kernels({"f": scaled()}, cache=cache)
+
+    assert second == first
+    assert run(second) == [3, 3, 3, 3]
+
+
+def test_a_damaged_object_is_compiled_anew(cache: ObjectCache) -> None:
     compile_kernels({"f": scaled()}, cache=cache)
-    (entry,) = tmp_path.iterdir()
+    assert cache.folder is not None
+    (entry,) = cache.folder.iterdir()
     entry.write_bytes(b"\x7fELF nonsense")
 
-    kernel = link(compile_kernels({"f": scaled()}, cache=cache))["f"]
+    assert run(compile_kernels({"f": scaled()}, cache=cache)) == [3, 3, 3, 3]
 
-    x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
-    kernel(x, out, 4)
-    assert out.tolist() == [3, 3, 3, 3]
+
+def refuse(*args: object, **options: object) -> NoReturn:
+    raise AssertionError("this was to be found in the cache")
+
+
+def tile() -> PrimFunc:
+    """A call of the micro-kernel, of no rows."""
+    x, out, zero = buffer("x", "float32", n), buffer("out", "float32", n), Imm(0, "int64")
+    places = tuple((b, (zero,)) for b in (x, x, out))
+    return PrimFunc(
+        (x, out), TensorIntrinsic("gemm_tile", places, (zero,) * (len(gemm.PARAMS) - 3))
+    )
+
+
+@pytest.mark.parametrize("function", [scaled, tile])
+def test_of_a_known_kernel_no_text_is_written(
+    function: Callable[[], PrimFunc], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "compiler_version", version_is("1"))
+    first = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
+    monkeypatch.setattr(jit, "generate", refuse)
+    monkeypatch.setattr(jit, "_written", refuse)
+
+    second = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
+
+    assert second == first
+
+
+def test_another_version_of_the_compiler_knows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("1", "2"):
+        monkeypatch.setattr(jit, "compiler_version", version_is(version))
+        compile_kernels({"f": scaled()}, cache=ObjectCache(tmp_path))
+
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_intrinsic_from_elsewhere_is_known_by_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing tells whether the function that writes it has changed."""
+    monkeypatch.setattr(jit, "compiler_version", version_is("1"))
+
+    def define(module: Module, target: Target) -> None:
+        gemm.define_gemm_tile(module, target)
+
+    given = {"gemm_tile": define}
+    compile_kernels({"f": tile()}, intrinsics=given, cache=ObjectCache(tmp_path))
+    monkeypatch.setattr(jit, "generate", refuse)
+
+    with pytest.raises(AssertionError, match="to be found"):
+        compile_kernels({"f": tile()}, intrinsics=given, cache=ObjectCache(tmp_path))
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if the sources had been imported long after they were written."""
+    monkeypatch.setattr(versions, "_imported", time.time() + 1000)
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    versions.compiler_version.cache_clear()
+    versions._sources.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_version_names_the_target() -> None:
+    names = {compiler_version(target) for target in (host(), portable(), portable("avx2", "fma"))}
+
+    assert len(names) == 3
+    assert None not in names
+
+
+@pytest.mark.usefixtures("settled")
+def test_while_sources_are_edited_there_is_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "_imported", 0.0)
+
+    assert compiler_version(host()) is None
 
 
 def test_targets_have_entries_of_their_own(tmp_path: Path) -> None:
