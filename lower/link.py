@@ -53,7 +53,7 @@ def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
     if not compiled.kernels:
         return {}
     symbols = {info.symbol for info in compiled.kernels.values()}
-    library = _load(compiled.objects.values(), symbols)
+    library = load(compiled.objects.values(), symbols)
     return {name: _callable(name, info, library, pool) for name, info in compiled.kernels.items()}
 
 
@@ -63,24 +63,46 @@ def address_of(kernel: Kernel) -> int:
     It takes the address of a pool or 0, those of its arrays, then its integers.
     """
     handle = getattr(kernel, "__self__", kernel)
-    if not isinstance(handle, _Handle | _ByCtypes):
+    if not isinstance(handle, _KernelHandle | _ByCtypes):
         raise TypeError(f"{kernel!r} is no linked kernel")
     return handle.code
 
 
 @dataclass(frozen=True, slots=True)
-class _Library:
-    """Loaded code.  The tracker is dropped, and the code with it, before the session."""
+class KernelCode:
+    """A kernel as machine code: where it begins, what it takes, and its pool or 0."""
+
+    address: int
+    info: KernelInfo
+    pool: int
+
+
+def code_of(kernel: Kernel) -> KernelCode | None:
+    """The machine code of a linked `kernel`, valid as long as that lives; of others, ``None``."""
+    handle = getattr(kernel, "__self__", None)
+    if not isinstance(handle, _KernelHandle):
+        return None
+    return KernelCode(handle.code, handle.info, handle.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Loaded code: addresses by symbol in `tracker`, valid as long as it lives."""
 
     tracker: llvm.ResourceTracker
-    session: llvm.LLJIT
+    session: llvm.LLJIT  # dropped after the tracker
 
 
-class _Handle(int):
-    """The address of a descriptor, as a kernel's ``self``; keeps alive what the kernel needs."""
+class Handle(int):
+    """The address of a descriptor, as the ``self`` of a builtin; keeps alive what that needs."""
 
-    code: int
     kept: tuple[object, ...]
+
+
+class _KernelHandle(Handle):
+    code: int
+    info: KernelInfo
+    pool: int
 
 
 class _Method(ctypes.Structure):
@@ -94,7 +116,7 @@ class _Method(ctypes.Structure):
     )
 
 
-_FASTCALL = 0x80
+FASTCALL, KEYWORDS = 0x80, 0x2
 
 
 @cache
@@ -102,7 +124,7 @@ def _session() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=True)
 
 
-def _load(objects: Collection[bytes], symbols: Collection[str]) -> _Library:
+def load(objects: Collection[bytes], symbols: Collection[str]) -> Library:
     """The objects, linked with one another and with this process."""
     builder = llvm.JITLibraryBuilder().add_current_process()
     for data in objects:
@@ -111,29 +133,37 @@ def _load(objects: Collection[bytes], symbols: Collection[str]) -> _Library:
         builder.export_symbol(symbol)
     with _lock:
         session = _session()
-        return _Library(builder.link(session, f"kernels{next(_numbers)}"), session)
+        return Library(builder.link(session, f"kernels{next(_numbers)}"), session)
 
 
 @cache
-def _entry() -> _Library:
+def _entry() -> Library:
     data = cached_object(str(entry_module(host())), host(), default_cache())
-    return _load([data], [SYMBOL])
+    return load([data], [SYMBOL])
 
 
-def _callable(name: str, info: KernelInfo, library: _Library, pool: int) -> Kernel:
+def _callable(name: str, info: KernelInfo, library: Library, pool: int) -> Kernel:
     if layout_is_known() and len(info.dtypes) + info.num_scalars <= MOST_ARGUMENTS:
         return _builtin(name, info, library, pool)
     return _ByCtypes(name, info, library, pool)
 
 
-def _builtin(name: str, info: KernelInfo, library: _Library, pool: int) -> Kernel:
+def _builtin(name: str, info: KernelInfo, library: Library, pool: int) -> Kernel:
     entry, code = _entry(), library.tracker[info.symbol]
     message = ctypes.create_string_buffer(_needs(name, info).encode())
     words = descriptor(code, info, pool, ctypes.addressof(message))
-    method = _Method(name.encode(), entry.tracker[SYMBOL], _FASTCALL, None)
-    handle = _Handle(ctypes.addressof(words))
-    handle.code = code
-    handle.kept = (words, message, method, library, entry)
+    handle = _KernelHandle(ctypes.addressof(words))
+    handle.code, handle.info, handle.pool = code, info, pool
+    handle.kept = (words, message, library)
+    return builtin(name, entry, SYMBOL, handle, FASTCALL)
+
+
+def builtin(
+    name: str, library: Library, symbol: str, handle: Handle, flags: int
+) -> Callable[..., Any]:
+    """The function at `symbol`, of the calling convention in `flags`, with `handle` as ``self``."""
+    method = _Method(name.encode(), library.tracker[symbol], flags, None)
+    handle.kept = (*handle.kept, method, library)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
@@ -143,7 +173,7 @@ def _builtin(name: str, info: KernelInfo, library: _Library, pool: int) -> Kerne
 class _ByCtypes:
     """A kernel that ctypes calls, with the checks of the built-in ones: some microseconds."""
 
-    def __init__(self, name: str, info: KernelInfo, library: _Library, pool: int) -> None:
+    def __init__(self, name: str, info: KernelInfo, library: Library, pool: int) -> None:
         self.code = library.tracker[info.symbol]
         self._name, self._info, self._library, self._pool = name, info, library, pool
         arrays = [ctypes.c_void_p] * len(info.dtypes)

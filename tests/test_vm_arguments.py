@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import RunError
-from relax_egraph.vm import ExecBuilder, VirtualMachine
+from relax_egraph.ir.dtypes import STORED
+from relax_egraph.vm import ExecBuilder, VirtualMachine, dlpack
 
 
 def fails(run: Callable[[], object]) -> str:
@@ -130,3 +131,40 @@ def test_lists_and_tuples_become_tuples_of_arrays() -> None:
     np.testing.assert_array_equal(result[0], x)
     assert result[1][0] == 1
     np.testing.assert_array_equal(result[1][1], x)
+
+
+class Brain:
+    """A tensor of bfloat16 of another library: numpy's own DLPack has no such elements."""
+
+    def __init__(self, array: Any) -> None:
+        self._bits = array.view(np.uint16)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        capsule = self._bits.__dlpack__()
+        dlpack.head_of(capsule).code = dlpack.BFLOAT
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._bits.__dlpack_device__()
+
+
+def test_bfloat16_of_another_library_is_read_in_place() -> None:
+    x = np.array([[1, -2.5, 3e38], [np.inf, 0, 1e-40]], "bfloat16")
+
+    result, turned = identity()(Brain(x)), identity()(Brain(x.T))
+
+    np.testing.assert_array_equal(result, x, strict=True)
+    assert np.shares_memory(result, x)
+    np.testing.assert_array_equal(turned, x.T, strict=True)
+
+
+@pytest.mark.parametrize("dtype", STORED)
+def test_storage_types_are_arguments_like_others(dtype: str) -> None:
+    x = np.arange(6).astype(dtype).reshape(2, 3)
+
+    foreign = x.astype(x.dtype.newbyteorder(">"))
+    results = [identity()(given) for given in (x, x.T, x[0, 1], foreign)]
+
+    for result, given in zip(results, (x, x.T, x[0, 1], x), strict=True):
+        np.testing.assert_array_equal(result, np.asarray(given), strict=True)
+        assert result.dtype == dtype

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.errors import ExecutableError
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm import ExecBuilder, Executable, KernelSet, VirtualMachine
 from relax_egraph.vm.binary import SECTIONS, from_bytes
 from relax_egraph.vm.bytecode import IMMEDIATE_MAX, IMMEDIATE_MIN, Operand

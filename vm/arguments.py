@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import RunError
+from relax_egraph.vm.dlpack import from_dlpack
 from relax_egraph.vm.executable import VMFunction
 
 
@@ -45,7 +46,7 @@ def convert(where: str, value: Any) -> Any:
             return tuple(convert(where, v) for v in value)
         case _ if hasattr(value, "__dlpack__"):
             try:
-                return _plain(np.from_dlpack(value))
+                return _plain(from_dlpack(value))
             except (BufferError, RuntimeError, TypeError, ValueError) as error:
                 kind = type(value).__name__
                 raise RunError(

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import ExecutableError, RunError
-from relax_egraph.ir.struct_info import DTYPES, shape_text
+from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.vm import matching
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.closure import closure_of

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import IllFormed
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm.executable import ConstantValue
 
 
@@ -56,7 +57,7 @@ def _key(value: ConstantValue) -> Any:
 
 def _frozen(value: ConstantValue) -> ConstantValue:
     match value:
-        case np.ndarray() if value.dtype.kind in "biuf":
+        case np.ndarray() if value.dtype.name in DTYPES:
             native = value.astype(value.dtype.newbyteorder("="), copy=False)
             constant = np.ascontiguousarray(native).reshape(value.shape).view()
             constant.flags.writeable = False

@@ -44,6 +44,14 @@ def compile_shape(dims: tuple[str, ...]) -> Callable[[Heap], tuple[int, ...]]:
     return _compile(f"({''.join(f'({_checked(d)}),' for d in dims)})")
 
 
+def parse_dim(text: str) -> ast.expr:
+    """`text` as a tree of Python: integers, ``heap[3]``, ``-``, ``+ - * // %``, ``min``, ``max``.
+
+    Raises `ExecutableError` if it is no dimension.
+    """
+    return ast.parse(_checked(text), mode="eval").body
+
+
 def slot_of(text: str) -> int | None:
     """``3`` of ``"@3"``; ``None`` of anything else."""
     found = _SLOT.fullmatch(text)

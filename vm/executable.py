@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.vm.bytecode import Instruction, decode
+from relax_egraph.vm.native.program import Driver
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -55,7 +56,7 @@ class Executable:
 
     `callees` are the names that call instructions refer to, in order of first mention: each is
     one of `functions`, a kernel, or a packed function.  `offsets` says where in `code` each
-    instruction begins.  `linker` is not saved.
+    instruction begins.  `linker` and `driver` are not saved.
     """
 
     functions: tuple[VMFunction, ...]
@@ -66,6 +67,7 @@ class Executable:
     kernels: tuple[KernelSet, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     linker: Linker | None = None
+    driver: Driver | None = None
 
     def __getitem__(self, name: str) -> VMFunction:
         for function in self.functions:

@@ -1,68 +1,23 @@
-"""The interpreter.
+"""`VirtualMachine`: an executable, ready to be called."""
 
-At load each function becomes a list of tuples whose operands are indices into one frame:
-registers first, then the constants that its code mentions.  A call of a packed function then
-costs one gather, one call and one store.
-"""
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, TypeAlias
-
-from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import arrange, convert
-from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed, invoke_closure
-from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
-from relax_egraph.vm.closure import Closure
-from relax_egraph.vm.executable import Executable, VMFunction
+from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
+from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.interpreter import Interpreter
+from relax_egraph.vm.native.engine import NativeEngine
+from relax_egraph.vm.native.program import Surroundings
 from relax_egraph.vm.pool import StoragePool
-from relax_egraph.vm.printing import instruction_text
 from relax_egraph.vm.registry import registered
 from relax_egraph.vm.storage import Bytes
-
-Frame: TypeAlias = list[Any]
-
-_PACKED, _FUNCTION, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO = range(8)
-
-Decoded: TypeAlias = tuple[int, Any, Any, Any]
-"""Opcode, then: callee, gather, dst · program, gather, dst · -, gather, dst · value · cond, target
-· target."""
-
-_COPY, _CALL_VALUE = "vm.builtin.copy", "vm.builtin.invoke_closure"
 
 MAX_DEPTH = 10_000
 """Calls of functions within calls at most, unless the machine is told otherwise."""
 
-
-@dataclass(slots=True)
-class _Program:
-    """A function, decoded: `frame` is copied for each call."""
-
-    function: VMFunction
-    frame: Frame
-    code: list[Decoded]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
-    """A function of `machine` as a value."""
-
-    machine: "VirtualMachine"
-    program: _Program
-
-    def takes(self, given: int) -> None:
-        """Raise `RunError` unless the function takes as many arguments as are `given`."""
-        function = self.program.function
-        if given != len(function.params):
-            raise RunError(
-                f"closure {function.name} takes {len(function.params)} arguments, got {given}"
-            )
-
-    def __call__(self, *args: Any) -> Any:
-        self.takes(len(args))
-        name = self.program.function.name
-        return self.machine.run(self.program, [convert(f"an argument of {name}", a) for a in args])
+Engine: TypeAlias = Literal["auto", "native", "interpreter"]
 
 
 class VirtualMachine:
@@ -76,8 +31,14 @@ class VirtualMachine:
     among the functions that were registered, among the builtins; `RunError` lists those that
     are nowhere.  The machine may be used from several threads, and after an exception.
 
-    Kernels run on `num_threads` threads, the caller's among them, by default on as many as the
-    process may use.  Results do not depend on the number.
+    The `engine` ``"interpreter"`` runs bytecode one instruction after the other.  ``"native"`` runs
+    each function as one call of machine code; `RunError` says which have no such form, because
+    they call packed functions, branch or recurse.  ``"auto"`` is native where it can be.  Both
+    give the same results and the same errors.
+
+    Kernels run on `num_threads` threads, the caller's among them, by default on as many as
+    ``RELAX_EGRAPH_NUM_THREADS`` says or else the process may use; on one where the system is not
+    Linux.  Results do not depend on the number.
     """
 
     def __init__(
@@ -85,16 +46,26 @@ class VirtualMachine:
         executable: Executable,
         packed: Mapping[str, Packed] | None = None,
         *,
+        engine: Engine = "auto",
         num_threads: int | None = None,
         max_depth: int = MAX_DEPTH,
     ) -> None:
+        if engine not in get_args(Engine):
+            raise ValueError(f"engine is {engine!r}, needs one of {', '.join(get_args(Engine))}")
         self._executable = executable
-        self._max_depth = max_depth
         self._pool = StoragePool()
-        self._programs = {f.name: _Program(f, [], []) for f in executable.functions}
-        self._packed = _resolve(executable, packed or {}, num_threads)
-        for program in self._programs.values():
-            self._decode(program)
+        kernels = executable.linker(executable, num_threads) if executable.linker else {}
+        found = _resolve(executable, packed or {}, kernels)
+        self._interpreter = Interpreter(executable, found, self, max_depth)
+        self._native: NativeEngine | None = None
+        if engine != "interpreter" and executable.driver is not None:
+            around = Surroundings(kernels, executable.constants, self._pool.take)
+            self._native = NativeEngine(
+                executable, executable.driver, self._interpreter, around, found, max_depth
+            )
+        if engine == "native":
+            self._require_native()
+        self._entries: dict[str, Callable[..., Any]] = {}
 
     @property
     def executable(self) -> Executable:
@@ -102,208 +73,50 @@ class VirtualMachine:
         return self._executable
 
     def __contains__(self, name: object) -> bool:
-        return name in self._programs
+        return name in self._interpreter.programs
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        program = self._programs.get(name)
-        if program is None or program.function.private:
-            names = [n for n, p in self._programs.items() if not p.function.private]
-            raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
-
-        def function(*args: Any, **named: Any) -> Any:
-            return self.run(program, arrange(program.function, args, named))
-
-        return function
+        if name not in self._entries:
+            self._entries[name] = self._entry(name)
+        return self._entries[name]
 
     def allocate(self, size: int) -> Bytes:
         """Storage of at least `size` bytes, on a 64-byte line."""
         return self._pool.take(size)
 
-    # --- running ----------------------------------------------------------------------
+    def _entry(self, name: str) -> Callable[..., Any]:
+        programs, run = self._interpreter.programs, self._interpreter.run
+        program = programs.get(name)
+        if program is None or program.function.private:
+            names = [n for n, p in programs.items() if not p.function.private]
+            raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
 
-    def run(self, program: _Program, args: Sequence[Any]) -> Any:
-        """Interpret a function on what `convert` made of its arguments.
+        def function(*args: Any, **named: Any) -> Any:
+            return run(program, arrange(program.function, args, named))
 
-        A call whose result is what the function returns takes the place of its caller, so that
-        recursion in that position has no depth.
-        """
-        registers = program.frame.copy()
-        registers[: len(args)] = args
-        code, pc = program.code, 0
-        callers: list[tuple[_Program, Frame, int, int]] = []
-        try:
-            while True:
-                kind, a, b, c = code[pc]
-                if kind == _PACKED:
-                    registers[c] = a(*b(registers))
-                    pc += 1
-                elif kind == _FUNCTION:
-                    if len(callers) >= self._max_depth:
-                        raise RunError(f"more than {self._max_depth} calls within calls")
-                    callers.append((program, registers, pc + 1, c))
-                    args = b(registers)
-                    program, pc = a, 0
-                    code, registers = a.code, a.frame.copy()
-                    registers[: len(args)] = args
-                elif kind == _TAIL:
-                    args = b(registers)
-                    program, pc = a, 0
-                    code, registers = a.code, a.frame.copy()
-                    registers[: len(args)] = args
-                elif kind in (_INVOKE, _INVOKE_TAIL):
-                    called, args = _opened(b(registers))
-                    if type(called) is not _Entry or called.machine is not self:
-                        registers[c] = invoke_closure(called, *args)
-                        pc += 1
-                        continue
-                    called.takes(len(args))
-                    if kind == _INVOKE:
-                        if len(callers) >= self._max_depth:
-                            raise RunError(f"more than {self._max_depth} calls within calls")
-                        callers.append((program, registers, pc + 1, c))
-                    program, pc = called.program, 0
-                    code, registers = program.code, program.frame.copy()
-                    registers[: len(args)] = args
-                elif kind == _RET:
-                    value = registers[a]
-                    if not callers:
-                        return value
-                    program, registers, pc, dst = callers.pop()
-                    code = program.code
-                    registers[dst] = value
-                elif kind == _IF:
-                    pc = pc + 1 if registers[a] else b
-                else:
-                    pc = a
-        except Exception as error:
-            at = self._executable.instructions(program.function)[pc]
-            text = instruction_text(self._executable, at, pc)
-            error.add_note(f"in function {program.function.name!r}, instruction {pc}: {text}")
-            raise
+        if self._native is None or name not in self._native.programs:
+            return function
+        return self._native.entry(name, function)
 
-    # --- loading ----------------------------------------------------------------------
-
-    def _decode(self, program: _Program) -> None:
-        function = program.function
-        values: list[Any] = [None] * (function.num_registers + 1)
-        places: dict[Operand, int] = {}
-        void = function.num_registers
-
-        def place(operand: Operand) -> int:
-            if operand.kind is Kind.REGISTER:
-                return operand.value
-            if operand not in places:
-                places[operand] = len(values)
-                values.append(self._value(operand))
-            return places[operand]
-
-        instructions = self._executable.instructions(function)
-        for at, instruction in enumerate(instructions):
-            match instruction:
-                case Call(callee, args, dst):
-                    target = void if dst.kind is Kind.VOID else dst.value
-                    name = self._executable.callees[callee]
-                    if name in self._programs or name == _CALL_VALUE:
-                        called = self._programs.get(name)
-                        if called:
-                            _check_count(program.function, at, called.function, len(args))
-                        kinds = (_FUNCTION, _TAIL) if called else (_INVOKE, _INVOKE_TAIL)
-                        kind = kinds[self._is_returned(instructions, at + 1, dst)]
-                        program.code.append((kind, called, _gather(list(map(place, args))), target))
-                        continue
-                    run, args = self._bind(name, args, at, program.function)
-                    gather = _gather([place(a) for a in args])
-                    program.code.append((_PACKED, run, gather, target))
-                case Ret(value):
-                    program.code.append((_RET, place(value), None, None))
-                case If(cond, false_offset):
-                    program.code.append((_IF, place(cond), at + false_offset, None))
-                case Goto(offset):
-                    program.code.append((_GOTO, at + offset, None, None))
-        program.frame = values
-
-    def _is_returned(self, code: Sequence[Instruction], at: int, value: Operand) -> bool:
-        """Whether `value` is returned from `at` on, with nothing but copies and jumps before."""
-        if value.kind is Kind.VOID:
-            return False
-        for _ in code:
-            match code[at]:
-                case Ret(result):
-                    return result == value
-                case Goto(offset):
-                    at += offset
-                case Call(callee, args, dst) if self._executable.callees[
-                    callee
-                ] == _COPY and args == (value,):
-                    at, value = at + 1, dst
-                case _:
-                    return False
-        return False
-
-    def _bind(
-        self, name: str, args: tuple[Operand, ...], at: int, function: VMFunction
-    ) -> tuple[Packed, tuple[Operand, ...]]:
-        """The callable, and those of its operands that it takes at run time."""
-        found = self._packed[name]
-        if not isinstance(found, Builtin):
-            return found, args
-        constants = args[found.dynamic :]
-        where = f"section code: function {function.name!r}: instruction {at}: {name}"
-        if any(a.kind not in (Kind.IMMEDIATE, Kind.CONSTANT) for a in constants):
-            raise ExecutableError(f"{where} takes constants after operand {found.dynamic}")
-        try:
-            return found.bind(*map(self._value, constants)), args[: found.dynamic]
-        except (TypeError, AttributeError, ValueError) as error:
-            message = str(error).removeprefix("section code: ")
-            raise ExecutableError(f"{where}: {message}") from None
-
-    def _value(self, operand: Operand) -> Any:
-        match operand.kind:
-            case Kind.IMMEDIATE:
-                return operand.value
-            case Kind.CONSTANT:
-                return self._executable.constants[operand.value]
-            case Kind.FUNCTION:
-                name = self._executable.callees[operand.value]
-                if name in self._programs:
-                    return _Entry(self, self._programs[name])
-                found = self._packed[name]
-                if isinstance(found, Builtin):
-                    raise ExecutableError(f"section code: {name} is no value: it takes constants")
-                return found
-            case Kind.VM_STATE:
-                return self
-            case Kind.VOID | Kind.REGISTER:
-                return None
-
-
-def _opened(called: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """The function that a value stands for, and all of its arguments."""
-    function, *args = called
-    if type(function) is Closure:
-        return function.function, (*args, *function.captured)
-    return function, args
-
-
-def _gather(places: list[int]) -> Callable[[Frame], Sequence[Any]]:
-    """``frame -> [frame[i] for i in places]``, in one call of C code."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0, 0))
-
-
-def _check_count(function: VMFunction, at: int, called: VMFunction, given: int) -> None:
-    if given != len(called.params):
-        raise ExecutableError(
-            f"section code: function {function.name!r}: instruction {at}: "
-            f"{called.name} takes {len(called.params)} arguments, got {given}"
-        )
+    def _require_native(self) -> None:
+        """Raise `RunError` unless every function that can be called is native."""
+        if self._native is None:
+            raise RunError("no native engine: the executable was not built or loaded for one")
+        refusals = self._native.refusals
+        reasons = [
+            f"function {f.name!r}: {refusals[f.name]}"
+            for f in self._executable.functions
+            if f.name in refusals and not f.private
+        ]
+        if reasons:
+            raise RunError(f"no native form: {'; '.join(reasons)}")
 
 
 def _resolve(
-    executable: Executable, packed: Mapping[str, Packed], num_threads: int | None
+    executable: Executable,
+    packed: Mapping[str, Packed],
+    kernels: Mapping[str, Callable[..., Any]],
 ) -> dict[str, Packed | Builtin]:
-    kernels = executable.linker(executable, num_threads) if executable.linker else {}
     tables = (_converting(packed.get), kernels.get, _converting(registered), BUILTINS.get)
     found: dict[str, Packed | Builtin] = {}
     missing: list[str] = []

@@ -80,7 +80,7 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Hea
     fixed: list[tuple[int, int]] = []
     known: list[tuple[int, int, str]] = []
     for axis, pattern in enumerate(patterns):
-        match _pattern(pattern):
+        match parse_pattern(pattern):
             case ("store", slot, _):
                 stores.append((axis, slot))
             case ("known", slot, text):
@@ -110,7 +110,7 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Hea
 
 def match_prim(where: str, expected: str, pattern: str) -> Callable[[Any, Any], None]:
     """Match an integer against a pattern of `match_shape`."""
-    kind, number, text = _pattern(pattern)
+    kind, number, text = parse_pattern(pattern)
 
     def match_(value: Any, heap: Any) -> None:
         try:
@@ -129,7 +129,8 @@ def match_prim(where: str, expected: str, pattern: str) -> Callable[[Any, Any], 
     return match_
 
 
-def _pattern(text: str) -> tuple[str, int, str]:
+def parse_pattern(text: str) -> tuple[str, int, str]:
+    """Kind (``store known any fixed``), slot or extent, and what the message says of it."""
     for arrow, kind in ((" -> ", "store"), (" == ", "known")):
         name, found, place = text.rpartition(arrow)
         slot = slot_of(place)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from relax_egraph.errors import ExecutableError
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.check import Bounds, find_fault
 from relax_egraph.vm.executable import ConstantValue, Executable, KernelSet, VMFunction

@@ -1,0 +1,77 @@
+"""Both engines do the same: results, errors, what becomes of the arguments."""
+
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from relax_egraph import VirtualMachine, build
+from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.vm import Executable
+from relax_egraph.vm.binary import from_bytes, to_bytes
+from relax_egraph.vm.machine import Engine
+from tests.native import machines, outcome, with_kernels
+from tests.random_bytecode import ROWS, Writer, inputs
+from tests.random_programs import random_program
+from tests.random_writer import PACKED, SAMPLE
+
+SIZES = (ROWS, 0, 1, 2, 17)
+
+
+def ask(x: object) -> object:
+    return x
+
+
+@pytest.mark.parametrize("slice", range(8))
+def test_bytecode(slice: int) -> None:
+    for seed in range(slice * 60, slice * 60 + 60):
+        vms = machines(with_kernels(Writer(seed).program()), {"test.ask": ask})
+
+        for rows in SIZES:
+            expected, found = (outcome(vm, *inputs(rows)) for vm in vms.values())
+            assert found == expected, (seed, rows)
+
+
+@pytest.mark.parametrize("slice", range(4))
+def test_programs(slice: int) -> None:
+    for seed in range(slice * 5, slice * 5 + 5):
+        program = random_program(seed)
+        executable = build(program.module)
+        vms = machines(executable, PACKED, num_threads=1)
+
+        for values in (
+            SAMPLE,
+            dict.fromkeys(program.symbols, 0),
+            dict.fromkeys(program.symbols, 1),
+        ):
+            expected, found = (outcome(vm, *program.inputs(values)) for vm in vms.values())
+            assert found == expected, (seed, values)
+
+
+def test_damaged_bytecode_is_refused_alike() -> None:
+    random = Random(0)
+    for seed in range(12):
+        executable = with_kernels(Writer(seed).program())
+        for _ in range(20):
+            damaged = replace(executable, code=executable.code.copy())
+            place = random.randrange(len(damaged.code))
+            damaged.code[place] += random.choice([-8, -1, 1, 8, 80])
+            with suppress(ExecutableError):
+                obeys_the_laws(damaged)
+                messages = [loading(damaged, engine) for engine in ("interpreter", "auto")]
+                assert messages[0] == messages[1], (seed, place)
+
+
+def obeys_the_laws(executable: Executable) -> None:
+    """Raise `ExecutableError` unless a loader lets the code of `executable` pass."""
+    from_bytes(to_bytes(executable))
+
+
+def loading(executable: Executable, engine: Engine) -> str:
+    """What a machine says of `executable` when it is made."""
+    try:
+        VirtualMachine(executable, {"test.ask": ask}, engine=engine)
+    except (ExecutableError, RunError) as error:
+        return str(error)
+    return ""

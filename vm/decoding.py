@@ -1,0 +1,174 @@
+"""From bytecode to what the interpreter runs.
+
+A function becomes a list of tuples whose operands are indices into one frame: registers first,
+then the constants that its code mentions.  A call of a packed function then costs one gather,
+one call and one store.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from relax_egraph.errors import ExecutableError
+from relax_egraph.vm.builtins import Builtin, Packed
+from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
+from relax_egraph.vm.executable import Executable, VMFunction
+
+Frame: TypeAlias = list[Any]
+Gather: TypeAlias = Callable[[Frame], Sequence[Any]]
+
+Decoded: TypeAlias = tuple[int, Any, Any, Any]
+"""Opcode, and what is said there."""
+
+
+class Code(IntEnum):
+    """What a decoded instruction does."""
+
+    PACKED = 0  # callee, gather, dst
+    FUNCTION = 1  # program, gather, dst
+    TAIL = 2  # the same, in the place of the caller
+    INVOKE = 3  # -, gather, dst
+    INVOKE_TAIL = 4
+    RET = 5  # value
+    IF = 6  # condition, target
+    GOTO = 7  # target
+    SEGMENT = 8  # segment
+
+
+@dataclass(slots=True)
+class Program:
+    """A function, decoded: `frame` is copied for each call."""
+
+    function: VMFunction
+    frame: Frame = field(default_factory=list[Any])
+    code: list[Decoded] = field(default_factory=list[Decoded])
+
+
+_COPY, _CALL_VALUE = "vm.builtin.copy", "vm.builtin.invoke_closure"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Decodes the functions of `executable`.
+
+    `packed` is what the names stand for that are no functions; `vm_state` what arrives where
+    code passes the machine, and `as_value` makes a value of a function.
+    """
+
+    executable: Executable
+    programs: Mapping[str, Program]
+    packed: Mapping[str, Packed | Builtin]
+    vm_state: object
+    as_value: Callable[[Program], object]
+
+    def decode(self, program: Program) -> None:
+        """Fill `program` in; raises `ExecutableError` for what cannot run."""
+        function = program.function
+        values: list[Any] = [None] * (function.num_registers + 1)
+        places: dict[Operand, int] = {}
+        void = function.num_registers
+
+        def place(operand: Operand) -> int:
+            if operand.kind is Kind.REGISTER:
+                return operand.value
+            if operand not in places:
+                places[operand] = len(values)
+                values.append(self._value(operand))
+            return places[operand]
+
+        instructions = self.executable.instructions(function)
+        for at, instruction in enumerate(instructions):
+            match instruction:
+                case Call(callee, args, dst):
+                    target = void if dst.kind is Kind.VOID else dst.value
+                    name = self.executable.callees[callee]
+                    if name in self.programs or name == _CALL_VALUE:
+                        called = self.programs.get(name)
+                        if called:
+                            _check_count(function, at, called.function, len(args))
+                        plain = (Code.FUNCTION, Code.TAIL)
+                        kinds = plain if called else (Code.INVOKE, Code.INVOKE_TAIL)
+                        kind = kinds[self._is_returned(instructions, at + 1, dst)]
+                        program.code.append((kind, called, gather(list(map(place, args))), target))
+                        continue
+                    run, args = self._bind(name, args, at, function)
+                    given = gather([place(a) for a in args])
+                    program.code.append((Code.PACKED, run, given, target))
+                case Ret(value):
+                    program.code.append((Code.RET, place(value), None, None))
+                case If(cond, false_offset):
+                    program.code.append((Code.IF, place(cond), at + false_offset, None))
+                case Goto(offset):
+                    program.code.append((Code.GOTO, at + offset, None, None))
+        program.frame = values
+
+    def _is_returned(self, code: Sequence[Instruction], at: int, value: Operand) -> bool:
+        """Whether `value` is returned from `at` on, with nothing but copies and jumps before."""
+        if value.kind is Kind.VOID:
+            return False
+        for _ in code:
+            match code[at]:
+                case Ret(result):
+                    return result == value
+                case Goto(offset):
+                    at += offset
+                case Call(callee, args, dst) if self.executable.callees[
+                    callee
+                ] == _COPY and args == (value,):
+                    at, value = at + 1, dst
+                case _:
+                    return False
+        return False
+
+    def _bind(
+        self, name: str, args: tuple[Operand, ...], at: int, function: VMFunction
+    ) -> tuple[Packed, tuple[Operand, ...]]:
+        """The callable, and those of its operands that it takes at run time."""
+        found = self.packed[name]
+        if not isinstance(found, Builtin):
+            return found, args
+        constants = args[found.dynamic :]
+        where = f"section code: function {function.name!r}: instruction {at}: {name}"
+        if any(a.kind not in (Kind.IMMEDIATE, Kind.CONSTANT) for a in constants):
+            raise ExecutableError(f"{where} takes constants after operand {found.dynamic}")
+        try:
+            return found.bind(*map(self._value, constants)), args[: found.dynamic]
+        except (TypeError, AttributeError, ValueError) as error:
+            message = str(error).removeprefix("section code: ")
+            raise ExecutableError(f"{where}: {message}") from None
+
+    def _value(self, operand: Operand) -> Any:
+        match operand.kind:
+            case Kind.IMMEDIATE:
+                return operand.value
+            case Kind.CONSTANT:
+                return self.executable.constants[operand.value]
+            case Kind.FUNCTION:
+                name = self.executable.callees[operand.value]
+                if name in self.programs:
+                    return self.as_value(self.programs[name])
+                found = self.packed[name]
+                if isinstance(found, Builtin):
+                    raise ExecutableError(f"section code: {name} is no value: it takes constants")
+                return found
+            case Kind.VM_STATE:
+                return self.vm_state
+            case Kind.VOID | Kind.REGISTER:
+                return None
+
+
+def gather(places: Sequence[int]) -> Gather:
+    """``frame -> [frame[i] for i in places]``, in one call of C code."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0, 0))
+
+
+def _check_count(function: VMFunction, at: int, called: VMFunction, given: int) -> None:
+    if given != len(called.params):
+        raise ExecutableError(
+            f"section code: function {function.name!r}: instruction {at}: "
+            f"{called.name} takes {len(called.params)} arguments, got {given}"
+        )

@@ -1,0 +1,60 @@
+"""Arrays of other libraries, through DLPack; bfloat16 too, of which numpy knows nothing."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+BFLOAT, UINT = 4, 1
+"""What DLPack calls the kinds of elements, in `dlpack.h`."""
+
+
+class Head(ctypes.Structure):
+    """What ``DLManagedTensor`` begins with, up to the type of the elements."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+    )
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+class _Capsule:
+    """Hands over a capsule once."""
+
+    def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
+        self._capsule, self._device = capsule, device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+
+def head_of(capsule: Any) -> Head:
+    """The head of the tensor in `capsule`, in place."""
+    address = _pointer(capsule, b"dltensor")
+    assert address is not None
+    return Head.from_address(address)
+
+
+def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
+    """The memory of `value` as an array; raises what ``numpy.from_dlpack`` does."""
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError):
+        capsule = value.__dlpack__()
+        head = head_of(capsule)
+        if (head.code, head.bits, head.lanes) != (BFLOAT, 16, 1):
+            raise
+        head.code = UINT  # numpy knows it, and it is of the same size; the capsule is ours
+        return np.from_dlpack(_Capsule(capsule, value.__dlpack_device__())).view("bfloat16")

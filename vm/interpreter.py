@@ -1,0 +1,154 @@
+"""Runs decoded functions, one instruction after the other.
+
+Calls of functions and of closures do not use the stack of Python.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.errors import RunError
+from relax_egraph.vm.arguments import convert
+from relax_egraph.vm.builtins import Builtin, Packed, invoke_closure
+from relax_egraph.vm.closure import Closure
+from relax_egraph.vm.decoding import Code, Decoder, Frame, Gather, Program
+from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.printing import instruction_text
+
+# names for the loop below: attributes of an enum cost more than a global
+_PACKED, _FUNCTION, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO, _SEGMENT = map(int, Code)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of instructions, as one call of machine code.
+
+    `run` returns the values of `targets`, or ``None``: then `first` is run, and what follows it.
+    """
+
+    run: Callable[..., tuple[Any, ...] | None]
+    gather: Gather
+    targets: tuple[int, ...]
+    end: int
+    first: tuple[int, Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A function of `interpreter` as a value."""
+
+    interpreter: "Interpreter"
+    program: Program
+
+    def takes(self, given: int) -> None:
+        """Raise `RunError` unless the function takes as many arguments as are `given`."""
+        function = self.program.function
+        if given != len(function.params):
+            raise RunError(
+                f"closure {function.name} takes {len(function.params)} arguments, got {given}"
+            )
+
+    def __call__(self, *args: Any) -> Any:
+        """The result of the function."""
+        self.takes(len(args))
+        name = self.program.function.name
+        given = [convert(f"an argument of {name}", a) for a in args]
+        return self.interpreter.run(self.program, given)
+
+
+class Interpreter:
+    """The functions of an executable, decoded; `vm_state` is the machine that its code sees."""
+
+    def __init__(
+        self,
+        executable: Executable,
+        packed: Mapping[str, Packed | Builtin],
+        vm_state: object,
+        max_depth: int,
+    ) -> None:
+        self.programs = {f.name: Program(f) for f in executable.functions}
+        self._executable = executable
+        self._max_depth = max_depth
+
+        def as_value(program: Program) -> Entry:
+            return Entry(self, program)
+
+        decoder = Decoder(executable, self.programs, packed, vm_state, as_value)
+        for program in self.programs.values():
+            decoder.decode(program)
+
+    def run(self, program: Program, args: Sequence[Any]) -> Any:
+        """Interpret a function on what `convert` made of its arguments.
+
+        A call whose result is what the function returns takes the place of its caller, so that
+        recursion in that position has no depth.
+        """
+        registers = program.frame.copy()
+        registers[: len(args)] = args
+        code, pc = program.code, 0
+        callers: list[tuple[Program, Frame, int, int]] = []
+        try:
+            while True:
+                kind, a, b, c = code[pc]
+                if kind == _SEGMENT:
+                    values = a.run(*a.gather(registers))
+                    if values is not None:
+                        for target, value in zip(a.targets, values, strict=True):
+                            registers[target] = value
+                        pc = a.end
+                        continue
+                    kind, a, b, c = a.first
+                if kind == _PACKED:
+                    registers[c] = a(*b(registers))
+                    pc += 1
+                elif kind == _FUNCTION:
+                    if len(callers) >= self._max_depth:
+                        raise RunError(f"more than {self._max_depth} calls within calls")
+                    callers.append((program, registers, pc + 1, c))
+                    args = b(registers)
+                    program, pc = a, 0
+                    code, registers = a.code, a.frame.copy()
+                    registers[: len(args)] = args
+                elif kind == _TAIL:
+                    args = b(registers)
+                    program, pc = a, 0
+                    code, registers = a.code, a.frame.copy()
+                    registers[: len(args)] = args
+                elif kind in (_INVOKE, _INVOKE_TAIL):
+                    called, args = _opened(b(registers))
+                    if type(called) is not Entry or called.interpreter is not self:
+                        registers[c] = invoke_closure(called, *args)
+                        pc += 1
+                        continue
+                    called.takes(len(args))
+                    if kind == _INVOKE:
+                        if len(callers) >= self._max_depth:
+                            raise RunError(f"more than {self._max_depth} calls within calls")
+                        callers.append((program, registers, pc + 1, c))
+                    program, pc = called.program, 0
+                    code, registers = program.code, program.frame.copy()
+                    registers[: len(args)] = args
+                elif kind == _RET:
+                    value = registers[a]
+                    if not callers:
+                        return value
+                    program, registers, pc, dst = callers.pop()
+                    code = program.code
+                    registers[dst] = value
+                elif kind == _IF:
+                    pc = pc + 1 if registers[a] else b
+                else:
+                    pc = a
+        except Exception as error:
+            at = self._executable.instructions(program.function)[pc]
+            text = instruction_text(self._executable, at, pc)
+            error.add_note(f"in function {program.function.name!r}, instruction {pc}: {text}")
+            raise
+
+
+def _opened(called: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """The function that a value stands for, and all of its arguments."""
+    function, *args = called
+    if type(function) is Closure:
+        return function.function, (*args, *function.captured)
+    return function, args

@@ -1,0 +1,1 @@
+"""The native engine: functions as programs for one routine of machine code, the driver."""

@@ -1,0 +1,313 @@
+"""What the builtins of the machine do to kinds and numbers.
+
+Those that are not here, and those whose operands are not of the kinds that are handled, are left
+to the interpreter.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.vm.dim_program import parse_dim
+from relax_egraph.vm.matching import parse_pattern
+from relax_egraph.vm.native.numbers import Number, Numbers, literal
+from relax_egraph.vm.native.refused import Refused
+from relax_egraph.vm.native.tracer import Handler, Operands, Tracer
+from relax_egraph.vm.native.values import (
+    NOTHING,
+    Comparison,
+    Fields,
+    Heap,
+    Prim,
+    Shape,
+    Storage,
+    Tensor,
+    Truth,
+    Value,
+)
+
+MOST_AXES = 64
+"""Axes of an array of numpy at most."""
+
+# --- shapes ---------------------------------------------------------------------------
+
+
+def _alloc_shape_heap(o: Operands) -> Value:
+    _, (size,) = o.split(0)
+    return Heap({}, size)
+
+
+def _store_shape(o: Operands) -> Value:
+    (shape, heap), slots = o.split(2)
+    extents, t = _extents(shape), o.tracer
+    if len(extents) != len(slots):
+        raise Refused(f"{len(slots)} slots for {len(extents)} extents")
+    for slot, extent in zip(slots, extents, strict=True):
+        t.store(t.heap(heap), slot, extent)
+    return NOTHING
+
+
+def _compute_shape(o: Operands) -> Value:
+    (given,), (slot, text) = o.split(1)
+    heap = o.tracer.heap(given)
+    o.tracer.store(heap, slot, _evaluate(o.tracer, heap, text))
+    return NOTHING
+
+
+def _load_shape(o: Operands) -> Value:
+    (heap,), slots = o.split(1)
+    return Shape(tuple(o.tracer.load(o.tracer.heap(heap), slot) for slot in slots))
+
+
+def _load_prim(o: Operands) -> Value:
+    (heap,), (slot,) = o.split(1)
+    return Prim(o.tracer.load(o.tracer.heap(heap), slot))
+
+
+def _make_shape(o: Operands) -> Value:
+    (given,), texts = o.split(1)
+    heap = o.tracer.heap(given)
+    return Shape(tuple(_evaluate(o.tracer, heap, text) for text in texts))
+
+
+def _shape_of(o: Operands) -> Value:
+    (x,) = o.values(1)
+    return Shape(o.tracer.shaped(x))
+
+
+# --- checks ---------------------------------------------------------------------------
+
+
+def _check_tensor_info(o: Operands) -> Value:
+    (x,), (_, _, rank, dtype) = o.split(1)
+    if dtype not in DTYPES or type(rank) is not int:
+        raise Refused("a check of a tensor of any dtype")
+    o.tracer.tensor(x, dtype)
+    if rank >= 0:
+        o.tracer.ranked(x, rank)
+    return NOTHING
+
+
+def _check_shape_info(o: Operands) -> Value:
+    (shape,), (_, _, rank) = o.split(1)
+    if rank not in (-1, len(_extents(shape))):
+        raise Refused(f"a shape, needs rank {rank}")
+    return NOTHING
+
+
+def _check_tuple_info(o: Operands) -> Value:
+    (value,), (_, _, count) = o.split(1)
+    if not isinstance(value, Fields) or len(value.values) != count:
+        raise Refused(f"a check for a tuple of {count} fields")
+    return NOTHING
+
+
+def _match_shape(o: Operands) -> Value:
+    (x, heap), (_, _, *patterns) = o.split(2)
+    t = o.tracer
+    if isinstance(x, Shape):
+        extents = x.extents
+        if len(extents) != len(patterns):
+            raise Refused(f"a shape of {len(extents)} extents, needs {len(patterns)}")
+    else:
+        extents = t.ranked(x, len(patterns))
+    for extent, pattern in zip(extents, patterns, strict=True):
+        kind, number, _ = parse_pattern(pattern)
+        if kind == "store":
+            t.store(t.heap(heap), number, extent)
+        elif kind == "fixed":
+            t.equal(extent, literal(number))
+    for extent, pattern in zip(extents, patterns, strict=True):
+        kind, slot, _ = parse_pattern(pattern)
+        if kind == "known":
+            t.equal(extent, t.load(t.heap(heap), slot))
+    return NOTHING
+
+
+def _match_prim(o: Operands) -> Value:
+    (x, heap), (_, _, pattern) = o.split(2)
+    t = o.tracer
+    number = t.number(x)
+    kind, place, _ = parse_pattern(pattern)
+    if kind == "store":
+        t.store(t.heap(heap), place, number)
+    elif kind == "fixed":
+        t.equal(number, literal(place))
+    elif kind == "known":
+        t.equal(number, t.load(t.heap(heap), place))
+    return NOTHING
+
+
+# --- memory ---------------------------------------------------------------------------
+
+
+def _alloc_storage(o: Operands) -> Value:
+    rest = Operands(o.tracer, o.operands[1:], o.registers)
+    return o.tracer.storage(o.tracer.number(*rest.values(1)))
+
+
+def _size_of(o: Operands) -> Value:
+    (shape,), (dtype,) = o.split(1)
+    return Prim(_bytes(o.tracer, _extents(shape), dtype))
+
+
+def _alloc_tensor(o: Operands) -> Value:
+    (storage, offset, shape), (dtype,) = o.split(3)
+    t = o.tracer
+    extents, at = _tensor_extents(t, shape), t.number(offset)
+    if not isinstance(storage, Storage):
+        raise Refused("a tensor in what is no storage of the program's own")
+    if not isinstance(at, int) or at % np.dtype(dtype).itemsize:
+        raise Refused("a tensor at an offset that may be unaligned")
+    t.at_most(0, at)
+    t.at_most(t.trace.numbers.add(_bytes(t, extents, dtype), at), storage.size)
+    return Tensor(storage, dtype, extents, at)
+
+
+def _kill(o: Operands) -> Value:
+    o.values(1)
+    return NOTHING
+
+
+# --- data -----------------------------------------------------------------------------
+
+
+def _make_tuple(o: Operands) -> Value:
+    return Fields(tuple(o.values(len(o.operands))))
+
+
+def _tuple_getitem(o: Operands) -> Value:
+    value, index = o.values(2)
+    if not isinstance(value, Fields) or not isinstance(index, Prim):
+        raise Refused("a field of what is no tuple of the program's own")
+    number = index.number
+    if not isinstance(number, int) or not 0 <= number < len(value.values):
+        raise Refused(f"a field of a tuple of {len(value.values)}")
+    return value.values[number]
+
+
+def _copy(o: Operands) -> Value:
+    (value,) = o.values(1)
+    return value
+
+
+def _reshape(o: Operands) -> Value:
+    x, shape = o.values(2)
+    t = o.tracer
+    extents, tensor, before = _tensor_extents(t, shape), t.tensor(x), t.shaped(x)
+    t.equal(t.trace.numbers.product(extents), t.trace.numbers.product(before))
+    return Tensor(tensor.owner, tensor.dtype, extents, tensor.offset, view=True)
+
+
+def _writable(o: Operands) -> Value:
+    (x,) = o.values(1)
+    o.tracer.write(o.tracer.tensor(x))
+    return x
+
+
+def _prim_less_equal(o: Operands) -> Value:
+    a, b = map(o.tracer.number, o.values(2))
+    return Comparison(a, b)
+
+
+def _read_if_cond(o: Operands) -> Value:
+    (x,) = o.values(1)
+    if isinstance(x, Comparison):
+        return Truth(x)
+    tensor = o.tracer.tensor(x, "bool")
+    o.tracer.ranked(x, 0)
+    return Truth(tensor)
+
+
+def _fatal(_: Operands) -> Value:
+    raise Refused("an error")
+
+
+# --- dimensions -----------------------------------------------------------------------
+
+
+def _extents(value: Value) -> tuple[Number, ...]:
+    if not isinstance(value, Shape):
+        raise Refused("a shape is needed")
+    return value.extents
+
+
+def _tensor_extents(t: Tracer, value: Value) -> tuple[Number, ...]:
+    """The extents that a tensor gets; checks that none is negative."""
+    extents = _extents(value)
+    if len(extents) > MOST_AXES:
+        raise Refused(f"a tensor of {len(extents)} axes")
+    for extent in extents:
+        t.at_most(0, extent)
+    return extents
+
+
+def _bytes(t: Tracer, extents: Sequence[Number], dtype: str) -> Number:
+    return t.trace.numbers.product((*extents, np.dtype(dtype).itemsize))
+
+
+def _evaluate(t: Tracer, heap: Heap, text: str) -> Number:
+    """The dimension `text` over what is in `heap`."""
+    numbers = t.trace.numbers
+
+    def number(node: ast.expr) -> Number:
+        match node:
+            case ast.Constant(value=value):
+                return literal(value)
+            case ast.Subscript(slice=ast.Constant(value=int(slot))):
+                return t.load(heap, slot)
+            case ast.UnaryOp(operand=operand):
+                return numbers.multiply(number(operand), -1)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _OPERATORS[type(op)](numbers, number(left), number(right))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                pick = numbers.minimum if name == "min" else numbers.maximum
+                return reduce(pick, map(number, args))
+            case _:
+                raise Refused(f"the dimension {text}")
+
+    return number(parse_dim(text))
+
+
+_OPERATORS: Mapping[type[ast.operator], Any] = {
+    ast.Add: Numbers.add,
+    ast.Sub: Numbers.subtract,
+    ast.Mult: Numbers.multiply,
+    ast.FloorDiv: Numbers.floordiv,
+    ast.Mod: Numbers.mod,
+}
+
+NATIVE_BUILTINS: Mapping[str, Handler] = {
+    f"vm.builtin.{name}": handler
+    for name, handler in {
+        "alloc_shape_heap": _alloc_shape_heap,
+        "store_shape": _store_shape,
+        "compute_shape": _compute_shape,
+        "load_shape": _load_shape,
+        "load_prim": _load_prim,
+        "make_shape": _make_shape,
+        "shape_of": _shape_of,
+        "match_shape": _match_shape,
+        "match_prim": _match_prim,
+        "check_tensor_info": _check_tensor_info,
+        "check_shape_info": _check_shape_info,
+        "check_tuple_info": _check_tuple_info,
+        "alloc_storage": _alloc_storage,
+        "size_of": _size_of,
+        "alloc_tensor": _alloc_tensor,
+        "kill": _kill,
+        "make_tuple": _make_tuple,
+        "tuple_getitem": _tuple_getitem,
+        "copy": _copy,
+        "reshape": _reshape,
+        "writable": _writable,
+        "prim_less_equal": _prim_less_equal,
+        "read_if_cond": _read_if_cond,
+        "fatal": _fatal,
+    }.items()
+}
+"""The builtins that native programs have, by the name that bytecode calls."""

@@ -1,0 +1,136 @@
+"""Which instructions of a function a native program takes the place of."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from relax_egraph.vm.bytecode import (
+    Call,
+    Instruction,
+    Kind,
+    operands_read,
+    successors,
+)
+from relax_egraph.vm.executable import VMFunction
+from relax_egraph.vm.native.assemble import assemble
+from relax_egraph.vm.native.branches import Registers
+from relax_egraph.vm.native.program import NativeProgram
+from relax_egraph.vm.native.refused import Refused
+from relax_egraph.vm.native.tracer import Callees, Tracer
+from relax_egraph.vm.native.values import Argument, Fields
+
+LEAST = 3
+"""Shorter runs are not worth a call of the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSegment:
+    """Instructions ``start … end - 1``: which registers `program` takes, and which it returns."""
+
+    start: int
+    end: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    program: NativeProgram
+
+
+def native_function(callees: Callees, function: VMFunction, max_depth: int) -> NativeProgram:
+    """The whole of `function`; raises `Refused`."""
+    tracer = Tracer(callees, max_depth)
+    args = [Argument(i) for i in range(len(function.params))]
+    try:
+        tracer.trace.results.append(tracer.function(function, args))
+        return assemble(function.name, tracer.trace, len(args), from_outside=True)
+    except RecursionError:
+        raise Refused("nested too deeply") from None
+
+
+def native_segments(
+    callees: Callees, function: VMFunction, max_depth: int
+) -> Iterator[NativeSegment]:
+    """The longest runs of `function` that have a native form, as far as they are worth it."""
+    body = callees.body(function)
+    code, live = body.code, body.live
+    for first, last in _blocks(code):
+        start = first
+        while last - start >= LEAST:
+            end = _reach(callees, code, start, last, max_depth)
+            if end - start >= LEAST:
+                for stop in range(end, max(start + LEAST, end - 2) - 1, -1):
+                    with suppress(Refused, RecursionError):
+                        yield _segment(
+                            callees, function.name, code, start, stop, live[stop], max_depth
+                        )
+                        break
+            start = max(end, start + 1)
+
+
+def _segment(
+    callees: Callees,
+    name: str,
+    code: Sequence[Instruction],
+    start: int,
+    end: int,
+    live: int,
+    max_depth: int,
+) -> NativeSegment:
+    tracer = Tracer(callees, max_depth)
+    inputs = _inputs(code[start:end])
+    registers: Registers = {register: Argument(i) for i, register in enumerate(inputs)}
+    calls = [c for c in code[start:end] if isinstance(c, Call)]
+    for call in calls:
+        tracer.call(call, registers)
+    written = {c.dst.value for c in calls if c.dst.kind is Kind.REGISTER}
+    outputs = tuple(r for r in sorted(written) if live >> r & 1)
+    tracer.trace.results.append(Fields(tuple(registers[r] for r in outputs)))
+    title = f"{name}[{start}:{end}]"
+    program = assemble(title, tracer.trace, len(inputs), from_outside=False)
+    return NativeSegment(start, end, inputs, outputs, program)
+
+
+def _reach(
+    callees: Callees, code: Sequence[Instruction], start: int, last: int, max_depth: int
+) -> int:
+    """How far from `start` on instructions have a native form."""
+    tracer = Tracer(callees, max_depth)
+    inputs = _inputs(code[start:last])
+    registers: Registers = {register: Argument(i) for i, register in enumerate(inputs)}
+    for at in range(start, last):
+        instruction = code[at]
+        assert isinstance(instruction, Call)
+        try:
+            tracer.call(instruction, registers)
+        except (Refused, RecursionError):
+            return at
+    return last
+
+
+def _inputs(code: Sequence[Instruction]) -> tuple[int, ...]:
+    """The registers that straight code reads before it writes them."""
+    found: dict[int, None] = {}
+    written: set[int] = set()
+    for instruction in code:
+        read = [o.value for o in operands_read(instruction) if o.kind is Kind.REGISTER]
+        found.update(dict.fromkeys(r for r in read if r not in written))
+        if isinstance(instruction, Call) and instruction.dst.kind is Kind.REGISTER:
+            written.add(instruction.dst.value)
+    return tuple(found)
+
+
+def _blocks(code: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
+    """Runs of calls that are entered only at their beginning."""
+    targets = {
+        target
+        for at, instruction in enumerate(code)
+        if not isinstance(instruction, Call)
+        for target in successors(instruction, at)
+    }
+    start = 0
+    for at, instruction in enumerate(code):
+        if at in targets and at > start:
+            yield start, at
+            start = at
+        if not isinstance(instruction, Call):
+            if at > start:
+                yield start, at
+            start = at + 1

@@ -1,0 +1,89 @@
+"""The frame of a native program while its instructions are written."""
+
+from collections.abc import Sequence
+
+from relax_egraph.vm.native.numbers import Computed, Number
+from relax_egraph.vm.native.program import Address, NativeInstruction, Op, Operand, operand_kinds
+
+_ARITHMETIC = {
+    "add": Op.ADD,
+    "floordiv": Op.FLOORDIV,
+    "mod": Op.MOD,
+    "min": Op.MIN,
+    "max": Op.MAX,
+    "align": Op.ALIGN,
+}
+
+
+class Words:
+    """Writes instructions, and gives each number and each constant a word of the frame."""
+
+    def __init__(self) -> None:
+        self.code: list[NativeInstruction] = []
+        self.num_words = 0
+        self.num_objects = 0
+        self.constants: dict[int | Address, int] = {}
+        self.words: dict[Computed, int] = {}
+
+    def emit(self, op: Op, *operands: Operand) -> None:
+        """Write an instruction."""
+        self.code.append(NativeInstruction(op, operands))
+
+    def new_word(self) -> int:
+        """A word of the frame that nothing else uses."""
+        self.num_words += 1
+        return self.num_words - 1
+
+    def new_object(self) -> int:
+        """A place for an object, as a negative number until all words are counted."""
+        self.num_objects += 1
+        return -self.num_objects
+
+    def numbered(self, instruction: NativeInstruction) -> NativeInstruction:
+        """`instruction` with objects after the words of the frame."""
+
+        def numbered(kind: str, operand: Operand) -> Operand:
+            if kind in ("to", "from") and isinstance(operand, int) and operand < 0:
+                return self.num_words - 1 - operand
+            return operand
+
+        kinds = operand_kinds(instruction)
+        return NativeInstruction(instruction.op, tuple(map(numbered, kinds, instruction.operands)))
+
+    def constant(self, value: int | Address) -> int:
+        """The word that holds `value` in all calls."""
+        if value not in self.constants:
+            self.constants[value] = self.new_word()
+        return self.constants[value]
+
+    def word(self, number: Number) -> int:
+        """Where `number` is in the frame; computes it if need be."""
+        if isinstance(number, int):
+            return self.constant(number)
+        if number not in self.words:
+            self.words[number] = self._computed(number)
+        return self.words[number]
+
+    def _computed(self, number: Computed) -> int:
+        match number.kind, number.operands:
+            case "item", (int(argument), int(index)):
+                word = self.new_word()
+                self.emit(Op.ITEM, word, argument, index)
+            case "product", (int(coefficient), *factors):
+                word = self._product(coefficient, factors)
+            case kind, operands:
+                words = [self.word(operand) for operand in operands]
+                word = self.new_word()
+                self.emit(_ARITHMETIC[kind], word, *words)
+        return word
+
+    def _product(self, coefficient: int, factors: Sequence[Number]) -> int:
+        words = [self.word(factor) for factor in factors]
+        if coefficient != 1:
+            words.append(self.constant(coefficient))
+        product = words[0]
+        for factor in words[1:]:
+            word = self.new_word()
+            self.emit(Op.MULTIPLY, word, product, factor)
+            product = word
+        return product
