@@ -24,7 +24,10 @@ def attention(
     causal_mask: str | None,
     window_size: int | None,
 ) -> te.Tensor:
-    """Scores of all pairs of a query and a key are in memory at once."""
+    """Products, scores, their softmax and its product: tensors of all pairs of a query and a key.
+
+    Of float32 they are scheduled together and never in memory, see `schedule.attention`.
+    """
     batch, queries, heads, size = query.shape
     keys = key.shape[1]
     need_equal((batch, keys, size), (key.shape[0], value.shape[1], key.shape[3]))

@@ -1,0 +1,77 @@
+"""Which keys a query sees under a mask that hides all but a run of them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relax_egraph.lower.schedule.index import coefficients
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.tir.expr import Binary, Imm, Select, TirExpr, TirVar, binary
+from relax_egraph.tir.rewrite import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The keys from `first` up to below `end`, in terms of the query; neither falls with it.
+
+    Where one is ``None`` the mask leaves that side open.
+    """
+
+    first: TirExpr | None = None
+    end: TirExpr | None = None
+
+    def at(self, point: Mapping[TirVar, TirExpr]) -> "Run":
+        """The run of one query, where variables have the values in `point`."""
+        return Run(
+            self.first and substitute(self.first, point), self.end and substitute(self.end, point)
+        )
+
+
+ALL = Run()
+
+
+def split_mask(score: TirExpr, row: TirVar | None, key: TirVar) -> tuple[Run, TirExpr]:
+    """The run of keys outside of which `score` is -∞, and what it is inside.
+
+    A mask of another form stays in the score.
+    """
+    match score:
+        case Select(condition=condition, a=seen, b=Imm(value=value)) if value == -math.inf:
+            run = _run(condition, row, key)
+            return (ALL, score) if run is None else (run, seen)
+        case _:
+            return ALL, score
+
+
+def _run(condition: TirExpr, row: TirVar | None, key: TirVar) -> Run | None:
+    first: TirExpr | None = None
+    end: TirExpr | None = None
+    for part in _conjuncts(condition):
+        match part:
+            case Binary(kind="<" | "<=" | ">" | ">=" as kind, a=a, b=b) if a.dtype == "int64":
+                low, high = (a, b) if kind in ("<", "<=") else (b, a)
+                room = high - low + (1 if "=" in kind else 0)  # the key is seen where it is above 0
+            case _:
+                return None
+        along = coefficients(room, (key, row) if row else (key,))
+        if along is None:
+            return None
+        of_key, of_row = along[0], along[1] if row else 0
+        rest = substitute(room, {key: ZERO})
+        if of_key == -1 and isinstance(of_row, int) and of_row >= 0:
+            end = rest if end is None else binary("min", end, rest)
+        elif of_key == 1 and isinstance(of_row, int) and of_row <= 0:
+            begin = 1 - rest
+            first = begin if first is None else binary("max", first, begin)
+        else:
+            return None
+    return Run(first, end)
+
+
+def _conjuncts(condition: TirExpr) -> Iterator[TirExpr]:
+    match condition:
+        case Binary(kind="and", a=a, b=b):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case _:
+            yield condition
