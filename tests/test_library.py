@@ -208,7 +208,7 @@ ACCEPTED: dict[str, tuple[Kernel, str]] = {
     "sum of slices": (sum_of_slices(), "elementwise"),
     "dense and a slice": (dense_and_slice(), "matmul"),
     "softmax of a slice": (softmax_of_slice(), "rows"),
-    "attention of slices": (attention_of_slices(), "generic"),
+    "attention of slices": (attention_of_slices(), "attention"),
     "reshape": (reshaped(), "view"),
     "flatten": (view("flatten", (N, M)), "view"),
     "expand": (view("expand_dims", (N, M), axis=(1,)), "view"),

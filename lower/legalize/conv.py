@@ -1,21 +1,23 @@
-"""Convolutions and their transposes: one reduction over channels and the taps of the window.
+"""Convolutions and their transposes: sums over channels and the taps of the window.
 
-The data that taps see is laid out first, so that no condition on an index and no division stands
-inside of the reduction: with zeros around it, or for a transposed one spread as its strides say.
+The data that the taps of a convolution see is laid out with zeros around it first, so that no
+condition on an index stands inside of the reduction.  A transposed one multiplies each element of
+data with the whole window, which is a product of matrices, and adds up what reaches a position.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import computed
 from relax_egraph.ir.ops.convolution import Convolution, convolution
 from relax_egraph.ir.ops.window import canonical, laid_out
 from relax_egraph.lower.legalize.binary import multiply_scalars
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.window import Place, all_of, any_read, element, place
+from relax_egraph.lower.legalize.window import Place, any_read, element, place, where
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 from relax_egraph.tir.tensor import Reduction
@@ -23,33 +25,32 @@ from relax_egraph.tir.tensor import Reduction
 
 def _conv(name: str, rank: int, data: te.Tensor, weight: te.Tensor, **attrs: Any) -> te.Tensor:
     how = convolution(f"R.nn.{name}", rank, **attrs)
-    _, channels, *extents = canonical(data.shape, how.data)
-    o, i, *sizes = canonical(weight.shape, how.kernel)
-    needed, split, out_channels = how.channels(channels, o, i)
+    _, channels, *_ = canonical(data.shape, how.data)
+    o, i, *_ = canonical(weight.shape, how.kernel)
+    needed, split, _ = how.channels(channels, o, i)
     if not dims.equal(channels, needed) or not dims.divides(how.groups, split):
         raise NotLowerable("whether the channels fit together is known only at run time")
+    return _transposed(how, data, weight) if how.transposed else _direct(name, how, data, weight)
+
+
+def _direct(name: str, how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    _, _, *extents = canonical(data.shape, how.data)
+    features, in_group, *sizes = canonical(weight.shape, how.kernel)
     dtype = how.out_dtype or data.dtype
-    in_group = from_dim(dims.floordiv(channels, how.groups))
-    out_group = from_dim(dims.floordiv(out_channels, how.groups))
-    read = dims.mul(dims.floordiv(channels, how.groups), _something(how, extents, sizes))
-    c = te.reduce_axis(read, "c")
+    out_group = from_dim(dims.floordiv(features, how.groups))
+    c = te.reduce_axis(dims.mul(in_group, _something(how, extents, sizes)), "c")
     taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(sizes)]
-    x = _spread(how, data, sizes) if how.transposed else _padded(how, data)
-    there = _there(how, extents, sizes) if how.transposed else None
+    x = _padded(how, data)
 
     def value(*at: TirVar) -> Reduction:
         batch, feature, *positions = canonical(at, how.out)
         group = feature // out_group if how.groups > 1 else te.const(0, "int64")
-        channel = group * in_group + c
-        windows = enumerate(zip(positions, taps, sizes, strict=True))
-        places = [_seen(how, k, position, tap, size) for k, (position, tap, size) in windows]
-        item = te.cast(x[laid_out((batch, channel, *places), how.data)], dtype)
-        if there is None:
-            w = weight[laid_out((feature, c, *taps), how.kernel)]
-            return te.sum(multiply_scalars(item, te.cast(w, dtype)), [c, *taps])
-        w = weight[laid_out((feature - group * out_group, channel, *taps), how.kernel)]
-        product = multiply_scalars(item, te.cast(w, dtype))
-        return te.sum(te.select(there[tuple(places)], product, 0), [c, *taps])
+        moves = zip(positions, taps, how.windows.strides, how.windows.dilation, strict=True)
+        places = [p * stride + tap * dilation for p, tap, stride, dilation in moves]
+        seen = x[laid_out((batch, group * from_dim(in_group) + c, *places), how.data)]
+        w = weight[laid_out((feature, c, *taps), how.kernel)]
+        product = multiply_scalars(te.cast(seen, dtype), te.cast(w, dtype))
+        return te.sum(product, [c, *taps])
 
     return te.compute(how.shape(data.shape, weight.shape), value, name)
 
@@ -63,94 +64,88 @@ def _something(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -
     )
 
 
-def _seen(how: Convolution, k: int, position: TirExpr, tap: TirExpr, size: Dim) -> TirExpr:
-    """Where along spatial axis `k` of the data laid out a tap of the window at `position` is."""
-    if how.transposed:
-        return position + (from_dim(dims.sub(size, 1)) - tap) * how.windows.dilation[k]
-    return position * how.windows.strides[k] + tap * how.windows.dilation[k]
-
-
 def _padded(how: Convolution, data: te.Tensor) -> te.Tensor:
-    """`data` with zeros around it."""
-    _, _, *extents = canonical(data.shape, how.data)
-    move = how.windows
-    if not any((*move.before, *move.after)):
-        return data
-
-    def source(*positions: TirExpr) -> list[Place]:
-        return [
-            place(p - before, extent, below=before > 0, above=after > 0)
-            for p, extent, before, after in zip(
-                positions, extents, move.before, move.after, strict=True
-            )
-        ]
-
-    spatial = [move.padded(k, extent) for k, extent in enumerate(extents)]
-    return _laid_out(how, data, spatial, source, "padded")
-
-
-def _spread(how: Convolution, data: te.Tensor, sizes: Sequence[Dim]) -> te.Tensor:
-    """`data` with zeros in between and around it, so that a window moves over it in steps of 1."""
-    _, _, *extents = canonical(data.shape, how.data)
-
-    def source(*positions: TirExpr) -> list[Place]:
-        return _ways(how, positions, extents, sizes)
-
-    return _laid_out(how, data, _spread_extents(how, extents, sizes), source, "spread")
-
-
-def _there(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -> te.Tensor:
-    """Whether a place of what `_spread` makes is one of data: only that is multiplied."""
-
-    def value(*positions: TirVar) -> TirExpr:
-        places = _ways(how, positions, extents, sizes)
-        return all_of([c for p in places for c in p.conditions])
-
-    return te.compute(_spread_extents(how, extents, sizes), value, "there")
-
-
-def _spread_extents(how: Convolution, extents: Sequence[Dim], sizes: Sequence[Dim]) -> list[Dim]:
-    return [
-        dims.add(how.extent(k, extent, size), dims.sub(how.windows.reach(k, size), 1))
-        for k, (extent, size) in enumerate(zip(extents, sizes, strict=True))
-    ]
-
-
-def _ways(
-    how: Convolution, positions: Sequence[TirExpr], extents: Sequence[Dim], sizes: Sequence[Dim]
-) -> list[Place]:
-    """The data that is spread to `positions`: there is some where the strides divide the way."""
-    found: list[Place] = []
-    for k, (position, extent, size) in enumerate(zip(positions, extents, sizes, strict=True)):
-        stride = how.windows.strides[k]
-        ahead = dims.sub(how.windows.before[k], dims.sub(how.windows.reach(k, size), 1))
-        way = position + from_dim(ahead)
-        at = place(way // stride, extent)
-        divided = () if stride == 1 else (te.equal(way % stride, 0),)
-        found.append(Place(at.index, (*at.conditions, *divided)))
-    return found
-
-
-def _laid_out(
-    how: Convolution,
-    data: te.Tensor,
-    spatial: Sequence[Dim],
-    source: Callable[..., list[Place]],
-    name: str,
-) -> te.Tensor:
-    """The element of `data` at the `source` of each place, or 0.
+    """`data` with zeros around it.
 
     It has no channels where data is empty along a spatial axis, so that nothing is read then.
     """
     batch, channels, *extents = canonical(data.shape, how.data)
+    move = how.windows
+    if not any((*move.before, *move.after)):
+        return data
+    spatial = [move.padded(k, extent) for k, extent in enumerate(extents)]
     shape = laid_out((batch, dims.mul(channels, any_read(extents)), *spatial), how.data)
 
     def value(*at: TirVar) -> TirExpr:
         b, channel, *positions = canonical(at, how.data)
-        places = (Place(b), Place(channel), *source(*positions))
-        return element(data, laid_out(places, how.data), 0)
+        sides = zip(positions, extents, move.before, move.after, strict=True)
+        places = [
+            place(p - before, extent, below=before > 0, above=after > 0)
+            for p, extent, before, after in sides
+        ]
+        return element(data, laid_out((Place(b), Place(channel), *places), how.data), 0)
 
-    return te.compute(shape, value, name)
+    return te.compute(shape, value, "padded")
+
+
+def _transposed(how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    batch, channels, *extents = canonical(data.shape, how.data)
+    out_group, _, *sizes = canonical(weight.shape, how.kernel)
+    dtype = how.out_dtype or data.dtype
+    wide = computed(dtype)
+    in_group = dims.floordiv(channels, how.groups)
+    c = te.reduce_axis(in_group, "c")
+    several = (how.groups,) if how.groups > 1 else ()
+
+    def product(*at: TirVar) -> Reduction:
+        (*group, b), positions, (*taps, o) = (
+            at[:count],
+            at[count : count + how.rank],
+            at[-how.rank - 1 :],
+        )
+        channel = group[0] * from_dim(in_group) + c if group else c
+        x = te.cast(data[laid_out((b, channel, *positions), how.data)], dtype)
+        w = te.cast(weight[laid_out((o, channel, *taps), how.kernel)], dtype)
+        return te.sum(te.cast(multiply_scalars(x, w), wide), c)
+
+    count = len(several) + 1
+    products = te.compute((*several, batch, *extents, *sizes, out_group), product, "products")
+    _, features, *spatial = canonical(how.shape(data.shape, weight.shape), how.out)
+    first, *others = sizes
+    taps = [
+        te.reduce_axis(size, f"r{k}")
+        for k, size in enumerate((dims.mul(first, any_read(extents)), *others))
+    ]
+
+    def reaching(*at: TirVar) -> Reduction:
+        b, *positions, feature = at
+        group = (feature // from_dim(out_group),) if several else ()
+        o = feature - group[0] * from_dim(out_group) if group else feature
+        places = _origins(how, positions, taps, extents)
+        indices = (*group, b, *(p.index for p in places), *taps, o)
+        return te.sum(where(places, products[indices], 0), taps)
+
+    total = te.compute((batch, *spatial, features), reaching, "total")
+
+    def result(*at: TirVar) -> TirExpr:
+        b, feature, *positions = canonical(at, how.out)
+        return te.cast(total[(b, *positions, feature)], dtype)
+
+    return te.compute(how.shape(data.shape, weight.shape), result, "transposed")
+
+
+def _origins(
+    how: Convolution, positions: Sequence[TirExpr], taps: Sequence[TirExpr], extents: Sequence[Dim]
+) -> list[Place]:
+    """The data of which these taps reach `positions`, where the strides divide the way."""
+    found: list[Place] = []
+    for k, (position, tap, extent) in enumerate(zip(positions, taps, extents, strict=True)):
+        stride = how.windows.strides[k]
+        way = position + how.windows.before[k] - tap * how.windows.dilation[k]
+        at = place(way // stride, extent)
+        divided = () if stride == 1 else (te.equal(way % stride, 0),)
+        found.append(Place(at.index, (*at.conditions, *divided)))
+    return found
 
 
 LEGALIZE: Mapping[str, Legalize] = {

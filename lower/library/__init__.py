@@ -13,12 +13,18 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
 from relax_egraph.lower.library.operators import ROWS, schedule_alone
-from relax_egraph.lower.library.products import attention, contraction, product
+from relax_egraph.lower.library.products import (
+    CONVOLUTIONS,
+    attention,
+    contraction,
+    convolution,
+    product,
+)
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
 from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
-KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | {"matmul"}
+KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul"}
 """The operators that kernels have as steps, beside the elementwise ones."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
@@ -53,6 +59,8 @@ class Library:
         names = {step.op.name for step in kernel.steps}
         if names & ATTENTION:
             return attention(kernel)
+        if names & CONVOLUTIONS:
+            return convolution(kernel)
         if len(kernel.steps) == 1:
             return _single(kernel, kernel.steps[0])
         if "matmul" in names:

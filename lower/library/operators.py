@@ -10,16 +10,17 @@ where arithmetic bounds, else GB/s of what is read and written.
     gather_elements, cumsum, argmax                           36, 12, 30 GB/s
     layer_norm, instance_norm, batch_norm; rms_norm           61 - 65; 82 GB/s
     log_softmax of (512, 768); group_norm                     102 µs; 5 GB/s
-    conv2d 1×1; of stride 2                                   192 - 237; 128 GFLOP/s
-    conv2d 3×3, 7×1, rows of 112 / 56 / 28 and less           38 - 49, 18, 5 - 9 GFLOP/s
-    conv2d, channels last; with groups; transposed            31, 1.4, 4.5 GFLOP/s
+    conv2d 1×1; of stride 2                                   213 - 240; 195 - 233 GFLOP/s
+    conv2d 3×3 of stride 1, as the definition counts          290 - 500 GFLOP/s, 355 at 7²
+    conv2d otherwise; of 3 channels                           195 - 245; 84 - 190 GFLOP/s
+    conv2d in groups of 4, 8, 16, 32, 64 features             15, 47, 134, 180, 225 GFLOP/s
+    conv2d of each channel by itself; transposed              40 - 90, 17 - 65 GFLOP/s
     pool 3×3 of stride 1; of stride 2; over all               4.8 - 7.8; 0.5 - 0.8; 5 - 19 GFLOP/s
     einsum of two matrices, batched or not                    93 - 233 GFLOP/s
     resize2d                                                  3.9 GFLOP/s
-
-Attention is the exception: 160 GFLOP/s at 128 keys of 64, 70 at 64 keys of 16, 36 at 512 keys,
-since it writes all scores.  Its share is that of tiles with an online softmax, which read and write
-nothing else, as measured of a prototype: 154 - 200 GFLOP/s from 100 to 1024 keys.
+    attention of 100 / 128 / 512 / 1024 keys of 64            155, 190, 195, 200 GFLOP/s
+    attention of one query, 128 - 1024 keys in the caches     100 - 160 GB/s
+    attention that writes all scores, at 512 keys             36 GFLOP/s
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,8 @@ SCATTERED = Schedule("elementwise", flops=0.1, bandwidth=0.2)
 MAP = Schedule("elementwise", flops=0.5, bandwidth=0.8)
 ROWS = Schedule("rows", flops=0.5, bandwidth=0.7)
 SCANNED = Schedule("generic", flops=0.05, bandwidth=0.15)
-ATTENTION = Schedule("generic", flops=0.65, bandwidth=0.8)
+ATTENTION = Schedule("attention", flops=0.75, bandwidth=0.8)
+ALL_SCORES = Schedule("generic", flops=0.15, bandwidth=0.2)
 CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
 RESIZED = Schedule("generic", flops=0.016, bandwidth=0.2)
 
@@ -73,8 +75,11 @@ WINDOWED = frozenset(
 )
 """Those that move a window over their first operand."""
 
-_CONV_ROWS = ((100, 0.18), (48, 0.075), (0, 0.03))
-"""The share of peak from a length on of the rows of a convolution's result."""
+_FEATURES = ((32, 0.75), (16, 0.55), (8, 0.19), (0, 0.06))
+"""The share of peak from a number of features of a group on: they are a vector's lanes."""
+
+_FEWEST = 16
+"""With fewer channels, or features, a window is too short a sum for its share to be whole."""
 
 
 def schedule_alone(
@@ -87,26 +92,42 @@ def schedule_alone(
     infos = (*operands, *results)
     if not results or any(i.dims is None or i.dtype is None for i in infos):
         return None
+    if OPERATORS.get(name) is ATTENTION and results[0].dtype != "float32":
+        return ALL_SCORES
     if name not in WINDOWED:
         return OPERATORS.get(name)
     shapes = [i.dims or () for i in infos]
-    return _pool(attrs, shapes[0]) if "pool" in name else _conv(name, attrs, shapes)
+    if "pool" in name:
+        return _pool(attrs, shapes[0])
+    if any(i.dtype != "float32" for i in infos):
+        return Schedule("generic", flops=0.03, bandwidth=0.2)
+    return _conv(name, attrs, shapes)
 
 
 def _conv(name: str, attrs: Mapping[str, Attr], shapes: Sequence[Shape]) -> Schedule:
-    """A window of one element is a product of matrices."""
+    """A window of one element is a product of matrices; one of 3 × 3 takes fewer products."""
     if name.endswith("_transpose"):
-        return Schedule("generic", flops=0.019, bandwidth=0.2)
-    if attrs["groups"] != 1:
-        return Schedule("generic", flops=0.006, bandwidth=0.2)
-    weight = zip(str(attrs["kernel_layout"]), shapes[1], strict=True)
-    window = [e for letter, e in weight if letter not in "OI"]
-    if all(e == 1 for e in window):
-        return Schedule("matmul", flops=0.85 if _is_dense(attrs) else 0.5, bandwidth=0.8)
-    if str(attrs["data_layout"]).endswith("C"):
-        return Schedule("generic", flops=0.12, bandwidth=0.2)
-    share = next(share for least, share in _CONV_ROWS if _at_least(shapes[-1][-1], least))
-    return Schedule("generic", flops=share, bandwidth=0.2)
+        return Schedule("generic", flops=0.08, bandwidth=0.2)
+    weight = dict(zip(str(attrs["kernel_layout"]), shapes[1], strict=True))
+    features, channels = weight.pop("O"), weight.pop("I")
+    is_last = str(attrs["data_layout"]).endswith("C")
+    bandwidth = 0.5 if is_last else 0.4
+    groups = attrs["groups"]
+    assert isinstance(groups, int)
+    if groups != 1:
+        each = dims.floordiv(features, groups)
+        if channels == each == 1:
+            return Schedule("conv", flops=0.3 if is_last else 0.2, bandwidth=bandwidth)
+        share = next(share for least, share in _FEATURES if _at_least(each, least))
+        return Schedule("conv", flops=share, bandwidth=bandwidth)
+    if _is_dense(attrs) and all(extent == 1 for extent in weight.values()):
+        return Schedule("matmul", flops=0.85, bandwidth=0.8)
+    if not _at_least(channels, _FEWEST) or not _at_least(features, _FEWEST):
+        return Schedule("conv", flops=0.45, bandwidth=bandwidth)
+    in_steps = _all(attrs["strides"], 1) and _all(attrs["dilation"], 1)
+    if in_steps and tuple(weight.values()) == (3, 3):
+        return Schedule("conv", flops=1.0 if is_last else 0.98, bandwidth=bandwidth)
+    return Schedule("conv", flops=0.9 if is_last else 0.85, bandwidth=bandwidth)
 
 
 def _is_dense(attrs: Mapping[str, Attr]) -> bool:

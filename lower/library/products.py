@@ -22,19 +22,32 @@ def product(kernel: Kernel) -> Schedule | None:
         return None
     if product.struct_info.dtype != "float32" or len(shape_of(kernel, product.values[1])) < 2:
         return None
-    for number, step in numbered(kernel):
-        if number == value:
-            continue
-        moved = step.op.name == "broadcast_to" or is_slice_of_input(kernel, step)
-        if not step.op.elementwise and not moved:
-            return None
-        if not same(shape_of(kernel, number), shape) and value in _below(kernel, number):
-            return None
-    if any(o != value and value not in _below(kernel, o) for o in kernel.outputs):
+    if not _is_followed(kernel, value):
         return None
     if not shape or shape[-1] == 1:
         return None
     return _product_schedule(shape, _rows_of(kernel, product))
+
+
+CONVOLUTIONS = frozenset(f"nn.conv{r}d{kind}" for r in (1, 2, 3) for kind in ("", "_transpose"))
+"""The operators that move a window over data and sum over channels."""
+
+
+def convolution(kernel: Kernel) -> Schedule | None:
+    """One convolution of inputs, and maps of it that keep its shape."""
+    found = [(v, s) for v, s in numbered(kernel) if s.op.name in CONVOLUTIONS]
+    if len(found) != 1:
+        return None
+    value, step = found[0]
+    is_followed = step.struct_info.dtype == "float32" and not step.op.name.endswith("_transpose")
+    if len(kernel.steps) > 1 and not is_followed:
+        return None
+    if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in step.values):
+        return None
+    if not _is_followed(kernel, value):
+        return None
+    infos = [kernel.info(v) for v in step.values]
+    return schedule_alone(step.op.name, dict(step.attrs), infos, (step.struct_info,))
 
 
 def contraction(kernel: Kernel, step: Step) -> Schedule:
@@ -53,6 +66,20 @@ def attention(kernel: Kernel) -> Schedule | None:
     return schedule_alone(
         last.op.name, {}, [kernel.info(v) for v in last.values], (last.struct_info,)
     )
+
+
+def _is_followed(kernel: Kernel, value: int) -> bool:
+    """Whether all but `value` are maps, and those of `value`, the results too, of its shape."""
+    shape = shape_of(kernel, value)
+    for number, step in numbered(kernel):
+        if number == value:
+            continue
+        moved = step.op.name == "broadcast_to" or is_slice_of_input(kernel, step)
+        if not step.op.elementwise and not moved:
+            return False
+        if not same(shape_of(kernel, number), shape) and value in _below(kernel, number):
+            return False
+    return all(o == value or value in _below(kernel, o) for o in kernel.outputs)
 
 
 def _below(kernel: Kernel, value: int) -> set[int]:

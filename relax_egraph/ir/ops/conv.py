@@ -11,7 +11,7 @@ from relax_egraph.ir.ops.convolution import convolution, convolved
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv1d(
     data: TensorStructInfo,
     weight: TensorStructInfo,
@@ -45,7 +45,7 @@ def conv1d(
     return convolved(asked, how, data, weight)
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv2d(
     data: TensorStructInfo,
     weight: TensorStructInfo,
@@ -76,7 +76,7 @@ def conv2d(
     return convolved(asked, how, data, weight)
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv3d(
     data: TensorStructInfo,
     weight: TensorStructInfo,
@@ -107,7 +107,7 @@ def conv3d(
     return convolved(asked, how, data, weight)
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv1d_transpose(
     data: TensorStructInfo,
     weight: TensorStructInfo,
@@ -144,7 +144,7 @@ def conv1d_transpose(
     return convolved(asked, how, data, weight)
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv2d_transpose(
     data: TensorStructInfo,
     weight: TensorStructInfo,
@@ -177,7 +177,7 @@ def conv2d_transpose(
     return convolved(asked, how, data, weight)
 
 
-@op("nn")
+@op("nn", fusible=True)
 def conv3d_transpose(
     data: TensorStructInfo,
     weight: TensorStructInfo,
