@@ -1,6 +1,7 @@
 """The micro-kernel ``gemm_tile``, and compiled products around it, agree with numpy."""
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
+from tests.guarded import PAGE, place
+from tests.kernels import TARGETS
 from tests.scheduled import K, M, N
 from tests.test_schedule_matmul import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 
-EXTENTS = (0, 1, 2, 5, 6, 7, 16, 17, 63, 64, 65, 100)
+EXTENTS = (0, 1, 2, 5, 6, 7, 15, 16, 17, 63, 64, 65, 127)
 
-TARGETS = {
-    "this processor": host(),
+ALL_TARGETS = {
+    "AVX-512": Target("x86-64-v4", AVX512 | AVX2, 512),
     "AVX2": portable("avx2", "fma"),
     "SSE2": portable(),
 }
@@ -35,69 +38,96 @@ def sample(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
-def tile_function() -> PrimFunc:
-    """All of ``c = a · b`` by one call; `c` has three columns and a row more than that."""
-    a, b = Buffer("a", (N, K), "float32"), Buffer("b", (K, M), "float32")
-    c = Buffer("c", (N + 1, M + 3), "float32")
+def tile_function(beside: int, *, transposed: bool) -> PrimFunc:
+    """``c[:n, :m] = a · b``, or ``+=``, by one call; rows of `b` and `c` are `beside` longer.
+
+    What would come after `b` is fetched ahead, though nothing is there.
+    """
+    a = Buffer("a", (K, N) if transposed else (N, K), "float32")
+    b, c = Buffer("b", (K, M + beside), "float32"), Buffer("c", (N, M + beside), "float32")
     n, m, k = (DimSymbol(str(d)) for d in (N, M, K))
-    zero = Imm(0, "int64")
-    corner = (zero, zero)
-    places = tuple((buffer, corner) for buffer in (a, b, c))
-    call = TensorIntrinsic("gemm_tile", places, (k, Imm(1, "int64"), m, m + 3, n, m, k, zero))
-    return PrimFunc((a, b, c), call)
+    zero, one, adds = Imm(0, "int64"), Imm(1, "int64"), DimSymbol("adds")
+    places = tuple((buffer, (zero, zero)) for buffer in (a, b, c))
+    of_a = (one, n) if transposed else (k, one)
+    scalars = (*of_a, m + beside, m + beside, n, m, k, adds, k * m + 1)
+    call = TensorIntrinsic("gemm_tile", places, scalars)
+    return PrimFunc((a, b, c), call, scalars=("adds",))
 
 
 def kernel(function: PrimFunc, target: Target | None = None) -> Kernel:
     return link(compile_kernels({"kernel": function}, target, INTRINSICS))["kernel"]
 
 
+FORMS = {"packed": (0, False), "strided": (3, False), "transposed": (0, True)}
+
+
 @pytest.fixture(scope="module", params=TARGETS)
-def tile(request: pytest.FixtureRequest) -> Kernel:
-    return kernel(tile_function(), TARGETS[request.param])
+def target(request: pytest.FixtureRequest) -> Target:
+    return request.param
 
 
-def run_tile(tile: Kernel, n: int, m: int, k: int) -> None:
-    """Check the product, and that nothing is written beside it."""
-    a, b = sample(n, k), sample(k, m)
-    c = np.full((n + 1, m + 3), 7, np.float32)
+@pytest.fixture(scope="module", params=FORMS)
+def tile(target: Target, request: pytest.FixtureRequest) -> "Tile":
+    return Tile(target, *FORMS[request.param])
 
-    tile(a, b, c, n, k, m)
 
-    np.testing.assert_allclose(c[:n, :m], a @ b, rtol=1e-4, atol=1e-4)
-    assert (c[n:] == 7).all()
-    assert (c[:, m:] == 7).all()
+class Tile:
+    """A compiled `tile_function`, run on arrays that end where no memory is."""
+
+    def __init__(self, target: Target, beside: int, transposed: bool) -> None:
+        self.function = tile_function(beside, transposed=transposed)
+        self.kernel = kernel(self.function, target)
+        self.beside, self.transposed = beside, transposed
+
+    def check(self, n: int, m: int, k: int, adds: int = 0) -> None:
+        """Run it, and check the product and that nothing is written beside it."""
+        a, b, c = sample(n, k), sample(k, m + self.beside), sample(n, m + self.beside)
+        given = [np.ascontiguousarray(a.T) if self.transposed else a, b, c]
+        places = [place(i, x.nbytes // PAGE + 1) for i, x in enumerate(given)]
+        held = [p.put(x, at_end=True) for p, x in zip(places, given, strict=True)]
+        symbols = {"n": n, "m": m, "k": k, "adds": adds}
+
+        self.kernel(*held, *(symbols[s] for s in self.function.symbols))
+
+        expected = a @ b[:, :m] + adds * c[:, :m]
+        np.testing.assert_allclose(held[2][:, :m], expected, rtol=1e-4, atol=1e-4)
+        assert (held[2][:, m:] == c[:, m:]).all()
+        assert all(p.is_untouched(x) for p, x in zip(places, held, strict=True))
 
 
 @pytest.mark.parametrize("n", EXTENTS)
-def test_the_micro_kernel_agrees_with_numpy(tile: Kernel, n: int) -> None:
+def test_the_micro_kernel_agrees_with_numpy(tile: Tile, n: int) -> None:
     for m in EXTENTS:
         for k in (0, 1, 2, 5, 64):
-            run_tile(tile, n, m, k)
+            tile.check(n, m, k, adds=k % 2)
+
+
+def test_a_deep_product_agrees_with_numpy(tile: Tile) -> None:
+    for n, m in ((1, 130), (2, 10), (13, 100)):
+        tile.check(n, m, 768, adds=1)
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.integers(0, 40), st.integers(0, 140), st.integers(0, 40))
-def test_the_micro_kernel_takes_every_shape(n: int, m: int, k: int) -> None:
-    run_tile(_host_tile(), n, m, k)
+@given(st.integers(0, 40), st.integers(0, 140), st.integers(0, 40), st.integers(0, 1))
+def test_the_micro_kernel_takes_every_shape(n: int, m: int, k: int, adds: int) -> None:
+    _host_tile().check(n, m, k, adds)
 
 
-_KEPT: list[Kernel] = []
+@cache
+def _host_tile() -> Tile:
+    return Tile(host(), *FORMS["strided"])
 
 
-def _host_tile() -> Kernel:
-    if not _KEPT:
-        _KEPT.append(kernel(tile_function()))
-    return _KEPT[0]
-
-
-def test_the_running_sums_stay_in_registers() -> None:
-    target = Target("x86-64-v4", AVX512 | AVX2, 512)
+@pytest.mark.parametrize("name", ALL_TARGETS)
+def test_no_vector_is_kept_on_the_stack(name: str) -> None:
+    target = ALL_TARGETS[name]
     module = Module(target)
     INTRINSICS["gemm_tile"](module, target)
 
-    spilled = re.findall(r".*zmm\d+.*\(%rsp\).*", assembly(str(module), target))
+    text = assembly(str(module), target)
 
-    assert spilled == []
+    assert "gemm_6x" in text
+    assert re.findall(r".*[xyz]mm\d+.*\(%rsp.*|.*\(%rsp.*[xyz]mm\d+.*", text) == []
 
 
 # --- compiled schedules -----------------------------------------------------------------
@@ -155,7 +185,9 @@ def test_compiled_products_agree_with_numpy(name: str, n: int, m: int, k: int) -
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("n", "k", "m"), [(1, 515, 1100), (50, 1030, 530), (200, 700, 770)])
+@pytest.mark.parametrize(
+    ("n", "k", "m"), [(1, 515, 1100), (50, 1030, 530), (200, 700, 770), (193, 1030, 530)]
+)
 def test_large_products_agree_with_numpy(n: int, k: int, m: int) -> None:
     """A single row, several pieces of the depth, several blocks of rows."""
     x, w, b = sample(n, k), sample(k, m), sample(m)

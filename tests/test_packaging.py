@@ -34,7 +34,9 @@ def test_every_pin_is_a_name_and_a_version() -> None:
 
 def test_every_dependency_is_pinned() -> None:
     groups = PROJECT["dependency-groups"]
-    asked = [*PROJECT["project"]["dependencies"], *groups["test"], groups["dev"][1]]
+    project = PROJECT["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
+    asked += [*groups["test"], groups["dev"][1]]
     names = {re.split(r"[<>=\[]", a)[0].lower() for a in asked}
 
     assert names <= {p.split("==")[0].lower() for p in PINS}

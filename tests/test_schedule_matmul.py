@@ -6,8 +6,9 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.legalize.linear_algebra import matmul
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
+from relax_egraph.tir.expr import binary
 from relax_egraph.tir.rewrite import statements
-from relax_egraph.tir.stmt import IfThenElse, PrimFunc, TensorIntrinsic, TirBlock
+from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, TensorIntrinsic, TirBlock
 from tests.scheduled import K, M, N, assert_same_results, loops_of
 
 PAIR: tuple[Dim, ...] = (2, N, M)
@@ -108,31 +109,43 @@ def test_a_product_alone_goes_to_its_result() -> None:
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
     assert call.name == "gemm_tile"
     assert call.buffers[2][0] is scheduled.outputs[0]
-    assert loops_of(scheduled) == [("serial", "2"), ("serial", "(n + 5) // 6")]
+    assert loops_of(scheduled) == [("parallel", "(n + 95) // 96"), ("parallel", "2")]
 
 
-def test_an_epilogue_reads_the_tile_in_place() -> None:
+def test_an_epilogue_reads_the_block_in_place() -> None:
     scheduled = schedule(dense(32, 100))
 
     (block,) = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
-    assert [(b.shape, b.scope) for b in block.allocs] == [((6, 64), "local")]
+    assert [(b.shape, b.scope) for b in block.allocs] == [((96, 64), "local")]
     assert scheduled.allocs == ()
 
 
 def test_a_batch_collapses_into_the_rows_where_the_epilogue_allows_it() -> None:
     alone = schedule(product((3, N, 32), (32, 64)))
 
-    assert loops_of(alone) == [("serial", "(n * 3 + 5) // 6")]
-    assert ("serial", "(n * 2 + 5) // 6") in loops_of(schedule(residual()))
-    assert loops_of(schedule(masked()))[0] == ("serial", "2")
+    assert loops_of(alone) == [("parallel", "(n * 3 + 95) // 96")]
+    assert ("parallel", "(n * 2 + 95) // 96") in loops_of(schedule(residual()))
+    assert loops_of(schedule(masked()))[0] == ("parallel", "2")
 
 
-def test_tiles_of_known_size_need_no_minimum() -> None:
-    scheduled = schedule(product((12, 32), (32, 128)))
+def test_blocks_of_known_size_need_no_minimum() -> None:
+    scheduled = schedule(product((180, 32), (32, 128)))
 
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
-    assert loops_of(scheduled) == [("serial", "2"), ("serial", "2")]
-    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 6, 64, 32, 0]
+    assert loops_of(scheduled) == [("parallel", "2"), ("parallel", "2")]
+    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 90, 64, 32, 0, 0]
+
+
+def test_known_rows_are_cut_evenly_into_whole_tiles() -> None:
+    scheduled = schedule(product((100, 32), (32, 64)))
+
+    (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
+    assert call.scalars[4] == binary("min", 54, 100 - _loop_of(scheduled).var * 54)
+
+
+def _loop_of(function: PrimFunc) -> For:
+    (loop,) = [s for s in statements(function.body) if isinstance(s, For)]
+    return loop
 
 
 def test_a_product_with_a_column_runs_by_rows() -> None:
@@ -158,7 +171,7 @@ def test_a_transposed_right_operand_is_packed(n: int, m: int, k: int) -> None:
     scheduled = schedule(function)
 
     assert scheduled.attrs["schedule"] == "matmul"
-    assert [(b.name, b.shape) for b in scheduled.allocs] == [("panel0", (512, 64))]
+    assert panels_of(scheduled) == [("panel0", (K, 64))]
     assert_same_results(function, n=n, m=m, k=k)
 
 
@@ -171,18 +184,25 @@ def test_few_rows_of_a_transposed_right_operand_are_not_worth_the_copy() -> None
 
 def test_a_depth_of_several_panels_is_added_up() -> None:
     assert_same_results(transposed_right(9, 1030), m=2)
+    assert_same_results(product((9, 1030), (1030, M)), m=2)
 
 
 def test_a_large_right_operand_is_packed_where_the_rows_are_enough() -> None:
     def has_panel(rows: Dim, depth: Dim, columns: Dim) -> bool:
-        return bool(schedule(product((rows, depth), (depth, columns))).allocs)
+        return bool(panels_of(schedule(product((rows, depth), (depth, columns)))))
 
-    assert has_panel(64, 1024, 1024)
-    assert not has_panel(40, 1024, 1024)
-    assert not has_panel(64, 512, 1024)
+    assert has_panel(192, 1024, 1024)
+    assert not has_panel(191, 1024, 1024)
+    assert not has_panel(192, 512, 1024)
     assert not has_panel(N, 512, 1024)
     assert has_panel(N, 1024, 1024)
-    assert has_panel(64, K, M)
+    assert has_panel(192, K, M)
+
+
+def panels_of(function: PrimFunc) -> list[tuple[str, tuple[Dim, ...]]]:
+    """The buffers to which operands are copied."""
+    blocks = [s for s in statements(function.body) if isinstance(s, TirBlock)]
+    return [(b.name, b.shape) for s in blocks for b in s.allocs if b.scope == "global"]
 
 
 def test_sizes_that_are_not_known_decide_at_run_time() -> None:
@@ -190,7 +210,7 @@ def test_sizes_that_are_not_known_decide_at_run_time() -> None:
         found = statements(schedule(product((rows, depth), (depth, columns))).body)
         return sum(isinstance(s, IfThenElse) for s in found)
 
-    assert branches(64, 1024, 1024) == 0
+    assert branches(192, 1024, 1024) == 0
     assert branches(N, 64, 64) == 0
     assert branches(N, 512, 512) == 1
     assert branches(N, 1024, 1024) == 2
@@ -205,8 +225,8 @@ def test_a_batch_without_elements_is_not_tiled() -> None:
 def test_a_single_row_streams_a_large_matrix() -> None:
     scheduled = schedule(product((1, 1024), (1024, 2050)))
 
-    assert [loop for loop in loops_of(scheduled) if loop[0] == "serial"] == [
-        ("serial", "3"),
-        ("serial", "256"),
+    assert [loop for loop in loops_of(scheduled) if loop[0] != "vectorized"] == [
+        ("parallel", "3"),
+        ("serial", "128"),
     ]
     assert not any(isinstance(s, TensorIntrinsic) for s in statements(scheduled.body))

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.lower.intrinsics import gemm
+from relax_egraph.lower.intrinsics import gemm, transpose
 from relax_egraph.lower.module_text import IntrinsicEmitter
 
-INTRINSICS: Mapping[str, IntrinsicEmitter] = {gemm.NAME: gemm.define_gemm_tile}
+INTRINSICS: Mapping[str, IntrinsicEmitter] = {
+    gemm.NAME: gemm.define_gemm_tile,
+    **transpose.TRANSPOSES,
+}
 """What writes each micro-kernel, by the name in `TensorIntrinsic`."""

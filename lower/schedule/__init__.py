@@ -3,7 +3,16 @@
 A schedule is a rewriting of the loop language, so that what is printed is what runs.
 """
 
-from relax_egraph.lower.schedule import elementwise, generic, matmul, movement, rows, slices
+from relax_egraph.lower.schedule import (
+    attention,
+    conv,
+    elementwise,
+    generic,
+    matmul,
+    movement,
+    rows,
+    slices,
+)
 from relax_egraph.lower.schedule.stages import stages_of
 from relax_egraph.tir.stmt import PrimFunc
 
@@ -19,7 +28,7 @@ def schedule(function: PrimFunc) -> PrimFunc:
     stages = stages_of(function)
     if stages is None:
         return slices.apply(function) or generic.verbatim(function)
-    for anchor in (matmul, movement, elementwise, rows):
+    for anchor in (attention, conv, matmul, movement, elementwise, rows):
         if scheduled := anchor.apply(function, stages):
             return scheduled
     return generic.apply(function, stages)

@@ -7,6 +7,8 @@ from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.lower.schedule.streaming import streaming
+from relax_egraph.tir.analysis import EXPENSIVE, work
 from relax_egraph.tir.stmt import PrimFunc
 
 
@@ -18,8 +20,10 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     if any(s.reduction for s in stages):
         return None
     names = Names.beside(function)
-    nests = together(inline(stages, function.outputs))
-    return finished(function, "elementwise", [store_loops(nest, names) for nest in nests])
+    merged = inline(stages, function.outputs)
+    nests = [store_loops(nest, names, "parallel") for nest in together(merged)]
+    ahead = sum(work(s.value) for s in merged) >= EXPENSIVE
+    return streaming(finished(function, "elementwise", nests), merged, ahead=ahead)
 
 
 def together(stages: Sequence[Stage]) -> list[list[Stage]]:

@@ -7,17 +7,17 @@ at a time; so the matrix is read in the order in which it lies in memory.
 from collections.abc import Callable, Sequence
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.schedule.loops import ZERO, around
+from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
-from relax_egraph.lower.schedule.tiles import Epilogue, cut, target_of
+from relax_egraph.lower.schedule.tiles import Epilogue, cut, parallel, target_of
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 
 STRIP = 1024
 """Columns of a strip: 4 KiB of sums."""
 
-TOGETHER = 4
+TOGETHER = 8
 """Rows of the matrix that are added at once, so that the sums are less often read and written."""
 
 
@@ -29,7 +29,7 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, STRIP, "jo", names)
-    strip = Buffer(names.fresh("strip"), (STRIP,), "float32", "local")
+    strip = Buffer(names.fresh("strip"), (columns.size,), "float32", "local")
 
     def point(j: TirExpr) -> dict[TirVar, TirExpr]:
         return {**values, **p.point(ZERO, columns.start + j)}
@@ -68,4 +68,4 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
     if epilogue.rest:
         stores = along(lambda j: epilogue.on(strip[j], point(j)))
         body = TirBlock("strip", (), seq(body, stores), allocs=(strip,))
-    return around((*batch, *columns.blocks), body)
+    return parallel((*batch, *columns.blocks), body)

@@ -13,7 +13,6 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import match_product
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import (
     PrimFunc,
@@ -28,21 +27,18 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc:
     products = [s.buffer for s in stages if match_product(s)]
     rest = inline(stages, (*function.outputs, *operands, *products), hoist=True)
     nests: list[Stmt] = []
-    allocs: list[Buffer] = []
     while rest:
         group = _group(rest)
         rest = rest[len(group) :]
         first, *others = group
         if match_product(first):
             needed = any(s.reads(first.buffer) for s in rest) or first.buffer in function.outputs
-            nest = tiles(first, others, names, is_output=needed)
-            nests.append(nest.body)
-            allocs.extend(nest.allocs)
+            nests.append(tiles(first, others, names, is_output=needed))
         elif first.reduction is None:
-            nests.append(store_loops(group, names))
+            nests.append(store_loops(group, names, "parallel"))
         else:
-            nests.append(loops(first, names))
-    return finished(function, "generic", nests, allocs)
+            nests.append(loops(first, names, "parallel"))
+    return finished(function, "generic", nests)
 
 
 def _group(stages: Sequence[Stage]) -> Sequence[Stage]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
@@ -18,12 +19,23 @@ from relax_egraph.tir.expr import (
     Imm,
     TirExpr,
     TirVar,
+    as_expr,
+    binary,
     from_dim,
 )
 from relax_egraph.tir.rewrite import loads, operands, rewrite, substitute, variables
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 ZERO = Imm(0, "int64")
+
+CHUNK = 1 << 14
+"""How many turns of a long loop are one task for a thread."""
+
+COLUMNS = 1 << 12
+"""How many elements of a row of results are accumulated together: the nearest cache holds them."""
+
+WHOLE = 64
+"""So many turns are a whole number of vectors, of any width."""
 
 NARROW = 16
 """A loop of fewer turns than this is not worth vectorizing, if another can be."""
@@ -40,11 +52,13 @@ def accesses_of(stages: Sequence[Stage]) -> list[Access]:
     return found
 
 
-def around(axes: Sequence[Axis], body: Stmt, kind: LoopKind = "serial") -> Stmt:
-    """`body` in loops over `axes`, the innermost of `kind`, the others serial."""
+def around(
+    axes: Sequence[Axis], body: Stmt, kind: LoopKind = "serial", outer: LoopKind = "serial"
+) -> Stmt:
+    """`body` in loops over `axes`, the innermost of `kind`, the others of kind `outer`."""
     for axis in reversed(axes):
         body = For(axis.var, from_dim(axis.extent), kind, body)
-        kind = "serial"
+        kind = outer
     return body
 
 
@@ -128,17 +142,41 @@ def _run_on(
     return tuple(placed)
 
 
-def store_loops(stages: Sequence[Stage], names: Names) -> Stmt:
+def store_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial") -> Stmt:
     """Injective stages over the axes of the first, in one nest, the last loop vectorized.
 
-    The stages have the axes' variables in common.
+    The stages have the axes' variables in common.  Loops around the last are of kind `outer`; if
+    that is ``parallel``, a long loop that would stand alone is cut into chunks.
     """
     order = collapse(stages[0].axes, stages)
     axes, values = names.renamed(order.axes, "i")
-    values = {**order.values, **values}
-    moved = [bound(s, values) for s in stages]
+    extents = [from_dim(a.extent) for a in axes]
+    if outer == "parallel" and len(axes) == 1 and _may_exceed(axes[0], CHUNK):
+        (line,) = axes
+        size = _chunk(line.extent)
+        chunks = Axis(names.var("c"), dims.floordiv(dims.add(line.extent, size - 1), size))
+        values = {old: chunks.var * size + line.var for old in values}
+        rest = extents[0] - chunks.var * size
+        is_even = isinstance(line.extent, int) and line.extent % size == 0
+        extents = [from_dim(chunks.extent), as_expr(size) if is_even else binary("min", size, rest)]
+        axes = (chunks, line)
+    moved = [bound(s, {**order.values, **values}) for s in stages]
     body = seq(*(Store(s.buffer, s.indices, s.value) for s in moved))
-    return around(axes, body, "vectorized")
+    kind: LoopKind = "vectorized"
+    for axis, extent in zip(reversed(axes), reversed(extents), strict=True):
+        body, kind = For(axis.var, extent, kind, body), outer
+    return body
+
+
+def _chunk(extent: Dim) -> int:
+    """How many turns to cut off at a time: all the same number, in whole vectors, if possible."""
+    sizes = range(CHUNK, CHUNK // 2, -WHOLE)
+    even = (s for s in sizes if isinstance(extent, int) and extent % s == 0)
+    return next(even, CHUNK)
+
+
+def _may_exceed(axis: Axis, size: int) -> bool:
+    return not isinstance(axis.extent, int) or axis.extent > size
 
 
 def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExpr, ...]) -> Store:
@@ -146,11 +184,14 @@ def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExp
     return Store(place, at, Binary(reduction.combine, BufferLoad(place, at), stage.value))
 
 
-def reduction_loops(stage: Stage, reduction: Reduction, names: Names) -> Stmt:
+def reduction_loops(
+    stage: Stage, reduction: Reduction, names: Names, outer: LoopKind = "serial"
+) -> Stmt:
     """A reduction, with the axis along which its operands are contiguous innermost.
 
     If that is a reduced axis, each element is accumulated in a local scalar; if it is the last
-    spatial axis, a row of the result is accumulated in place.
+    spatial axis, a row of the result is accumulated in place.  The other spatial loops are of
+    kind `outer`.
     """
     spatial = collapse(stage.axes, [stage])
     reduced = collapse(reduction.axes, [replace(stage, indices=(ZERO,) * len(stage.indices))])
@@ -159,8 +200,8 @@ def reduction_loops(stage: Stage, reduction: Reduction, names: Names) -> Stmt:
     values = {**spatial.values, **reduced.values, **renamed, **renamed_over}
     stage = bound(stage, values)
     if axes and over and along_row(stage, axes[-1], over[-1]):
-        return _accumulate_rows(stage, reduction, axes, over, names)
-    return _accumulate_scalar(stage, reduction, axes, over)
+        return _accumulate_rows(stage, reduction, axes, over, names, outer)
+    return _accumulate_scalar(stage, reduction, axes, over, outer)
 
 
 def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
@@ -186,17 +227,29 @@ def _accumulate_rows(
     axes: tuple[Axis, ...],
     over: tuple[Axis, ...],
     names: Names,
+    outer: LoopKind,
 ) -> Stmt:
-    *outer, last = axes
-    first = Axis(names.var("i"), last.extent)
-    place = tuple(substitute(i, {last.var: first.var}) for i in stage.indices)
-    init = around((first,), Store(stage.buffer, place, reduction.init), "vectorized")
+    *around_rows, last = axes
+    extent = from_dim(last.extent)
+    if outer == "parallel" and not around_rows and _may_exceed(last, COLUMNS):
+        strip = Axis(names.var("c"), dims.floordiv(dims.add(last.extent, COLUMNS - 1), COLUMNS))
+        stage = bound(stage, {last.var: strip.var * COLUMNS + last.var})
+        extent = binary("min", COLUMNS, extent - strip.var * COLUMNS)
+        around_rows = [strip]
+    first = names.var("i")
+    place = tuple(substitute(i, {last.var: first}) for i in stage.indices)
+    init = For(first, extent, "vectorized", Store(stage.buffer, place, reduction.init))
     update = combined(stage, reduction, stage.buffer, stage.indices)
-    return around(outer, seq(init, around((*over, last), update, "vectorized")))
+    line = For(last.var, extent, "vectorized", update)
+    return around(around_rows, seq(init, around(over, line)), outer, outer)
 
 
 def _accumulate_scalar(
-    stage: Stage, reduction: Reduction, axes: tuple[Axis, ...], over: tuple[Axis, ...]
+    stage: Stage,
+    reduction: Reduction,
+    axes: tuple[Axis, ...],
+    over: tuple[Axis, ...],
+    outer: LoopKind,
 ) -> Stmt:
     if stage.buffer.scope == "local" and not axes:
         init = Store(stage.buffer, stage.indices, reduction.init)
@@ -208,11 +261,11 @@ def _accumulate_scalar(
         around(over, combined(stage, reduction, total, (ZERO,)), "vectorized"),
         Store(stage.buffer, stage.indices, total[0]),
     )
-    return around(axes, TirBlock(stage.name, (), body, allocs=(total,)))
+    return around(axes, TirBlock(stage.name, (), body, allocs=(total,)), outer, outer)
 
 
-def loops(stage: Stage, names: Names) -> Stmt:
-    """`stage` as loops, by itself."""
+def loops(stage: Stage, names: Names, outer: LoopKind = "serial") -> Stmt:
+    """`stage` as loops, by itself; `outer` is the kind of those that may run in any order."""
     if stage.reduction is None:
-        return store_loops((stage,), names)
-    return reduction_loops(stage, stage.reduction, names)
+        return store_loops((stage,), names, outer)
+    return reduction_loops(stage, stage.reduction, names, outer)

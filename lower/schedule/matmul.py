@@ -1,36 +1,39 @@
-"""Products of matrices: tiles by the micro-kernel ``gemm_tile``, the epilogue on the hot tile.
+"""Products of matrices: blocks by the micro-kernel ``gemm_tile``, the epilogue on the hot block.
 
-The output is cut into tiles of 6 rows by 64 columns.  A tile is computed over the whole depth
+The output is cut into blocks of 96 rows by 64 columns.  A block is computed over the whole depth
 into a local buffer, then what follows the product is computed from it into the outputs.  With
-nothing to follow, the tile goes to the output itself.  Large right operands are packed for many
-rows, and streamed for one.
+nothing to follow, the block goes to the output itself.  A right operand that is no constant is
+read where it is, or copied to panels if it is large and serves many rows, or streamed for one.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.gemv import single_row
+from relax_egraph.lower.schedule.in_place import in_place
 from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
 from relax_egraph.lower.schedule.product import match_product
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.lower.schedule.tiles import Epilogue, Nest, in_place
-from relax_egraph.tir.expr import Binary, Imm, TirExpr, from_dim
+from relax_egraph.lower.schedule.stages import Stage, stages_of
+from relax_egraph.lower.schedule.tiles import Epilogue
+from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
-from relax_egraph.tir.stmt import IfThenElse, PrimFunc
+from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
 
-FEWEST_ROWS = 48
+FEWEST_ROWS = 192
 """How many rows a panel has to serve to be worth the copy."""
 
 LARGEST_IN_PLACE = 1 << 19
 """How many elements the right operand may have to be read where it is: 2 MiB."""
 
-LARGEST_BY_TILES = 1 << 17
-"""How many it may have for a single row to run by tiles: 512 KiB, which stay in the cache."""
+LARGEST_BY_BLOCKS = 1 << 17
+"""How many it may have for a single row to run by blocks: 512 KiB, which stay in the cache."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
@@ -38,6 +41,26 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
 
     What does not need the product, and is not cheap enough to be inlined, is computed before.
     """
+    parts = _parts(function, stages)
+    if parts is None:
+        return None
+    names = Names.beside(function)
+    nests = [store_loops((s,), names, "parallel") for s in parts.before]
+    nest = tiles(parts.product, parts.rest, names, is_output=parts.is_output)
+    return finished(function, "matmul", [*nests, nest])
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A product, the stages before it, and those that follow it element by element."""
+
+    before: tuple[Stage, ...]
+    product: Stage
+    rest: tuple[Stage, ...]
+    is_output: bool
+
+
+def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
     products = [s for s in stages if match_product(s)]
     if len(products) != 1:
         return None
@@ -48,18 +71,15 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     for stage in stages:
         if any(stage.reads(s.buffer) for s in (first, *rest)):
             rest.append(stage)
-    before = [s for s in stages if s is not first and s not in rest]
+    before = tuple(s for s in stages if s is not first and s not in rest)
     if any(s.reduction for s in before) or not all(follows(s, first, rest) for s in rest):
         return None
-    names = Names.beside(function)
     is_output = any(first.buffer is b for b in function.outputs)
-    nests = [store_loops((s,), names) for s in before]
-    nest = tiles(first, rest, names, is_output=is_output)
-    return finished(function, "matmul", [*nests, nest.body], nest.allocs)
+    return _Parts(before, first, tuple(rest), is_output)
 
 
 def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:
-    """Whether `stage` can be computed tile by tile, with `product` and the stages of `rest`."""
+    """Whether `stage` can be computed block by block, with `product` and the stages of `rest`."""
     return (
         stage.reduction is None
         and stage.axes == product.axes
@@ -69,8 +89,8 @@ def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:
     )
 
 
-def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Nest:
-    """`product`, and the stages of `rest` that follow it, in one nest over tiles.
+def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Stmt:
+    """`product`, and the stages of `rest` that follow it, in one nest over blocks.
 
     `is_output` says whether the product itself is needed too.
     """
@@ -81,28 +101,73 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
         return by_panels(epilogue, names)
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
-    is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_TILES))
+    is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_BLOCKS))
     is_large = _both(_exceeds(rows, FEWEST_ROWS - 1), _exceeds(elements, LARGEST_IN_PLACE))
     return _choice(
         is_row,
-        lambda: Nest(single_row(epilogue, names)),
+        lambda: single_row(epilogue, names),
         lambda: _choice(
-            is_large,
-            lambda: by_panels(epilogue, names),
-            lambda: Nest(in_place(epilogue, names)),
+            is_large, lambda: by_panels(epilogue, names), lambda: in_place(epilogue, names)
         ),
     )
 
+
+# --- constant right operands --------------------------------------------------------------
+
+
+def packable(function: PrimFunc) -> tuple[int, Panels] | None:
+    """The parameter of `function` that is worth packing if it is a constant, and how.
+
+    It is the right operand of the only product, and nothing else reads it.
+    """
+    parts = _unscheduled(function)
+    p = parts and match_product(parts.product, parts.rest)
+    if parts is None or p is None or p.b.buffer not in function.inputs:
+        return None
+    reads = [r for s in (*parts.before, parts.product, *parts.rest) for r in loads(s.value)]
+    if sum(r.buffer is p.b.buffer for r in reads) > 1:
+        return None
+    panels = panels_of(p)
+    return panels and (function.params.index(p.b.buffer), panels)
+
+
+def with_panels(function: PrimFunc, number: int, panels: Panels) -> PrimFunc:
+    """The schedule of `function` for a constant that is packed: parameter `number` holds `panels`.
+
+    The attribute ``packed`` is the number of the parameter, then the rows, the columns and the
+    width of a strip.
+    """
+    parts = _unscheduled(function)
+    assert parts is not None
+    p = match_product(parts.product, parts.rest)
+    assert p is not None
+    names = Names.beside(function)
+    epilogue = Epilogue(p, parts.rest, parts.is_output)
+    given = function.params[number]
+    packed = Buffer(given.name, panels.shape, given.dtype)
+    nests = [store_loops((s,), names, "parallel") for s in parts.before]
+    body = [*nests, by_packed(epilogue, panels, packed, names)]
+    params = tuple(packed if b is given else b for b in function.params)
+    attrs = {**function.attrs, "packed": (number, panels.depth, panels.columns, panels.width)}
+    return finished(replace(function, params=params, attrs=attrs), "matmul", body)
+
+
+def _unscheduled(function: PrimFunc) -> _Parts | None:
+    """The parts of a function that has no schedule yet."""
+    stages = None if "schedule" in function.attrs else stages_of(function)
+    return None if stages is None else _parts(function, stages)
+
+
+# --- what is known of sizes ---------------------------------------------------------------
 
 Known = bool | TirExpr
 """Whether something holds: an expression if sizes decide it at run time."""
 
 
-def _choice(condition: Known, yes: Callable[[], Nest], no: Callable[[], Nest]) -> Nest:
+def _choice(condition: Known, yes: Callable[[], Stmt], no: Callable[[], Stmt]) -> Stmt:
     if isinstance(condition, bool):
         return yes() if condition else no()
-    a, b = yes(), no()
-    return Nest(IfThenElse(condition, a.body, b.body), a.allocs + b.allocs)
+    return IfThenElse(condition, yes(), no())
 
 
 def _both(a: Known, b: Known) -> Known:

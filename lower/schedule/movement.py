@@ -1,22 +1,29 @@
 """Copies and permutations of axes.
 
-A permutation runs in blocks where it reads and writes along different axes.
+A permutation that reads and writes along different axes transposes blocks.
 """
 
 from collections.abc import Sequence
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import around, bound, collapse, store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import BufferLoad, TirExpr, TirVar, binary, from_dim
-from relax_egraph.tir.stmt import For, PrimFunc, Stmt, Store
+from relax_egraph.lower.schedule.streaming import streaming
+from relax_egraph.tir.expr import BufferLoad, TirExpr, binary, from_dim
+from relax_egraph.tir.stmt import PrimFunc, Stmt, TensorIntrinsic
 
-BLOCK = 16
-"""How many elements a block has along each of the two axes: a cache line of float32."""
+ROWS, COLUMNS = 256, 16
+"""How many elements a block has along the axes where it writes and where it reads contiguously.
+
+Many tiles behind one another in the result, so that it is written in long runs; but one beside
+another: more lines of the operand, a power of two apart, would drive one another out of the cache.
+"""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
@@ -26,7 +33,8 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
         return None
     names = Names.beside(function)
     if _copies(stages[0]):
-        return finished(function, "view", [store_loops(stages, names)])
+        copy = finished(function, "view", [store_loops(stages, names, "parallel")])
+        return streaming(copy, stages, ahead=False)
     if _permutes(stages[0]):
         return finished(function, "movement", [nest(stages[0], names)])
     return None
@@ -62,19 +70,24 @@ def nest(stage: Stage, names: Names) -> Stmt:
     contiguous = [a for a in order.axes if a.var in value.indices]
     read = max(contiguous, key=lambda a: value.indices.index(a.var), default=None)
     if read is None or read is order.axes[-1]:
-        return store_loops((stage,), names)
+        return store_loops((stage,), names, "parallel")
+    last = order.axes[-1]
+    along = steps(value.buffer, value.indices, (read.var, last.var))
+    across = steps(joined.buffer, joined.indices, (read.var, last.var))
+    assert along is not None, "each index is an axis"
+    assert across is not None, "each index is an axis"
     outer, renamed = names.renamed([a for a in order.axes[:-1] if a is not read], "i")
     values = dict(renamed)
     blocks: list[Axis] = []
-    inner: list[tuple[TirVar, TirExpr]] = []
-    for axis in (read, order.axes[-1]):
-        block = Axis(names.var("o"), dims.floordiv(dims.add(axis.extent, BLOCK - 1), BLOCK))
-        within = names.var("i")
-        rest = from_dim(axis.extent) - block.var * BLOCK
+    sizes: list[TirExpr] = []
+    for axis, size in ((last, ROWS), (read, COLUMNS)):
+        block = Axis(names.var("o"), dims.floordiv(dims.add(axis.extent, size - 1), size))
         blocks.append(block)
-        inner.append((within, binary("min", BLOCK, rest)))
-        values[axis.var] = block.var * BLOCK + within
+        sizes.append(binary("min", size, from_dim(axis.extent) - block.var * size))
+        values[axis.var] = block.var * size
     moved = bound(joined, values)
-    (row, rows), (column, columns) = inner
-    body = For(column, columns, "vectorized", Store(moved.buffer, moved.indices, moved.value))
-    return around((*outer, *blocks), For(row, rows, "serial", body))
+    assert isinstance(moved.value, BufferLoad)
+    places = ((moved.value.buffer, moved.value.indices), (moved.buffer, moved.indices))
+    strides = (from_dim(along[1]), from_dim(across[0]))
+    body = TensorIntrinsic(name_of(TABLE[stage.buffer.dtype].bits), places, (*strides, *sizes))
+    return around((*outer, *blocks), body, "parallel", "parallel")

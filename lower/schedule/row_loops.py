@@ -1,27 +1,48 @@
 """The loops inside of a row: neighbouring stages share one pass over it where they can."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.schedule.inline import reads_of
-from relax_egraph.lower.schedule.loops import ZERO, bound, combined, loops
+from relax_egraph.lower.schedule.loops import ZERO, bound, collapse, combined, loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
-from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
+from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
+
+BLOCK = 1 << 15
+"""How many terms are added up at a time."""
 
 
-def row_loops(stages: Sequence[Stage], names: Names) -> Stmt:
+def row_loops(stages: Sequence[Stage], names: Names, outer: LoopKind) -> Stmt:
     """The stages of one row, in order.
 
-    Each has one axis at most, or a nest of its own.
+    Each has one axis at most, or a nest of its own.  `outer` is the kind of loops that may run in
+    any order: ``parallel`` if the row is the only one.
     """
     passes: list[list[Stage]] = []
-    for stage in stages:
+    for stage in map(_flat, stages):
         if passes and _joins(stage, passes[-1]):
             passes[-1].append(stage)
         else:
             passes.append([stage])
-    return seq(*(_one_pass(p, names) for p in passes))
+    return seq(*(_one_pass(p, names, outer) for p in passes))
+
+
+def _flat(stage: Stage) -> Stage:
+    """`stage` with one axis for several, if that is linear."""
+    reduction = stage.reduction
+    if len(stage.all_axes) < 2 or (reduction and stage.axes):
+        return stage
+    order = collapse(stage.all_axes, [stage])
+    if len(order.axes) != 1:
+        return stage
+    moved = bound(stage, order.values)
+    if reduction is None:
+        return replace(moved, axes=order.axes)
+    return replace(moved, reduction=replace(reduction, axes=order.axes))
 
 
 def _line(stage: Stage) -> Axis | None:
@@ -54,30 +75,87 @@ def _joins(stage: Stage, earlier: Sequence[Stage]) -> bool:
     return True
 
 
-def _one_pass(stages: Sequence[Stage], names: Names) -> Stmt:
+def _one_pass(stages: Sequence[Stage], names: Names, outer: LoopKind) -> Stmt:
     line = _line(stages[0])
     if line is None or (len(stages) == 1 and stages[0].reduction is None):
-        return seq(*(loops(s, names) for s in stages))
+        return seq(*(loops(s, names, outer) for s in stages))
+    is_long = not isinstance(line.extent, int) or line.extent > BLOCK
+    if is_long and (outer == "parallel" or any(_is_float_sum(s) for s in stages)):
+        return _by_blocks(stages, line, names, outer)
     var = names.var("k")
+    return _loop([_along(s, var) for s in stages], var, from_dim(line.extent))
+
+
+def _is_float_sum(stage: Stage) -> bool:
+    reduction = stage.reduction
+    return reduction is not None and reduction.combine == "+" and is_float(stage.buffer.dtype)
+
+
+def _along(stage: Stage, place: TirExpr) -> Stage:
+    """`stage` with `place` for the variable of its axis."""
+    own = _line(stage)
+    assert own is not None, "the stages of a pass have one axis each"
+    return bound(stage, {own.var: place})
+
+
+def _loop(stages: Sequence[Stage], var: TirVar, extent: TirExpr) -> Stmt:
+    """Stages of one line as a vectorized loop; totals that do not live in a scalar get one."""
     before: list[Stmt] = []
     inside: list[Stmt] = []
     after: list[Stmt] = []
     totals: list[Buffer] = []
     for stage in stages:
-        own = _line(stage)
-        assert own is not None, "the stages of a pass have one axis each"
-        stage = bound(stage, {own.var: var})
         reduction = stage.reduction
         if reduction is None:
             inside.append(Store(stage.buffer, stage.indices, stage.value))
             continue
         place, at = stage.buffer, stage.indices
         if place.scope != "local":
-            place, at = Buffer(f"{place.name}_acc", (1,), place.dtype, "local"), (ZERO,)
+            place, at = _scalar(f"{place.name}_acc", place.dtype), (ZERO,)
             totals.append(place)
             after.append(Store(stage.buffer, stage.indices, place[0]))
         before.append(Store(place, at, reduction.init))
         inside.append(combined(stage, reduction, place, at))
-    loop = For(var, from_dim(line.extent), "vectorized", seq(*inside))
-    body = seq(*before, loop, *after)
+    body = seq(*before, For(var, extent, "vectorized", seq(*inside)), *after)
     return TirBlock(stages[0].name, (), body, allocs=tuple(totals)) if totals else body
+
+
+def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKind) -> Stmt:
+    """A pass in blocks with totals of their own: a sum of sums is more exact than one long sum.
+
+    If the blocks run in parallel, their totals are kept and combined in the end.
+    """
+    count = dims.floordiv(dims.add(line.extent, BLOCK - 1), BLOCK)
+    block, var = names.var("b"), names.var("k")
+    inside: list[Stage] = []
+    before: list[Stmt] = []
+    between: list[Stmt] = []
+    after: list[Stmt] = []
+    parts: list[Buffer] = []
+    kept: list[Buffer] = []
+    for stage in (_along(s, block * BLOCK + var) for s in stages):
+        reduction = stage.reduction
+        if reduction is None:
+            inside.append(stage)
+            continue
+        part = _scalar(f"{stage.buffer.name}_part", stage.buffer.dtype)
+        parts.append(part)
+        inside.append(replace(stage, buffer=part, indices=(ZERO,)))
+        total = replace(stage, value=part[0])
+        if outer == "parallel":
+            all_parts = Buffer(f"{stage.buffer.name}_parts", (count,), part.dtype)
+            kept.append(all_parts)
+            between.append(Store(all_parts, (block,), part[0]))
+            k = names.var("k")
+            after.append(_loop([replace(stage, value=all_parts[k])], k, from_dim(count)))
+        else:
+            before.append(Store(stage.buffer, stage.indices, reduction.init))
+            between.append(combined(total, reduction, stage.buffer, stage.indices))
+    extent = binary("min", BLOCK, from_dim(line.extent) - block * BLOCK)
+    body = TirBlock("block", (), seq(_loop(inside, var, extent), *between), allocs=tuple(parts))
+    whole = seq(*before, For(block, from_dim(count), outer, body), *after)
+    return TirBlock("blocks", (), whole, allocs=tuple(kept)) if kept else whole
+
+
+def _scalar(name: str, dtype: str) -> Buffer:
+    return Buffer(name, (1,), dtype, "local")

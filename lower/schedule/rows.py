@@ -15,6 +15,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.row_loops import row_loops
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite
 from relax_egraph.tir.stmt import PrimFunc, TirBlock
@@ -35,13 +36,13 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     rows = [Axis(names.var("r"), a.extent) for a in stages[0].axes[:depth]]
     homes = _homes(stages, function.outputs, depth)
     inside = [_of_row(s, rows, homes) for s in stages]
-    body = row_loops(inside, names)
-    new = [h.buffer for h in homes.values() if h.is_new]
-    local = tuple(b for b in new if b.scope == "local")
-    block = TirBlock("row", (), body, allocs=local)
-    memory = [b for b in new if b.scope == "global"]
-    loops_of_rows = around([r for r in rows if r.extent != 1], block)
-    return finished(function, "rows", [loops_of_rows], memory)
+    several = [r for r in rows if r.extent != 1]
+    body = row_loops(inside, names, "serial" if several else "parallel")
+    own = tuple(h.buffer for h in homes.values() if h.is_new)
+    block = TirBlock("row", (), body, allocs=own)
+    nest = around(several, block, "parallel", "parallel")
+    whole = finished(function, "rows", [nest])
+    return streaming(whole, stages, ahead=len(stages) > 1)
 
 
 def row_depth(stages: Sequence[Stage]) -> int | None:
@@ -89,14 +90,14 @@ def _homes(stages: Sequence[Stage], outputs: Sequence[Buffer], depth: int) -> di
     for place, stage in enumerate(stages):
         if any(stage.buffer is b for b in outputs):
             continue
-        lender = _lender(stages, place, outputs, lent)
         shape = tuple(a.extent for a in stage.axes[depth:] if a.extent != 1)
-        if shape and lender is not None:
+        elements = dims.product(shape)
+        fits = isinstance(elements, int) and elements <= LARGEST_LOCAL
+        lender = None if fits else _lender(stages, place, outputs, lent)
+        if lender is not None:
             lent.add(id(lender))
             homes[id(stage.buffer)] = _Home(lender, is_new=False)
             continue
-        elements = dims.product(shape)
-        fits = isinstance(elements, int) and elements <= LARGEST_LOCAL
         own = Buffer(
             stage.buffer.name, shape or (1,), stage.buffer.dtype, "local" if fits else "global"
         )

@@ -23,7 +23,7 @@ def apply(function: PrimFunc) -> PrimFunc | None:
         return None
     names = Names.beside(function)
     body = [
-        nest if _is_narrow(s) else store_loops((s,), names)
+        nest if _is_narrow(s) else store_loops((s,), names, "parallel")
         for nest, s in zip(nests, known, strict=True)
     ]
     return finished(function, "movement", body)

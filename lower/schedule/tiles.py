@@ -1,6 +1,6 @@
-"""Tiles of a product of matrices: how axes are cut, how one is computed, what follows on it."""
+"""Blocks of a product of matrices: how axes are cut, how one is computed, what follows on it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
@@ -13,70 +13,77 @@ from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, bina
 from relax_egraph.tir.rewrite import rewrite
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
-TILE_ROWS = 6
-TILE_COLUMNS = 64
+BLOCK_ROWS = 96
+"""Rows of a block: whole tiles, which beside a depth of 1024 take 384 KiB of the second cache."""
+
+BLOCK_COLUMNS = 64
+"""Columns of a block: as wide as the micro-kernel, or several times."""
 
 Point = Mapping[TirVar, TirExpr]
 """The values of the variables of a product's axes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
-    """Loops, and the buffers in memory that they need."""
-
-    body: Stmt
-    allocs: tuple[Buffer, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Cut:
-    """An axis in blocks: the loop over them, where one begins, and how much of it there is."""
+    """An axis in blocks: the loop over them, where one begins, and how much of it there is.
+
+    `size` is the most that there is of one.
+    """
 
     blocks: tuple[Axis, ...]
     start: TirExpr
     count: TirExpr
+    size: int
 
 
 def cut(extent: Dim, size: int, name: str, names: Names) -> Cut:
     """An axis of `extent` in blocks of `size`, the last one shorter; no loop if one is enough."""
     if isinstance(extent, int) and extent <= size:
-        return Cut((), ZERO, Imm(extent, "int64"))
+        return Cut((), ZERO, Imm(extent, "int64"), extent)
     block = Axis(names.var(name), dims.floordiv(dims.add(extent, size - 1), size))
     start = block.var * size
     if dims.divides(size, extent):
-        return Cut((block,), start, Imm(size, "int64"))
-    return Cut((block,), start, binary("min", size, from_dim(extent) - start))
+        return Cut((block,), start, Imm(size, "int64"), size)
+    return Cut((block,), start, binary("min", size, from_dim(extent) - start), size)
+
+
+def cut_rows(p: Product, names: Names) -> Cut:
+    """The rows in blocks; of a known number, so that the last one is about as large."""
+    rows = p.row.extent if p.row else 1
+    if isinstance(rows, int) and rows > BLOCK_ROWS:
+        even = -(-rows // -(-rows // BLOCK_ROWS))
+        return cut(rows, min(BLOCK_ROWS, -(-even // 6) * 6), "io", names)
+    return cut(rows, BLOCK_ROWS, "io", names)
+
+
+def _cut_depth(p: Product, size: int, names: Names) -> Cut:
+    """The depth in pieces, at least one: a product over nothing is 0 and not left out."""
+    extent = p.depth.extent if p.depth else 1
+    if isinstance(extent, int) and extent > size:
+        size = -(-extent // -(-extent // size))
+    pieces = cut(dims.maximum(1, extent), size, "ko", names)
+    if isinstance(extent, int) and extent > 0:
+        return pieces
+    return replace(pieces, count=binary("min", size, from_dim(extent) - pieces.start))
+
+
+def parallel(axes: Sequence[Axis], body: Stmt) -> Stmt:
+    """`body` in loops over `axes`, whose turns do not depend on one another."""
+    return around(axes, body, "parallel", "parallel")
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
-    """Where a tile's operands begin, and how far a step of the depth goes in the right one."""
+class RightOperand:
+    """The columns of a block in the right operand: their row at a step of the depth.
 
-    a: BufferLoad
-    b: BufferLoad
-    b_step: Dim
-
-
-def multiply(
-    p: Product,
-    operands: Operands,
-    target: tuple[BufferLoad, Dim],
-    size: tuple[TirExpr, TirExpr, TirExpr],
-    adds: TirExpr = ZERO,
-) -> Stmt:
-    """A tile of `p` into `target`, a place and the distance of its rows.
-
-    `size` is the number of rows, of columns, and of steps of the depth.
+    Rows are `step` apart.  The depth is taken in pieces of at most `piece` steps, the rows of
+    which stay in the second cache; where `follows`, the next ones lie right behind them.
     """
-    place, target_row = target
-    strides = map(from_dim, (p.a_row, p.a_step, operands.b_step, target_row))
-    places = tuple((load.buffer, load.indices) for load in (operands.a, operands.b, place))
-    return TensorIntrinsic("gemm_tile", places, (*strides, *size, adds))
 
-
-def target_of(p: Product, point: Point) -> BufferLoad:
-    """The element of the product's buffer at `point`."""
-    return bound_load(BufferLoad(p.stage.buffer, p.stage.indices), dict(point))
+    row: Callable[[TirExpr], BufferLoad]
+    step: TirExpr
+    piece: int
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +94,8 @@ class Epilogue:
     rest: tuple[Stage, ...]
     is_output: bool
 
-    def on(self, tile: BufferLoad, point: Point) -> Stmt:
-        """The stores for the element at `point`, which is held in `tile`."""
+    def on(self, held: BufferLoad, point: Point) -> Stmt:
+        """The stores for the element at `point`, which is `held` in a tile."""
         p = self.product
         values = {**p.values, **point}
         stores = [
@@ -98,43 +105,45 @@ class Epilogue:
             place = target_of(p, values)
             stores.insert(0, Store(place.buffer, place.indices, place))
 
-        def held(e: TirExpr) -> TirExpr:
-            return tile if isinstance(e, BufferLoad) and e.buffer is p.stage.buffer else e
+        def in_tile(e: TirExpr) -> TirExpr:
+            return held if isinstance(e, BufferLoad) and e.buffer is p.stage.buffer else e
 
-        return seq(*(replace(s, value=rewrite(s.value, held)) for s in stores))
+        return seq(*(replace(s, value=rewrite(s.value, in_tile)) for s in stores))
 
-    def over(
-        self,
-        tile: BufferLoad,
-        start: tuple[TirExpr, TirExpr],
-        size: tuple[TirExpr, TirExpr],
-        batch: Point,
-        names: Names,
-    ) -> Stmt:
-        """The stores for a tile that begins at row and column `start`, held from `tile` on."""
+    def over(self, tile: Buffer, rows: Cut, columns: Cut, batch: Point, names: Names) -> Stmt:
+        """The stores for a block that is held in `tile`."""
         i, j = names.var("i"), names.var("j")
-        row, column = tile.indices
-        held = BufferLoad(tile.buffer, (row + i, column + j))
-        point = {**batch, **self.product.point(start[0] + i, start[1] + j)}
-        inner = For(j, size[1], "vectorized", self.on(held, point))
-        return For(i, size[0], "serial", inner)
+        point = {**batch, **self.product.point(rows.start + i, columns.start + j)}
+        inner = For(j, columns.count, "vectorized", self.on(tile[i, j], point))
+        return For(i, rows.count, "serial", inner)
 
 
-def in_place(epilogue: Epilogue, names: Names) -> Stmt:
-    """The tiles with both operands read where they are: nothing to prepare, but strided."""
+def target_of(p: Product, point: Point) -> BufferLoad:
+    """The element of the product's buffer at `point`."""
+    return bound_load(BufferLoad(p.stage.buffer, p.stage.indices), dict(point))
+
+
+def block(
+    epilogue: Epilogue, right: RightOperand, rows: Cut, columns: Cut, batch: Point, names: Names
+) -> Stmt:
+    """A block of the product over the whole depth, and what follows on it while it is hot.
+
+    With nothing to follow it goes to the output itself.
+    """
     p = epilogue.product
-    batch, values = names.renamed(p.batch, "b")
-    columns = cut(p.column.extent, TILE_COLUMNS, "jo", names)
-    rows = cut(p.row.extent if p.row else 1, TILE_ROWS, "io", names)
-    corner = {**values, **p.point(rows.start, columns.start)}
-    origin = {**corner, **p.at_depth(ZERO)}
-    operands = Operands(bound_load(p.a, origin), bound_load(p.b, origin), p.b_step)
-    size = (rows.count, columns.count, from_dim(p.depth.extent if p.depth else 1))
-    blocks = (*batch, *columns.blocks, *rows.blocks)
+    pieces = _cut_depth(p, right.piece, names)
+    corner = {**batch, **p.point(rows.start, columns.start)}
+    a, b = bound_load(p.a, {**corner, **p.at_depth(pieces.start)}), right.row(pieces.start)
+    adds = binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO
+    ahead = pieces.count * right.step if right.follows else ZERO
+    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
+    c, c_row = (tile[0, 0], columns.size) if epilogue.rest else (target_of(p, corner), p.c_row)
+    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(c_row))
+    size = (rows.count, columns.count, pieces.count)
+    places = tuple((load.buffer, load.indices) for load in (a, b, c))
+    call = TensorIntrinsic("gemm_tile", places, (*strides, *size, adds, ahead))
+    fill = around(pieces.blocks, call)
     if not epilogue.rest:
-        return around(blocks, multiply(p, operands, (target_of(p, corner), p.c_row), size))
-    tile = Buffer(names.fresh("tile"), (TILE_ROWS, TILE_COLUMNS), "float32", "local")
-    fill = multiply(p, operands, (tile[0, 0], TILE_COLUMNS), size)
-    start = (rows.start, columns.start)
-    stores = epilogue.over(tile[0, 0], start, size[:2], values, names)
-    return around(blocks, TirBlock("tile", (), seq(fill, stores), allocs=(tile,)))
+        return fill
+    stores = epilogue.over(tile, rows, columns, batch, names)
+    return TirBlock("tile", (), seq(fill, stores), allocs=(tile,))

@@ -1,0 +1,166 @@
+"""The micro-kernels of products: a block of the result in registers, one pass over the depth.
+
+A block is a few rows by a few vectors of columns.  Each step of the depth reads one vector of
+the right operand for each vector of columns, and one number of the left operand for each row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_egraph.lower.emitter import Function
+from relax_egraph.lower.module_text import F32, I32, I64, PTR, Module, Type
+from relax_egraph.lower.target import Target
+from relax_egraph.lower.value import Value
+from relax_egraph.lower.vector import first_lanes, masked_load, masked_store
+
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
+"""``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
+
+`adds` is 0 or 1.  Each step of the depth asks for the cache line at `ahead`, and goes
+`ahead_step` floats on.
+"""
+
+TALL = 6
+"""The most rows of a block as wide as a strip."""
+
+_WIDE_ROWS = (6, 5, 4, 3, 2, 1)
+_NARROW_ROWS = (4, 1)
+_BUSY = 8
+"""Running sums that hide the latency of two multipliers of four cycles each."""
+
+_MOST_SETS = 4
+_FEWEST_ROWS_AHEAD = 4
+"""With fewer rows nothing is asked for ahead: memory is read as fast as it can be anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
+
+    A block of a single vector may have fewer columns than that has lanes.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        """What its micro-kernel is called."""
+        return f"gemm_{self.rows}x{self.vectors}"
+
+    @property
+    def sets(self) -> int:
+        """How many steps of the depth run at once, each into running sums of its own: 1, 2 or 4.
+
+        Small blocks need it to keep the multipliers busy.
+        """
+        sets = 1
+        while sets < _MOST_SETS and sets * self.rows * self.vectors < _BUSY:
+            sets *= 2
+        return sets
+
+
+def wide(target: Target) -> tuple[Block, ...]:
+    """Blocks as wide as a strip, the tallest first.
+
+    6 rows by 4 vectors of 512 bits fill 32 registers, by 2 vectors the 16 of other targets.
+    """
+    vectors = 4 if target.vector_bits == 512 else 2
+    return tuple(Block(rows, vectors, target.lanes(32)) for rows in _WIDE_ROWS)
+
+
+def narrow(target: Target) -> tuple[Block, ...]:
+    """Blocks of one vector, the tallest first, for what columns are left.
+
+    One vector is read for so many rows that reading it hardly counts.
+    """
+    tallest = 12 if target.vector_bits == 512 else 8
+    return tuple(Block(rows, 1, target.lanes(32)) for rows in (tallest, *_NARROW_ROWS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of `block` in memory; its only vector is under `mask` if there is one."""
+
+    block: Block
+    mask: Value | None
+
+    def places(self, pointer: Value) -> list[Value]:
+        """The addresses of the vectors from `pointer` on."""
+        f, block = pointer.function, self.block
+        return [f.address(pointer, v * block.lanes, F32) for v in range(block.vectors)]
+
+    def read(self, pointer: Value) -> list[Value]:
+        """The vectors at `pointer`; what is masked off is 0."""
+        type = F32.of(self.block.lanes)
+        if self.mask is not None:
+            return [masked_load(pointer, type, self.mask)]
+        return [pointer.function.load(place, type) for place in self.places(pointer)]
+
+    def write(self, pointer: Value, values: Sequence[Value]) -> None:
+        """Write the vectors at `pointer`."""
+        for place, value in zip(self.places(pointer), values, strict=True):
+            if self.mask is not None:
+                masked_store(value, place, self.mask)
+            else:
+                pointer.function.store(value, place)
+
+
+_At = tuple[Value, Value, Value]
+"""Where a step of the depth is: the index into rows of `a`, the row of `b`, what is ahead."""
+
+
+def define_block(module: Module, block: Block) -> None:
+    """Add the micro-kernel of `block`, with the parameters `PARAMS`."""
+    f = Function(module, block.name, PARAMS, internal=True)
+    a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
+    mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
+    row, size = _Row(block, mask), block.rows * block.vectors
+    a_rows = [f.address(a, a_row * i if i else 0, F32) for i in range(block.rows)]
+    c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
+
+    def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
+        """Where the next step of the depth is, and the running sums after this one, by rows."""
+        a_at, b_at, ahead_at = at
+        terms = row.read(b_at)
+        if block.rows >= _FEWEST_ROWS_AHEAD:
+            _prefetch(ahead_at)
+        factors = [f.splat(f.load(f.address(p, a_at, F32), F32), block.lanes) for p in a_rows]
+        pairs = [(x, t) for x in factors for t in terms]
+        following = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
+        b_next, ahead_next = f.address(b_at, b_step, F32), f.address(ahead_at, ahead_step, F32)
+        return (a_at + a_step, b_next, ahead_next), following
+
+    zeros = [f.const(F32.of(block.lanes), 0)] * size
+    with f.loop(0, adds, 1, zeros) as given:  # once or not at all: what the sums begin with
+        given.carry(*(value for place in c_rows for value in row.read(place)))
+    sums, start, sets = given.results, (f.const(I64, 0), b, ahead), block.sets
+    together = depth if sets == 1 else depth - f.binary("urem", depth, sets)
+    with f.loop(0, together, sets, (*start, *sums, *zeros * (sets - 1))) as main:
+        a_at, b_at, ahead_at, *held = main.values
+        at, following = (a_at, b_at, ahead_at), list[Value]()
+        for first in range(0, size * sets, size):
+            at, after = step(at, held[first : first + size])
+            following += after
+        main.carry(*at, *following)
+    a_at, b_at, ahead_at, *held = main.results
+    totals = held[:size]
+    for first in range(size, size * sets, size):
+        totals = [x + y for x, y in zip(totals, held[first : first + size], strict=True)]
+    if sets > 1:
+        with f.loop(together, depth, 1, (a_at, b_at, ahead_at, *totals)) as tail:
+            a_at, b_at, ahead_at, *held = tail.values
+            at, after = step((a_at, b_at, ahead_at), held)
+            tail.carry(*at, *after)
+        totals = list(tail.results[3:])
+    for i, place in enumerate(c_rows):
+        row.write(place, totals[i * block.vectors : (i + 1) * block.vectors])
+    f.finish()
+
+
+def _prefetch(pointer: Value) -> None:
+    """Ask for a cache line, to be in the second cache: the first one is full."""
+    f = pointer.function
+    read, second, data = f.const(I32, 0), f.const(I32, 2), f.const(I32, 1)
+    f.call("llvm.prefetch.p0", pointer, read, second, data)

@@ -1,0 +1,124 @@
+"""Constant right operands of products are packed when a program is built."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import ExprMutator, unused
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.lower.schedule.matmul import packable, with_panels
+from relax_egraph.lower.schedule.packed import Panels
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.share_constants import share_constants
+from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.vm.storage import aligned_bytes
+
+Array: TypeAlias = npt.NDArray[Any]
+
+Packable: TypeAlias = Mapping[str, tuple[int, Panels]]
+"""By the name of a loop function: which of its parameters is packed if it is constant, and how."""
+
+
+@module_pass(name="pack_constants", required=(share_constants,))
+def pack_constants(module: IRModule) -> IRModule:
+    """Give products their constant right operands in the order in which they read them.
+
+        lv = R.call_tir(cls.dense, (x, w), …)       # w: a constant of shape (768, 300)
+        -->
+        lv = R.call_tir(cls.dense, (x, packed), …)  # packed: of shape (768 * 304,)
+
+    `dense` is then scheduled for it; if it is also called with what is no constant, it stays, and
+    a new function ``dense_packed`` is called.  A constant of several calls is packed once.
+    """
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    found = {n: packable(f) for n, f in functions.items() if isinstance(f, PrimFunc)}
+    known = {name: how for name, how in found.items() if how is not None}
+    uses, calls = Counter[str](), Counter[str]()
+
+    def count(expr: Expr) -> None:
+        if isinstance(expr, GlobalVar):
+            uses[expr.name] += 1
+        elif isinstance(expr, Call) and _constant(expr, known):
+            assert isinstance(expr.args[0], GlobalVar)
+            calls[expr.args[0].name] += 1
+
+    for _, function in module.relax_functions():
+        post_order_visit(function, count)
+    callees: dict[str, GlobalVar] = {}
+    taken = set(functions)
+    for name, number in calls.items():
+        function = module[name]
+        assert isinstance(function, PrimFunc)
+        new = name if uses[name] == number else unused(f"{name}_packed", taken)
+        functions[new] = with_panels(function, *known[name])
+        callees[name] = GlobalVar(new, functions[new].struct_info)
+    packer = _Packer(known, callees)
+    for name, function in module.relax_functions():
+        changed = packer.visit_expr(function)
+        assert isinstance(changed, Function)
+        functions[name] = changed
+    return replace(module, functions=functions) if calls else module
+
+
+def _constant(call: Call, known: Packable) -> Constant | None:
+    """What `call` hands over that can be packed."""
+    match call:
+        case Call(op=op, args=[GlobalVar(name=name), Tuple(fields=fields), *_]) if (
+            op is OPS["call_tir"] and name in known
+        ):
+            operand = fields[known[name][0]]
+            return operand if isinstance(operand, Constant) else None
+        case _:
+            return None
+
+
+class _Packer(ExprMutator):
+    """Hands over packed constants, to `callees` that take them."""
+
+    def __init__(self, known: Packable, callees: Mapping[str, GlobalVar]) -> None:
+        super().__init__()
+        self._known, self._callees = known, callees
+        self._packed: dict[tuple[int, Panels], tuple[Array, Constant]] = {}
+
+    def visit_call(self, call: Call) -> Expr:
+        constant = _constant(call, self._known)
+        if constant is None:
+            return super().visit_call(call)
+        callee, operands, *rest = call.args
+        assert isinstance(callee, GlobalVar)
+        assert isinstance(operands, Tuple)
+        number, panels = self._known[callee.name]
+        fields = [self.visit_expr(f) for f in operands.fields]
+        fields[number] = self._once(constant.data, panels)
+        args = (self._callees[callee.name], Tuple(tuple(fields)), *map(self.visit_expr, rest))
+        return replace(call, args=args)
+
+    def _once(self, data: Array, panels: Panels) -> Constant:
+        """`data` packed; it is kept beside the result so that its identity names no other."""
+        key = (id(data), panels)
+        if key not in self._packed:
+            self._packed[key] = data, Constant(pack(data, panels))
+        return self._packed[key][1]
+
+
+def pack(data: Array, panels: Panels) -> Array:
+    """The float32 matrices of `data` as `panels`, aligned for vectors."""
+    depth, width = panels.depth, panels.width
+    size = panels.count * depth * panels.padded
+    packed = aligned_bytes(4 * size).view(np.float32).reshape(panels.count, -1)
+    shape = (panels.columns, depth) if panels.is_transposed else (depth, panels.columns)
+    for matrix, place in zip(data.reshape(-1, *shape), packed, strict=True):
+        for first in range(0, panels.padded, width):
+            last = min(first + width, panels.padded)
+            strip = place[first * depth : last * depth].reshape(depth, last - first)
+            columns = (matrix.T if panels.is_transposed else matrix)[:, first:last]
+            strip[:, : columns.shape[1]] = columns
+            strip[:, columns.shape[1] :] = 0
+    return packed.reshape(panels.shape)

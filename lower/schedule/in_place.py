@@ -1,0 +1,33 @@
+"""Products whose operands are both read where they are: nothing to prepare, but strided."""
+
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.lower.schedule.tiles import (
+    BLOCK_COLUMNS,
+    Epilogue,
+    RightOperand,
+    block,
+    cut,
+    cut_rows,
+    parallel,
+)
+from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
+from relax_egraph.tir.stmt import Stmt
+
+PIECE = 512
+"""Steps of the depth that run at once: their rows lie in so many pages of memory."""
+
+
+def in_place(epilogue: Epilogue, names: Names) -> Stmt:
+    """The blocks, each of which reads its columns of the right operand."""
+    p = epilogue.product
+    batch, values = names.renamed(p.batch, "b")
+    rows = cut_rows(p, names)
+    columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
+
+    def row(k: TirExpr) -> BufferLoad:
+        return bound_load(p.b, {**values, p.column.var: columns.start, **p.at_depth(k)})
+
+    right = RightOperand(row, from_dim(p.b_step), PIECE)
+    body = block(epilogue, right, rows, columns, values, names)
+    return parallel((*batch, *rows.blocks, *columns.blocks), body)

@@ -1,0 +1,116 @@
+"""Products with constant matrices that were packed when the program was built.
+
+Strips of columns lie one after the other, each of them contiguous from the first row to the last,
+so that a product reads memory in order.  The last strip is only as wide as it has to be.
+"""
+
+from dataclasses import dataclass
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule.index import dim_of, steps
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import Product
+from relax_egraph.lower.schedule.tiles import (
+    BLOCK_COLUMNS,
+    Epilogue,
+    RightOperand,
+    block,
+    cut,
+    cut_rows,
+    parallel,
+)
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
+from relax_egraph.tir.rewrite import substitute
+from relax_egraph.tir.stmt import Stmt
+
+PIECE = 1024
+"""Steps of the depth that run at once: with 64 columns 256 KiB, which stay in the second cache."""
+
+LINE = 16
+"""Floats in a line of the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Matrices of `depth` rows, cut into strips of `width` columns.
+
+    They are made of `count` matrices, or of their transposes if it `is_transposed`.  The last
+    strip is filled up with zeros to whole lines of the cache.
+    """
+
+    count: int
+    depth: int
+    columns: int
+    width: int
+    is_transposed: bool
+
+    @property
+    def padded(self) -> int:
+        """The columns of all strips together."""
+        return -(-self.columns // LINE) * LINE
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the packed array: a row for each matrix, if there are several."""
+        size = self.depth * self.padded
+        return (size,) if self.count == 1 else (self.count, size)
+
+
+def panels_of(p: Product) -> Panels | None:
+    """How the right operand of `p` can be packed; ``None`` if it is no array of whole matrices."""
+    depth, columns = p.depth.extent if p.depth else 1, p.column.extent
+    extents = [depth, columns, *p.b.buffer.shape]
+    if not all(isinstance(e, int) for e in extents) or not _begins_at_zero(p):
+        return None
+    assert isinstance(depth, int)
+    assert isinstance(columns, int)
+    matrix, whole = depth * columns, dims.product(p.b.buffer.shape)
+    assert isinstance(whole, int)
+    by_rows = p.b_column == 1 and (p.b_step == columns or p.depth is None)
+    by_columns = p.b_column == depth and p.b_step == 1
+    if not (by_rows or by_columns) or not matrix or whole % matrix:
+        return None
+    if not all(isinstance(m, int) and m % matrix == 0 for m in _batch_moves(p)):
+        return None
+    return Panels(whole // matrix, depth, columns, BLOCK_COLUMNS, not by_rows)
+
+
+def _batch_moves(p: Product) -> tuple[dims.Dim, ...]:
+    """How far the right operand moves with each axis of the batch."""
+    moves = steps(p.b.buffer, p.b.indices, [a.var for a in p.batch])
+    return (-1,) if moves is None else moves
+
+
+def _begins_at_zero(p: Product) -> bool:
+    axes = (*p.batch, p.column, *((p.depth,) if p.depth else ()))
+    first: dict[TirVar, TirExpr] = {a.var: ZERO for a in axes}
+    return all(dim_of(substitute(i, first)) == 0 for i in p.b.indices)
+
+
+def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) -> Stmt:
+    """The blocks, each of which reads its strip of `packed`, which holds `panels`.
+
+    While one strip is read the next is brought to the second cache.
+    """
+    p = epilogue.product
+    batch, values = names.renamed(p.batch, "b")
+    rows = cut_rows(p, names)
+    columns = cut(p.column.extent, panels.width, "jo", names)
+    matrix: TirExpr = ZERO
+    for axis, move in zip(p.batch, _batch_moves(p), strict=True):
+        assert isinstance(move, int)
+        matrix = matrix + values[axis.var] * (move // (panels.depth * panels.columns))
+    first = columns.start * panels.depth
+    step: TirExpr = Imm(min(panels.width, panels.padded), "int64")
+    if columns.blocks and panels.padded % panels.width:
+        step = binary("min", panels.width, panels.padded - columns.start)
+
+    def row(k: TirExpr) -> BufferLoad:
+        at = first + k * step
+        return packed[at] if panels.count == 1 else packed[matrix, at]
+
+    piece = PIECE if rows.size > 1 else panels.depth
+    right = RightOperand(row, step, piece, follows=True)
+    body = block(epilogue, right, rows, columns, values, names)
+    return parallel((*batch, *rows.blocks, *columns.blocks), body)

@@ -1,0 +1,55 @@
+"""Which parameters a scheduled function passes over once: they need no place in the caches."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.codegen_stream import LARGE
+from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.inline import reads_of
+from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.rewrite import loads
+from relax_egraph.tir.stmt import PrimFunc
+
+BEYOND_CACHE = 1 << 20
+"""Inputs of fewer bytes than this are near the processor anyway."""
+
+
+def streaming(function: PrimFunc, stages: Sequence[Stage], *, ahead: bool) -> PrimFunc:
+    """`function`, scheduled from `stages`, with the attribute ``streamed``: numbers of parameters.
+
+    They are the outputs that are computed in order and not read again; where it is worth to read
+    `ahead`, because much is computed between reads, also the inputs of which each element is read
+    in one turn.
+    """
+    read = {id(load.buffer) for load in loads(function.body)}
+    mapped = {id(s.buffer) for s in stages if s.reduction is None} - read
+    outputs = [b for b in function.outputs if id(b) in mapped and _may_have(b, LARGE)]
+    inputs = [
+        b
+        for b in function.inputs
+        if ahead and _may_have(b, BEYOND_CACHE) and any(_passes(s, b) for s in stages)
+    ]
+    named = {id(b) for b in (*inputs, *outputs)}
+    numbers = tuple(k for k, b in enumerate(function.params) if id(b) in named)
+    if not numbers:
+        return function
+    return replace(function, attrs={**function.attrs, "streamed": numbers})
+
+
+def _may_have(buffer: Buffer, size: int) -> bool:
+    """Whether `buffer` has so many bytes, as far as its shape tells."""
+    count = dims.product(buffer.shape)
+    return not isinstance(count, int) or count * TABLE[buffer.dtype].bits // 8 >= size
+
+
+def _passes(stage: Stage, buffer: Buffer) -> bool:
+    """Whether `stage` reads the elements of `buffer` one after the other, each in one turn."""
+    axes = [a for a in stage.all_axes if a.extent != 1]
+    turns = dims.product([a.extent for a in axes])
+    if not axes or not dims.equal(turns, dims.product(buffer.shape)):
+        return False
+    moves = [steps(buffer, r.indices, [axes[-1].var]) for r in reads_of(stage, buffer)]
+    return (1,) in moves
