@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relax_egraph.ir import ops
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.op import OPS, REQUIRED, AttrParam, Op, Operand
 from relax_egraph.lower.legalize import LEGALIZE, VIEWS
 from relax_egraph.script.literals import literal_text
@@ -23,13 +24,19 @@ left out. *Runs as* says what a call becomes where shapes and dtypes are known: 
 function, by itself), `fused` (loops that may be one step of a kernel with others), `view` (the
 same memory under another shape) or `numpy` (a packed function, `relax.run.<name>`). Where shapes
 are known only at run time every operator runs as a packed function.
+
+The dtypes are {dtypes}.
+`float16` and `bfloat16` are for memory: their numbers are computed in `float32`, and rounded where
+a kernel stores them or `R.astype` asks for it.
 """
 
 
 def page() -> str:
     """The whole page."""
     intrinsics = [op for op in OPS.values() if op.intrinsic]
-    parts = [INTRODUCTION.format(count=len(OPS) - len(intrinsics), intrinsics=len(intrinsics))]
+    dtypes = ", ".join(f"`{dtype}`" for dtype in DTYPES)
+    count = len(OPS) - len(intrinsics)
+    parts = [INTRODUCTION.format(count=count, intrinsics=len(intrinsics), dtypes=dtypes)]
     for title, members in _families():
         parts.append(f"\n## {title}\n\n" + "".join(_table(members)))
     parts.append("\n## Intrinsics: calls of what lies below the graph\n\n| | |\n|---|---|\n")

@@ -9,6 +9,7 @@ from relax_egraph.extract.cut import TOGETHER, Cut, Structure, Term
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import results_of
 from relax_egraph.extract.pricing import Pricing
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import OPS
@@ -123,7 +124,7 @@ class Catalogue:
             return None
         if dtype == "bool":
             return bool(value)
-        return value if dtype.startswith("float") else int(value)
+        return value if is_float(dtype) else int(value)
 
     def _symbol(self, key: object, info: TensorStructInfo) -> int:
         symbol = self._symbols.setdefault(key, len(self._symbols))

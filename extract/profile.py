@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from relax_egraph.errors import ExtractionError
+from relax_egraph.ir.dtypes import computed
 
 _COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64")
 
@@ -25,9 +26,9 @@ class Level:
 class Profile:
     """A machine: seconds to launch a kernel, `cores` that a kernel runs on, flops per second.
 
-    `peak` is of one core, by dtype.  `levels` of memory are in order of size, caches first, the
-    last without an end: of what a kernel moves, as much as fits moves at the speed of the first
-    level, what fits in the next but not there at that of the next, and so on.
+    `peak` is of one core, by the dtype computed in.  `levels` of memory are in order of size,
+    caches first, the last without an end: of what a kernel moves, as much as fits moves at the
+    speed of the first level, what fits in the next but not there at that of the next, and so on.
 
     Raises ``ValueError`` for what no machine has.
     """
@@ -52,7 +53,7 @@ class Profile:
 
     def peak_of(self, dtype: str | None) -> float:
         """Flops per second at `dtype`; at the slowest, if it is not known."""
-        core = min(self.peak.values()) if dtype is None else self.peak[dtype]
+        core = min(self.peak.values()) if dtype is None else self.peak[computed(dtype)]
         return core * self.cores
 
     def moving(self, nbytes: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.postorder import postorder
 from relax_egraph.lower.scope import REGISTER_TYPES
 from relax_egraph.tir.expr import (
@@ -162,7 +163,7 @@ class _Check:
             case Imm(value=value, dtype=dtype):
                 _require_dtype(dtype, "a literal")
                 whole = isinstance(value, int) or value.is_integer()
-                if not dtype.startswith("float") and not whole:
+                if not is_float(dtype) and not whole:
                     raise NotLowerable(f"{value} is no literal of {dtype}")
             case Binary():
                 _check_binary(expr)
@@ -211,7 +212,7 @@ def _check_binary(expr: Binary) -> None:
     wrong = (
         kind not in known
         or (kind in LOGICAL and dtype != "bool")
-        or (kind == "/" and not dtype.startswith("float"))
+        or (kind == "/" and not is_float(dtype))
         or (kind in ("-", "//", "%") and dtype == "bool")
     )
     if wrong:

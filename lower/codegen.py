@@ -6,24 +6,24 @@ lie where an input of the same extent does if each element is read only to compu
 that replaces it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from relax_egraph.ir import dims
-from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.block_init import guarded_init, init_without_turns, split_init
 from relax_egraph.lower.check_tir import check
+from relax_egraph.lower.codegen_buffers import room_for, row_major
 from relax_egraph.lower.codegen_expr import evaluate, value
 from relax_egraph.lower.codegen_memory import address, store
+from relax_egraph.lower.codegen_parallel import Task
+from relax_egraph.lower.codegen_stream import in_order, streamed_buffers
 from relax_egraph.lower.codegen_vector import vectorized
 from relax_egraph.lower.emitter import Function
 from relax_egraph.lower.index import Index, Ramp
-from relax_egraph.lower.module_text import I8, I64, PTR, IntrinsicEmitter, Module
-from relax_egraph.lower.scope import MEMORY_TYPES, Frame, Scope
+from relax_egraph.lower.module_text import I64, PTR, IntrinsicEmitter, Module
+from relax_egraph.lower.parallel_loops import Nest, private_buffers, shared_nests
+from relax_egraph.lower.scope import Frame, Scope
 from relax_egraph.lower.target import Target
 from relax_egraph.lower.value import Value
-from relax_egraph.tir.expr import Buffer, from_dim
-from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import (
     For,
     IfThenElse,
@@ -35,13 +35,8 @@ from relax_egraph.tir.stmt import (
     TirBlock,
 )
 
-LARGEST_STACK = 1 << 16
-"""How many bytes of buffers a kernel keeps on the stack; what is beyond comes from ``malloc``."""
-
 MOST_COPIES = 1024
 """How often unrolled loops may copy a statement; beyond that they stay loops."""
-
-ALIGNMENT = 64
 
 
 def generate(
@@ -52,61 +47,35 @@ def generate(
     module = Module(target)
     params = [PTR, *(PTR for _ in function.params), *(I64 for _ in function.symbols)]
     f = Function(module, name, params)
-    _, *args = f.args
+    pool, *args = f.args
     count = len(function.params)
-    frame = Frame(f, dict(zip(function.symbols, args[count:], strict=True)))
-    frame.pointers.update(zip(function.params, args[:count], strict=True))
-    writer = _Writer(frame, target)
-    scratch = [*function.allocs, *_allocs(function.body)]
-    for buffer in (*function.params, *scratch):
-        frame.strides[buffer] = writer.strides(buffer.shape)
-    owned = writer.allocate(scratch)
-    writer.write(Scope(frame), function.body)
-    for pointer in owned:
-        f.call("free", pointer)
+    symbols = dict(zip(function.symbols, args[count:], strict=True))
+    frame = Frame(f, symbols, streamed=streamed_buffers(function))
+    for buffer, pointer in zip(function.params, args[:count], strict=True):
+        frame.pointers[buffer] = pointer
+        frame.strides[buffer] = row_major(frame, buffer.shape)
+    nests = shared_nests(function.body, target)
+    of_tasks = {b for nest in nests.values() for b in private_buffers(nest.body)}
+    scratch = [b for b in private_buffers(function.body) if b not in of_tasks]
+    with room_for(frame, [*function.allocs, *scratch]):
+        _Writer(frame, target, pool, nests).write(Scope(frame), function.body)
+    in_order(frame)
     f.finish()
     return module
 
 
-def _allocs(body: Stmt) -> list[Buffer]:
-    return [b for s in statements(body) if isinstance(s, TirBlock) for b in s.allocs]
-
-
 @dataclass(slots=True)
 class _Writer:
-    """Writes the statements of one function; `copies` is how often unrolled loops copy them."""
+    """Writes the statements of one function; `copies` is how often unrolled loops copy them.
+
+    The loops of `nests` are shared by the threads of `pool`; in a task there are none.
+    """
 
     frame: Frame
     target: Target
+    pool: Value | None = None
+    nests: Mapping[int, Nest] = field(default_factory=dict[int, Nest])
     copies: int = 1
-
-    # --- buffers ----------------------------------------------------------------------
-
-    def strides(self, shape: Sequence[Dim]) -> tuple[Index, ...]:
-        """How many elements apart neighbours are along each axis of a row-major array."""
-        return tuple(self._size(dims.product(shape[axis + 1 :])) for axis in range(len(shape)))
-
-    def _size(self, dim: Dim) -> Index:
-        return evaluate(Scope(self.frame), from_dim(dim))
-
-    def allocate(self, buffers: Sequence[Buffer]) -> list[Value]:
-        """Make room for scratch buffers; returns what is to be freed."""
-        f, left, owned = self.frame.f, LARGEST_STACK, list[Value]()
-        for buffer in buffers:
-            element = MEMORY_TYPES[buffer.dtype]
-            count = dims.product(buffer.shape)
-            if isinstance(count, int) and count * element.bits // 8 <= left:
-                left -= count * element.bits // 8
-                self.frame.pointers[buffer] = f.allocate(element, max(1, count))
-            else:
-                elements = f.index(_scalar(self._size(count)))
-                room = elements * (element.bits // 8) + ALIGNMENT
-                memory = f.call_value("malloc", PTR, room)
-                owned.append(memory)
-                number = f.emit(I64, f"ptrtoint {memory} to i64")
-                gap = (0 - number) & (ALIGNMENT - 1)
-                self.frame.pointers[buffer] = f.address(memory, gap, I8)
-        return owned
 
     # --- statements -------------------------------------------------------------------
 
@@ -141,6 +110,8 @@ class _Writer:
                 f.call(name, *pointers, *(value(scope, s) for s in scalars))
             case For(kind="vectorized"):
                 self._vectorized(scope, stmt)
+            case For() if self.pool is not None and id(stmt) in self.nests:
+                self._shared(scope, self.nests[id(stmt)], self.pool)
             case For():
                 self._loop(scope, stmt)
 
@@ -157,6 +128,13 @@ class _Writer:
             self.write(scope, first)
         if not vectorized(scope, rest, self.target, self.write):
             self._loop(scope, rest)
+
+    def _shared(self, scope: Scope, nest: Nest, pool: Value) -> None:
+        task = Task(scope, nest)
+        with room_for(task.scope.frame, private_buffers(nest.body)):
+            task.turns(_Writer(task.scope.frame, self.target).write)
+        task.finish()
+        task.run(pool)
 
     def _loop(self, scope: Scope, loop: For) -> None:
         extent = _scalar(evaluate(scope.fresh(), loop.extent))

@@ -4,7 +4,8 @@ The result of an ``int64`` expression is an `Index`, of any other a value; what 
 on the lane stays scalar until it meets a vector.
 """
 
-from relax_egraph.lower import integer_math, vector_math
+from relax_egraph.ir.dtypes import computed, is_float, is_signed, is_stored
+from relax_egraph.lower import half_precision, integer_math, vector_math
 from relax_egraph.lower.codegen_memory import load
 from relax_egraph.lower.float_functions import FLOATS
 from relax_egraph.lower.index import Index, combine, materialize
@@ -94,23 +95,18 @@ def _binary(scope: Scope, expr: Binary) -> Index:
     return arithmetic(kind, dtype, a, b)
 
 
-def is_signed(dtype: str) -> bool:
-    """Whether integers of `dtype` have a sign; ``bool`` counts as 0 and 1."""
-    return dtype not in ("uint8", "bool")
-
-
 def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
     """``a <kind> b`` of values of `dtype`, for all kinds but comparisons.
 
     Of ``bool``, ``+`` and ``max`` are *or*, ``*`` and ``min`` are *and*.
     """
-    f, is_float = a.function, dtype.startswith("float")
+    f = a.function
     match kind:
         case "and":
             return a & b
         case "or":
             return a | b
-        case "//" | "%" if is_float:
+        case "//" | "%" if is_float(dtype):
             divide = vector_math.floor_divide if kind == "//" else vector_math.floor_remainder
             return divide(*f.match(a, b))
         case "//" | "%":
@@ -118,7 +114,7 @@ def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
             return divide(a, b, signed=is_signed(dtype))
         case _ if dtype == "bool":
             return a | b if kind in ("+", "max") else a & b
-        case "min" | "max" if dtype == "uint8":
+        case "min" | "max" if not is_signed(dtype):
             return f.intrinsic(f"u{kind}", *f.match(a, b))
         case "min":
             return f.minimum(a, b)
@@ -129,7 +125,7 @@ def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
 
 
 def _intrinsic(name: str, dtype: str, args: tuple[Value, ...]) -> Value:
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return FLOATS[name](*args)
     first, *others = args
     match name:
@@ -158,8 +154,10 @@ def cast(operand: Value, source: str, dtype: str) -> Value:
 
     A float out of the integer's range gives an unspecified integer, as in numpy.
     """
+    if is_stored(dtype):
+        return half_precision.rounded(cast(operand, source, computed(dtype)), dtype)
     f, element = operand.function, REGISTER_TYPES[dtype]
-    from_float, to_float = source.startswith("float"), dtype.startswith("float")
+    from_float, to_float = is_float(source), is_float(dtype)
     if dtype == "bool":
         return f.compare("!=", operand, 0.0 if from_float else 0)
     if from_float and to_float:

@@ -5,7 +5,8 @@ Which of them follows from how the offset moves along the lanes.
 
 from collections.abc import Sequence
 
-from relax_egraph.lower import vector
+from relax_egraph.ir.dtypes import is_stored
+from relax_egraph.lower import half_precision, vector
 from relax_egraph.lower.index import Index, Ramp, combine, materialize
 from relax_egraph.lower.module_text import I8, I32, I64, Type
 from relax_egraph.lower.scope import MEMORY_TYPES, Scope
@@ -34,6 +35,8 @@ def load(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
     f, element = scope.frame.f, MEMORY_TYPES[buffer.dtype]
     at = offset(scope, buffer, indices)
     loaded = _load(scope, buffer, at, element)
+    if is_stored(buffer.dtype):
+        return half_precision.from_bits(loaded, buffer.dtype)
     return f.compare("!=", loaded, 0) if buffer.dtype == "bool" else loaded
 
 
@@ -63,11 +66,24 @@ def _readable(scope: Scope) -> Value | None:
     return on if scope.mask is None else scope.mask & on
 
 
-def store(scope: Scope, buffer: Buffer, indices: Sequence[Index], value: Value) -> None:
-    """Write `value` at `indices`; where two lanes write one element, the last one stays."""
+def store(
+    scope: Scope,
+    buffer: Buffer,
+    indices: Sequence[Index],
+    value: Value,
+    *,
+    past_caches: bool = False,
+) -> None:
+    """Write `value` at `indices`; where two lanes write one element, the last one stays.
+
+    A value of a storage type is rounded.  Only whole vectors, on multiples of their size, can be
+    written `past_caches`.
+    """
     f = scope.frame.f
     if buffer.dtype == "bool":
         value = f.convert("zext", value, I8)
+    if is_stored(buffer.dtype):
+        value = half_precision.to_bits(value, buffer.dtype)
     value = f.splat(value, scope.lanes)
     at = offset(scope, buffer, indices)
     if scope.lanes > 1 and not (isinstance(at, Ramp) and at.step == 1):
@@ -76,7 +92,7 @@ def store(scope: Scope, buffer: Buffer, indices: Sequence[Index], value: Value) 
         return
     pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
     if scope.mask is None:
-        f.store(value, pointer)
+        f.store(value, pointer, past_caches=past_caches)
     else:
         vector.masked_store(value, pointer, scope.mask)
 

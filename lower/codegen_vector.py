@@ -8,14 +8,16 @@ combined with the buffer's value after the loop.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relax_egraph.ir.dtypes import is_float, is_signed
 from relax_egraph.lower import vector
-from relax_egraph.lower.codegen_expr import arithmetic, evaluate, filled, is_signed, value
+from relax_egraph.lower.codegen_expr import arithmetic, evaluate, filled, value
 from relax_egraph.lower.codegen_memory import load, store
+from relax_egraph.lower.codegen_stream import fetch_ahead, past_caches
 from relax_egraph.lower.index import Ramp, Scalar
 from relax_egraph.lower.scope import REGISTER_TYPES, Known, Scope
 from relax_egraph.lower.target import Target
 from relax_egraph.lower.value import Value
-from relax_egraph.lower.vectorize import Plan, plan, upper_bound
+from relax_egraph.lower.vectorize import Plan, plan, unconditional, upper_bound
 from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TirBlock
 
 Emit = Callable[[Scope, Stmt], None]
@@ -46,10 +48,10 @@ def identity(kind: str, dtype: str) -> float:
     """What leaves every value of `dtype` as it is when combined with it."""
     match kind:
         case "+" | "or":
-            return -0.0 if dtype.startswith("float") else 0
+            return -0.0 if is_float(dtype) else 0
         case "*" | "and":
             return 1
-        case _ if dtype.startswith("float"):
+        case _ if is_float(dtype):
             return float("-inf") if kind == "max" else float("inf")
         case _ if dtype == "bool":
             return 0 if kind == "max" else 1
@@ -75,6 +77,7 @@ class _Writer:
         self.totals: list[list[Value]] = []
         self.places: dict[int, int] = {}
         self.reduced: list[Store] = []
+        self.past: dict[int, Value] = {}
 
     # --- the loop ---------------------------------------------------------------------
 
@@ -112,7 +115,10 @@ class _Writer:
         if bound is None or bound > lanes or not self._has_masked_tail:
             begin = extent & -(unroll * lanes)
             self._full_vectors(begin)
-        if self._has_masked_tail:
+        if self._has_masked_tail and unroll == 1 and begin != 0 and not self.reduced:
+            with self.f.when(self.f.compare("<", begin, extent)):
+                self._vectors([begin], vector.first_lanes(self.f, extent - begin, lanes))
+        elif self._has_masked_tail:
             with self.f.loop(begin, extent, lanes, self._carried(1)) as turns:
                 self._resume(turns.values, 1)
                 mask = vector.first_lanes(self.f, extent - turns.index, lanes)
@@ -131,11 +137,19 @@ class _Writer:
     def _full_vectors(self, end: Scalar) -> None:
         """Whole turns of `unroll` vectors, from 0 to `end`."""
         lanes, unroll = self.how.lanes, self.how.unroll
+        for stmt in unconditional(self.loop.body):
+            on = past_caches(self.inside, self.loop.var, stmt)
+            if on is not None:
+                self.past[id(stmt)] = on
         with self.f.loop(0, end, unroll * lanes, self._carried(unroll)) as turns:
             self._resume(turns.values, unroll)
-            self._vectors([turns.index + k * lanes for k in range(unroll)])
+            starts = [turns.index + k * lanes for k in range(unroll)]
+            for group in self._groups(starts):
+                fetch_ahead(group, [s.value for s in unconditional(self.loop.body)])
+            self._vectors(starts)
             turns.carry(*self._carried(unroll))
         self._resume(turns.results, unroll)
+        self.past.clear()
 
     def _serial(self, begin: Scalar, end: Scalar) -> None:
         with self.f.loop(begin, end) as turns:
@@ -198,8 +212,11 @@ class _Writer:
     # --- the body ---------------------------------------------------------------------
 
     def _vectors(self, starts: Sequence[Scalar], mask: Value | None = None) -> None:
+        self._body(self._groups(starts, mask), self.loop.body)
+
+    def _groups(self, starts: Sequence[Scalar], mask: Value | None = None) -> list[Scope]:
         scope = self.inside if mask is None else self.inside.within(mask)
-        self._body([scope.with_variable(self.loop.var, Ramp(s, 1)) for s in starts], self.loop.body)
+        return [scope.with_variable(self.loop.var, Ramp(s, 1)) for s in starts]
 
     def _body(self, groups: Sequence[Scope], stmt: Stmt) -> None:
         """`stmt` on each vector of `groups`."""
@@ -220,13 +237,22 @@ class _Writer:
             case Store() if id(stmt) in self.how.reductions:
                 for number, group in enumerate(groups):
                     self._accumulate(group.fresh(), stmt, number)
-            case Store(buffer=buffer, indices=indices, value=stored):
+            case Store(value=stored):
                 groups = [g.fresh() for g in groups]
-                values = [value(g, stored) for g in groups]
-                for group, one in zip(groups, values, strict=True):
-                    store(group, buffer, [evaluate(group, i) for i in indices], one)
+                self._store(groups, stmt, [value(g, stored) for g in groups])
             case _:
                 raise AssertionError(f"{type(stmt).__name__} in a vectorized loop")
+
+    def _store(self, groups: Sequence[Scope], stmt: Store, values: Sequence[Value]) -> None:
+        on = self.past.get(id(stmt))
+        if on is None:
+            _store_each(groups, stmt, values)
+            return
+        with self.f.either(on) as (past, through):
+            with past:
+                _store_each(groups, stmt, values, past_caches=True)
+            with through:
+                _store_each(groups, stmt, values)
 
     def _branch(self, groups: Sequence[Scope], stmt: IfThenElse) -> None:
         """Each arm on the lanes that take it, if there are any.
@@ -256,5 +282,15 @@ class _Writer:
         else:
             dtype = stmt.buffer.dtype
             term = terms[0] if len(terms) == 1 else arithmetic("*", dtype, terms[0], terms[1])
-            new = arithmetic(reduction.kind, dtype, held, term)
+            # the new term first: whether it is NaN is then known before `held` is
+            new = arithmetic(reduction.kind, dtype, term, held)
         total[number] = new if scope.mask is None else self.f.select(scope.mask, new, held)
+
+
+def _store_each(
+    groups: Sequence[Scope], stmt: Store, values: Sequence[Value], *, past_caches: bool = False
+) -> None:
+    for group, one in zip(groups, values, strict=True):
+        group = group.fresh()
+        indices = [evaluate(group, i) for i in stmt.indices]
+        store(group, stmt.buffer, indices, one, past_caches=past_caches)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relax_egraph.errors import ExecutableError
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.lower.target import Target
 
 

@@ -12,7 +12,7 @@ one operand is a vector and the other a scalar, the scalar goes to every lane.  
 carries ``contract nsz``, so that ``a * b + c`` may round once; `flags` overrides it.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from relax_egraph.lower.module_text import I1, I32, I64, PTR, Module, Type, literal
@@ -175,9 +175,17 @@ class Function:
         """The value at `pointer`, which is aligned at least to an element."""
         return self.emit(type, f"load {type}, {pointer}, align {_alignment(type)}")
 
-    def store(self, value: Value, pointer: Value) -> None:
-        """Write `value` at `pointer`, which is aligned at least to an element."""
-        self.line(f"store {value}, {pointer}, align {_alignment(value.type)}")
+    def store(self, value: Value, pointer: Value, *, past_caches: bool = False) -> None:
+        """Write `value` at `pointer`, which is aligned at least to an element.
+
+        What is written `past_caches` is aligned to all of `value`.
+        """
+        size = _alignment(value.type)
+        if past_caches:
+            whole = size * value.type.lanes
+            self.line(f"store {value}, {pointer}, align {whole}, !nontemporal !{{i32 1}}")
+        else:
+            self.line(f"store {value}, {pointer}, align {size}")
 
     def allocate(self, element: Type, count: int) -> Value:
         """Room for `count` elements on the stack, aligned to 64 bytes; made once, at entry."""
@@ -226,6 +234,25 @@ class Function:
             self.emit(a.type, f"phi {a.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]")
             for _, a, b in pairs[1:]
         )
+
+    @contextmanager
+    def forever(self) -> Generator[Callable[[Value], None]]:
+        """``while True: …``; what it gives leaves the loop where the condition passed to it holds.
+
+        Nothing is carried: what a turn leaves to the next lies in memory.
+        """
+        head, end = self._label(), self._label()
+        self.line(f"br label %{head}")
+        self._open(head)
+
+        def leave(condition: Value) -> None:
+            stay = self._label()
+            self._branch(condition, end, stay)
+            self._open(stay)
+
+        yield leave
+        self.line(f"br label %{head}")
+        self._open(end)
 
     @contextmanager
     def when(self, condition: Value) -> Generator[None]:

@@ -17,7 +17,7 @@ class FloatFormat:
     ln2_high: float  # ln 2 = high + low; high has zeros at its end, so that k · high is exact
     ln2_low: float
     exp_range: tuple[float, float]  # below it exp is 0, above it inf
-    exp_terms: int
+    exp_series: tuple[float, ...]  # of (eʳ - 1 - r) / r², fitted for the least error in eʳ
     log_terms: int
 
     @property
@@ -41,7 +41,10 @@ SINGLE = FloatFormat(
     ln2_high=0.693145751953125,
     ln2_low=1.42860682030941723212e-6,
     exp_range=(-104.0, 89.0),
-    exp_terms=7,
+    exp_series=(
+        *(0.49999993538, 0.16666520772, 0.041668352072),
+        *(8.3686986432e-3, 1.381696788e-3),
+    ),
     log_terms=4,
 )
 DOUBLE = FloatFormat(
@@ -53,7 +56,12 @@ DOUBLE = FloatFormat(
     ln2_high=0.6931471803691238,
     ln2_low=1.9082149292705877e-10,
     exp_range=(-746.0, 710.0),
-    exp_terms=13,
+    exp_series=(
+        *(0.500000000000001059, 0.166666666666664103, 0.041666666666530457),
+        *(8.33333333349589404e-3, 1.38888889435568956e-3, 1.98412695033670598e-4),
+        *(2.48014931693855999e-5, 2.75575893723083251e-6, 2.76302248710399946e-7),
+        2.49990730156017086e-8,
+    ),
     log_terms=9,
 )
 

@@ -14,12 +14,31 @@ def clamped(x: Value, low: float, high: float) -> Value:
     return f.select(f.compare(">", x, high), high, x)
 
 
+_LONG = 7
+"""A chain of more sums than this, each waiting for the last, is slower than the extra products."""
+
+_EXACT = 2
+"""How many of the first terms are always added last, as the others round less than they."""
+
+
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """``Σ coefficients[i]·xⁱ``, of at least two coefficients, by Horner's rule."""
-    f = x.function
-    result: Operand = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        result = f.fma(result, x, coefficient)
+    """``Σ coefficients[i]·xⁱ``, of at least two coefficients.
+
+    By Horner's rule, which takes the fewest operations; neighbours among the later terms of a long
+    polynomial are first made one (Estrin's scheme).
+    """
+    f, power = x.function, x
+    count = _EXACT if len(coefficients) > _LONG else 0
+    first, terms = coefficients[:count], list[Operand](coefficients[count:])
+    while len(terms) > _LONG:
+        pairs = [f.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*pairs, *terms[2 * len(pairs) :]]
+        power = power * power
+    result = terms[-1]
+    for term in reversed(terms[:-1]):
+        result = f.fma(result, power, term)
+    for term in reversed(first):
+        result = f.fma(result, x, term)
     return f.match(result, x)[0]
 
 

@@ -25,7 +25,7 @@ class Type:
     @property
     def is_float(self) -> bool:
         """Whether the elements are floating point."""
-        return self.element in ("float", "double")
+        return self.element in ("half", "float", "double")
 
     @property
     def bits(self) -> int:
@@ -52,13 +52,13 @@ class Type:
         return element if self.lanes == 1 else f"v{self.lanes}{element}"
 
 
-_BITS = {"float": 32, "double": 64, "ptr": 64}
-_SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
+_BITS = {"half": 16, "float": 32, "double": 64, "ptr": 64}
+_SUFFIXES = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
 for _bits in (1, 8, 16, 32, 64):
     _BITS[f"i{_bits}"] = _bits
     _SUFFIXES[f"i{_bits}"] = f"i{_bits}"
 
-F32, F64 = Type("float"), Type("double")
+F16, F32, F64 = Type("half"), Type("float"), Type("double")
 I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
 PTR = Type("ptr")
 

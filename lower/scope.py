@@ -3,26 +3,37 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from relax_egraph.ir.dtypes import DTYPES, STORED, TABLE, DType, computed
 from relax_egraph.lower.emitter import Function
 from relax_egraph.lower.index import Index
-from relax_egraph.lower.module_text import F32, F64, I1, I8, I16, I32, I64, Type
+from relax_egraph.lower.module_text import F32, F64, I1, I8, I16, Type
 from relax_egraph.lower.value import Value
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
 
-REGISTER_TYPES: Mapping[str, Type] = {
-    "bool": I1,
-    **{"int8": I8, "int16": I16, "int32": I32, "int64": I64, "uint8": I8},
-    **{"float32": F32, "float64": F64},
-}
-"""The type of a value of a dtype."""
+_FLOATS = {32: F32, 64: F64}
 
-MEMORY_TYPES: Mapping[str, Type] = {**REGISTER_TYPES, "bool": I8}
-"""The type of an element in memory: a ``bool`` is a byte, 0 or 1."""
+
+def _register_type(dtype: DType) -> Type:
+    if dtype.kind == "bool":
+        return I1
+    return _FLOATS[dtype.bits] if dtype.kind == "float" else Type(f"i{dtype.bits}")
+
+
+REGISTER_TYPES: Mapping[str, Type] = {
+    name: _register_type(TABLE[computed(name)]) for name in DTYPES
+}
+"""The type of a value of a dtype: that of the dtype it is computed in."""
+
+MEMORY_TYPES: Mapping[str, Type] = {**REGISTER_TYPES, "bool": I8, **dict.fromkeys(STORED, I16)}
+"""The type of an element in memory: a ``bool`` is a byte, 0 or 1; of storage types, the bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What holds in a whole function: where buffers lie, and their row-major strides."""
+    """What holds in a whole function: where buffers lie, and their row-major strides.
+
+    `streamed` are those that are passed over once, as `codegen_stream` takes care of.
+    """
 
     f: Function
     symbols: dict[str, Value]
@@ -30,6 +41,7 @@ class Frame:
     strides: dict[Buffer, tuple[Index, ...]] = field(
         default_factory=dict[Buffer, tuple[Index, ...]]
     )
+    streamed: frozenset[Buffer] = frozenset()
 
 
 Known = dict[int, tuple[TirExpr, Index]]

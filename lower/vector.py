@@ -4,6 +4,7 @@ A mask is a vector of ``i1``.  Where a lane is off, memory is neither read nor w
 """
 
 from collections.abc import Sequence
+from math import nan
 
 from relax_egraph.lower.emitter import FLAGS, Function
 from relax_egraph.lower.module_text import I1, I32, PTR, Type
@@ -95,30 +96,40 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
     f, type = value.function, value.type
     if type.lanes == 1:
         return value
-    if type.is_float and kind in ("+", "*"):
+    if type.is_float and kind in ("min", "max"):
+        return _extreme("<" if kind == "min" else ">", value)
+    if type.is_float:
         operation, start = ("fadd", -0.0) if kind == "+" else ("fmul", 1.0)
         args = (f.const(type.scalar, start), value)
         flags = f"reassoc {FLAGS}"
     else:
-        operation, args, flags = _REDUCTIONS[kind, _sort(type, signed)], (value,), ""
-        flags = FLAGS if type.is_float else ""
+        operation = _REDUCTIONS[kind, "signed" if signed else "unsigned"]
+        args, flags = (value,), ""
     name = f"llvm.vector.reduce.{operation}.{type.suffix}"
     return f.call_value(name, type.scalar, *args, flags=flags)
 
 
+def _extreme(order: str, value: Value) -> Value:
+    """The lane of floats that is `order` all others; a NaN if a lane is one.
+
+    LLVM's own reduction looks for NaNs at every step.
+    """
+    f, rest, half = value.function, value, value.type.lanes // 2
+    while half > 1:
+        low = shuffle(rest, rest, range(half))
+        high = shuffle(rest, rest, range(half, 2 * half))
+        rest, half = f.select(f.compare(order, low, high), low, high), half // 2
+    first, second = lane(rest, 0), lane(rest, 1)
+    most = f.select(f.compare(order, first, second), first, second)
+    return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
+
+
 _REDUCTIONS = {
-    **{("min", "float"): "fminimum", ("max", "float"): "fmaximum"},
     **{("min", "signed"): "smin", ("max", "signed"): "smax"},
     **{("min", "unsigned"): "umin", ("max", "unsigned"): "umax"},
     **{(kind, sort): name for sort in ("signed", "unsigned")
        for kind, name in (("+", "add"), ("*", "mul"), ("and", "and"), ("or", "or"))},
 }  # fmt: skip
-
-
-def _sort(type: Type, signed: bool) -> str:
-    if type.is_float:
-        return "float"
-    return "signed" if signed else "unsigned"
 
 
 def _places(pointer: Value, offsets: Value, element: Type) -> Value:

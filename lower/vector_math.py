@@ -7,9 +7,10 @@ lane; everything else is polynomials.
 """
 
 from collections.abc import Sequence
-from math import factorial, inf, nan
+from math import inf, nan
 
 from relax_egraph.lower.float_format import FloatFormat, format_of
+from relax_egraph.lower.float_scale import scaled, split, whole_number
 from relax_egraph.lower.lane_functions import clamped, per_lane, polynomial
 from relax_egraph.lower.module_text import F32, F64, I64
 from relax_egraph.lower.value import Value
@@ -32,9 +33,8 @@ _LOG2_E = 1.4426950408889634
 def exp(x: Value) -> Value:
     """``eˣ``; 1 ulp, 1.2 without FMA.  ``x = k·ln 2 + r``:  the series of ``eʳ``, times ``2ᵏ``."""
     form = format_of(x.type)
-    r, power = _reduced(clamped(x, *form.exp_range), form)
-    series = polynomial(r, [1 / factorial(i) for i in range(form.exp_terms + 1)])
-    return _scaled(series, power, form)
+    r, shifted = _reduced(clamped(x, *form.exp_range), form)
+    return scaled(polynomial(r, (1.0, 1.0, *form.exp_series)), shifted)
 
 
 def expm1(x: Value) -> Value:
@@ -43,47 +43,25 @@ def expm1(x: Value) -> Value:
     Half of that is computed: ``2ᵏ`` may be too large where the result is not.
     """
     f, form = x.function, format_of(x.type)
-    r, power = _reduced(clamped(x, -40.0, form.exp_range[1]), form)
-    series = r * polynomial(r, [1 / factorial(i) for i in range(1, form.exp_terms + 2)])
-    half = (power + (form.bias - 1)) << form.fraction_bits
+    r, shifted = _reduced(clamped(x, -40.0, form.exp_range[1]), form)
+    half = (whole_number(shifted, form) + (form.bias - 1)) << form.fraction_bits
     scale = f.convert("bitcast", half, x.type.scalar)
-    return f.fma(series, scale, scale - 0.5) * 2.0
+    less_one = r * polynomial(r, (1.0, *form.exp_series))
+    return f.fma(less_one, scale, scale - 0.5) * 2.0
 
 
 def _reduced(x: Value, form: FloatFormat) -> tuple[Value, Value]:
-    """``r`` and the integer ``k`` of ``x = k·ln 2 + r`` with the least ``r``."""
+    """``r`` and ``k + magic`` of ``x = k·ln 2 + r`` with the least ``r``, ``k`` an integer."""
     f = x.function
     shifted = f.fma(x, _LOG2_E, form.magic)
     k = f.binary("-", shifted, form.magic, flags="")
-    r = f.fma(k, -form.ln2_low, f.fma(k, -form.ln2_high, x))
-    return r, f.convert("bitcast", shifted, form.integer) - form.magic_bits
-
-
-def _scaled(value: Value, power: Value, form: FloatFormat) -> Value:
-    """``value · 2^power``, in two steps: each factor is a normal number, the product may not be."""
-    f, type = value.function, value.type
-    if f.module.target.has_masks and type.element == "float":
-        name = f"llvm.ldexp.{type.suffix}.{power.type.suffix}"
-        return f.call_value(name, type, value, power)
-    half = power >> 1
-    for part in (half, power - half):
-        factor = (part + form.bias) << form.fraction_bits
-        value = value * f.convert("bitcast", factor, value.type.scalar)
-    return value
+    return f.fma(k, -form.ln2_low, f.fma(k, -form.ln2_high, x)), shifted
 
 
 def log(x: Value) -> Value:
     """The natural logarithm; 1 ulp.  ``x = 2ᵉ(1 + m)`` with ``√½ ≤ 1 + m < √2``."""
     f, form = x.function, format_of(x.type)
-    tiny = f.compare("<", x, form.smallest_normal)
-    lift = form.fraction_bits + 1
-    normal = f.select(tiny, x * 2.0**lift, x)
-    bits = f.convert("bitcast", normal, form.integer)
-    exponent = (bits - form.root_half) >> form.fraction_bits
-    mantissa = f.convert("bitcast", bits - (exponent << form.fraction_bits), x.type.scalar)
-    e = f.convert("sitofp", exponent, x.type.scalar) - f.select(
-        tiny, float(lift), f.const(x.type, 0)
-    )
+    mantissa, e = split(x)
     m = mantissa - 1.0
     # log(1 + m) = m - (m²/2 - s·(m²/2 + R)) with s = m / (2 + m), R = Σ 2/(2i+1)·s²ⁱ
     s = m / (m + 2.0)
@@ -142,9 +120,13 @@ def erf(x: Value) -> Value:
 def _odd_quotient(
     x: Value, *, above: float, numerator: Sequence[float], denominator: Sequence[float]
 ) -> Value:
-    """``x·P(x²)/Q(x²)`` within ±1; at ±`above` the quotient is beyond 1, where it is cut off."""
-    x = clamped(x, -above, above)
+    """``x·P(x²)/Q(x²)`` within ±1; from ±`above` on the quotient is beyond 1, where it is cut off.
+
+    There the polynomials stay as they are, and `x` alone grows.
+    """
+    f, limit = x.function, above * above
     square = x * x
+    square = f.select(f.compare(">", square, limit), limit, square)
     quotient = x * polynomial(square, numerator) / polynomial(square, denominator)
     return clamped(quotient, -1.0, 1.0)
 

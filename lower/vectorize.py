@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relax_egraph.lower.postorder import postorder
-from relax_egraph.lower.scope import MEMORY_TYPES
+from relax_egraph.lower.scope import MEMORY_TYPES, REGISTER_TYPES
 from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import (
     COMPARISONS,
@@ -74,8 +74,7 @@ def plan(loop: For, target: Target) -> Plan | None:
     operations = [n for v in values for n in _value_nodes(v)]
     heavy = sum(isinstance(n, Intrinsic) and n.name in HEAVY for n in operations)
     bits = max(_bits(n.dtype) for n in (*operations, *_places(loop.body)))
-    wide = target.vector_bits > 128
-    unroll = (4 if not heavy else 2) if reductions else (2 if not heavy and wide else 1)
+    unroll = (4 if not heavy else 2) if reductions else 1
     return Plan(
         lanes=target.lanes(bits),
         unroll=unroll,
@@ -102,7 +101,7 @@ def _has_own_state(stmt: Stmt) -> bool:
 
 
 def _bits(dtype: str) -> int:
-    return MEMORY_TYPES[dtype].bits
+    return max(MEMORY_TYPES[dtype].bits, REGISTER_TYPES[dtype].bits)
 
 
 def _places(body: Stmt) -> Iterator[Buffer]:
@@ -209,7 +208,7 @@ class _Body:
     def once(self) -> Iterator[TirExpr]:
         """The largest parts of the stored values that are the same in all turns."""
         written = {s.buffer for s in stores(self.loop.body)}
-        todo = [s.value for s in _unconditional(self.loop.body)]
+        todo = [s.value for s in unconditional(self.loop.body)]
         differs: dict[int, bool] = {}
         for value in todo:
             for e in postorder(value, differs):
@@ -242,14 +241,15 @@ def _controls(body: Stmt) -> Iterator[TirExpr]:
                 pass
 
 
-def _unconditional(body: Stmt) -> Iterator[Store]:
+def unconditional(body: Stmt) -> Iterator[Store]:
+    """The stores of `body` that happen in every turn."""
     match body:
         case Store():
             yield body
         case Seq(body=parts):
             for part in parts:
-                yield from _unconditional(part)
+                yield from unconditional(part)
         case TirBlock(body=inner):
-            yield from _unconditional(inner)
+            yield from unconditional(inner)
         case _:
             pass

@@ -22,11 +22,15 @@ from relax_egraph.ir.op import OPS
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower import jit
 from relax_egraph.lower.compiled import CompiledKernels
+from relax_egraph.lower.driver_link import driver
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
+from relax_egraph.lower.pack_constants import pack_constants
+from relax_egraph.lower.prepare_constants import mark_constant_inputs, prepare_constants
 from relax_egraph.lower.schedule import schedule
+from relax_egraph.lower.threads import thread_count, thread_pool
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.passes import Sequential, inline_called_once, lambda_lift, module_pass
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
@@ -49,7 +53,10 @@ def schedule_all(module: IRModule) -> IRModule:
 
 
 LOWER = Sequential(
-    (inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops, schedule_all),
+    (
+        *(inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops),
+        *(pack_constants, mark_constant_inputs, schedule_all, prepare_constants),
+    ),
     name="lower",
 )
 """Local functions are lifted; operators and fused functions become calls of scheduled loops."""
@@ -81,12 +88,12 @@ def build(module: IRModule) -> Executable:
     symbols = {name: info.symbol for name, info in compiled.kernels.items()}
     kernel_set = KernelSet(compiled.target.cpu, compiled.to_bytes(), symbols)
     executable = codegen(TO_VM(lowered))
-    return replace(executable, kernels=(kernel_set,), linker=link)
+    return replace(executable, kernels=(kernel_set,), linker=link, driver=driver())
 
 
 def load(path: str | Path) -> Executable:
     """Read a saved executable; raises `ExecutableError` if it is damaged or not for this one."""
-    return replace(Executable.load(path), linker=link)
+    return replace(Executable.load(path), linker=link, driver=driver())
 
 
 def llvm_text(module: IRModule) -> str:
@@ -99,12 +106,17 @@ def llvm_text(module: IRModule) -> str:
 def link(
     executable: Executable, num_threads: int | None = None
 ) -> Mapping[str, Callable[..., Any]]:
-    """The kernels of `executable` as callables, and the operators it calls at run time."""
+    """The kernels of `executable` as callables, and the operators it calls at run time.
+
+    The kernels share `num_threads` threads, the caller's among them; see `thread_count`.
+    """
+    count = thread_count(num_threads)
     linked: dict[str, Callable[..., Any]] = {
         name: _at_run_time(name) for name in executable.packed_names if name.startswith(PREFIX)
     }
     for kernel_set in executable.kernels:
-        linked.update(jit.link(CompiledKernels.from_bytes(kernel_set.code)))
+        compiled = CompiledKernels.from_bytes(kernel_set.code)
+        linked.update(jit.link(compiled, thread_pool(count)))
     return linked
 
 

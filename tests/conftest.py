@@ -18,6 +18,7 @@ from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 from relax_egraph import rules
 from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.lower.target import Target
 from tests.soundness import Unsound, check_sound
 
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
@@ -34,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite what file tests expect")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The name of a target in the names of tests: its features have no order of their own."""
+    return f"{val.cpu}-{val.vector_bits}" if isinstance(val, Target) else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

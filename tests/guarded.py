@@ -21,6 +21,7 @@ import numpy as np
 
 from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import RunError
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.compiled import CompiledKernels, KernelInfo
 from relax_egraph.vm.executable import Executable
 from tests.ops import SAMPLERS, case
@@ -113,7 +114,7 @@ def wild(array: Array, rng: np.random.Generator) -> Array:
     if array.dtype == bool:
         return array
     numbers = WILD_FLOATS
-    if array.dtype.kind != "f":
+    if not is_float(array.dtype.name):
         limits = np.iinfo(array.dtype)
         numbers = [n for n in WILD_INTEGERS if limits.min <= n <= limits.max]
     with np.errstate(over="ignore"):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.target import Target, host, portable
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
@@ -90,7 +91,7 @@ def assert_untouched(array: Array) -> None:
 def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
     """Random numbers: of the whole range of an integer, around 0 of a float."""
     random = np.random.default_rng(seed)
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return random.standard_normal(shape).astype(dtype)
     if dtype == "bool":
         return random.random(shape) < 0.5

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Attr, Call, ShapeExpr, Var
 from relax_egraph.ir.op import OPS, complete_attrs, infer
 from relax_egraph.ir.struct_info import Shape, tensor
@@ -68,7 +69,7 @@ def assert_close(actual: Array, expected: Any) -> None:
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
-    if actual.dtype.kind == "f":
+    if is_float(actual.dtype.name):
         np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-6)
     else:
         np.testing.assert_array_equal(actual, expected)

@@ -20,7 +20,8 @@ def but(w: Writer, right: T, *wrong: T) -> T:
 
 
 def number(x: Expr, value: float) -> Constant:
-    return Constant(np.asarray(value, dtype_of(x)))
+    with np.errstate(over="ignore"):
+        return Constant(np.asarray(value, dtype_of(x)))
 
 
 def weight(w: Writer, x: Expr, extents: Shape, near: float = 0.0) -> Constant:

@@ -14,6 +14,7 @@ import numpy as np
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, TupleGetItem, shape
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
@@ -97,7 +98,7 @@ def _case(w: Writer, name: str) -> Case:
     while True:
         case = SAMPLERS[name](draw)
         arrays = list(_arrays(case.operands))
-        if name not in OF_EXACT_NUMBERS or arrays[0].dtype.kind != "f":
+        if name not in OF_EXACT_NUMBERS or not is_float(arrays[0].dtype.name):
             return case
 
 
@@ -227,10 +228,11 @@ def _made_to_fit(w: Writer, dtype: str, known: Shape) -> Expr | None:
 
 def _hazardous(w: Writer, x: Expr, dtype: str) -> bool:
     """Whether it is not said what numbers like those of `x` are in `dtype`."""
-    kinds = np.dtype(dtype_of(x)).kind, np.dtype(dtype).kind
-    if "f" not in kinds or "b" in kinds or kinds == ("f", "f"):
+    have = dtype_of(x)
+    floats = is_float(have), is_float(dtype)
+    if not any(floats) or "bool" in (have, dtype) or all(floats):
         return False
-    return w.extreme or (kinds[0] == "f" and bool(np.any(np.abs(w.sample(x)) > 100)))
+    return w.extreme or (floats[0] and bool(np.any(np.abs(w.sample(x)) > 100)))
 
 
 def _covers(have: Shape, want: Shape) -> bool:

@@ -17,6 +17,7 @@ from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float, is_signed
 from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import (
     Attr,
@@ -95,14 +96,13 @@ def random_array(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: str, extreme: bool
 ) -> Array:
     """Numbers around 0; the `extreme` are mixed with NaN, infinities, zeros and limits."""
-    kind = np.dtype(dtype).kind
-    if kind == "b":
+    if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
-    if kind == "f":
+    if is_float(dtype):
         values = np.asarray(rng.standard_normal(shape), dtype)
         special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 3e4, -3e4, 1e-15], dtype)
     else:
-        values = np.asarray(rng.integers(0 if kind == "u" else -4, 5, shape), dtype)
+        values = np.asarray(rng.integers(-4 if is_signed(dtype) else 0, 5, shape), dtype)
         limits = np.iinfo(dtype)
         special = np.array([limits.min, limits.max, 0, 1, limits.max // 2], dtype)
     if not extreme:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import RunError
+from relax_egraph.ir import dtypes
 from relax_egraph.ir.block_builder import call_packed
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import (
@@ -108,9 +109,9 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
     side = 1 if seed % 2 else -1
 
     def changed(x: Array, *beside: Array) -> Array:
-        if x.dtype.kind != "f":
+        if not dtypes.is_float(x.dtype.name):
             return x
-        limits = np.finfo(x.dtype)
+        limits = dtypes.limits(x.dtype.name)
         part = max(UNITS * float(limits.eps), FAST if fast else 0.0)
         relative = side * rng.uniform(0.5, 1, x.shape) * rng.choice((-1, 1), x.shape)
         with np.errstate(all="ignore"):
@@ -171,6 +172,15 @@ def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
             )
 
 
+def assert_same(actual: Any, expected: Any, what: str = "") -> None:
+    """Fail unless two arrays are equal; numpy itself finds no NaN equal to another of bfloat16."""
+    have, want = np.asarray(actual), np.asarray(expected)
+    assert have.dtype == want.dtype, what
+    if dtypes.is_stored(want.dtype.name):
+        have, want = have.astype(np.float32), want.astype(np.float32)
+    np.testing.assert_array_equal(have, want, what, strict=True)
+
+
 def leaves(value: Any) -> list[Any]:
     """The values in nested tuples, in order; a shape is a tensor of its extents."""
     if not isinstance(value, tuple):
@@ -179,10 +189,10 @@ def leaves(value: Any) -> list[Any]:
 
 
 def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
-    if exact.dtype.kind != "f":
+    if not dtypes.is_float(exact.dtype.name):
         same = [np.asarray(r == exact) for r in runs]
         return Bounds(exact, np.zeros(exact.shape), np.logical_and.reduce(same))
-    limits = np.finfo(exact.dtype)
+    limits = dtypes.limits(exact.dtype.name)
     with np.errstate(all="ignore"):
         off = [np.abs(r.astype(np.float64) - exact) for r in runs]
         own = 8 * limits.eps * np.abs(exact, dtype=np.float64) + VANISHING * limits.tiny
@@ -192,13 +202,13 @@ def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
 
 
 def _finite_only(found: Bounds) -> Bounds:
-    if found.exact.dtype.kind != "f":
+    if not dtypes.is_float(found.exact.dtype.name):
         return found
     return replace(found, held=found.held & np.isfinite(found.exact))
 
 
 def _near(have: Array, want: Bounds) -> Array:
-    if want.exact.dtype.kind != "f":
+    if not dtypes.is_float(want.exact.dtype.name):
         return np.asarray(have == want.exact)
     finite = np.isfinite(want.exact)
     with np.errstate(all="ignore"):

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.intrinsics.transpose import TRANSPOSES
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.index import dim_of
 from relax_egraph.tir.expr import Buffer
-from relax_egraph.tir.interpret import interpret
+from relax_egraph.tir.interpret import MicroKernel, interpret
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import For, PrimFunc
 
@@ -30,6 +31,7 @@ def gemm_tile(
     columns: int,
     depth: int,
     adds: int,
+    ahead: int,
 ) -> None:
     """What the micro-kernel computes."""
     for i in range(rows):
@@ -38,6 +40,20 @@ def gemm_tile(
             line[...] = 0
         for k in range(depth):
             line += a[i * a_row + k * a_step] * b[k * b_step : k * b_step + columns]
+
+
+def transpose(a: Array, b: Array, a_row: int, b_row: int, rows: int, columns: int) -> None:
+    """What the micro-kernels that transpose a block compute."""
+    for i in range(rows):
+        for j in range(columns):
+            b[j * b_row + i] = a[i * a_row + j]
+
+
+MICRO_KERNELS: Mapping[str, MicroKernel] = {
+    "gemm_tile": gemm_tile,
+    **dict.fromkeys(TRANSPOSES, transpose),
+}
+"""What runs for each tensor intrinsic when a function is interpreted."""
 
 
 def arrays(buffers: Sequence[Buffer], symbols: Mapping[str, int]) -> list[Array]:
@@ -58,7 +74,7 @@ def assert_same_results(function: PrimFunc, **symbols: int) -> None:
     given = arrays(function.inputs, symbols)
     expected = interpret(function, given, symbols)
 
-    actual = interpret(schedule(function), given, symbols, {"gemm_tile": gemm_tile})
+    actual = interpret(schedule(function), given, symbols, MICRO_KERNELS)
 
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-5)

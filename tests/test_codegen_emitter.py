@@ -70,6 +70,27 @@ def test_a_loop_that_carries_too_little_is_refused() -> None:
         pass
 
 
+def test_a_loop_without_end_is_left_from_within() -> None:
+    """Multiplies by 3 until 100 is passed, or until a number ends in 9."""
+
+    def powers(f: Function, x: Value, out: Value, n: Value) -> None:
+        f.store(n, out)
+        with f.forever() as leave:
+            number = f.load(out, I64)
+            with f.when(f.compare("==", f.binary("srem", number, 10), 9)):
+                leave(f.compare(">", number, 0))
+            leave(f.compare(">", number, 100))
+            f.store(number * 3, out)
+
+    found: list[int] = []
+    for number in (101, 2, 1, 13):
+        result = np.zeros(1, np.int64)
+        execute(powers, np.zeros(1, np.int64), result, number)
+        found.append(int(result[0]))
+
+    assert found == [101, 162, 9, 39]
+
+
 def test_a_name_is_defined_once_in_a_module() -> None:
     module = Module(host())
     Function(module, "f", ()).finish()

@@ -17,6 +17,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import relation, substituted
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float, is_stored, limits
 from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Call, Expr, PrimValue, ShapeExpr, Tuple, Var
 from relax_egraph.ir.module import IRModule
@@ -121,13 +122,21 @@ def assert_near(actual: Any, expected: Any, case: Case) -> None:
         assert actual == expected
         return
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-    if expected.dtype.kind != "f":
+    dtype = expected.dtype.name
+    if not is_float(dtype):
         np.testing.assert_array_equal(actual, expected)
         return
+    actual, expected = (x.astype(np.float64) for x in (actual, expected))
     finite = expected[np.isfinite(expected)]
-    unit = 5e-6 if expected.dtype == np.float32 else 1e-13
-    allowed = (case.error or unit) * max(np.abs(finite).max(initial=0), 1)
+    allowed = error(case, dtype) * max(np.abs(finite).max(initial=0), 1)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=allowed)
+
+
+def error(case: Case, dtype: str) -> float:
+    """How far a result of `dtype` may be off, of its largest element."""
+    if is_stored(dtype):
+        return 2 * float(limits(dtype).eps)
+    return case.error or (5e-6 if dtype == "float32" else 1e-13)
 
 
 def test_every_operator_but_the_intrinsics_has_instances() -> None:

@@ -226,8 +226,8 @@ REFUSED: list[tuple[dict[str, Attr], str]] = [
     ({"dilation": 4}, "along W the window of 9 does not fit into 8, padding included"),
     (
         {"out_dtype": "half"},
-        "out_dtype is 'half', needs one of bool, int8, int16, int32, int64, uint8, float32, "
-        "float64",
+        "out_dtype is 'half', needs one of bool, int8, int16, int32, int64, uint8, "
+        "float16, bfloat16, float32, float64",
     ),
 ]
 

@@ -30,7 +30,7 @@ from relax_egraph.passes.refine_shapes import refine_shapes
 from relax_egraph.script import print_module
 from tests.random_programs import RandomProgram, random_program
 from tests.random_writer import PACKED, SAMPLE
-from tests.rounding import assert_within, bounds, leaves
+from tests.rounding import assert_same, assert_within, bounds, leaves
 
 SIZES = (0, 1, 2, 3, 7, 17)
 
@@ -107,15 +107,15 @@ def check(program: RandomProgram, folder: Path, *, fast_math: bool = False) -> N
         results = {name: machine["main"](*inputs) for name, machine in machines.items()}
         results["evaluated"] = evaluate(best, "main", *inputs, packed=PACKED)
         for x, y in zip(inputs, before, strict=True):
-            np.testing.assert_array_equal(x, y)
+            assert_same(x, y)
         for name, result in results.items():
             if expected is not None:
                 assert_within(result, expected, f"{name} at {values}")
         kept += [(r, np.copy(r)) for r in leaves(results["optimized"])]
         for a, b in zip(leaves(results["optimized"]), leaves(results["loaded"]), strict=True):
-            np.testing.assert_array_equal(a, b, strict=True)
+            assert_same(a, b)
     for result, copy in kept:
-        np.testing.assert_array_equal(result, copy)
+        assert_same(result, copy)
 
 
 def cut_by_time(report: rx.Explanation) -> bool:
@@ -140,7 +140,7 @@ def check_passes(program: RandomProgram) -> None:
         found = leaves(evaluate(after, "main", *inputs, packed=PACKED))
         for number, (have, want) in enumerate(zip(found, expected, strict=True)):
             what = f"{transform.name}: result {number}"
-            np.testing.assert_array_equal(have, want, what, strict=True)
+            assert_same(have, want, what)
 
 
 def check_all(seeds: range, folder: Path, *, fast_math: bool = False) -> None:

@@ -6,10 +6,13 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.legalize.manipulate import reshape
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
-from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.tir.rewrite import statements
+from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from tests.scheduled import K, M, N, assert_same_results, loops_of
 
 CUBE: tuple[Dim, ...] = (N, M, 3)
+
+IN_CHUNKS = [("parallel", "(m * n + 16383) // 16384"), ("vectorized", "...")]
 
 SIZES = [(0, 3), (3, 0), (1, 1), (2, 7), (16, 17), (17, 5), (1, 65)]
 
@@ -112,24 +115,54 @@ def test_a_scalar_needs_no_loop() -> None:
 
 
 def test_axes_collapse_where_every_access_is_linear() -> None:
-    assert loops_of(schedule(chain())) == [("vectorized", "m * n")]
-    assert loops_of(schedule(with_inner_bias())) == [("serial", "n"), ("vectorized", "m * 3")]
-    assert loops_of(schedule(with_column())) == [("serial", "n"), ("vectorized", "m * 3")]
+    assert loops_of(schedule(chain())) == IN_CHUNKS
+    assert loops_of(schedule(with_inner_bias())) == [("parallel", "n"), ("vectorized", "m * 3")]
+    assert loops_of(schedule(with_column())) == [("parallel", "n"), ("vectorized", "m * 3")]
 
 
 def test_axes_stay_apart_where_a_broadcast_or_an_index_needs_them() -> None:
     for function in (with_bias(), position()):
-        assert loops_of(schedule(function)) == [("serial", "n"), ("vectorized", "m")]
+        assert loops_of(schedule(function)) == [("parallel", "n"), ("vectorized", "m")]
 
 
 def test_results_of_one_shape_share_a_nest() -> None:
-    assert loops_of(schedule(two_results())) == [("vectorized", "m * n")]
+    assert loops_of(schedule(two_results())) == IN_CHUNKS
+
+
+@pytest.mark.parametrize(
+    ("size", "loops"),
+    [
+        (16384, [("vectorized", "16384")]),
+        (40960, [("parallel", "4"), ("vectorized", "10240")]),
+        (16385, [("parallel", "2"), ("vectorized", "...")]),
+    ],
+)
+def test_a_long_loop_is_cut_into_even_chunks_if_it_can_be(
+    size: int, loops: list[tuple[str, str]]
+) -> None:
+    x = te.placeholder((size,), name="x")
+
+    scheduled = schedule(te.create_prim_func(x, te.compute((size,), lambda i: x[i] + 1.0, "out")))
+
+    assert loops_of(scheduled) == loops
+
+
+def test_what_passes_once_through_the_caches_is_named() -> None:
+    assert schedule(chain()).attrs["streamed"] == (0, 1, 2)
+    assert schedule(with_bias()).attrs["streamed"] == (2,)  # too little work to read ahead
+    assert schedule(two_results()).attrs["streamed"] == (0, 2)  # the first result is read again
+    small = te.placeholder((1024,), name="x")
+    out = te.compute((1024,), lambda i: te.exp(small[i]), "out")
+    assert "streamed" not in schedule(te.create_prim_func(small, out)).attrs
 
 
 def test_what_is_costly_and_used_in_every_row_is_computed_once() -> None:
     scheduled = schedule(costly_row())
 
-    assert loops_of(scheduled) == [("vectorized", "m"), ("serial", "n"), ("vectorized", "m")]
+    assert loops_of(scheduled) == [
+        *[("parallel", "(m + 16383) // 16384"), ("vectorized", "...")],
+        *[("parallel", "n"), ("vectorized", "m")],
+    ]
     assert [b.name for b in scheduled.allocs] == ["e"]
 
 
@@ -138,30 +171,28 @@ def test_a_view_is_one_flat_copy_without_division() -> None:
         scheduled = schedule(FUNCTIONS[name])
 
         assert scheduled.attrs["schedule"] == "view"
-        assert [kind for kind, _ in loops_of(scheduled)] == ["vectorized"]
+        assert [kind for kind, _ in loops_of(scheduled)] == ["parallel", "vectorized"]
 
 
-def test_a_transpose_runs_in_blocks() -> None:
-    blocks = [("serial", "(m + 15) // 16"), ("serial", "(n + 15) // 16")]
+def test_a_transpose_runs_in_blocks_by_a_micro_kernel() -> None:
+    scheduled = schedule(permuted((1, 0)))
 
-    assert loops_of(schedule(permuted((1, 0)))) == [
-        *blocks,
-        ("serial", "..."),
-        ("vectorized", "..."),
-    ]
+    assert loops_of(scheduled) == [("parallel", "(n + 255) // 256"), ("parallel", "(m + 15) // 16")]
+    calls = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
+    assert [call.name for call in calls] == ["transpose_32"]
 
 
 def test_a_permutation_that_keeps_the_last_axis_runs_along_it() -> None:
     scheduled = schedule(permuted((1, 0, 2)))
 
     assert scheduled.attrs["schedule"] == "movement"
-    assert loops_of(scheduled) == [("serial", "m"), ("serial", "n"), ("vectorized", "3")]
+    assert loops_of(scheduled) == [("parallel", "m"), ("parallel", "n"), ("vectorized", "3")]
 
 
 def test_axes_that_a_permutation_keeps_together_are_one_loop() -> None:
     loops = loops_of(schedule(permuted((1, 0, 2, 3))))
 
-    assert loops == [("serial", "m"), ("serial", "n"), ("vectorized", "6")]
+    assert loops == [("parallel", "m"), ("parallel", "n"), ("vectorized", "6")]
 
 
 def test_a_scheduled_function_is_not_scheduled_again() -> None:

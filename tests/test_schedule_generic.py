@@ -96,12 +96,13 @@ def test_the_anchor_is_generic(name: str) -> None:
 
 def test_a_reduction_of_leading_axes_runs_along_the_last_axis() -> None:
     assert loops_of(schedule(sum_over(0))) == [
-        ("vectorized", "m * n"),
+        ("parallel", "(m * n + 4095) // 4096"),
+        ("vectorized", "..."),
         ("serial", "2"),
-        ("vectorized", "m * n"),
+        ("vectorized", "..."),
     ]
     assert loops_of(schedule(sum_over(1))) == [
-        ("serial", "2"),
+        ("parallel", "2"),
         ("vectorized", "m"),
         ("serial", "n"),
         ("vectorized", "m"),
@@ -119,7 +120,7 @@ def test_a_reduction_over_the_few_taps_of_a_window_runs_along_its_positions() ->
 
 def test_a_product_of_another_type_runs_along_its_rows() -> None:
     assert loops_of(schedule(product_of("float64"))) == [
-        ("serial", "n"),
+        ("parallel", "n"),
         ("vectorized", "m"),
         ("serial", "3"),
         ("vectorized", "m"),

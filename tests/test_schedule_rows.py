@@ -1,5 +1,6 @@
 """Row reductions and the maps around them run together, row by row."""
 
+import numpy as np
 import pytest
 
 from relax_egraph.lower.legalize.norm import softmax
@@ -9,7 +10,12 @@ from relax_egraph.tir import te
 from relax_egraph.tir.inline import inline_injective
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TirBlock
+from tests.kernels import compiled
 from tests.scheduled import M, N, assert_same_results, loops_of
+
+WHOLE = ("vectorized", "m")
+BY_BLOCKS = (("serial", "(m + 32767) // 32768"), ("vectorized", "..."))
+"""The loops of a pass over a row: at once, or as sums of many terms are added up."""
 
 SIZES = [(0, 3), (1, 1), (2, 7), (7, 16), (3, 17), (2, 65)]
 
@@ -124,37 +130,78 @@ def test_the_anchor_is_rows(name: str) -> None:
 def test_softmax_is_three_passes_over_a_row_of_its_result() -> None:
     scheduled = schedule(softmax_rows())
 
-    assert loops_of(scheduled) == [("serial", "n"), *[("vectorized", "m")] * 3]
+    assert loops_of(scheduled) == [("parallel", "n"), WHOLE, *BY_BLOCKS, WHOLE]
     assert scheduled.allocs == ()
     blocks = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
     assert [(b.name, b.shape, b.scope) for block in blocks for b in block.allocs] == [
         ("softmax_max", (1,), "local"),
         ("softmax_sum", (1,), "local"),
+        ("softmax_sum_part", (1,), "local"),
     ]
+
+
+def test_the_exponentials_of_a_short_row_stay_in_a_buffer_of_their_own() -> None:
+    x = te.placeholder((N, 1024), name="x")
+
+    scheduled = schedule(te.create_prim_func(x, softmax(x, axis=1)))
+
+    row = next(s for s in statements(scheduled.body) if isinstance(s, TirBlock))
+    assert [(b.name, b.shape, b.scope) for b in row.allocs] == [
+        ("softmax_max", (1,), "local"),
+        ("softmax_exp", (1024,), "local"),
+        ("softmax_sum", (1,), "local"),
+    ]
+    assert scheduled.attrs["streamed"] == (0, 1)
 
 
 def test_a_cheap_row_is_computed_again_rather_than_stored() -> None:
     scheduled = schedule(layer_norm())
 
-    assert loops_of(scheduled) == [("serial", "n"), *[("vectorized", "m")] * 3]
+    assert loops_of(scheduled) == [("parallel", "n"), *BY_BLOCKS, *BY_BLOCKS, WHOLE]
     assert scheduled.allocs == ()
 
 
 def test_a_costly_row_without_a_lender_gets_a_buffer_of_one_row() -> None:
     scheduled = schedule(costly_in_another_type())
 
-    assert [(b.name, b.shape, b.scope) for b in scheduled.allocs] == [("e", (M,), "global")]
+    row = next(s for s in statements(scheduled.body) if isinstance(s, TirBlock))
+    assert [(b.name, b.shape, b.scope) for b in row.allocs] == [
+        ("e", (M,), "global"),
+        ("sum", (1,), "local"),
+    ]
 
 
 def test_reduced_axes_that_are_contiguous_collapse() -> None:
-    assert loops_of(schedule(sum_of_two_axes())) == [("serial", "n"), ("vectorized", "m * 3")]
+    assert loops_of(schedule(sum_of_two_axes())) == [
+        ("parallel", "n"),
+        ("serial", "(m * 3 + 32767) // 32768"),
+        ("vectorized", "..."),
+    ]
 
 
-def test_a_single_row_has_no_row_loop() -> None:
-    assert loops_of(schedule(one_row())) == [("vectorized", "m")] * 3
+def test_the_blocks_of_a_single_row_run_in_parallel() -> None:
+    blocks = "(m + 32767) // 32768"
+
+    assert loops_of(schedule(one_row())) == [
+        *[("parallel", blocks), ("vectorized", "..."), ("vectorized", blocks)] * 2,
+        *[("parallel", "(m + 16383) // 16384"), ("vectorized", "...")],
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("m", [32767, 32768, 32769, 100_003])
+def test_long_rows_are_added_up_in_blocks(rows: int, m: int) -> None:
+    x = te.placeholder((rows, M), name="x")
+    function = te.create_prim_func(x, sum_(x, axis=(1,), keepdims=False))
+    data = np.random.default_rng(0).random((rows, m), np.float32)
+    actual = np.empty(rows, np.float32)
+
+    compiled(schedule(function))(data, actual, m)
+
+    np.testing.assert_allclose(actual, data.sum(1, np.float64), rtol=2e-7)
 
 
 def test_reductions_of_one_row_share_a_pass() -> None:
     scheduled = schedule(largest_and_least())
 
-    assert loops_of(scheduled) == [("serial", "n"), ("vectorized", "m")]
+    assert loops_of(scheduled) == [("parallel", "n"), ("vectorized", "m")]

@@ -64,17 +64,21 @@ I0, I1 = TirVar("i"), TirVar("j")
     [
         (
             rows(),
-            [("vectorized", "n * 3"), ("vectorized", "m * 3"), ("serial", "2"), ("serial", "3")],
+            [
+                *[("parallel", "(n * 3 + 16383) // 16384"), ("vectorized", "...")],
+                *[("parallel", "(m * 3 + 16383) // 16384"), ("vectorized", "...")],
+                *[("serial", "2"), ("serial", "3")],
+            ],
         ),
         (
             columns(),
-            [("serial", "n"), ("vectorized", "m"), ("serial", "n"), ("vectorized", "20")],
+            [("parallel", "n"), ("vectorized", "m"), ("parallel", "n"), ("vectorized", "20")],
         ),
-        (layers(), [("serial", "n"), ("vectorized", "m")] * 2),
-        (parts(), [("vectorized", "n * 16")]),
+        (layers(), [("parallel", "n"), ("vectorized", "m")] * 2),
+        (parts(), [("parallel", "(n * 16 + 16383) // 16384"), ("vectorized", "...")]),
         (
             middles(),
-            [("serial", "n"), ("vectorized", "64"), ("serial", "n"), ("vectorized", "96")],
+            [("parallel", "n"), ("vectorized", "64"), ("parallel", "n"), ("vectorized", "96")],
         ),
         (narrow(), [("serial", "n"), ("serial", "3"), ("serial", "n"), ("serial", "4")]),
         (stored((V[0] + V[1], 0), I0, I1), [("serial", "2"), ("serial", "2")]),

@@ -13,6 +13,7 @@ from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import Pass
 from relax_egraph.script import parse
 from relax_egraph.vm import VirtualMachine
+from tests.rounding import assert_same
 
 
 def becomes(transform: Pass, before: str, after: str) -> IRModule:
@@ -61,7 +62,7 @@ def equal_values(found: Any, expected: Any) -> None:
         for f, e in zip(found, expected, strict=True):
             equal_values(f, e)
     else:
-        np.testing.assert_array_equal(found, expected, strict=True)
+        assert_same(found, expected)
 
 
 def floats(*shape: int) -> Any:

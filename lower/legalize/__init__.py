@@ -36,11 +36,12 @@ from relax_egraph.lower.legalize import (
     unary,
 )
 from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
+from relax_egraph.lower.legalize.stored import widening
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "nn.batch_flatten"})
 """The operators whose result is the operand's memory, under another shape."""
 
-LEGALIZE: Mapping[str, Legalize] = {
+_LOOPS: Mapping[str, Legalize] = {
     **unary.LEGALIZE,
     **binary.LEGALIZE,
     **activation.LEGALIZE,
@@ -66,4 +67,6 @@ LEGALIZE: Mapping[str, Legalize] = {
     **quantize.LEGALIZE,
     **dynamic.LEGALIZE,
 }
+
+LEGALIZE: Mapping[str, Legalize] = {name: widening(loops) for name, loops in _LOOPS.items()}
 """By operator name; what is not here runs as a packed function, `relax.run.<operator>`."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, elementwise, numeric, table
 from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
@@ -52,7 +53,7 @@ def _floor_mod(x: TirExpr, y: TirExpr) -> TirExpr:
 
 
 def _mod(x: TirExpr, y: TirExpr) -> TirExpr:
-    return te.fmod(x, y) if x.dtype.startswith("float") else te.truncmod(numeric("mod", x), y)
+    return te.fmod(x, y) if is_float(x.dtype) else te.truncmod(numeric("mod", x), y)
 
 
 def _log_add_exp(x: TirExpr, y: TirExpr) -> TirExpr:
@@ -63,7 +64,7 @@ def _log_add_exp(x: TirExpr, y: TirExpr) -> TirExpr:
 
 
 def _fma(x: TirExpr, y: TirExpr, z: TirExpr) -> TirExpr:
-    if x.dtype.startswith("float"):
+    if is_float(x.dtype):
         return te.fma(x, y, z)
     return add_scalars(multiply_scalars(x, y), z)
 

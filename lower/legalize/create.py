@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.ops.sequence import arange_count
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
@@ -66,8 +67,7 @@ def arange(start: Host, end: Host | None = None, step: Host = 1, *, dtype: str |
             at = _double(first) + te.cast(i, "float64") * _double(step)
         else:
             at = _index(first) + i * _index(step)
-        is_integer = wanted.startswith(("int", "uint"))
-        return te.cast(te.cast(at, "int64") if is_integer else at, wanted)
+        return te.cast(te.cast(at, "int64") if is_integer(wanted) else at, wanted)
 
     return te.compute((count,), value, "arange")
 

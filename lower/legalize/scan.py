@@ -6,6 +6,7 @@ Floating-point values run in float64 and are rounded where they are stored.
 from collections.abc import Mapping, Sequence
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.tir import te
@@ -74,7 +75,7 @@ def free(name: str, taken: set[str]) -> str:
 
 def wide(dtype: str) -> str:
     """The dtype in which values of `dtype` run."""
-    return "float64" if dtype.startswith("float") else dtype
+    return "float64" if is_float(dtype) else dtype
 
 
 def around(loops: Sequence[tuple[TirVar, dims.Dim]], body: Stmt) -> Stmt:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.reduce import max_, min_, without
@@ -47,7 +48,7 @@ def _position(
         if not axes:
             return index
         found = te.select(te.equal(element, best[at]), index, none)
-        if element.dtype.startswith("float"):
+        if is_float(element.dtype):
             found = te.select(te.not_equal(element, element), index, found)
         return te.min(found, [*axes.values()])
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import computed, is_float
 from relax_egraph.ir.reference.unary import clip_bound
 from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, numeric, table
 from relax_egraph.tir import te
@@ -12,7 +13,7 @@ from relax_egraph.tir.expr import TirExpr
 
 def _negative(x: TirExpr) -> TirExpr:
     # 0 - x is never -0.0.
-    return x * -1 if x.dtype.startswith("float") else -numeric("negative", x)
+    return x * -1 if is_float(x.dtype) else -numeric("negative", x)
 
 
 def _abs(x: TirExpr) -> TirExpr:
@@ -34,7 +35,7 @@ def _whole(rounded: Scalar) -> Scalar:
     """`rounded` of floats; integers are whole as they are."""
 
     def apply(x: TirExpr) -> TirExpr:
-        return rounded(x) if x.dtype.startswith("float") else x
+        return rounded(x) if is_float(x.dtype) else x
 
     return apply
 
@@ -43,7 +44,7 @@ def _tested(test: Scalar, *, of_integers: bool) -> Scalar:
     """`test` of floats, which has one answer for all integers."""
 
     def apply(x: TirExpr) -> TirExpr:
-        return test(x) if x.dtype.startswith("float") else te.const(of_integers, "bool")
+        return test(x) if is_float(x.dtype) else te.const(of_integers, "bool")
 
     return apply
 
@@ -90,7 +91,8 @@ def astype(x: te.Tensor, *, dtype: str) -> te.Tensor:
 
 def clip(x: te.Tensor, *, min: float, max: float) -> te.Tensor:
     """``x``, no less than `min` and then no more than `max`, in its own dtype."""
-    low, high = (te.const(clip_bound(b, np.dtype(x.dtype)).item(), x.dtype) for b in (min, max))
+    dtype = np.dtype(computed(x.dtype))
+    low, high = (te.const(clip_bound(b, dtype).item(), x.dtype) for b in (min, max))
     return te.compute(x.shape, lambda *i: te.minimum(te.maximum(x[i], low), high), "clip")
 
 

@@ -123,7 +123,7 @@ _FACTS = (
         "the position of a value that the program has; a value that only rules made has none",
         merge="(min old new)",
     ),
-    _declare("relation", "is-float x:Tensor", "Unit", "the elements are floating-point numbers"),
+    _declare("relation", "is-float x:Tensor", "Unit", "the elements are float32 or float64"),
     _declare("function", "numel-of x:Tensor", "Dim", "the number of elements"),
     _declare("function", "dim-text d:Dim", "String", "the canonical text of a dimension"),
     _declare("relation", "is-static d:Dim", "Unit", "the dimension is a number"),

@@ -14,10 +14,10 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, substituted
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Call
 from relax_egraph.ir.op import OPS, Op, complete_attrs
 from relax_egraph.ir.struct_info import (
-    DTYPES,
     FuncStructInfo,
     ShapeStructInfo,
     StructInfo,

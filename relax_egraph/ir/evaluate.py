@@ -12,8 +12,10 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Attr,
+    Attrs,
     Call,
     Constant,
     Expr,
@@ -35,7 +37,8 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.ops.call import inplace_indices
 from relax_egraph.ir.reference import REFERENCE as REFERENCE
-from relax_egraph.ir.reference.array import least
+from relax_egraph.ir.reference.array import Reference, least
+from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -58,13 +61,19 @@ def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Va
         raise RunError(f"{op} calls what is outside of the graph: it has no value of its own")
     try:
         with np.errstate(all="ignore"):
-            result = reference(*operands, **complete_attrs(op, attrs))
+            result = _referred(op, reference, operands, complete_attrs(op, attrs))
     except (ValueError, MemoryError) as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
     if isinstance(result, tuple):
         return tuple(_own(as_value(r), operands) for r in result)
     return _own(np.asarray(result), operands)
+
+
+def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:
+    if is_of_storage_types(operands, attrs):
+        return apply_stored(op, reference, operands, attrs)
+    return reference(*operands, **attrs)
 
 
 def _own(result: Value, operands: Iterable[Value]) -> Value:
@@ -308,7 +317,7 @@ class _Frame:
             if not isinstance(info, TensorStructInfo) or info.shape is None:
                 raise RunError(f"{self.name}: {self.at} cannot allocate an output of {info}")
             dtype = np.dtype(info.dtype)
-            unset = np.nan if dtype.kind == "f" else least(dtype)
+            unset = np.nan if is_float(dtype.name) else least(dtype)
             arrays.append(np.full(self.evaluate(info.shape), unset, dtype))
         return arrays
 

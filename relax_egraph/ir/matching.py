@@ -8,6 +8,7 @@ import numpy as np
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -99,7 +100,7 @@ def _fits_kind(info: StructInfo, value: Value) -> bool:
                 and all(map(_fits_kind, fields, value))
             )
         case PrimStructInfo(dtype=dtype):
-            kinds = {"b": bool, "f": float}.get(np.dtype(dtype).kind, int)
+            kinds = {"bool": bool, "float": float}.get(TABLE[dtype].kind, int)
             return isinstance(value, kinds)
         case FuncStructInfo():
             return callable(value)

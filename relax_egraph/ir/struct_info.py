@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 Shape: TypeAlias = tuple[Dim, ...]
 """The dimensions of a tensor whose shape is known symbolically."""
 
-DTYPES = (
-    "bool",
-    *("int8", "int16", "int32", "int64", "uint8"),
-    *("float32", "float64"),
-)
-"""The element types, by numpy's names."""
-
 
 @dataclass(frozen=True, slots=True)
 class ShapeExpr:

@@ -16,6 +16,7 @@ import sympy
 from relax_egraph.errors import IllFormed, NotStructurallyEqual
 from relax_egraph.ir.brief import brief
 from relax_egraph.ir.depth import deep
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -231,7 +232,7 @@ class _Comparison:
         if x.dtype != y.dtype or x.shape != y.shape:
             self.differ(a, b)
         alike = x == y
-        if x.dtype.kind == "f":
+        if is_float(x.dtype.name):
             alike = (alike & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
         if not np.all(alike):
             self.differ(a, b)

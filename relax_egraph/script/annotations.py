@@ -8,9 +8,9 @@ from typing import TypeGuard
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.struct_info import (
-    DTYPES,
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

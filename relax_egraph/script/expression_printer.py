@@ -6,6 +6,7 @@ from typing import Any
 import numpy.typing as npt
 
 from relax_egraph.errors import IllFormed
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Call,
     Constant,
@@ -155,7 +156,7 @@ class ExpressionPrinter:
         return f"({', '.join(map(self.text, fields))}{comma})"
 
     def _prim_value(self, expr: PrimValue) -> str:
-        if isinstance(expr.value, float) or expr.dtype.startswith("float"):
+        if isinstance(expr.value, float) or is_float(expr.dtype):
             return f"T.{expr.dtype}({literal_text(float(expr.value))})"
         if expr.dtype == "bool":
             return f"T.bool({bool(expr.value)})"

@@ -2,6 +2,7 @@
 
 import ast
 
+from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, StringImm
 from relax_egraph.script.literals import WRAPPERS, read_literal, read_string
 from relax_egraph.script.operators import plain_number
@@ -20,7 +21,7 @@ def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
     written = given["value"]
     if isinstance(written, ast.Call) and (name := dotted(written.func)) in WRAPPERS:
         dtype = name.removeprefix("T.")
-        if dtype.startswith(("int", "uint")) and len(written.args) == 1:
+        if is_integer(dtype) and len(written.args) == 1:
             return PrimValue(scope.annotations.dim(written.args[0]), dtype)
         value = read_literal(scope.source, written)
         return PrimValue(int(value) if dtype == "bool" else value, dtype)

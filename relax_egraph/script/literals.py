@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.ir.dtypes import DTYPES, TABLE, is_float
 from relax_egraph.ir.expr import Attr, Attrs, Constant, const
-from relax_egraph.ir.struct_info import DTYPES
 from relax_egraph.script.source import Source, dotted, nearest
 from relax_egraph.script.spellings import DTYPE_NAMES
 
@@ -133,18 +133,19 @@ def _nested(data: npt.NDArray[Any]) -> str:
 
 
 def _scalar(value: np.generic) -> str:
-    if not isinstance(value, np.floating):
+    if not is_float(value.dtype.name):
         return repr(value.item())
     exact = float(cast(Any, value))
     if not math.isfinite(exact):
         return f'float("{exact}")'
-    short = str(value)
+    short = repr(float(str(value)))  # bfloat16 itself writes 1 and -0
     return short if value.dtype.type(float(short)) == value else repr(exact)
 
 
 def _converted(source: Source, node: ast.expr, name: str, value: Any) -> Any:
     kinds = {"bool": bool, "float": float, "int": int}
-    kind = name.removeprefix("T.").rstrip("0123456789").removeprefix("u")
+    dtype = name.removeprefix("T.")
+    kind = TABLE[dtype].kind.removeprefix("u") if dtype in TABLE else dtype
     if not isinstance(value, bool | int | float | str):
         raise source.error(node, f"`{ast.unparse(node)}` is no literal")
     try:

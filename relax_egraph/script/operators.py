@@ -6,6 +6,7 @@ from typing import Any
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Attr,
     Call,
@@ -195,7 +196,7 @@ class Operators:
         if dtype is None:
             message = f"{op}: the number {ast.unparse(node)} takes the dtype of another operand"
             raise self._source.error(node, message, "none is known: use R.const(number, dtype)")
-        if isinstance(value, float) and not dtype.startswith("float"):
+        if isinstance(value, float) and not is_float(dtype):
             message = f"{op}: the number {ast.unparse(node)} is no {dtype}, the other's dtype"
             raise self._source.error(node, message)
         return const(value, dtype)

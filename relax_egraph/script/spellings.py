@@ -6,7 +6,7 @@ Today's are those of TVMScript 0.13 to 0.20; every module is printed in them.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES
 
 _PREFIXES = (
     *((f"{tir}.", "T.") for tir in ("tvm.script.tirx", "tvm.script.tir", "tvm.tirx", "tvm.tir")),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import ScriptError, Span
+from relax_egraph.ir.dtypes import from_file
 from relax_egraph.ir.module import IRModule
 from relax_egraph.script.parser import parse
 from relax_egraph.script.printer import print_with_constants
@@ -64,7 +65,7 @@ def _constants(target: Path, text: str, name: str, digest: str) -> list[npt.NDAr
         raise error(f"{name} does not hold the constants of this text: its digest differs")
     try:
         with np.load(io.BytesIO(archive), allow_pickle=False) as arrays:
-            return [arrays[f"arr_{k}"] for k in range(len(arrays.files))]
+            return [from_file(arrays[f"arr_{k}"]) for k in range(len(arrays.files))]
     except (ValueError, KeyError, zipfile.BadZipFile):
         raise error(f"{name} is no archive of constants") from None
 

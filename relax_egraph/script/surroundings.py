@@ -12,9 +12,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Constant, Function
 from relax_egraph.ir.module import BaseFunc
-from relax_egraph.ir.struct_info import DTYPES
 from relax_egraph.script.placeholders import Applied, Computed, Name, Symbol
 from relax_egraph.script.source import Source
 from relax_egraph.tir.stmt import PrimFunc

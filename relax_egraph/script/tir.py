@@ -10,7 +10,7 @@ import sys
 from collections import abc
 from typing import Any
 
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.script.decorators import SPOKEN, decorated
 from relax_egraph.script.placeholders import Annotation, Name, ScalarType, SymbolMaker
 from relax_egraph.script.source import nearest

@@ -4,6 +4,7 @@ import math
 from collections.abc import Set as AbstractSet
 from typing import cast
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.script.layout import WIDTH
 from relax_egraph.tir.expr import (
     COMPARISONS,
@@ -171,7 +172,7 @@ def _immediate(expr: Imm, around: int) -> str:
         return _bracketed(text, _UNARY, around) if text[0] == "-" else text
     if expr.dtype == "bool":
         return f"T.bool({bool(expr.value)})"
-    if not expr.dtype.startswith("float"):
+    if not is_float(expr.dtype):
         return f"T.{expr.dtype}({int(expr.value)})"
     value = float(expr.value)
     written = repr(value) if math.isfinite(value) else f'"{value}"'

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from relax_egraph.ir.struct_info import DTYPES
+from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted, nearest
 from relax_egraph.tir.expr import (
@@ -124,9 +124,9 @@ class TirExpressions:
     def _strong(self, node: ast.expr, value: Weak, dtype: str) -> TirExpr:
         if not isinstance(value, int | float):
             return value
-        if isinstance(value, float) and not dtype.startswith("float"):
+        if isinstance(value, float) and not is_float(dtype):
             raise self.source.error(node, f"the number {ast.unparse(node)} is no {dtype}")
-        return Imm(float(value) if dtype.startswith("float") else value, dtype)
+        return Imm(float(value) if is_float(dtype) else value, dtype)
 
     def _unified(self, nodes: list[ast.expr], what: str) -> list[TirExpr]:
         """Operands of one dtype: that of the first that is no bare number."""
@@ -192,7 +192,7 @@ class TirExpressions:
         value = self._weak(node)
         if isinstance(value, int | float):
             return -value
-        return Binary("-", Imm(0.0 if value.dtype.startswith("float") else 0, value.dtype), value)
+        return Binary("-", Imm(0.0 if is_float(value.dtype) else 0, value.dtype), value)
 
     def _call(self, node: ast.Call) -> TirExpr:
         name = dotted(node.func)

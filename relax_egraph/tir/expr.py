@@ -11,6 +11,7 @@ import sympy
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.structural import SYMBOL
 from relax_egraph.tir.functions import PREDICATES
 
@@ -209,7 +210,7 @@ Operand: TypeAlias = TirExpr | _Arithmetic | int | float | sympy.Expr
 def as_expr(value: Operand, dtype: str = "int64") -> TirExpr:
     """`value` as a node; a number becomes a literal of `dtype`, a dimension index arithmetic."""
     if isinstance(value, bool | int | float):
-        return Imm(float(value) if dtype.startswith("float") else int(value), dtype)
+        return Imm(float(value) if is_float(dtype) else int(value), dtype)
     if isinstance(value, sympy.Expr):
         return from_dim(value)
     return value  # pyright: ignore[reportReturnType]  # a node: _Arithmetic is never built itself

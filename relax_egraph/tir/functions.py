@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
+
 PREDICATES = frozenset({"isfinite", "isinf", "isnan"})
 """The functions whose result is of dtype ``bool``."""
 
@@ -38,7 +40,7 @@ def takes(name: str, dtype: str) -> bool:
     """Whether the function `name` is one of `dtype`: those in no other set are of floats."""
     if name in ANY:
         return True
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return name not in BITWISE | INTEGER
     return name in BITWISE or (name in INTEGER and dtype != "bool")
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import computed, is_float, is_stored
 from relax_egraph.ir.module import BaseFunc
 from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.tir.expr import (
@@ -107,7 +108,7 @@ def _bind(prim_func: PrimFunc, arrays: Sequence[Array]) -> dict[str, int]:
 def _fresh(buffer: Buffer, symbols: Mapping[str, int]) -> Array:
     """An array of values that no computation should meet, so that reading before writing shows."""
     shape = [dims.evaluate(d, symbols) for d in buffer.shape]
-    garbage = math.nan if buffer.dtype.startswith("float") else 0x55
+    garbage = math.nan if is_float(buffer.dtype) else 0x55
     return np.full(shape, garbage, buffer.dtype)
 
 
@@ -215,20 +216,24 @@ class _Machine:
     # --- expressions ------------------------------------------------------------------
 
     def value(self, expr: TirExpr) -> Any:
-        """A numpy scalar of the expression's dtype; of ``int64`` also a Python int."""
+        """A numpy scalar of the expression's dtype, or the one it is computed in.
+
+        Of ``int64`` it may be a Python int.
+        """
         match expr:
             case TirVar():
                 return self.values[expr]
             case Imm(value=value, dtype=dtype):
-                return value if dtype == "int64" else np.dtype(dtype).type(value)
+                return value if dtype == "int64" else np.dtype(computed(dtype)).type(value)
             case BufferLoad(buffer=buffer, indices=indices):
-                return self.memory[buffer][self.place(buffer, indices)]
+                return _computed(self.memory[buffer][self.place(buffer, indices)])
             case Binary(kind=kind, a=a, b=b):
                 return _BINARY[kind](self.value(a), self.value(b))
             case DimSymbol(name=name):
                 return self.symbols[name]
             case Cast(dtype=dtype, value=value):
-                return np.asarray(self.value(value)).astype(dtype)[()]
+                given = np.asarray(self.value(value)).astype(computed(dtype))
+                return _computed(given.astype(dtype)[()])
             case Select(condition=condition, a=a, b=b, lazy=True):
                 return self.value(a if self.value(condition) else b)
             case Select(condition=condition, a=a, b=b):
@@ -285,5 +290,11 @@ _BINARY: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
 }
 
 
+def _computed(number: Any) -> Any:
+    """`number`, of a storage type as what it is computed in."""
+    name = number.dtype.name
+    return np.dtype(computed(name)).type(number) if is_stored(name) else number
+
+
 def _intrinsic(name: str, dtype: str, args: list[Any]) -> Any:
-    return np.dtype(dtype).type(FUNCTIONS[name](*args))
+    return np.dtype(computed(dtype)).type(FUNCTIONS[name](*args))

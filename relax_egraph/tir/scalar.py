@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import computed, is_float
 from relax_egraph.tir.expr import (
     Cast,
     Imm,
@@ -19,22 +20,22 @@ from relax_egraph.tir.expr import (
 
 
 def const(value: float, dtype: str) -> Imm:
-    """The literal `value`, rounded to what `dtype` holds."""
-    if dtype.startswith("float"):
-        return Imm(float(np.dtype(dtype).type(value)), dtype)
+    """The literal `value`, rounded to what `dtype` is computed in."""
+    if is_float(dtype):
+        return Imm(float(np.dtype(computed(dtype)).type(value)), dtype)
     return Imm(int(bool(value)) if dtype == "bool" else int(value), dtype)
 
 
 def least(dtype: str) -> float | int:
     """The least value of `dtype`: minus infinity of a float."""
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return float("-inf")
     return 0 if dtype == "bool" else int(np.iinfo(dtype).min)
 
 
 def greatest(dtype: str) -> float | int:
     """The greatest value of `dtype`: infinity of a float."""
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return float("inf")
     return 1 if dtype == "bool" else int(np.iinfo(dtype).max)
 

@@ -1,14 +1,15 @@
 """Tensors that know how their elements are computed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, overload
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import computed, is_stored
 from relax_egraph.ir.expr import Expr
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, Operand, TirExpr, TirVar, as_expr
-from relax_egraph.tir.scalar import const, greatest, least
+from relax_egraph.tir.scalar import cast, const, greatest, least
 
 Combine: TypeAlias = Literal["+", "*", "min", "max"]
 """How a reduction joins two values."""
@@ -98,12 +99,23 @@ def compute(
 def compute(
     shape: Sequence[Dim], fcompute: Callable[..., Element], name: str = "compute"
 ) -> Tensor:
-    """The tensor whose element at ``(i0, i1, …)`` is ``fcompute(i0, i1, …)``."""
+    """The tensor whose element at ``(i0, i1, …)`` is ``fcompute(i0, i1, …)``.
+
+    Sums and products of a storage type are taken in the dtype it is computed in, by a tensor of
+    their own.
+    """
+    extents = tuple(dims.canonical(d) for d in shape)
     axes = tuple(TirVar(f"i{k}") for k in range(len(shape)))
     value = fcompute(*axes)
     body = value if isinstance(value, Reduction) else as_expr(value)
     dtype = body.source.dtype if isinstance(body, Reduction) else body.dtype
-    return Tensor(name, tuple(dims.canonical(d) for d in shape), dtype, axes=axes, body=body)
+    if isinstance(body, Reduction) and body.combine in ("+", "*") and is_stored(dtype):
+        wide = computed(dtype)
+        source, identity = cast(body.source, wide), const(body.identity.value, wide)
+        total = replace(body, source=source, identity=identity)
+        exact = Tensor(f"{name}_{wide}", extents, wide, axes=axes, body=total)
+        return compute(shape, lambda *i: cast(exact[i], dtype), name)
+    return Tensor(name, extents, dtype, axes=axes, body=body)
 
 
 def reduce_axis(extent: Dim, name: str = "k0") -> ReduceAxis:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.inputs import Array
@@ -31,7 +32,7 @@ def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
         shape, size = tensors[0].shape, tensors[0].size
         filled = [_filled(o) if isinstance(o, np.ndarray) else o for o in operands]
         return np.asarray(apply_op(op, filled, attrs))[:size].reshape(shape)
-    floats = [t.dtype for t in tensors if t.dtype.kind == "f"]
+    floats = [t.dtype for t in tensors if is_float(t.dtype.name)]
     if op.name in _SUMS and floats and len(floats) == len(tensors):
         more = np.longdouble if floats[0] == np.float64 else np.float64
         wide = [o.astype(more) if isinstance(o, np.ndarray) else o for o in operands]

@@ -4,6 +4,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float, limits
+
 Array: TypeAlias = np.ndarray[Any, Any]
 
 Kind: TypeAlias = Literal["ordinary", "large", "nan", "special"]
@@ -20,7 +22,7 @@ def random_array(
         kind = "ordinary"
     if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
-    if not dtype.startswith("float"):
+    if not is_float(dtype):
         return _integers(rng, shape, np.dtype(dtype), kind)
     match int(rng.integers(4)):
         case 0:
@@ -37,7 +39,7 @@ def random_array(
         case "nan":
             odd = np.full(shape, np.nan)
         case "special":
-            tiny, top = np.finfo(dtype).tiny, np.finfo(dtype).max
+            tiny, top = limits(dtype).tiny, limits(dtype).max
             extremes = (np.inf, -np.inf, np.nan, float(top), float(-top), float(tiny), -0.0)
             odd = rng.choice(extremes, shape)
         case "ordinary":

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float, limits
 from relax_egraph.verify.inputs import Array, Kind
 
 Need: TypeAlias = Literal["exact", "reassociates", "fast", "unsound"]
@@ -44,7 +45,7 @@ def need(left: Computed, right: Computed, kind: Kind) -> tuple[Need, tuple[int, 
     same = (a == b) | (_nan(a) & _nan(b))
     if same.all():
         return "exact", None
-    if a.dtype.kind != "f":
+    if not is_float(a.dtype.name):
         return "unsound", _first(~same)
     if kind == "special":
         return "reassociates", _first(~same)
@@ -71,7 +72,7 @@ def _of_floats(left: Computed, right: Computed, kind: Kind) -> tuple[Need, tuple
         own = np.where(finite & ~lost, np.abs(a - wide), 0) / scale
     place = np.unravel_index(int(np.argmax(np.maximum(apart, error))), a.shape)
     at = tuple(int(k) for k in place)
-    epsilon = float(np.finfo(a.dtype).eps)
+    epsilon = float(limits(a.dtype.name).eps)
     if float(apart.max()) > _FAST:
         return "unsound", at
     if lost.any():
@@ -82,7 +83,7 @@ def _of_floats(left: Computed, right: Computed, kind: Kind) -> tuple[Need, tuple
 
 
 def _nan(x: Array) -> Array:
-    return np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
+    return np.isnan(x) if is_float(x.dtype.name) else np.zeros(x.shape, bool)
 
 
 def _first(places: Array) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from relax_egraph.egraph.trial import Trial
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
@@ -102,7 +103,7 @@ class Evaluation:
         if step.scalar is not None:
             return constant(step.scalar, shape, dtype)
         value = random_array(self.rng, shape, dtype, self.kind, step.constant)
-        wide = value.astype(np.float64) if value.dtype.kind == "f" else value
+        wide = value.astype(np.float64) if is_float(value.dtype.name) else value
         return Computed(value, wide, magnitude(wide))
 
     def apply(
@@ -166,13 +167,13 @@ def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
     """A tensor whose elements are `number`."""
     with np.errstate(all="ignore"):
         value = np.full(shape, number).astype(dtype)
-    wide = np.full(shape, number) if value.dtype.kind == "f" else value
+    wide = np.full(shape, number) if is_float(value.dtype.name) else value
     return Computed(value, wide, magnitude(wide))
 
 
 def magnitude(x: Array) -> float:
     """The largest finite number in `x`; 0 of none."""
-    if x.dtype.kind != "f" or not x.size:
+    if not is_float(x.dtype.name) or not x.size:
         return 0.0
     size = np.abs(x)
     return float(np.max(size, initial=0.0, where=np.isfinite(size)))

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Attr
 
 T = TypeVar("T")
 Array: TypeAlias = np.ndarray[Any, Any]
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
 NUMBERS = (*FLOATS, *INTEGERS)
 ANY = (*NUMBERS, "bool")
@@ -82,7 +83,7 @@ class Draw:
         rng = np.random.default_rng(self.random.getrandbits(32))
         if dtype == "bool":
             return np.asarray(rng.random(tuple(shape)) < 0.5)
-        if dtype.startswith("float"):
+        if is_float(dtype):
             return np.asarray(rng.uniform(low, high, tuple(shape))).astype(dtype)
         first = max(int(low), 0) if dtype == "uint8" else int(low)
         return np.asarray(rng.integers(first, int(high), tuple(shape), endpoint=True)).astype(dtype)

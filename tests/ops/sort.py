@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Attr
 from tests.ops.case import ANY, INTEGERS, Array, Case, Draw, Sampler
 
@@ -11,7 +12,7 @@ from tests.ops.case import ANY, INTEGERS, Array, Case, Draw, Sampler
 def tied(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
     """Elements of which several are equal, zeros of both signs and, of floats, some are NaN."""
     numbers = np.asarray(np.round(draw.array(shape, dtype))).astype(dtype)
-    if dtype.startswith("float") and draw.chance():
+    if is_float(dtype) and draw.chance():
         numbers[draw.array(shape, low=0, high=1) < 0.3] = np.nan
     return numbers
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
 from tests.ops.case import ANY, FLOATS, INTEGERS, NUMBERS, Case, Draw, Sampler, elementwise
 
 
@@ -16,7 +17,7 @@ def astype(draw: Draw) -> Case:
 def clip(draw: Draw) -> Case:
     case = elementwise(1, NUMBERS, -9, 9)(draw)
     bounds = [-1e9, -5.0, -1.0, 0.0, 2.0, 300.0, math.inf, -math.inf]
-    if case.operands[0].dtype.kind == "f":
+    if is_float(case.operands[0].dtype.name):
         bounds += [-2.5, 0.1]
     return Case(case.operands, {"min": draw.choice(bounds), "max": draw.choice(bounds)})
 
@@ -24,7 +25,7 @@ def clip(draw: Draw) -> Case:
 def halves(draw: Draw) -> Case:
     """Numbers of which many are halfway between integers."""
     (x,) = elementwise(1, ANY, -9, 9)(draw).operands
-    halved = x.dtype.kind == "f" and draw.chance()
+    halved = is_float(x.dtype.name) and draw.chance()
     return Case((np.asarray(np.trunc(x) / 2, x.dtype) if halved else x,))
 
 

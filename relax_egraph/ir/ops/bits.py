@@ -1,6 +1,7 @@
 """Elementwise functions of bits and of truth values."""
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
@@ -12,7 +13,7 @@ def _integers(name: str, *operands: TensorStructInfo, or_booleans: bool) -> Tens
     It is the same dtype of all.
     """
     for x in operands:
-        if x.dtype is None or "int" in x.dtype or (or_booleans and x.dtype == "bool"):
+        if x.dtype is None or is_integer(x.dtype) or (or_booleans and x.dtype == "bool"):
             continue
         needs = "integers or booleans" if or_booleans else "integers"
         raise IllTyped(f"R.{name} of {x}: needs a tensor of {needs}")

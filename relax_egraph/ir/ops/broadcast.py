@@ -3,6 +3,7 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
 
@@ -55,7 +56,7 @@ def broadcast(name: str, *infos: TensorStructInfo, dtype: str | None = None) -> 
 
 def floating(name: str, x: TensorStructInfo) -> TensorStructInfo:
     """The struct info of an elementwise function of floating-point tensors."""
-    if x.dtype is not None and not x.dtype.startswith("float"):
+    if x.dtype is not None and not is_float(x.dtype):
         raise IllTyped(f"R.{name} of {x}: needs a floating-point tensor")
     return tensor(x.dims, x.dtype, x.ndim)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.ops.window import (
     SPATIAL,
     Order,
@@ -17,7 +18,7 @@ from relax_egraph.ir.ops.window import (
     per_axis,
     windows,
 )
-from relax_egraph.ir.struct_info import DTYPES, Shape, StructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import DTYPES, is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.join import inserted_axis
 from relax_egraph.ir.struct_info import (
-    DTYPES,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
@@ -24,7 +24,7 @@ def known_dtype(name: str, dtype: str) -> str:
 
 def integer(name: str, what: str, operand: PrimStructInfo) -> PrimStructInfo:
     """`operand`; raises `IllTyped` if it is no integer."""
-    if not operand.dtype.startswith(("int", "uint")):
+    if not is_integer(operand.dtype):
         raise IllTyped(f"R.{name}: {what} is of {operand.dtype}, needs an integer")
     return operand
 
@@ -106,7 +106,7 @@ def one_hot(
     An index outside of 0 … `depth` - 1 gives `off_value` everywhere.  The dtype is the values'.
     """
     said = f"R.one_hot of {indices}"
-    if indices.dtype is not None and not indices.dtype.startswith(("int", "uint")):
+    if indices.dtype is not None and not is_integer(indices.dtype):
         raise IllTyped(f"{said}: needs a tensor of integers")
     if on_value.dtype != off_value.dtype:
         values = f"on_value is of {on_value.dtype}, off_value of {off_value.dtype}"

@@ -1,9 +1,10 @@
 """The dtypes that attributes name."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.struct_info import DTYPES, TensorStructInfo
+from relax_egraph.ir.dtypes import DTYPES, is_integer
+from relax_egraph.ir.struct_info import TensorStructInfo
 
-INTEGERS = tuple(d for d in DTYPES if "int" in d)
+INTEGERS = tuple(d for d in DTYPES if is_integer(d))
 """The dtypes that indices may have."""
 
 

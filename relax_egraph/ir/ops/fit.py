@@ -3,6 +3,7 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, shape_text
 
 
@@ -14,7 +15,7 @@ def asked(name: str, *infos: TensorStructInfo) -> str:
 def one_float(said: str, *infos: TensorStructInfo) -> str | None:
     """The dtype of the first of `infos`, all of which are of one floating dtype."""
     known = {i.dtype for i in infos if i.dtype is not None}
-    if any(not dtype.startswith("float") for dtype in known):
+    if any(not is_float(dtype) for dtype in known):
         raise IllTyped(f"{said}: needs floating-point tensors")
     if len(known) > 1:
         raise IllTyped(f"{said}: needs operands of one dtype")

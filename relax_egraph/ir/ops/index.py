@@ -6,6 +6,7 @@ without elements has nothing to read: the result is 0.
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float, is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.ops.manipulate import normalize_axis
@@ -26,7 +27,7 @@ MODES = ("fast", "clip", "wrap", "nan")
 
 def integers(asked: str, indices: TensorStructInfo) -> None:
     """Refuse `indices` that are no integers; `asked` begins the message."""
-    if indices.dtype is not None and not indices.dtype.startswith(("int", "uint")):
+    if indices.dtype is not None and not is_integer(indices.dtype):
         raise IllTyped(f"{asked}: needs indices of integers")
 
 
@@ -43,7 +44,7 @@ def take(
     integers(asked, indices)
     if mode not in MODES:
         raise IllTyped(f'{asked}: mode is "{mode}", needs one of: {", ".join(MODES)}')
-    if mode == "nan" and x.dtype is not None and not x.dtype.startswith("float"):
+    if mode == "nan" and x.dtype is not None and not is_float(x.dtype):
         raise IllTyped(f'{asked}: mode "nan" needs a floating-point tensor')
     if axis is None and x.ndim not in (-1, 1):
         raise IllTyped(f"{asked}: needs a tensor of rank 1, or an axis")

@@ -1,6 +1,7 @@
 """Losses, and dropout, in the namespace ``R.nn``."""
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, has_rank, has_shape, is_vector, one_float
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
@@ -54,7 +55,7 @@ def nll_loss(
     operands = (predictions, targets) if weights is None else (predictions, targets, weights)
     said = asked("nn.nll_loss", *operands)
     dtype = one_float(said, predictions, *operands[2:])
-    if targets.dtype is not None and "int" not in targets.dtype:
+    if targets.dtype is not None and not is_integer(targets.dtype):
         raise IllTyped(f"{said}: needs targets that are integers")
     if reduction not in REDUCTIONS:
         raise IllTyped(f'{said}: reduction is {reduction!r}, needs "mean", "sum" or "none"')

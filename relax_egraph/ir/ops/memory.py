@@ -5,10 +5,10 @@ Their operands are leaves, so that they print and read as any call: sizes and of
 """
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Call, Expr, StringImm
 from relax_egraph.ir.op import intrinsic
 from relax_egraph.ir.struct_info import (
-    DTYPES,
     ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,

@@ -2,6 +2,7 @@
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import FLOATS
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
@@ -12,8 +13,6 @@ NARROW = ("int8", "uint8", "int16")
 
 WIDE = (*NARROW, "int32")
 """What is dequantised."""
-
-FLOATS = ("float32", "float64")
 
 
 @op()

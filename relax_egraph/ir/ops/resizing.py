@@ -3,15 +3,9 @@
 from dataclasses import dataclass
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.ops.window import SPATIAL, Order, canonical, check_rank, laid_out, order_of
-from relax_egraph.ir.struct_info import (
-    DTYPES,
-    Shape,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    tensor,
-)
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, StructInfo, TensorStructInfo, tensor
 
 TAPS = {"nearest_neighbor": 1, "linear": 2, "cubic": 4}
 """How many pixels along an axis each method reads."""

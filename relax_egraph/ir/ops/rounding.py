@@ -3,6 +3,7 @@
 import math
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import numeric
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
@@ -50,7 +51,7 @@ def clip(x: TensorStructInfo, *, min: float, max: float) -> StructInfo:
         if math.isnan(bound):
             raise IllTyped(f"R.clip of {x}: a bound is nan, needs a number")
         whole = math.isinf(bound) or bound.is_integer()
-        if not whole and x.dtype is not None and not x.dtype.startswith("float"):
+        if not whole and x.dtype is not None and not is_float(x.dtype):
             raise IllTyped(f"R.clip of {x}: a bound is {bound}, needs a whole number")
     return tensor(x.dims, x.dtype, x.ndim)
 

@@ -8,6 +8,7 @@ what those before it left, in row-major order: of plain updates the last one sta
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast, broadcast_shapes
 from relax_egraph.ir.ops.index import fits_along, index_depth, index_shape, integers
@@ -156,7 +157,7 @@ def masked_fill(x: TensorStructInfo, mask: TensorStructInfo, *, value: float) ->
 
 
 def _holds(dtype: str, value: float) -> bool:
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return True
     if not float(value).is_integer():
         return False
@@ -187,7 +188,7 @@ def _reducible(
     if reduction not in allowed:
         choice = ", ".join(allowed)
         raise IllTyped(f'{asked}: reduction is "{reduction}", needs one of: {choice}')
-    if reduction == "mean" and data.dtype is not None and not data.dtype.startswith("float"):
+    if reduction == "mean" and data.dtype is not None and not is_float(data.dtype):
         raise IllTyped(f'{asked}: reduction "mean" needs floating-point tensors')
 
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.create import extent, known_dtype
 from relax_egraph.ir.struct_info import PrimStructInfo, StructInfo, tensor
@@ -29,7 +30,7 @@ def arange(
     """
     given = [p for p in (start, end, step) if p is not None]
     if dtype is None:
-        dtype = "float32" if any(p.dtype.startswith("float") for p in given) else "int64"
+        dtype = "float32" if any(is_float(p.dtype) for p in given) else "int64"
     known_dtype("arange", dtype)
     first, last = (0, start) if end is None else (start, end)
     numbers = [_number(p) for p in (first, last, 1 if step is None else step)]
@@ -80,6 +81,6 @@ def hamming_window(
     By default it is periodic, with 0.54 and 0.46.  A window of one element is 1.
     """
     size = extent("hamming_window", "window_size", window_size)
-    if not known_dtype("hamming_window", dtype).startswith("float"):
+    if not is_float(known_dtype("hamming_window", dtype)):
         raise IllTyped(f'R.hamming_window: dtype is "{dtype}", needs a floating-point one')
     return tensor(None if size is None else (size,), dtype, 1)

@@ -7,6 +7,7 @@ from typing import TypeVar
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 T = TypeVar("T")
@@ -106,7 +107,7 @@ def check_rank(asked: str, operand: str, info: TensorStructInfo, ndim: int) -> N
 
 def check_floating(asked: str, data: TensorStructInfo) -> None:
     """Refuse data that is known to be no floating-point tensor."""
-    if data.dtype is not None and not data.dtype.startswith("float"):
+    if data.dtype is not None and not is_float(data.dtype):
         raise IllTyped(f"{asked}: needs a floating-point tensor")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.reference.array import (
     Array,
     Axes,
@@ -16,7 +17,7 @@ from relax_egraph.ir.reference.array import (
 
 
 def _sum(x: Array, *, axis: Axes, keepdims: bool) -> Array:
-    dtype = np.float64 if x.dtype.kind == "f" else x.dtype
+    dtype = np.float64 if is_float(x.dtype.name) else x.dtype
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
 
 
@@ -36,7 +37,7 @@ def _min(x: Array, *, axis: Axes, keepdims: bool) -> Array:
 
 
 def _prod(x: Array, *, axis: Axes, keepdims: bool) -> Array:
-    dtype = np.float64 if x.dtype.kind == "f" else x.dtype
+    dtype = np.float64 if is_float(x.dtype.name) else x.dtype
     return np.asarray(np.prod(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
 
 

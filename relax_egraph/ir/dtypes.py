@@ -1,0 +1,95 @@
+"""The element types of tensors: one table, which all that depends on a dtype asks.
+
+``float16`` and ``bfloat16`` are *storage types*: their values are computed in float32, and rounded
+to nearest (to even, of two) where they are written to memory or cast.  What is fused is so rounded
+once, at its end.  Whatever becomes such a value becomes a float32 first.
+
+numpy's own dtypes are known by these names; ``bfloat16`` is that of `ml_dtypes`, and
+``np.dtype("bfloat16")`` finds it because this module imports that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """An element type: what it holds, in so many bits of memory; and the dtype it is computed in.
+
+    `computed` is its own name, save of storage types.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+    computed: str
+
+
+def _plain(kind: Kind, bits: int, name: str = "") -> DType:
+    name = name or f"{kind}{bits}"
+    return DType(name, kind, bits, name)
+
+
+TABLE: Mapping[str, DType] = {
+    dtype.name: dtype
+    for dtype in (
+        _plain("bool", 8, "bool"),
+        *(_plain("int", bits) for bits in (8, 16, 32, 64)),
+        _plain("uint", 8),
+        DType("float16", "float", 16, "float32"),
+        DType("bfloat16", "float", 16, "float32"),
+        *(_plain("float", bits) for bits in (32, 64)),
+    )
+}
+"""Every dtype, by numpy's name."""
+
+DTYPES = tuple(TABLE)
+"""The names of all dtypes."""
+
+FLOATS = tuple(d for d in DTYPES if TABLE[d].kind == "float")
+INTEGERS = tuple(d for d in DTYPES if TABLE[d].kind in ("int", "uint"))
+
+STORED = tuple(d for d in DTYPES if TABLE[d].computed != d)
+"""The storage types."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether `dtype` is one of floating-point numbers."""
+    return dtype in FLOATS
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether `dtype` is one of integers, with a sign or without."""
+    return dtype in INTEGERS
+
+
+def is_signed(dtype: str) -> bool:
+    """Whether numbers of `dtype` may be below 0; booleans count as 0 and 1."""
+    return TABLE[dtype].kind in ("int", "float")
+
+
+def is_stored(dtype: str | None) -> bool:
+    """Whether `dtype` is a storage type; ``None`` is a dtype that is not known."""
+    return dtype in STORED
+
+
+def computed(dtype: str) -> str:
+    """The dtype that values of `dtype` are computed in."""
+    return TABLE[dtype].computed
+
+
+def limits(dtype: str) -> Any:
+    """What ``np.finfo`` says of a floating-point `dtype`, one that numpy lacks too."""
+    return ml_dtypes.finfo(np.dtype(dtype))
+
+
+def from_file(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What ``numpy.load`` gives: of ``bfloat16`` numpy's files keep the bits but not the name."""
+    return array.view("bfloat16") if array.dtype == np.dtype("V2") else array

@@ -1,0 +1,72 @@
+"""Operators of storage types: the reference of the dtype they are computed in, rounded once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.dtypes import computed, is_stored
+from relax_egraph.ir.expr import Attr, Call, Constant, Expr, PrimValue, ShapeExpr, Tuple
+from relax_egraph.ir.op import Op, Operand, infer
+from relax_egraph.ir.reference.array import Reference
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+
+
+def is_of_storage_types(operands: Sequence[Any], attrs: Mapping[str, Attr]) -> bool:
+    """Whether an operand, or what an attribute asks for, is of a storage type."""
+    return any(map(_has_stored, operands)) or any(_names_stored(a) for a in attrs.values())
+
+
+def apply_stored(
+    op: Op, reference: Reference, operands: Sequence[Any], attrs: Mapping[str, Attr]
+) -> Any:
+    """`reference` of `op` on operands of storage types; the rule of `op` knows the result's.
+
+    Raises ``ValueError`` for what either refuses.
+    """
+    wide = {k: computed(str(a)) if _names_stored(a) else a for k, a in attrs.items()}
+    result = reference(*map(_widened, operands), **wide)
+    call = Call(op, tuple(map(_expression, op.operands, operands)), attrs)
+    try:
+        return _rounded(result, infer(call))
+    except IllTyped as refusal:
+        raise ValueError(str(refusal)) from None
+
+
+def _names_stored(attr: Attr) -> bool:
+    return isinstance(attr, str) and is_stored(attr)
+
+
+def _has_stored(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_stored, value))
+    return isinstance(value, np.ndarray | np.generic) and is_stored(value.dtype.name)
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_widened, value))
+    return value.astype(computed(value.dtype.name)) if _has_stored(value) else value
+
+
+def _rounded(result: Any, info: StructInfo) -> Any:
+    match info:
+        case TupleStructInfo(fields=fields):
+            return tuple(map(_rounded, result, fields))
+        case TensorStructInfo(dtype=dtype) if is_stored(dtype):
+            return np.asarray(result).astype(dtype)
+        case _:
+            return result
+
+
+def _expression(operand: Operand, value: Any) -> Expr:
+    if isinstance(value, tuple):
+        if any(isinstance(v, np.ndarray) for v in value):
+            return Tuple(tuple(map(Constant, value)))
+        return ShapeExpr(value)
+    if operand.kind == "prim" and isinstance(value, np.ndarray):
+        return PrimValue(value.item(), value.dtype.name)
+    if isinstance(value, np.ndarray):
+        return Constant(value)
+    return PrimValue(value, "float64" if isinstance(value, float) else "int64")
