@@ -119,8 +119,12 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
             most = part * np.maximum.reduce([np.abs(x), *largest])
             gone = (np.abs(x) <= np.maximum(most, VANISHING * limits.tiny)) & (side > 0)
             off = np.where(gone, 0, x + relative * most)
-            zero = np.copysign(0.0, relative)
-            return np.asarray(np.where(x == 0, zero, np.where(np.isfinite(x), off, x)), x.dtype)
+            # What is stored as 0 or infinite may come from a number that is neither.
+            is_rounded = dtypes.is_stored(x.dtype.name) and side < 0
+            zero = np.copysign(limits.tiny if is_rounded else 0.0, relative)
+            endless = np.copysign(limits.max * np.abs(relative), x) if is_rounded else x
+            whole = np.where(np.isinf(x), endless, np.where(np.isnan(x), x, off))
+            return np.asarray(np.where(x == 0, zero, whole), x.dtype)
 
     return changed
 
