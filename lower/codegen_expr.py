@@ -8,7 +8,7 @@ from relax_egraph.ir.dtypes import computed, is_float, is_signed, is_stored
 from relax_egraph.lower import half_precision, integer_math, vector_math
 from relax_egraph.lower.codegen_memory import load
 from relax_egraph.lower.float_functions import FLOATS
-from relax_egraph.lower.index import Index, combine, materialize
+from relax_egraph.lower.index import Index, Ramp, combine, materialize, narrowed
 from relax_egraph.lower.module_text import F64, I1, I32
 from relax_egraph.lower.postorder import postorder
 from relax_egraph.lower.scope import REGISTER_TYPES, Scope
@@ -69,9 +69,12 @@ def _evaluate(scope: Scope, expr: TirExpr) -> Index:
         case Not(a=a):
             return value(scope, a) ^ 1
         case Cast(dtype=dtype, value=operand):
+            given = evaluate(scope, operand)
             if operand.dtype == dtype:
-                return evaluate(scope, operand)
-            return cast(value(scope, operand), operand.dtype, dtype)
+                return given
+            if isinstance(given, Ramp) and dtype == "int32":
+                return narrowed(f, given, scope.lanes)
+            return cast(materialize(f, given, scope.lanes), operand.dtype, dtype)
         case Select(condition=condition, a=a, b=b, lazy=True):
             on = value(scope, condition)
             return f.select(on, value(scope.guarded(on), a), value(scope.guarded(on ^ 1), b))

@@ -4,6 +4,7 @@ Which of them follows from how the offset moves along the lanes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relax_egraph.ir.dtypes import is_stored
 from relax_egraph.lower import half_precision, vector
@@ -46,6 +47,10 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
         pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes)
         on = _readable(scope)
         return f.load(pointer, type) if on is None else vector.masked_load(pointer, type, on)
+    if isinstance(at, Ramp) and at.step == -1:
+        return vector.reverse(_load(_backwards(scope), buffer, _first(scope, at), element))
+    if isinstance(at, Ramp) and at.step in _DENSE and _readable(scope) is None:
+        return _every(scope, buffer, at, element)
     if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
         pointer, offsets = _spread(scope, buffer, at)
         return vector.gather(pointer, offsets, element, _readable(scope))
@@ -56,6 +61,56 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
     # One element for all lanes: it is there if it is there for one, else any memory will do.
     on = vector.reduce("or", scope.guard if scope.guard.type.lanes == 1 else readable)
     return f.load(f.select(on, pointer, f.allocate(element, 1)), element)
+
+
+_DENSE = range(2, 5)
+"""At these steps, what is read between the elements is less than a gather takes."""
+
+
+def _every(scope: Scope, buffer: Buffer, at: Ramp, element: Type) -> Value:
+    """Every ``at.step``-th element, out of whole vectors of which the last ends with an element."""
+    f, lanes, step = scope.frame.f, scope.lanes, at.step
+    assert isinstance(step, int), "a step that is known"
+    last = (lanes - 1) * (step - 1)
+    starts = [min(part * lanes, last) for part in range(step)]
+    first, *others = (
+        f.load(_address(scope, buffer, _plus(scope, at.base, start)), element.of(lanes))
+        for start in starts
+    )
+    found = first
+    for part, other in enumerate(others, 1):
+        own = [k * step // lanes == part for k in range(lanes)]
+        before = [k * step if part == 1 else k for k in range(lanes)]
+        found = vector.shuffle(
+            found,
+            other,
+            [
+                lanes + k * step - starts[part] if own[k] else before[k] % lanes
+                for k in range(lanes)
+            ],
+        )
+    return found
+
+
+def _first(scope: Scope, at: Ramp) -> Ramp:
+    """The elements of `at`, which goes backwards, forwards."""
+    return Ramp(_plus(scope, at.base, 1 - scope.lanes), 1)
+
+
+def _backwards(scope: Scope) -> Scope:
+    """The scope with its lanes the other way round."""
+    turned = (
+        m if m is None or m.type.lanes == 1 else vector.reverse(m)
+        for m in (scope.mask, scope.guard)
+    )
+    mask, guard = turned
+    return replace(scope, mask=mask, guard=guard)
+
+
+def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:
+    moved = combine(scope.frame.f, "+", base, distance, 1)
+    assert not isinstance(moved, Ramp)
+    return moved
 
 
 def _readable(scope: Scope) -> Value | None:
@@ -86,6 +141,8 @@ def store(
         value = half_precision.to_bits(value, buffer.dtype)
     value = f.splat(value, scope.lanes)
     at = offset(scope, buffer, indices)
+    if isinstance(at, Ramp) and at.step == -1 and not past_caches:
+        value, at, scope = vector.reverse(value), _first(scope, at), _backwards(scope)
     if scope.lanes > 1 and not (isinstance(at, Ramp) and at.step == 1):
         pointer, offsets = _spread(scope, buffer, at)
         vector.scatter(value, pointer, offsets, scope.mask)

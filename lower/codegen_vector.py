@@ -26,6 +26,9 @@ Emit = Callable[[Scope, Stmt], None]
 LARGEST_STRAIGHT = 64
 """How many operations a loop of constant extent may have, to be written without a loop."""
 
+MOST_STRAIGHT = 8
+"""How many vectors it may have then: LLVM is slow where addresses are many."""
+
 
 def vectorized(scope: Scope, loop: For, target: Target, emit: Emit) -> bool:
     """Write `loop` on lanes; ``False``, and nothing, where it has to run serially."""
@@ -93,7 +96,8 @@ class _Writer:
         lanes, unroll = self.how.lanes, self.how.unroll
         vectors, rest = divmod(extent, lanes)
         begin = 0
-        if vectors * self.how.cost > LARGEST_STRAIGHT and vectors > unroll:
+        is_long = vectors * self.how.cost > LARGEST_STRAIGHT or vectors > MOST_STRAIGHT
+        if is_long and vectors > unroll:
             begin = vectors // unroll * unroll * lanes
             self._full_vectors(begin)
         for start in range(begin, vectors * lanes, unroll * lanes):

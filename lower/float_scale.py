@@ -6,6 +6,7 @@ AVX-512 has instructions for it; elsewhere integer arithmetic on the bits does i
 from relax_egraph.lower.float_format import FloatFormat, format_of
 from relax_egraph.lower.module_text import I32, Type
 from relax_egraph.lower.value import Value
+from relax_egraph.lower.vector import shuffle
 
 _ROUND_AS_SET = 4
 """The rounding mode of the processor's control register."""
@@ -47,14 +48,19 @@ def split(x: Value) -> tuple[Value, Value]:
 
 
 def _is_register(value: Value) -> bool:
-    """Whether `value` is in one register of AVX-512."""
+    """Whether `value` fills registers of AVX-512, one or several."""
     type = value.type
-    return value.function.module.target.has_masks and type.bits * type.lanes == 512
+    return value.function.module.target.has_masks and type.bits * type.lanes % 512 == 0
 
 
 def _instruction(name: str, *args: Value) -> Value:
     """The instruction of AVX-512 called `name` on all lanes."""
     f, type = args[0].function, args[0].type
+    if type.bits * type.lanes > 512:
+        half = type.lanes // 2
+        low = _instruction(name, *(shuffle(a, a, range(half)) for a in args))
+        high = _instruction(name, *(shuffle(a, a, range(half, type.lanes)) for a in args))
+        return shuffle(low, high, range(type.lanes))
     sort = "ps" if type.element == "float" else "pd"
     mask = f.const(Type(f"i{type.lanes}"), -1)
     rounding = f.const(I32, _ROUND_AS_SET)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 from relax_egraph.lower import vector
 from relax_egraph.lower.emitter import Function
-from relax_egraph.lower.module_text import I64
+from relax_egraph.lower.module_text import I32, I64
 from relax_egraph.lower.value import Value
 
 Scalar: TypeAlias = int | Value
@@ -33,6 +33,13 @@ def materialize(f: Function, index: Index, lanes: int) -> Value:
     numbers = vector.lane_numbers(f, I64.of(lanes))
     spaced = numbers if index.step == 1 else numbers * index.step
     return spaced + index.base
+
+
+def narrowed(f: Function, ramp: Ramp, lanes: int) -> Value:
+    """`ramp` as a vector of ``i32``, made of narrow numbers from the start."""
+    numbers = vector.lane_numbers(f, I32.of(lanes))
+    base, step = (f.convert("trunc", f.index(n), I32) for n in (ramp.base, ramp.step))
+    return (numbers if ramp.step == 1 else numbers * step) + base
 
 
 def combine(f: Function, kind: Literal["+", "-", "*"], a: Index, b: Index, lanes: int) -> Index:

@@ -76,6 +76,11 @@ def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
     )
 
 
+def reverse(value: Value) -> Value:
+    """The lanes of `value`, the last one first."""
+    return shuffle(value, value, range(value.type.lanes - 1, -1, -1))
+
+
 def lane(value: Value, number: Operand) -> Value:
     """One lane of `value`, as a scalar."""
     f = value.function

@@ -75,14 +75,23 @@ def plan(loop: For, target: Target) -> Plan | None:
     heavy = sum(isinstance(n, Intrinsic) and n.name in HEAVY for n in operations)
     bits = max(_bits(n.dtype) for n in (*operations, *_places(loop.body)))
     unroll = (4 if not heavy else 2) if reductions else 1
+    lanes = target.lanes(bits)
     return Plan(
-        lanes=target.lanes(bits),
+        lanes=lanes if heavy else _no_wider(lanes, loop.extent),
         unroll=unroll,
         cost=len(operations) + 16 * heavy,
         reductions=reductions,
         lets=tuple(body.lets),
         once=tuple(body.once()),
     )
+
+
+def _no_wider(lanes: int, extent: TirExpr) -> int:
+    """`lanes`, or the `extent` of a loop that is one narrower vector: that needs no mask."""
+    if not isinstance(extent, Imm) or not 2 <= extent.value < lanes:
+        return lanes
+    turns = int(extent.value)
+    return turns if turns & (turns - 1) == 0 else lanes
 
 
 def upper_bound(extent: TirExpr) -> int | None:

@@ -56,17 +56,32 @@ def test_elements_are_taken_by_index(dtype: str, index_dtype: str, target: Targe
     np.testing.assert_array_equal(result, given[places])
 
 
-@pytest.mark.parametrize("step", [-1, 2, 3])
-def test_steps_other_than_one_are_gathered(step: int) -> None:
-    x, out = buffer("x", "float32", m), buffer("out", "float32", n)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("step", [-1, 2, 3, 4, 5])
+@pytest.mark.parametrize("size", [1, 15, 50, 130])
+def test_steps_other_than_one_are_read(size: int, step: int, dtype: str, target: Target) -> None:
+    x, out = buffer("x", dtype, m), buffer("out", dtype, n)
     start = DimSymbol("n") - 1 if step < 0 else Imm(0, "int64")
     function = PrimFunc((x, out), loop(i, n, Store(out, (i,), x[start + i * step])))
-    given = sample((200,), "float32")
+    given = sample(((size - 1) * abs(step) + 1,), dtype)
 
-    result = run(function, [given], (50,), m=200, n=50)
+    result = run(function, [given], (size,), target=target, m=given.size, n=size)
 
-    expected = given[49::-1] if step < 0 else given[: 50 * step : step]
-    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(result, given[::step])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 15, 50, 130])
+def test_elements_are_written_backwards(size: int, dtype: str, target: Target) -> None:
+    x, out = buffer("x", dtype, n), buffer("out", dtype, n)
+    function = PrimFunc((x, out), loop(i, n, Store(out, (DimSymbol("n") - 1 - i,), x[i])))
+    given = sample((size,), dtype)
+
+    result = run(function, [given], (size,), target=target, n=size)
+
+    np.testing.assert_array_equal(result, given[::-1])
 
 
 def test_flattened_indices_divide_and_take_the_rest() -> None:

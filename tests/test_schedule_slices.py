@@ -80,7 +80,7 @@ I0, I1 = TirVar("i"), TirVar("j")
             middles(),
             [("parallel", "n"), ("vectorized", "64"), ("parallel", "n"), ("vectorized", "96")],
         ),
-        (narrow(), [("serial", "n"), ("serial", "3"), ("serial", "n"), ("serial", "4")]),
+        (narrow(), [("parallel", "n"), ("vectorized", "3"), ("vectorized", "4")]),
         (stored((V[0] + V[1], 0), I0, I1), [("serial", "2"), ("serial", "2")]),
         (stored((V[0], V[0]), I0, I1), [("serial", "2"), ("serial", "2")]),
         (stored((V[1] % 2, V[0]), I0, I1), [("serial", "2"), ("serial", "2")]),

@@ -33,7 +33,10 @@ def _position(
         raise NotLowerable("whether there is an element is known only at run time")
     best = extreme(x, axis=places, keepdims=False)
     axes = {p: te.reduce_axis(x.shape[p], f"k{k}") for k, p in enumerate(places)}
-    none = te.const(greatest("int64"), "int64")
+    count = dims.product(x.shape[p] for p in places)
+    narrow = isinstance(count, int) and count <= greatest("int32")
+    counted = "int32" if narrow else "int64"  # of which a vector holds twice as many
+    none = te.const(greatest(counted), counted)
     shape: Shape = without(x.shape, places)
     if keepdims:
         shape = tuple(1 if p in places else d for p, d in enumerate(x.shape))
@@ -45,6 +48,7 @@ def _position(
         index: TirExpr = te.const(0, "int64")
         for p in places:
             index = index * from_dim(x.shape[p]) + axes[p]
+        index = te.cast(index, counted)
         if not axes:
             return index
         found = te.select(te.equal(element, best[at]), index, none)
@@ -52,7 +56,8 @@ def _position(
             found = te.select(te.not_equal(element, element), index, found)
         return te.min(found, [*axes.values()])
 
-    return te.compute(shape, value, name)
+    found = te.compute(shape, value, name)
+    return te.compute(shape, lambda *i: te.cast(found[i], "int64"), name) if narrow else found
 
 
 def bucketize(

@@ -28,7 +28,8 @@ KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul"}
 """The operators that kernels have as steps, beside the elementwise ones."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
-COLUMNS = Schedule("generic", flops=0.2, bandwidth=0.8)
+REDUCED = Schedule("generic", flops=0.2, bandwidth=0.8)
+COLUMNS = Schedule("columns", flops=0.2, bandwidth=0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,5 +95,6 @@ def _single(kernel: Kernel, step: Step) -> Schedule:
     if name == "matmul":
         return product(kernel) or contraction(kernel, step)
     if name in CHAINED:
-        return rows(kernel) or (ROWS if reduces_last_axis(kernel, step) else COLUMNS)
+        along_columns = COLUMNS if name in ("mean", "nn.softmax") else REDUCED
+        return rows(kernel) or (ROWS if reduces_last_axis(kernel, step) else along_columns)
     return ELEMENTWISE

@@ -5,6 +5,7 @@ A schedule is a rewriting of the loop language, so that what is printed is what 
 
 from relax_egraph.lower.schedule import (
     attention,
+    columns,
     conv,
     elementwise,
     generic,
@@ -28,7 +29,7 @@ def schedule(function: PrimFunc) -> PrimFunc:
     stages = stages_of(function)
     if stages is None:
         return slices.apply(function) or generic.verbatim(function)
-    for anchor in (attention, conv, matmul, movement, elementwise, rows):
+    for anchor in (attention, conv, matmul, movement, elementwise, rows, columns):
         if scheduled := anchor.apply(function, stages):
             return scheduled
     return generic.apply(function, stages)

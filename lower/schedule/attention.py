@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from relax_egraph.lower.schedule.attention_decode import by_keys, streams
 from relax_egraph.lower.schedule.attention_match import Attention, match_attention
 from relax_egraph.lower.schedule.attention_tiles import by_tiles
-from relax_egraph.lower.schedule.loops import loops
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.reductions import loops
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.expr import Binary, Imm, from_dim

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from relax_egraph.lower.schedule.inline import inline, reads_of
-from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.pieces import piecewise_loops
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.lower.schedule.streaming import streaming
@@ -21,7 +21,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
         return None
     names = Names.beside(function)
     merged = inline(stages, function.outputs)
-    nests = [store_loops(nest, names, "parallel") for nest in together(merged)]
+    nests = [piecewise_loops(nest, names, "parallel") for nest in together(merged)]
     ahead = sum(work(s.value) for s in merged) >= EXPENSIVE
     return streaming(finished(function, "elementwise", nests), merged, ahead=ahead)
 

@@ -7,15 +7,16 @@ at a time; so the matrix is read in the order in which it lies in memory.
 from collections.abc import Callable, Sequence
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.loops import WHOLE, ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.lower.schedule.tiles import Epilogue, cut, parallel, target_of
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 
-STRIP = 1024
-"""Columns of a strip: 4 KiB of sums."""
+STRIP = 512
+"""Columns of a strip at most: 2 KiB of sums, and as much of each row of the matrix in one go."""
 
 TOGETHER = 8
 """Rows of the matrix that are added at once, so that the sums are less often read and written."""
@@ -28,7 +29,7 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
     """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
-    columns = cut(p.column.extent, STRIP, "jo", names)
+    columns = cut(p.column.extent, _width(p.column.extent), "jo", names)
     strip = Buffer(names.fresh("strip"), (columns.size,), "float32", "local")
 
     def point(j: TirExpr) -> dict[TirVar, TirExpr]:
@@ -69,3 +70,10 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
         stores = along(lambda j: epilogue.on(strip[j], point(j)))
         body = TirBlock("strip", (), seq(body, stores), allocs=(strip,))
     return parallel((*batch, *columns.blocks), body)
+
+
+def _width(columns: Dim) -> int:
+    """The columns of a strip; all strips are about as wide, if their number is known."""
+    if not isinstance(columns, int) or columns <= STRIP:
+        return STRIP
+    return -(-columns // -(-columns // STRIP) // WHOLE) * WHOLE

@@ -1,4 +1,4 @@
-"""Stages as loops: which order, which axes collapse, which loop is vectorized.
+"""Injective stages as loops: which axes collapse, which loop is vectorized.
 
 An axis of extent 1 gets no loop.  Neighbouring axes become one loop where every access is
 linear in the collapsed index: ``x[0, f]`` for ``x[i, j]`` with ``f`` over both.
@@ -11,9 +11,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
+from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.expr import (
-    Binary,
     Buffer,
     BufferLoad,
     Imm,
@@ -24,15 +23,12 @@ from relax_egraph.tir.expr import (
     from_dim,
 )
 from relax_egraph.tir.rewrite import loads, operands, rewrite, substitute, variables
-from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
+from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, seq
 
 ZERO = Imm(0, "int64")
 
 CHUNK = 1 << 14
 """How many turns of a long loop are one task for a thread."""
-
-COLUMNS = 1 << 12
-"""How many elements of a row of results are accumulated together: the nearest cache holds them."""
 
 WHOLE = 64
 """So many turns are a whole number of vectors, of any width."""
@@ -151,7 +147,7 @@ def store_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial
     order = collapse(stages[0].axes, stages)
     axes, values = names.renamed(order.axes, "i")
     extents = [from_dim(a.extent) for a in axes]
-    if outer == "parallel" and len(axes) == 1 and _may_exceed(axes[0], CHUNK):
+    if outer == "parallel" and len(axes) == 1 and may_exceed(axes[0], CHUNK):
         (line,) = axes
         size = _chunk(line.extent)
         chunks = Axis(names.var("c"), dims.floordiv(dims.add(line.extent, size - 1), size))
@@ -175,97 +171,6 @@ def _chunk(extent: Dim) -> int:
     return next(even, CHUNK)
 
 
-def _may_exceed(axis: Axis, size: int) -> bool:
+def may_exceed(axis: Axis, size: int) -> bool:
+    """Whether `axis` has more turns than `size`, as far as is known."""
     return not isinstance(axis.extent, int) or axis.extent > size
-
-
-def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExpr, ...]) -> Store:
-    """``place[at] = combine(place[at], value)``."""
-    return Store(place, at, Binary(reduction.combine, BufferLoad(place, at), stage.value))
-
-
-def reduction_loops(
-    stage: Stage, reduction: Reduction, names: Names, outer: LoopKind = "serial"
-) -> Stmt:
-    """A reduction, with the axis along which its operands are contiguous innermost.
-
-    If that is a reduced axis, each element is accumulated in a local scalar; if it is the last
-    spatial axis, a row of the result is accumulated in place.  The other spatial loops are of
-    kind `outer`.
-    """
-    spatial = collapse(stage.axes, [stage])
-    reduced = collapse(reduction.axes, [replace(stage, indices=(ZERO,) * len(stage.indices))])
-    axes, renamed = names.renamed(spatial.axes, "i")
-    over, renamed_over = names.renamed(reduced.axes, "k")
-    values = {**spatial.values, **reduced.values, **renamed, **renamed_over}
-    stage = bound(stage, values)
-    if axes and over and along_row(stage, axes[-1], over[-1]):
-        return _accumulate_rows(stage, reduction, axes, over, names, outer)
-    return _accumulate_scalar(stage, reduction, axes, over, outer)
-
-
-def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
-    """Whether the value's reads are rather contiguous along `last` than along `reduced`."""
-    reads = [steps(r.buffer, r.indices, (last.var, reduced.var)) for r in loads(stage.value)]
-    strided = [sum(r is None or r[k] not in (0, 1) for r in reads) for k in (0, 1)]
-    if strided[0] != strided[1]:
-        return strided[0] < strided[1]
-    contiguous = [sum(r is not None and r[k] == 1 for r in reads) for k in (0, 1)]
-    if contiguous[0] and _is_narrow(reduced) and not _is_narrow(last):
-        return True
-    return contiguous[0] > contiguous[1]
-
-
-def _is_narrow(axis: Axis) -> bool:
-    """Whether a loop over `axis` is shorter than a vector: one over the taps of a window is."""
-    return isinstance(axis.extent, int) and axis.extent < NARROW
-
-
-def _accumulate_rows(
-    stage: Stage,
-    reduction: Reduction,
-    axes: tuple[Axis, ...],
-    over: tuple[Axis, ...],
-    names: Names,
-    outer: LoopKind,
-) -> Stmt:
-    *around_rows, last = axes
-    extent = from_dim(last.extent)
-    if outer == "parallel" and not around_rows and _may_exceed(last, COLUMNS):
-        strip = Axis(names.var("c"), dims.floordiv(dims.add(last.extent, COLUMNS - 1), COLUMNS))
-        stage = bound(stage, {last.var: strip.var * COLUMNS + last.var})
-        extent = binary("min", COLUMNS, extent - strip.var * COLUMNS)
-        around_rows = [strip]
-    first = names.var("i")
-    place = tuple(substitute(i, {last.var: first}) for i in stage.indices)
-    init = For(first, extent, "vectorized", Store(stage.buffer, place, reduction.init))
-    update = combined(stage, reduction, stage.buffer, stage.indices)
-    line = For(last.var, extent, "vectorized", update)
-    return around(around_rows, seq(init, around(over, line)), outer, outer)
-
-
-def _accumulate_scalar(
-    stage: Stage,
-    reduction: Reduction,
-    axes: tuple[Axis, ...],
-    over: tuple[Axis, ...],
-    outer: LoopKind,
-) -> Stmt:
-    if stage.buffer.scope == "local" and not axes:
-        init = Store(stage.buffer, stage.indices, reduction.init)
-        update = combined(stage, reduction, stage.buffer, stage.indices)
-        return seq(init, around(over, update, "vectorized"))
-    total = Buffer(f"{stage.buffer.name}_acc", (1,), stage.buffer.dtype, "local")
-    body = seq(
-        Store(total, (ZERO,), reduction.init),
-        around(over, combined(stage, reduction, total, (ZERO,)), "vectorized"),
-        Store(stage.buffer, stage.indices, total[0]),
-    )
-    return around(axes, TirBlock(stage.name, (), body, allocs=(total,)), outer, outer)
-
-
-def loops(stage: Stage, names: Names, outer: LoopKind = "serial") -> Stmt:
-    """`stage` as loops, by itself; `outer` is the kind of those that may run in any order."""
-    if stage.reduction is None:
-        return store_loops((stage,), names, outer)
-    return reduction_loops(stage, stage.reduction, names, outer)

@@ -18,7 +18,7 @@ from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
-from relax_egraph.lower.schedule.product import match_product
+from relax_egraph.lower.schedule.product import match_contraction
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage, stages_of
 from relax_egraph.lower.schedule.tiles import Epilogue
@@ -61,7 +61,7 @@ class _Parts:
 
 
 def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
-    products = [s for s in stages if match_product(s)]
+    products = [s for s in stages if match_contraction(s)]
     if len(products) != 1:
         return None
     kept = [load.buffer for load in loads(products[0].value)]
@@ -94,11 +94,13 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
 
     `is_output` says whether the product itself is needed too.
     """
-    p = match_product(product, rest)
+    p = match_contraction(product, rest)
     assert p is not None, f"{product.name} is no product"
     epilogue = Epilogue(p, tuple(rest), is_output)
     if p.b_column != 1:
         return by_panels(epilogue, names)
+    if p.over:
+        return in_place(epilogue, names)
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
     is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_BLOCKS))
@@ -121,13 +123,13 @@ def packable(function: PrimFunc) -> tuple[int, Panels] | None:
     It is the right operand of the only product, and nothing else reads it.
     """
     parts = _unscheduled(function)
-    p = parts and match_product(parts.product, parts.rest)
+    p = parts and match_contraction(parts.product, parts.rest)
     if parts is None or p is None or p.b.buffer not in function.inputs:
         return None
     reads = [r for s in (*parts.before, parts.product, *parts.rest) for r in loads(s.value)]
     if sum(r.buffer is p.b.buffer for r in reads) > 1:
         return None
-    panels = panels_of(p)
+    panels = None if p.over else panels_of(p)
     return panels and (function.params.index(p.b.buffer), panels)
 
 
@@ -139,7 +141,7 @@ def with_panels(function: PrimFunc, number: int, panels: Panels) -> PrimFunc:
     """
     parts = _unscheduled(function)
     assert parts is not None
-    p = match_product(parts.product, parts.rest)
+    p = match_contraction(parts.product, parts.rest)
     assert p is not None
     names = Names.beside(function)
     epilogue = Epilogue(p, parts.rest, parts.is_output)

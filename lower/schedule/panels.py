@@ -27,16 +27,21 @@ PIECE = 1024
 
 
 def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
-    """The blocks of all rows, after their panel of the right operand is made."""
+    """The blocks of all rows, after their panel of the right operand is made.
+
+    Of a sum of products each block makes a panel for each.
+    """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     depth = p.depth.extent if p.depth else 1
     panel = Buffer(names.fresh("panel"), (depth, columns.size), "float32")
-    right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE)
+    pack = _pack(p, panel, columns, values, names)
+    made = pack if p.over else None
+    right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE, made=made)
     rows = cut_rows(p, names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))
-    body = seq(_pack(p, panel, columns, values, names), blocks)
+    body = blocks if p.over else seq(pack, blocks)
     return parallel((*batch, *columns.blocks), TirBlock("panel", (), body, allocs=(panel,)))
 
 

@@ -1,8 +1,10 @@
 """Recognises products of matrices among the stages, by how their operands move in memory."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import bound, collapse
@@ -14,6 +16,10 @@ FEWEST_TRANSPOSED = 8
 """With fewer rows than this, a right operand that is not contiguous is not worth the copy."""
 
 
+FEWEST_STEPS = 8
+"""With a depth of fewer steps than this, a sum of products is not worth calls for each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
@@ -21,7 +27,8 @@ class Product:
     `row` is ``None`` where there is one row, `depth` where it is 1.  `a` does not move with
     `column`, nor `b` with `row`.  The result is contiguous along `column`; `a_row`, `a_step`,
     `b_step`, `b_column` and `c_row` are how far a row, a step of the depth and a column go in
-    memory.  `values` are the axes of the stage that have no loop.
+    memory.  `values` are the axes of the stage that have no loop.  The sum is also `over` axes
+    that are no part of the depth, none of them empty.
     """
 
     stage: Stage
@@ -37,6 +44,7 @@ class Product:
     b_step: Dim
     b_column: Dim
     c_row: Dim
+    over: tuple[Axis, ...] = ()
 
     def point(self, row: TirExpr, column: TirExpr) -> dict[TirVar, TirExpr]:
         """The values of the variables at a row and a column."""
@@ -49,10 +57,16 @@ class Product:
 
 
 def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
-    """`stage` as a product of float32 matrices; axes collapse as far as `rest` allows it too.
+    """`stage` as one product of float32 matrices; axes collapse as far as `rest` allows it too.
 
     The stages of `rest` are over the same axes as `stage`.
     """
+    product = match_contraction(stage, rest)
+    return None if product is None or product.over else product
+
+
+def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
+    """`stage` as a product, or as a sum of products `over` axes; else as `match_product`."""
     reduction = stage.reduction
     if reduction is None or reduction.combine != "+" or stage.buffer.dtype != "float32":
         return None
@@ -67,16 +81,25 @@ def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
         return None  # nothing moves in memory, whatever axis it moves with
     spatial = collapse(stage.axes, [stage, *rest])
     over = collapse(reduction.axes, [stage])
-    if not spatial.axes or len(over.axes) > 1:
+    depth = _longest(over.axes)
+    others = tuple(a for a in over.axes if a is not depth)
+    if not spatial.axes or not all(dims.prove_ge(a.extent, 1) for a in others):
+        return None
+    if others and depth and isinstance(depth.extent, int) and depth.extent < FEWEST_STEPS:
         return None
     values = {**spatial.values, **over.values}
-    depth = over.axes[0] if over.axes else None
     stage = bound(stage, values)
     x, y = bound_load(x, values), bound_load(y, values)
     for a, b in ((x, y), (y, x)):
         if product := _oriented(stage, values, spatial.axes, depth, a, b):
-            return product
+            return replace(product, over=others)
     return None
+
+
+def _longest(axes: Sequence[Axis]) -> Axis | None:
+    """The axis of most steps, as far as that is known; the last of several."""
+    sizes = [a.extent if isinstance(a.extent, int) else math.inf for a in axes]
+    return next((a for a, n in [*zip(axes, sizes, strict=True)][::-1] if n == max(sizes)), None)
 
 
 def bound_load(load: BufferLoad, values: dict[TirVar, TirExpr]) -> BufferLoad:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.lower.schedule.inline import reads_of
-from relax_egraph.lower.schedule.loops import ZERO, bound, collapse, combined, loops
+from relax_egraph.lower.schedule.loops import ZERO, bound, collapse
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.reductions import combined, loops
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.inline import inline, reads_of
-from relax_egraph.lower.schedule.loops import ZERO, along_row, around, bound
+from relax_egraph.lower.schedule.loops import ZERO, around, bound
 from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.reductions import along_row
 from relax_egraph.lower.schedule.row_loops import row_loops
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Axis, Stage

@@ -1,7 +1,9 @@
 """Blocks of a product of matrices: how axes are cut, how one is computed, what follows on it."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -77,13 +79,15 @@ class RightOperand:
     """The columns of a block in the right operand: their row at a step of the depth.
 
     Rows are `step` apart.  The depth is taken in pieces of at most `piece` steps, the rows of
-    which stay in the second cache; where `follows`, the next ones lie right behind them.
+    which stay in the second cache; where `follows`, the next ones lie right behind them.  What is
+    read is `made` before, for each turn of the axes that the product is summed over.
     """
 
     row: Callable[[TirExpr], BufferLoad]
     step: TirExpr
     piece: int
     follows: bool = False
+    made: Stmt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,8 @@ def block(
     pieces = _cut_depth(p, right.piece, names)
     corner = {**batch, **p.point(rows.start, columns.start)}
     a, b = bound_load(p.a, {**corner, **p.at_depth(pieces.start)}), right.row(pieces.start)
-    adds = binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO
+    turns: list[TirExpr] = [axis.var for axis in (*p.over, *pieces.blocks)]
+    adds = binary("min", 1, reduce(operator.add, turns)) if turns else ZERO
     ahead = pieces.count * right.step if right.follows else ZERO
     tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
     c, c_row = (tile[0, 0], columns.size) if epilogue.rest else (target_of(p, corner), p.c_row)
@@ -142,7 +147,8 @@ def block(
     size = (rows.count, columns.count, pieces.count)
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
     call = TensorIntrinsic("gemm_tile", places, (*strides, *size, adds, ahead))
-    fill = around(pieces.blocks, call)
+    turn = around(pieces.blocks, call)
+    fill = around(p.over, turn if right.made is None else seq(right.made, turn))
     if not epilogue.rest:
         return fill
     stores = epilogue.over(tile, rows, columns, batch, names)

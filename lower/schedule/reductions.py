@@ -1,0 +1,207 @@
+"""Reductions as loops: which axis is innermost, where sums are accumulated."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.loops import (
+    NARROW,
+    WHOLE,
+    ZERO,
+    around,
+    bound,
+    collapse,
+    may_exceed,
+    store_loops,
+)
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
+from relax_egraph.tir.analysis import EXPENSIVE, work
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.rewrite import loads, substitute, substitute_stmt, variables
+from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
+
+COLUMNS = 1 << 12
+"""How many elements of a row of results are accumulated together: the nearest cache holds them."""
+
+FEWEST_COLUMNS = 256
+"""A strip of results for a thread is not narrower: a KiB is worth a visit to another row."""
+
+STRIPS = 8
+"""How many strips of results there are, if they are not too narrow: several for each thread."""
+
+ROWS = 4
+"""How many rows of results are accumulated together, if they have reads in common."""
+
+TOGETHER = 8
+"""How many rows are combined before a row of results is read and written."""
+
+
+def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExpr, ...]) -> Store:
+    """``place[at] = combine(place[at], value)``."""
+    return Store(place, at, Binary(reduction.combine, BufferLoad(place, at), stage.value))
+
+
+def reduction_loops(
+    stage: Stage, reduction: Reduction, names: Names, outer: LoopKind = "serial"
+) -> Stmt:
+    """A reduction, with the axis along which its operands are contiguous innermost.
+
+    If that is a reduced axis, each element is accumulated in a local scalar; if it is the last
+    spatial axis, a row of the result is accumulated in place.  The other spatial loops are of
+    kind `outer`.
+    """
+    spatial = collapse(stage.axes, [stage])
+    reduced = collapse(reduction.axes, [replace(stage, indices=(ZERO,) * len(stage.indices))])
+    axes, renamed = names.renamed(spatial.axes, "i")
+    over, renamed_over = names.renamed(reduced.axes, "k")
+    values = {**spatial.values, **reduced.values, **renamed, **renamed_over}
+    stage = bound(stage, values)
+    if axes and over and along_row(stage, axes[-1], over[-1]):
+        return _accumulate_rows(stage, reduction, axes, over, names, outer)
+    return _accumulate_scalar(stage, reduction, axes, over, outer)
+
+
+def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
+    """Whether the value's reads are rather contiguous along `last` than along `reduced`."""
+    reads = [steps(r.buffer, r.indices, (last.var, reduced.var)) for r in loads(stage.value)]
+    strided = [sum(r is None or r[k] not in (0, 1) for r in reads) for k in (0, 1)]
+    if strided[0] != strided[1]:
+        return strided[0] < strided[1]
+    contiguous = [sum(r is not None and r[k] == 1 for r in reads) for k in (0, 1)]
+    if contiguous[0] and _is_narrow(reduced) and not _is_narrow(last):
+        return True
+    return contiguous[0] > contiguous[1]
+
+
+def _is_narrow(axis: Axis) -> bool:
+    """Whether a loop over `axis` is shorter than a vector: one over the taps of a window is."""
+    return isinstance(axis.extent, int) and axis.extent < NARROW
+
+
+def _accumulate_rows(
+    stage: Stage,
+    reduction: Reduction,
+    axes: tuple[Axis, ...],
+    over: tuple[Axis, ...],
+    names: Names,
+    outer: LoopKind,
+) -> Stmt:
+    *around_rows, last = axes
+    extent = from_dim(last.extent)
+    if outer == "parallel" and not around_rows:
+        size = _strip(last.extent)
+        if may_exceed(last, size):
+            strip = Axis(names.var("c"), dims.floordiv(dims.add(last.extent, size - 1), size))
+            stage = bound(stage, {last.var: strip.var * size + last.var})
+            extent = binary("min", size, extent - strip.var * size)
+            around_rows = [strip]
+
+    def rows(stages: Sequence[Stage]) -> Stmt:
+        return accumulate_rows(stages, reduction, over, last.var, extent, names)
+
+    if len(axes) == 1 or not _shares_reads(stage, around_rows[-1]):
+        return around(around_rows, rows([stage]), outer, outer)
+    *outside, row = around_rows
+    blocks = dims.floordiv(row.extent, ROWS)
+    done = dims.mul(blocks, ROWS)
+
+    def nest(extent: Dim, places: Callable[[TirExpr], Sequence[TirExpr]]) -> Stmt:
+        own, renamed = names.renamed([*outside, Axis(row.var, extent)], "i")
+        places_of = places(renamed[row.var])
+        moved = [bound(stage, {**renamed, row.var: at}) for at in places_of]
+        return around(own, rows(moved), outer, outer)
+
+    together = nest(blocks, lambda i: [i * ROWS + k for k in range(ROWS)])
+    left = dims.sub(row.extent, done)
+    return together if left == 0 else seq(together, nest(left, lambda i: [i + from_dim(done)]))
+
+
+def _shares_reads(stage: Stage, row: Axis) -> bool:
+    """Whether the values of several rows are computed of some reads in common."""
+    if isinstance(row.extent, int) and row.extent < ROWS:
+        return False
+    moves = {any(row.var in variables(i) for i in r.indices) for r in loads(stage.value)}
+    return moves == {False, True} and work(stage.value) < EXPENSIVE
+
+
+def accumulate_rows(
+    stages: Sequence[Stage],
+    reduction: Reduction,
+    over: Sequence[Axis],
+    last: TirVar,
+    extent: TirExpr,
+    names: Names,
+) -> Stmt:
+    """Rows of results side by side, `extent` of each along `last`, accumulated in place."""
+    over, renamed = names.renamed(over, "k")
+    stages = [bound(s, dict(renamed)) for s in stages]
+    *outer, inner = over
+    cheap = all(work(s.value) < EXPENSIVE for s in stages)
+    count = max(1, TOGETHER // len(stages)) if cheap else 1
+
+    def along(row: Sequence[Stmt]) -> Stmt:
+        own = names.var("j")
+        return For(own, extent, "vectorized", substitute_stmt(seq(*row), {last: own}))
+
+    def add(start: TirExpr, count: int) -> Stmt:
+        updates: list[Stmt] = []
+        for s in stages:
+            terms = [substitute(s.value, {inner.var: start + k}) for k in range(count)]
+            value = reduce(lambda sofar, term: Binary(reduction.combine, sofar, term), terms)
+            updates.append(combined(replace(s, value=value), reduction, s.buffer, s.indices))
+        return along(updates)
+
+    clear = along([Store(s.buffer, s.indices, reduction.init) for s in stages])
+    return seq(clear, around(outer, _several(inner, count, add, names)))
+
+
+def _strip(extent: Dim) -> int:
+    """How many columns of results one thread accumulates at a time."""
+    if not isinstance(extent, int):
+        return FEWEST_COLUMNS * 2
+    return min(COLUMNS, max(FEWEST_COLUMNS, -(-extent // STRIPS // WHOLE) * WHOLE))
+
+
+def _several(axis: Axis, count: int, body: Callable[[TirExpr, int], Stmt], names: Names) -> Stmt:
+    """`body` for `count` turns of `axis` at a time, from a start on; for the last of them alone."""
+    if isinstance(axis.extent, int) and 0 < axis.extent <= count:
+        return body(ZERO, axis.extent)
+    rounds = dims.floordiv(axis.extent, count)
+    done = dims.mul(rounds, count)
+    whole = For(axis.var, from_dim(rounds), "serial", body(axis.var * count, count))
+    left = dims.sub(axis.extent, done)
+    if left == 0:
+        return whole
+    last = names.var("k")
+    return seq(whole, For(last, from_dim(left), "serial", body(from_dim(done) + last, 1)))
+
+
+def _accumulate_scalar(
+    stage: Stage,
+    reduction: Reduction,
+    axes: tuple[Axis, ...],
+    over: tuple[Axis, ...],
+    outer: LoopKind,
+) -> Stmt:
+    if stage.buffer.scope == "local" and not axes:
+        init = Store(stage.buffer, stage.indices, reduction.init)
+        update = combined(stage, reduction, stage.buffer, stage.indices)
+        return seq(init, around(over, update, "vectorized"))
+    total = Buffer(f"{stage.buffer.name}_acc", (1,), stage.buffer.dtype, "local")
+    body = seq(
+        Store(total, (ZERO,), reduction.init),
+        around(over, combined(stage, reduction, total, (ZERO,)), "vectorized"),
+        Store(stage.buffer, stage.indices, total[0]),
+    )
+    return around(axes, TirBlock(stage.name, (), body, allocs=(total,)), outer, outer)
+
+
+def loops(stage: Stage, names: Names, outer: LoopKind = "serial") -> Stmt:
+    """`stage` as loops, by itself; `outer` is the kind of those that may run in any order."""
+    if stage.reduction is None:
+        return store_loops((stage,), names, outer)
+    return reduction_loops(stage, stage.reduction, names, outer)
