@@ -20,8 +20,8 @@ from bench.measure import measure
 from bench.output import console
 from bench.result import Result
 from bench.workloads import workloads
-from relax_egraph.lower.object_cache import ENVIRONMENT
-from relax_egraph.lower.target import host
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.object_cache import ENVIRONMENT
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)

@@ -7,8 +7,8 @@ from bench.program import Array
 from bench.system import empty
 from bench.timing import Run, in_turn
 from bench.workloads import Limit, Task
-from relax_egraph.lower.limits import ACCUMULATORS, UNROLLED, flops_per_turn, limit_kernels
-from relax_egraph.lower.target import host
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.runtime.limits import ACCUMULATORS, UNROLLED, flops_per_turn, limit_kernels
 
 FLOPS = 2e8
 """Operations of one run of multiply-adds: long enough that the call is not seen."""

@@ -21,16 +21,16 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower import jit
-from relax_egraph.lower.compiled import CompiledKernels
-from relax_egraph.lower.driver_link import driver
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.jit.compiled import CompiledKernels
 from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.pack_constants import pack_constants
 from relax_egraph.lower.prepare_constants import mark_constant_inputs, prepare_constants
+from relax_egraph.lower.runtime.driver_link import driver
+from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.threads import thread_count, thread_pool
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.passes import Sequential, inline_called_once, lambda_lift, module_pass
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite

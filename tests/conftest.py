@@ -18,7 +18,7 @@ from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 from relax_egraph import rules
 from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.lower.target import Target
+from relax_egraph.lower.emit.target import Target
 from tests.soundness import Unsound, check_sound
 
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)

@@ -22,7 +22,7 @@ import numpy as np
 from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import RunError
 from relax_egraph.ir.dtypes import is_float
-from relax_egraph.lower.compiled import CompiledKernels, KernelInfo
+from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
 from relax_egraph.vm.executable import Executable
 from tests.ops import SAMPLERS, case
 from tests.ops.case import Array, Case, Draw

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.lower.emit.target import Target, host, portable
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
-from relax_egraph.lower.target import Target, host, portable
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, LoopKind, PrimFunc, Stmt
 

@@ -5,9 +5,9 @@ import pytest
 
 from bench.limits import limits_of
 from bench.workloads import drawn, workloads
-from relax_egraph.lower.limits import ACCUMULATORS, UNROLLED, limit_kernels, limit_text
-from relax_egraph.lower.machine_code import assembly
-from relax_egraph.lower.target import Target, host, portable
+from relax_egraph.lower.emit.target import Target, host, portable
+from relax_egraph.lower.jit.machine_code import assembly
+from relax_egraph.lower.runtime.limits import ACCUMULATORS, UNROLLED, limit_kernels, limit_text
 
 LANES = host().lanes()
 STEP = LANES * UNROLLED

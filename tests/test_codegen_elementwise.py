@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relax_egraph.lower.target import Target
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.tir.expr import (
     Binary,
     BinaryKind,

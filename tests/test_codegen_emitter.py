@@ -6,13 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relax_egraph.lower import vector
-from relax_egraph.lower.emitter import Function
+from relax_egraph.lower.emit import vector
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import (
+    F32,
+    F64,
+    I1,
+    I8,
+    I32,
+    I64,
+    PTR,
+    Module,
+    Type,
+    literal,
+)
+from relax_egraph.lower.emit.target import Target, host, portable
+from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.machine_code import assembly
-from relax_egraph.lower.module_text import F32, F64, I1, I8, I32, I64, PTR, Module, Type, literal
-from relax_egraph.lower.target import Target, host, portable
-from relax_egraph.lower.value import Value
+from relax_egraph.lower.jit.machine_code import assembly
 from relax_egraph.tir.expr import Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from tests.kernels import TARGETS, Array, buffer, sample

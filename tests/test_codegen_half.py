@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.ir.dtypes import STORED, limits
-from relax_egraph.lower.target import Target, host, portable
+from relax_egraph.lower.emit.target import Target, host, portable
 from relax_egraph.tir.expr import Buffer, Cast, Imm, Intrinsic, TirExpr, TirVar
 from relax_egraph.tir.interpret import interpret
 from relax_egraph.tir.scalar import cast

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import ExecutableError
-from relax_egraph.lower import link as linking
-from relax_egraph.lower.compiled import CompiledKernels
-from relax_egraph.lower.entry import MOST_ARGUMENTS, layout_is_known
-from relax_egraph.lower.jit import address_of, compile_kernels, link
-from relax_egraph.lower.object_cache import ObjectCache
-from relax_egraph.lower.target import Target
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.jit import address_of, compile_kernels, link, linking
+from relax_egraph.lower.jit.compiled import CompiledKernels
+from relax_egraph.lower.jit.entry import MOST_ARGUMENTS, layout_is_known
+from relax_egraph.lower.jit.object_cache import ObjectCache
 from relax_egraph.tir.expr import Buffer, Imm, Intrinsic, TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store, seq
 from tests.kernels import buffer, loop, n, sample

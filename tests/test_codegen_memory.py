@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from relax_egraph.lower.emitter import Function
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_kernels, emit_assembly, link, llvm_text
-from relax_egraph.lower.module_text import F32, I64, PTR, Module
-from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import Buffer, Cast, DimSymbol, Imm, Scope, TirVar, binary
 from relax_egraph.tir.stmt import For, PrimFunc, Store, TensorIntrinsic, TirBlock, seq
 from tests.kernels import SIZES, TARGETS, buffer, compiled, loop, m, n, run, sample

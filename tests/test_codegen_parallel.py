@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from relax_egraph.ir import dims
-from relax_egraph.lower import link as linking
-from relax_egraph.lower import loop_cost
-from relax_egraph.lower.jit import compile_kernels, link, llvm_text
-from relax_egraph.lower.parallel_loops import WORTH_SHARING, shared_nests
-from relax_egraph.lower.pool_code import RUN, STATE
-from relax_egraph.lower.target import host
+from relax_egraph.lower.codegen import loop_cost
+from relax_egraph.lower.codegen.parallel_loops import WORTH_SHARING, shared_nests
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit import compile_kernels, link, linking, llvm_text
+from relax_egraph.lower.runtime.pool_code import RUN, STATE
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,

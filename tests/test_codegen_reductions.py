@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.target import Target
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.tir.expr import (
     Binary,
     BinaryKind,

@@ -8,10 +8,10 @@ import pytest
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.lower.emitter import Function
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import PTR, Module
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_kernels, llvm_text
-from relax_egraph.lower.module_text import PTR, Module
-from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.codegen_stream import LARGE
+from relax_egraph.lower.codegen.stream import LARGE
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_kernels, link, llvm_text
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.target import Target
 from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.kernels import TARGETS

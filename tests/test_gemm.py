@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.module_text import Module
+from relax_egraph.lower.emit.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
-from relax_egraph.lower.machine_code import assembly
-from relax_egraph.lower.module_text import Module
+from relax_egraph.lower.jit.machine_code import assembly
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from tests.guarded import PAGE, place

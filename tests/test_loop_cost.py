@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from relax_egraph.lower.codegen.loop_cost import INTRINSIC_COSTS, picoseconds
+from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.loop_cost import INTRINSIC_COSTS, picoseconds
-from relax_egraph.lower.target import host
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.interpret import interpret
 from relax_egraph.tir.stmt import (

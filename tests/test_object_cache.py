@@ -10,14 +10,14 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from relax_egraph.lower import compiler_version as versions
-from relax_egraph.lower import jit, machine_code, object_cache
-from relax_egraph.lower.compiler_version import compiler_version
+from relax_egraph.lower import jit
+from relax_egraph.lower.emit.module_text import Module
+from relax_egraph.lower.emit.target import Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS, gemm
-from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.module_text import Module
-from relax_egraph.lower.object_cache import ObjectCache, default_cache, default_folder, digest
-from relax_egraph.lower.target import Target, host, portable
+from relax_egraph.lower.jit import compile_kernels, link, machine_code, object_cache
+from relax_egraph.lower.jit import version as versions
+from relax_egraph.lower.jit.object_cache import ObjectCache, default_cache, default_folder, digest
+from relax_egraph.lower.jit.version import compiler_version
 from relax_egraph.tir.expr import Imm, TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store, TensorIntrinsic
 from tests.kernels import buffer, loop, n

@@ -12,12 +12,12 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.pack_constants import pack
 from relax_egraph.lower.schedule.matmul import packable, with_panels
 from relax_egraph.lower.schedule.packed import Panels
-from relax_egraph.lower.target import Target
 from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.guarded import PAGE, machine, place

@@ -7,7 +7,7 @@ import pytest
 
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.structural import assert_structural_equal
-from relax_egraph.lower.target import Target
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.script import parse, print_module
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Intrinsic, TirVar

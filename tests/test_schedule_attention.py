@@ -15,13 +15,13 @@ from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.lower.compiled import KernelInfo
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
+from relax_egraph.lower.jit.compiled import KernelInfo
 from relax_egraph.lower.legalize.attention import attention
 from relax_egraph.lower.legalize.norm import softmax
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.target import Target
 from relax_egraph.tir import te
 from relax_egraph.tir.call_te import computed
 from relax_egraph.tir.expr import TirExpr, TirVar

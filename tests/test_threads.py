@@ -15,8 +15,8 @@ import pytest
 
 from relax_egraph.build import build
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.pool_code import RUN
-from relax_egraph.lower.threads import thread_count, thread_pool
+from relax_egraph.lower.runtime.pool_code import RUN
+from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.script import parse
 from relax_egraph.tir.expr import TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.module_text import Module
+from relax_egraph.lower.emit.target import Target, host
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.intrinsics.transpose import TRANSPOSES
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.machine_code import assembly
-from relax_egraph.lower.module_text import Module
+from relax_egraph.lower.jit.machine_code import assembly
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.target import Target, host
 from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.kernels import TARGETS, assert_untouched, guarded, sample

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.target import Target
 from relax_egraph.tir.expr import Buffer, DimSymbol, Intrinsic, TirExpr, TirVar, binary
 from relax_egraph.tir.stmt import For, PrimFunc, Store
 from tests.kernels import TARGETS, Array, Elementwise

@@ -9,7 +9,7 @@ from threading import Thread
 import numpy as np
 
 from relax_egraph import VirtualMachine, build, parse
-from relax_egraph.lower.driver_link import memory_of
+from relax_egraph.lower.runtime.driver_link import memory_of
 from tests.native import MODULE, W, main_of, x_of
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from relax_egraph.lower.emit.module_text import IntrinsicEmitter
 from relax_egraph.lower.intrinsics import gemm, transpose
-from relax_egraph.lower.module_text import IntrinsicEmitter
 
 INTRINSICS: Mapping[str, IntrinsicEmitter] = {
     gemm.NAME: gemm.define_gemm_tile,

@@ -8,7 +8,10 @@ and a small rest.
 
 from collections.abc import Callable
 
-from relax_egraph.lower.emitter import Function
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.intrinsics.gemm_block import (
     TALL,
     Block,
@@ -16,9 +19,6 @@ from relax_egraph.lower.intrinsics.gemm_block import (
     narrow,
     wide,
 )
-from relax_egraph.lower.module_text import F32, I64, PTR, Module, Type
-from relax_egraph.lower.target import Target
-from relax_egraph.lower.value import Operand, Value
 
 NAME = "gemm_tile"
 

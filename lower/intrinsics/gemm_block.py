@@ -7,11 +7,11 @@ the right operand for each vector of columns, and one number of the left operand
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_egraph.lower.emitter import Function
-from relax_egraph.lower.module_text import F32, I32, I64, PTR, Module, Type
-from relax_egraph.lower.target import Target
-from relax_egraph.lower.value import Value
-from relax_egraph.lower.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.

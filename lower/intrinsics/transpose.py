@@ -7,11 +7,11 @@ it is transposed in log₂ rounds, each of which exchanges halves between pairs 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from relax_egraph.lower.emitter import Function
-from relax_egraph.lower.module_text import I64, PTR, IntrinsicEmitter, Module, Type
-from relax_egraph.lower.target import Target
-from relax_egraph.lower.value import Value
-from relax_egraph.lower.vector import first_lanes, masked_load, masked_store, shuffle
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store, shuffle
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, I64, I64, I64, I64)
 """``a, b, a_row, b_row, rows, columns``."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.lower.codegen_stream import LARGE
+from relax_egraph.lower.codegen.stream import LARGE
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import reads_of
 from relax_egraph.lower.schedule.stages import Stage

@@ -1,0 +1,162 @@
+"""Scheduled loop functions to LLVM: what is printed is what runs.
+
+A function ``f`` becomes ``void f(ptr pool, ptr …, i64 …)``: the threads it may use, null for the
+caller's alone; its buffers, inputs then outputs; the values of `PrimFunc.symbols`.  An output may
+lie where an input of the same extent does if each element is read only to compute the element
+that replaces it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relax_egraph.lower.codegen.block_init import guarded_init, init_without_turns, split_init
+from relax_egraph.lower.codegen.buffers import room_for, row_major
+from relax_egraph.lower.codegen.check_tir import check
+from relax_egraph.lower.codegen.expr import evaluate, value
+from relax_egraph.lower.codegen.index import Index, Ramp
+from relax_egraph.lower.codegen.lanes import vectorized
+from relax_egraph.lower.codegen.memory import address, store
+from relax_egraph.lower.codegen.parallel import Task
+from relax_egraph.lower.codegen.parallel_loops import Nest, private_buffers, shared_nests
+from relax_egraph.lower.codegen.scope import Frame, Scope
+from relax_egraph.lower.codegen.stream import in_order, streamed_buffers
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.tir.stmt import (
+    For,
+    IfThenElse,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    TensorIntrinsic,
+    TirBlock,
+)
+
+MOST_COPIES = 1024
+"""How often unrolled loops may copy a statement; beyond that they stay loops."""
+
+
+def generate(
+    function: PrimFunc, name: str, target: Target, intrinsics: Mapping[str, IntrinsicEmitter]
+) -> Module:
+    """The module with `function` under `name`; raises `NotLowerable` if it cannot be compiled."""
+    check(function, intrinsics)
+    module = Module(target)
+    params = [PTR, *(PTR for _ in function.params), *(I64 for _ in function.symbols)]
+    f = Function(module, name, params)
+    pool, *args = f.args
+    count = len(function.params)
+    symbols = dict(zip(function.symbols, args[count:], strict=True))
+    frame = Frame(f, symbols, streamed=streamed_buffers(function))
+    for buffer, pointer in zip(function.params, args[:count], strict=True):
+        frame.pointers[buffer] = pointer
+        frame.strides[buffer] = row_major(frame, buffer.shape)
+    nests = shared_nests(function.body, target)
+    of_tasks = {b for nest in nests.values() for b in private_buffers(nest.body)}
+    scratch = [b for b in private_buffers(function.body) if b not in of_tasks]
+    with room_for(frame, [*function.allocs, *scratch]):
+        _Writer(frame, target, pool, nests).write(Scope(frame), function.body)
+    in_order(frame)
+    f.finish()
+    return module
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes the statements of one function; `copies` is how often unrolled loops copy them.
+
+    The loops of `nests` are shared by the threads of `pool`; in a task there are none.
+    """
+
+    frame: Frame
+    target: Target
+    pool: Value | None = None
+    nests: Mapping[int, Nest] = field(default_factory=dict[int, Nest])
+    copies: int = 1
+
+    # --- statements -------------------------------------------------------------------
+
+    def write(self, scope: Scope, stmt: Stmt) -> None:
+        """Write `stmt` on one lane, save for the vectorized loops in it."""
+        f = self.frame.f
+        match stmt:
+            case Store(buffer=buffer, indices=indices, value=stored):
+                scope = scope.fresh()
+                held = value(scope, stored)
+                store(scope, buffer, [evaluate(scope, i) for i in indices], held)
+            case Seq(body=parts):
+                for part in parts:
+                    self.write(scope, part)
+            case IfThenElse(condition=condition, then_case=then_case, else_case=None):
+                with f.when(value(scope.fresh(), condition)):
+                    self.write(scope, then_case)
+            case IfThenElse(condition=condition, then_case=then_case, else_case=else_case):
+                assert else_case is not None
+                with f.either(value(scope.fresh(), condition)) as (then, otherwise):
+                    with then:
+                        self.write(scope, then_case)
+                    with otherwise:
+                        self.write(scope, else_case)
+            case TirBlock():
+                self._block(scope, stmt)
+            case TensorIntrinsic(name=name, buffers=buffers, scalars=scalars):
+                scope = scope.fresh()
+                pointers = [
+                    address(scope, b, [evaluate(scope, i) for i in at]) for b, at in buffers
+                ]
+                f.call(name, *pointers, *(value(scope, s) for s in scalars))
+            case For(kind="vectorized"):
+                self._vectorized(scope, stmt)
+            case For() if self.pool is not None and id(stmt) in self.nests:
+                self._shared(scope, self.nests[id(stmt)], self.pool)
+            case For():
+                self._loop(scope, stmt)
+
+    def _block(self, scope: Scope, block: TirBlock) -> None:
+        for axis in block.axes:
+            scope = scope.with_variable(axis.var, evaluate(scope.fresh(), axis.binding))
+        if block.init is not None:
+            self.write(scope, guarded_init(block, block.init))
+        self.write(scope, block.body)
+
+    def _vectorized(self, scope: Scope, loop: For) -> None:
+        first, rest = split_init(loop)
+        if first is not None:
+            self.write(scope, first)
+        if not vectorized(scope, rest, self.target, self.write):
+            self._loop(scope, rest)
+
+    def _shared(self, scope: Scope, nest: Nest, pool: Value) -> None:
+        task = Task(scope, nest)
+        with room_for(task.scope.frame, private_buffers(nest.body)):
+            task.turns(_Writer(task.scope.frame, self.target).write)
+        task.finish()
+        task.run(pool)
+
+    def _loop(self, scope: Scope, loop: For) -> None:
+        extent = _scalar(evaluate(scope.fresh(), loop.extent))
+        left = init_without_turns(loop)
+        if left is not None and not isinstance(extent, int):
+            with self.frame.f.when(self.frame.f.compare("<", extent, 1)):
+                self.write(scope, left)
+        elif left is not None and extent == 0:
+            self.write(scope, left)
+        copies = self.copies * extent if isinstance(extent, int) else 0
+        if loop.kind == "unrolled" and isinstance(extent, int) and copies <= MOST_COPIES:
+            outside, self.copies = self.copies, max(1, copies)
+            for turn in range(extent):
+                self.write(scope.with_variable(loop.var, turn), loop.body)
+            self.copies = outside
+        elif extent == 1:
+            self.write(scope.with_variable(loop.var, 0), loop.body)
+        else:
+            with self.frame.f.loop(0, extent) as turns:
+                self.write(scope.with_variable(loop.var, turns.index), loop.body)
+
+
+def _scalar(index: Index) -> int | Value:
+    assert not isinstance(index, Ramp)
+    return index

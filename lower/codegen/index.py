@@ -1,0 +1,85 @@
+"""Index arithmetic that knows how a value moves along the lanes of a vector.
+
+An index is a number, a scalar ``i64``, a `Ramp` whose lanes are equally spaced, or a vector.
+Whether a load is contiguous is then a look at the ramp of its offset.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeGuard
+
+from relax_egraph.lower.emit import vector
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I32, I64
+from relax_egraph.lower.emit.value import Value
+
+Scalar: TypeAlias = int | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """``base + step·k`` in lane ``k``; `step` is not the number 0."""
+
+    base: Scalar
+    step: Scalar
+
+
+Index: TypeAlias = int | Value | Ramp
+
+
+def materialize(f: Function, index: Index, lanes: int) -> Value:
+    """`index` as a value: a ramp as a vector of `lanes`, a number as a literal."""
+    if not isinstance(index, Ramp):
+        return f.index(index)
+    numbers = vector.lane_numbers(f, I64.of(lanes))
+    spaced = numbers if index.step == 1 else numbers * index.step
+    return spaced + index.base
+
+
+def narrowed(f: Function, ramp: Ramp, lanes: int) -> Value:
+    """`ramp` as a vector of ``i32``, made of narrow numbers from the start."""
+    numbers = vector.lane_numbers(f, I32.of(lanes))
+    base, step = (f.convert("trunc", f.index(n), I32) for n in (ramp.base, ramp.step))
+    return (numbers if ramp.step == 1 else numbers * step) + base
+
+
+def combine(f: Function, kind: Literal["+", "-", "*"], a: Index, b: Index, lanes: int) -> Index:
+    """``a <kind> b``, a ramp where it can be one."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b if kind == "+" else a - b if kind == "-" else a * b
+    if kind == "*" and 0 in (a, b):
+        return 0
+    if kind == "*" and 1 in (a, b):
+        return a if b == 1 else b
+    if (kind == "+" and a == 0) or (kind in "+-" and b == 0):
+        return b if kind == "+" and a == 0 else a
+    ramps = isinstance(a, Ramp) or isinstance(b, Ramp)
+    if kind != "*" and ramps and _is_spaced(a) and _is_spaced(b):
+        (base, step), (other, by) = _parts(a), _parts(b)
+        return _ramp(_scalar(f, kind, base, other), _scalar(f, kind, step, by))
+    if isinstance(a, Ramp) and _is_scalar(b):
+        return _ramp(_scalar(f, "*", a.base, b), _scalar(f, "*", a.step, b))
+    if isinstance(b, Ramp) and _is_scalar(a):
+        return _ramp(_scalar(f, "*", a, b.base), _scalar(f, "*", a, b.step))
+    return f.binary(kind, materialize(f, a, lanes), materialize(f, b, lanes))
+
+
+def _scalar(f: Function, kind: Literal["+", "-", "*"], a: Scalar, b: Scalar) -> Scalar:
+    result = combine(f, kind, a, b, 1)
+    assert not isinstance(result, Ramp)
+    return result
+
+
+def _is_scalar(index: Index) -> TypeGuard[Scalar]:
+    return isinstance(index, int) or (isinstance(index, Value) and index.type.lanes == 1)
+
+
+def _is_spaced(index: Index) -> TypeGuard[Scalar | Ramp]:
+    return isinstance(index, Ramp) or _is_scalar(index)
+
+
+def _parts(index: Scalar | Ramp) -> tuple[Scalar, Scalar]:
+    return (index.base, index.step) if isinstance(index, Ramp) else (index, 0)
+
+
+def _ramp(base: Scalar, step: Scalar) -> Index:
+    return base if step == 0 else Ramp(base, step)

@@ -1,0 +1,172 @@
+"""Reading and writing buffers: one element, a contiguous vector, or a gather.
+
+Which of them follows from how the offset moves along the lanes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relax_egraph.ir.dtypes import is_stored
+from relax_egraph.lower.codegen.index import Index, Ramp, combine, materialize
+from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Scope
+from relax_egraph.lower.emit import half_precision, vector
+from relax_egraph.lower.emit.module_text import I8, I32, I64, Type
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.tir.expr import Buffer
+
+
+def offset(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Index:
+    """The number of the element at `indices`, in row-major order."""
+    f = scope.frame.f
+    total: Index = 0
+    for index, stride in zip(indices, scope.frame.strides[buffer], strict=True):
+        total = combine(f, "+", total, combine(f, "*", index, stride, scope.lanes), scope.lanes)
+    return total
+
+
+def address(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
+    """The address of the element at `indices`, which are the same in all lanes."""
+    at = offset(scope, buffer, indices)
+    assert not isinstance(at, Ramp)
+    return _address(scope, buffer, at)
+
+
+def load(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
+    """The elements at `indices`: a scalar if all lanes read one element."""
+    f, element = scope.frame.f, MEMORY_TYPES[buffer.dtype]
+    at = offset(scope, buffer, indices)
+    loaded = _load(scope, buffer, at, element)
+    if is_stored(buffer.dtype):
+        return half_precision.from_bits(loaded, buffer.dtype)
+    return f.compare("!=", loaded, 0) if buffer.dtype == "bool" else loaded
+
+
+def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
+    f = scope.frame.f
+    if isinstance(at, Ramp) and at.step == 1:
+        pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes)
+        on = _readable(scope)
+        return f.load(pointer, type) if on is None else vector.masked_load(pointer, type, on)
+    if isinstance(at, Ramp) and at.step == -1:
+        return vector.reverse(_load(_backwards(scope), buffer, _first(scope, at), element))
+    if isinstance(at, Ramp) and at.step in _DENSE and _readable(scope) is None:
+        return _every(scope, buffer, at, element)
+    if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
+        pointer, offsets = _spread(scope, buffer, at)
+        return vector.gather(pointer, offsets, element, _readable(scope))
+    pointer = _address(scope, buffer, at)
+    readable = _readable(scope)
+    if scope.guard is None or readable is None:
+        return f.load(pointer, element)
+    # One element for all lanes: it is there if it is there for one, else any memory will do.
+    on = vector.reduce("or", scope.guard if scope.guard.type.lanes == 1 else readable)
+    return f.load(f.select(on, pointer, f.allocate(element, 1)), element)
+
+
+_DENSE = range(2, 5)
+"""At these steps, what is read between the elements is less than a gather takes."""
+
+
+def _every(scope: Scope, buffer: Buffer, at: Ramp, element: Type) -> Value:
+    """Every ``at.step``-th element, out of whole vectors of which the last ends with an element."""
+    f, lanes, step = scope.frame.f, scope.lanes, at.step
+    assert isinstance(step, int), "a step that is known"
+    last = (lanes - 1) * (step - 1)
+    starts = [min(part * lanes, last) for part in range(step)]
+    first, *others = (
+        f.load(_address(scope, buffer, _plus(scope, at.base, start)), element.of(lanes))
+        for start in starts
+    )
+    found = first
+    for part, other in enumerate(others, 1):
+        own = [k * step // lanes == part for k in range(lanes)]
+        before = [k * step if part == 1 else k for k in range(lanes)]
+        found = vector.shuffle(
+            found,
+            other,
+            [
+                lanes + k * step - starts[part] if own[k] else before[k] % lanes
+                for k in range(lanes)
+            ],
+        )
+    return found
+
+
+def _first(scope: Scope, at: Ramp) -> Ramp:
+    """The elements of `at`, which goes backwards, forwards."""
+    return Ramp(_plus(scope, at.base, 1 - scope.lanes), 1)
+
+
+def _backwards(scope: Scope) -> Scope:
+    """The scope with its lanes the other way round."""
+    turned = (
+        m if m is None or m.type.lanes == 1 else vector.reverse(m)
+        for m in (scope.mask, scope.guard)
+    )
+    mask, guard = turned
+    return replace(scope, mask=mask, guard=guard)
+
+
+def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:
+    moved = combine(scope.frame.f, "+", base, distance, 1)
+    assert not isinstance(moved, Ramp)
+    return moved
+
+
+def _readable(scope: Scope) -> Value | None:
+    """The lanes that may read, ``None`` if all may."""
+    if scope.guard is None:
+        return scope.mask
+    on = scope.frame.f.splat(scope.guard, scope.lanes)
+    return on if scope.mask is None else scope.mask & on
+
+
+def store(
+    scope: Scope,
+    buffer: Buffer,
+    indices: Sequence[Index],
+    value: Value,
+    *,
+    past_caches: bool = False,
+) -> None:
+    """Write `value` at `indices`; where two lanes write one element, the last one stays.
+
+    A value of a storage type is rounded.  Only whole vectors, on multiples of their size, can be
+    written `past_caches`.
+    """
+    f = scope.frame.f
+    if buffer.dtype == "bool":
+        value = f.convert("zext", value, I8)
+    if is_stored(buffer.dtype):
+        value = half_precision.to_bits(value, buffer.dtype)
+    value = f.splat(value, scope.lanes)
+    at = offset(scope, buffer, indices)
+    if isinstance(at, Ramp) and at.step == -1 and not past_caches:
+        value, at, scope = vector.reverse(value), _first(scope, at), _backwards(scope)
+    if scope.lanes > 1 and not (isinstance(at, Ramp) and at.step == 1):
+        pointer, offsets = _spread(scope, buffer, at)
+        vector.scatter(value, pointer, offsets, scope.mask)
+        return
+    pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
+    if scope.mask is None:
+        f.store(value, pointer, past_caches=past_caches)
+    else:
+        vector.masked_store(value, pointer, scope.mask)
+
+
+def _address(scope: Scope, buffer: Buffer, at: int | Value) -> Value:
+    pointer = scope.frame.pointers[buffer]
+    return scope.frame.f.address(pointer, at, MEMORY_TYPES[buffer.dtype])
+
+
+def _spread(scope: Scope, buffer: Buffer, at: Index) -> tuple[Value, Value]:
+    """A pointer, and the distances of the lanes' elements from it."""
+    f = scope.frame.f
+    if isinstance(at, Ramp) and isinstance(at.step, int) and abs(at.step) * scope.lanes < 1 << 31:
+        numbers = vector.lane_numbers(f, I32.of(scope.lanes))
+        return _address(scope, buffer, at.base), numbers * at.step
+    if isinstance(at, Ramp):
+        numbers = vector.lane_numbers(f, I64.of(scope.lanes))
+        return _address(scope, buffer, at.base), numbers * at.step
+    offsets = f.splat(materialize(f, at, scope.lanes), scope.lanes)
+    return scope.frame.pointers[buffer], offsets

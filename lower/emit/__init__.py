@@ -1,0 +1,1 @@
+"""LLVM functions as text: values with operators, control flow, functions on lanes."""

@@ -1,0 +1,68 @@
+"""Powers of two put on numbers and taken off: the exponents of floats on lanes.
+
+AVX-512 has instructions for it; elsewhere integer arithmetic on the bits does it.
+"""
+
+from relax_egraph.lower.emit.float_format import FloatFormat, format_of
+from relax_egraph.lower.emit.module_text import I32, Type
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import shuffle
+
+_ROUND_AS_SET = 4
+"""The rounding mode of the processor's control register."""
+
+
+def scaled(value: Value, shifted: Value) -> Value:
+    """``value · 2ᵏ`` where `shifted` is the sum of `FloatFormat.magic` and the integer ``k``."""
+    f, form = value.function, format_of(value.type)
+    if _is_register(value):
+        exponent = f.binary("-", shifted, form.magic, flags="")
+        return _instruction("scalef", value, exponent)
+    power = whole_number(shifted, form)
+    # in two steps: each factor is a normal number, the result may not be
+    half = power >> 1
+    for part in (half, power - half):
+        factor = (part + form.bias) << form.fraction_bits
+        value = value * f.convert("bitcast", factor, value.type.scalar)
+    return value
+
+
+def whole_number(shifted: Value, form: FloatFormat) -> Value:
+    """The integer that `shifted` is the sum of with `FloatFormat.magic`."""
+    return shifted.function.convert("bitcast", shifted, form.integer) - form.magic_bits
+
+
+def split(x: Value) -> tuple[Value, Value]:
+    """``m`` and ``e`` of ``x = m·2ᵉ`` with ``√½ ≤ m < √2``; `x` is positive and finite."""
+    f, form = x.function, format_of(x.type)
+    if _is_register(x):
+        exponent = _instruction("getexp", x * 0.5**0.5) + 1.0
+        return _instruction("scalef", x, 0.0 - exponent), exponent
+    tiny = f.compare("<", x, form.smallest_normal)
+    lift = form.fraction_bits + 1
+    bits = f.convert("bitcast", f.select(tiny, x * 2.0**lift, x), form.integer)
+    power = (bits - form.root_half) >> form.fraction_bits
+    mantissa = f.convert("bitcast", bits - (power << form.fraction_bits), x.type.scalar)
+    added = f.select(tiny, float(lift), f.const(x.type, 0))
+    return mantissa, f.convert("sitofp", power, x.type.scalar) - added
+
+
+def _is_register(value: Value) -> bool:
+    """Whether `value` fills registers of AVX-512, one or several."""
+    type = value.type
+    return value.function.module.target.has_masks and type.bits * type.lanes % 512 == 0
+
+
+def _instruction(name: str, *args: Value) -> Value:
+    """The instruction of AVX-512 called `name` on all lanes."""
+    f, type = args[0].function, args[0].type
+    if type.bits * type.lanes > 512:
+        half = type.lanes // 2
+        low = _instruction(name, *(shuffle(a, a, range(half)) for a in args))
+        high = _instruction(name, *(shuffle(a, a, range(half, type.lanes)) for a in args))
+        return shuffle(low, high, range(type.lanes))
+    sort = "ps" if type.element == "float" else "pd"
+    mask = f.const(Type(f"i{type.lanes}"), -1)
+    rounding = f.const(I32, _ROUND_AS_SET)
+    operands = (*args, f.const(type, 0), mask, rounding)
+    return f.call_value(f"llvm.x86.avx512.mask.{name}.{sort}.512", type, *operands)

@@ -1,0 +1,76 @@
+"""The storage types ``float16`` and ``bfloat16``: from their bits to float32 and back.
+
+Rounding is to nearest, to even of two; what is too large becomes infinite, a NaN stays one (not
+its payload), subnormal numbers are numbers like any other.  Where the processor has no conversion
+LLVM would call functions of a run-time library that is not there: it is done with integers.  The
+conversions of ``avx512bf16`` take subnormal numbers for 0: they are not used.
+"""
+
+from relax_egraph.lower.emit.module_text import F16, F32, I16, I32
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+
+_SIGN, _INFINITY = 0x8000, 0x7F800000
+
+
+def from_bits(bits: Value, dtype: str) -> Value:
+    """The numbers whose `bits` of `dtype` are in lanes of ``i16``."""
+    f = bits.function
+    if dtype == "float16" and _converts(f.module.target):
+        return f.convert("fpext", f.convert("bitcast", bits, F16), F32)
+    wide = f.convert("zext", bits, I32)
+    if dtype == "bfloat16":
+        return f.convert("bitcast", wide << 16, F32)
+    size = wide & (_SIGN - 1)
+    # As bits of a float32 the exponent is too small by 112, of subnormal numbers too.
+    scaled = f.convert("bitcast", size << 13, F32) * 2.0**112
+    finite = f.convert("bitcast", scaled, I32)
+    number = f.select(f.compare(">=", size, 0x7C00), finite | _INFINITY, finite)
+    return f.convert("bitcast", number | ((wide & _SIGN) << 16), F32)
+
+
+def to_bits(value: Value, dtype: str) -> Value:
+    """The bits of lanes of float32, rounded to `dtype`, in lanes of ``i16``."""
+    f = value.function
+    if dtype == "float16" and _converts(f.module.target):
+        # The fence: of a float64 rounded to float32 LLVM would make one conversion, a function.
+        fenced = f.intrinsic("arithmetic.fence", value, flags="")
+        return f.convert("bitcast", f.convert("fptrunc", fenced, F16), I16)
+    bits = f.convert("bitcast", value, I32)
+    size = bits & 0x7FFFFFFF
+    sign = f.binary(">>>", bits ^ size, 16)
+    rounded = _to_half(size) if dtype == "float16" else _to_brain(size)
+    return f.convert("trunc", rounded | sign, I16)
+
+
+def rounded(value: Value, dtype: str) -> Value:
+    """Lanes of float32, rounded to what `dtype` holds."""
+    return from_bits(to_bits(value, dtype), dtype)
+
+
+def _converts(target: Target) -> bool:
+    return bool(target.features & {"f16c", "avx512f"})
+
+
+def _to_brain(size: Value) -> Value:
+    f = size.function
+    up = _rounded_away(size, 16)
+    return f.select(f.compare(">", size, _INFINITY), 0x7FC0, f.binary(">>>", up, 16))
+
+
+def _to_half(size: Value) -> Value:
+    """From the bits of a float32 without its sign."""
+    f = size.function
+    # The sum with ½ has its last bit where a subnormal number has: the addition rounds.
+    sum_ = f.convert("bitcast", size, F32) + 0.5
+    tiny = f.convert("bitcast", sum_, I32) - 0x3F000000
+    normal = f.binary(">>>", _rounded_away(size, 13) - (112 << 23), 13)
+    finite = f.select(f.compare("<", size, 113 << 23), tiny, normal)
+    beyond = f.select(f.compare(">", size, _INFINITY), f.const(size.type, 0x7E00), 0x7C00)
+    return f.select(f.compare(">=", size, 143 << 23), beyond, finite)
+
+
+def _rounded_away(size: Value, bits: int) -> Value:
+    """`size` so increased that cutting `bits` off rounds to nearest, to even of two."""
+    odd = size.function.binary(">>>", size, bits) & 1
+    return size + odd + ((1 << (bits - 1)) - 1)

@@ -1,0 +1,147 @@
+"""Lanes: masks, memory under a mask, gathers, shuffles, and reductions over lanes.
+
+A mask is a vector of ``i1``.  Where a lane is off, memory is neither read nor written.
+"""
+
+from collections.abc import Sequence
+from math import nan
+
+from relax_egraph.lower.emit.emitter import FLAGS, Function
+from relax_egraph.lower.emit.module_text import I1, I32, PTR, Type
+from relax_egraph.lower.emit.value import Operand, Value
+
+
+def lane_numbers(f: Function, type: Type) -> Value:
+    """0, 1, 2, … in the lanes of an integer `type`."""
+    numbers = ", ".join(f"{type.element} {i}" for i in range(type.lanes))
+    return Value(f, type, f"<{numbers}>" if type.lanes > 1 else "0")
+
+
+def first_lanes(f: Function, count: Operand, lanes: int) -> Value:
+    """The mask whose first `count` lanes are on: none if `count` is negative, at most all."""
+    within = f.minimum(f.maximum(f.index(count), 0), lanes)
+    limit = f.convert("trunc", within, I32)
+    return f.compare("<", lane_numbers(f, I32.of(lanes)), limit)
+
+
+def masked_load(pointer: Value, type: Type, mask: Value, default: float = 0) -> Value:
+    """``type.lanes`` elements from `pointer`; `default` where `mask` is off."""
+    f = pointer.function
+    name = f"llvm.masked.load.{type.suffix}.p0"
+    f.module.declare(name, type, (PTR, mask.type, type))
+    rest = f.const(type, default)
+    return f.emit(type, f"call {type} @{name}({_aligned(pointer, type)}, {mask}, {rest})")
+
+
+def masked_store(value: Value, pointer: Value, mask: Value) -> None:
+    """Write the lanes of `value` that are on at `pointer`."""
+    f = value.function
+    name = f"llvm.masked.store.{value.type.suffix}.p0"
+    f.module.declare(name, None, (value.type, PTR, mask.type))
+    f.line(f"call void @{name}({value}, {_aligned(pointer, value.type)}, {mask})")
+
+
+def gather(pointer: Value, offsets: Value, element: Type, mask: Value | None = None) -> Value:
+    """Element ``pointer[offsets[k]]`` in lane ``k``; 0 where `mask` is off."""
+    f = pointer.function
+    type = element.of(offsets.type.lanes)
+    places = _places(pointer, offsets, element)
+    name = f"llvm.masked.gather.{type.suffix}.{places.type.suffix}"
+    on = mask or all_lanes(f, type.lanes)
+    f.module.declare(name, type, (places.type, on.type, type))
+    rest = f.const(type, 0)
+    return f.emit(type, f"call {type} @{name}({_aligned(places, type)}, {on}, {rest})")
+
+
+def scatter(value: Value, pointer: Value, offsets: Value, mask: Value | None = None) -> None:
+    """Write lane ``k`` of `value` at ``pointer[offsets[k]]``, in the order of lanes."""
+    f = value.function
+    places = _places(pointer, offsets, value.type)
+    name = f"llvm.masked.scatter.{value.type.suffix}.{places.type.suffix}"
+    on = mask or all_lanes(f, value.type.lanes)
+    f.module.declare(name, None, (value.type, places.type, on.type))
+    f.line(f"call void @{name}({value}, {_aligned(places, value.type)}, {on})")
+
+
+def all_lanes(f: Function, lanes: int) -> Value:
+    """The mask with every lane on."""
+    return f.const(I1.of(lanes), 1)
+
+
+def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
+    """The numbered lanes of `a` followed by `b`: lane ``i`` of `b` has the number ``L + i``."""
+    numbers = ", ".join(f"i32 {i}" for i in lanes)
+    return a.function.emit(
+        a.type.of(len(lanes)), f"shufflevector {a}, {b}, <{len(lanes)} x i32> <{numbers}>"
+    )
+
+
+def reverse(value: Value) -> Value:
+    """The lanes of `value`, the last one first."""
+    return shuffle(value, value, range(value.type.lanes - 1, -1, -1))
+
+
+def lane(value: Value, number: Operand) -> Value:
+    """One lane of `value`, as a scalar."""
+    f = value.function
+    return f.emit(value.type.scalar, f"extractelement {value}, {f.index(number)}")
+
+
+def with_lane(value: Value, number: Operand, scalar: Value) -> Value:
+    """`value` with one lane replaced."""
+    f = value.function
+    return f.emit(value.type, f"insertelement {value}, {scalar}, {f.index(number)}")
+
+
+def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
+    """All lanes combined by ``+ * min max``, in any order; of ``i1`` also ``and or``.
+
+    ``min`` and ``max`` of floats are a NaN if a lane is.
+    """
+    f, type = value.function, value.type
+    if type.lanes == 1:
+        return value
+    if type.is_float and kind in ("min", "max"):
+        return _extreme("<" if kind == "min" else ">", value)
+    if type.is_float:
+        operation, start = ("fadd", -0.0) if kind == "+" else ("fmul", 1.0)
+        args = (f.const(type.scalar, start), value)
+        flags = f"reassoc {FLAGS}"
+    else:
+        operation = _REDUCTIONS[kind, "signed" if signed else "unsigned"]
+        args, flags = (value,), ""
+    name = f"llvm.vector.reduce.{operation}.{type.suffix}"
+    return f.call_value(name, type.scalar, *args, flags=flags)
+
+
+def _extreme(order: str, value: Value) -> Value:
+    """The lane of floats that is `order` all others; a NaN if a lane is one.
+
+    LLVM's own reduction looks for NaNs at every step.
+    """
+    f, rest, half = value.function, value, value.type.lanes // 2
+    while half > 1:
+        low = shuffle(rest, rest, range(half))
+        high = shuffle(rest, rest, range(half, 2 * half))
+        rest, half = f.select(f.compare(order, low, high), low, high), half // 2
+    first, second = lane(rest, 0), lane(rest, 1)
+    most = f.select(f.compare(order, first, second), first, second)
+    return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
+
+
+_REDUCTIONS = {
+    **{("min", "signed"): "smin", ("max", "signed"): "smax"},
+    **{("min", "unsigned"): "umin", ("max", "unsigned"): "umax"},
+    **{(kind, sort): name for sort in ("signed", "unsigned")
+       for kind, name in (("+", "add"), ("*", "mul"), ("and", "and"), ("or", "or"))},
+}  # fmt: skip
+
+
+def _places(pointer: Value, offsets: Value, element: Type) -> Value:
+    return pointer.function.emit(
+        PTR.of(offsets.type.lanes), f"getelementptr {element.scalar}, {pointer}, {offsets}"
+    )
+
+
+def _aligned(pointer: Value, type: Type) -> str:
+    return f"{pointer.type} align {max(1, type.bits // 8)} {pointer.text}"

@@ -1,0 +1,162 @@
+"""The machine code that Python calls: from arguments as objects to arguments as addresses.
+
+It is one function of CPython's fast calling convention for all kernels; its ``self`` is an
+integer, the address of a `descriptor` that says which kernel to call, and with what.  Addresses
+are read from the structs of numpy's arrays, so it is used only where `layout_is_known`.
+"""
+
+import ctypes
+import sys
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Operand, Value
+from relax_egraph.lower.jit.compiled import KernelInfo
+
+SYMBOL = "enter"
+
+MOST_ARGUMENTS = 24
+"""How many arguments a kernel may have to be called this way."""
+
+# Where the fields of an array lie, and of its dtype; what its flags mean.
+_TYPE, _DATA, _DTYPE, _FLAGS = 8, 16, 56, 64
+_BYTE_ORDER, _NUMBER = 26, 28
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+_FOREIGN_ORDER = ord(">" if sys.byteorder == "little" else "<")
+
+# The words of a descriptor; then the dtype's number and the flags needed of each array.
+_KERNEL, _POOL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _TYPE_ERROR, _NONE, _EXPECTED = range(9)
+
+Descriptor: TypeAlias = "ctypes.Array[ctypes.c_int64]"
+
+
+def descriptor(address: int, info: KernelInfo, pool: int, message: int) -> Descriptor:
+    """What the entry has to know of the kernel at `address`, which may use the threads of `pool`.
+
+    `message` is the address of the text of the ``TypeError`` for wrong arguments.
+    """
+    words = [address, pool, len(info.dtypes), info.num_scalars, message]
+    words += [id(np.ndarray), id(TypeError), id(None)]
+    inputs = len(info.dtypes) - info.num_outputs
+    for number, dtype in enumerate(info.dtypes):
+        writeable = _WRITEABLE if number >= inputs else 0
+        words += [np.dtype(dtype).num, _CONTIGUOUS | _ALIGNED | writeable]
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def entry_module(target: Target) -> Module:
+    """The module of ``PyObject *enter(self, args, count)``."""
+    module = Module(target)
+    f = Function(module, SYMBOL, (PTR, PTR, I64), result=PTR)
+    self, args, count = f.args
+    answer, refused = f.allocate(PTR, 1), f.allocate(I64, 1)
+    values = f.allocate(I64, MOST_ARGUMENTS)
+    f.store(f.const(PTR, 0), answer)
+    f.store(f.const(I64, 0), refused)
+    for k in range(MOST_ARGUMENTS):
+        f.store(f.const(I64, 0), f.address(values, k, I64))
+    words = f.call_value("PyLong_AsVoidPtr", PTR, self)
+    arrays = _word(words, _ARRAYS)
+    with f.either(f.compare("==", count, arrays + _word(words, _INTEGERS))) as (right, wrong):
+        with right:
+            _read_arrays(f, args, words, values, refused)
+        with wrong:
+            f.store(f.const(I64, 1), refused)
+    with f.either(f.compare("==", f.load(refused, I64), 0)) as (right, wrong):
+        with right:
+            with f.loop(arrays, count) as turns:
+                given = f.load(f.address(args, turns.index, PTR), PTR)
+                number = f.call_value("PyLong_AsLongLong", I64, given)
+                f.store(number, f.address(values, turns.index, I64))
+            failed = f.call_value("PyErr_Occurred", PTR)
+            with f.when(f.compare("==", failed, f.const(PTR, 0))):
+                _call(f, words, count, values)
+                none = _word(words, _NONE, PTR)
+                f.call("Py_IncRef", none)
+                f.store(none, answer)
+        with wrong:
+            f.call("PyErr_SetString", _word(words, _TYPE_ERROR, PTR), _word(words, _MESSAGE, PTR))
+    f.finish(f.load(answer, PTR))
+    return module
+
+
+def _read_arrays(f: Function, args: Value, words: Value, values: Value, refused: Value) -> None:
+    """Store the data address of each array; set `refused` if one is not as it must be."""
+    with f.loop(0, _word(words, _ARRAYS)) as turns:
+        given = f.load(f.address(args, turns.index, PTR), PTR)
+        is_array = f.compare("==", _field(given, _TYPE, PTR), _word(words, _ARRAY_TYPE, PTR))
+        with f.either(is_array) as (yes, no):
+            with yes:
+                place = turns.index * 2
+                number, flags = (_word(words, place + (_EXPECTED + k)) for k in (0, 1))
+                dtype = _field(given, _DTYPE, PTR)
+                found = f.convert("zext", _field(given, _FLAGS, I32), I64)
+                wrong = f.compare("!=", f.convert("zext", _field(dtype, _NUMBER, I32), I64), number)
+                wrong = wrong | f.compare("!=", found & flags, flags)
+                wrong = wrong | f.compare("==", _field(dtype, _BYTE_ORDER, I8), _FOREIGN_ORDER)
+                with f.when(wrong):
+                    f.store(f.const(I64, 1), refused)
+                f.store(_field(given, _DATA, I64), f.address(values, turns.index, I64))
+            with no:
+                f.store(f.const(I64, 1), refused)
+
+
+def _call(f: Function, words: Value, count: Value, values: Value) -> None:
+    """Call the kernel, without holding the interpreter's lock.
+
+    A callee does not see arguments beyond its own; few are passed where few are needed.
+    """
+    kernel, pool = _word(words, _KERNEL, PTR), _word(words, _POOL)
+    state = f.call_value("PyEval_SaveThread", PTR)
+    given = [f.load(f.address(values, k, I64), I64) for k in range(MOST_ARGUMENTS)]
+    with f.either(f.compare("<=", count, 5)) as (few, many):
+        with few:
+            f.call_pointer(kernel, pool, *given[:5])
+        with many:
+            f.call_pointer(kernel, pool, *given)
+    f.call("PyEval_RestoreThread", state)
+
+
+def _word(words: Value, number: Operand, type: Type = I64) -> Value:
+    f = words.function
+    return f.load(f.address(words, number, I64), type)
+
+
+def _field(of: Value, offset: int, type: Type) -> Value:
+    f = of.function
+    return f.load(f.address(of, offset, I8), type)
+
+
+@cache
+def layout_is_known() -> bool:
+    """Whether arrays of this interpreter and this numpy are laid out as the entry reads them."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    whole = np.zeros((3, 4), np.float32)
+    fixed = np.zeros(3, np.int8)
+    fixed.setflags(write=False)
+    samples = [whole, whole[:, 1:], whole.T, fixed, np.zeros(2, ">f8"), np.zeros((), bool)]
+    return all(_reads_right(sample) for sample in samples)
+
+
+def _reads_right(array: "np.ndarray[Any, Any]") -> bool:
+    place = id(array)
+    dtype = id(array.dtype)
+    if ctypes.c_void_p.from_address(place + _TYPE).value != id(np.ndarray):
+        return False
+    if ctypes.c_void_p.from_address(place + _DTYPE).value != dtype:
+        return False
+    flags = ctypes.c_int32.from_address(place + _FLAGS).value
+    return (
+        ctypes.c_void_p.from_address(place + _DATA).value == array.ctypes.data
+        and ctypes.c_int32.from_address(dtype + _NUMBER).value == array.dtype.num
+        and ctypes.c_char.from_address(dtype + _BYTE_ORDER).value == array.dtype.byteorder.encode()
+        and bool(flags & _CONTIGUOUS) == array.flags.c_contiguous
+        and bool(flags & _ALIGNED) == array.flags.aligned
+        and bool(flags & _WRITEABLE) == array.flags.writeable
+    )

@@ -1,0 +1,205 @@
+"""Compiled kernels into this process, as Python callables.
+
+A kernel is called as ``kernel(x, w, out, n)``: arrays, inputs then outputs, then integers.  It
+refuses, with a ``TypeError``, an argument that is no array, is of another dtype, not
+C-contiguous, not aligned, or a read-only output.  Shapes are trusted: they were proven when the
+program was built.  The interpreter's lock is released while it runs.
+"""
+
+import ctypes
+import operator
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from threading import Lock
+from typing import Any, TypeAlias
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from relax_egraph.errors import ExecutableError
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
+from relax_egraph.lower.jit.entry import (
+    MOST_ARGUMENTS,
+    SYMBOL,
+    descriptor,
+    entry_module,
+    layout_is_known,
+)
+from relax_egraph.lower.jit.machine_code import cached_object, new_machine
+from relax_egraph.lower.jit.object_cache import default_cache
+
+Kernel: TypeAlias = Callable[..., None]
+"""A kernel that can be called; its code lives as long as it."""
+
+_numbers = count()
+_lock = Lock()
+
+
+def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
+    """Load the kernels; raises `ExecutableError` if this processor lacks what they use.
+
+    They may use the threads of `pool`, an address that lives as long as they; 0 is no thread but
+    the caller's.
+    """
+    missing = compiled.target.features - host().features
+    if missing:
+        raise ExecutableError(
+            f"kernels compiled for {compiled.target.cpu} use {', '.join(sorted(missing))}: "
+            f"this processor, {host().cpu}, has not all of it"
+        )
+    if not compiled.kernels:
+        return {}
+    symbols = {info.symbol for info in compiled.kernels.values()}
+    library = load(compiled.objects.values(), symbols)
+    return {name: _callable(name, info, library, pool) for name, info in compiled.kernels.items()}
+
+
+def address_of(kernel: Kernel) -> int:
+    """Where the machine code of a linked `kernel` begins; valid as long as `kernel` lives.
+
+    It takes the address of a pool or 0, those of its arrays, then its integers.
+    """
+    handle = getattr(kernel, "__self__", kernel)
+    if not isinstance(handle, _KernelHandle | _ByCtypes):
+        raise TypeError(f"{kernel!r} is no linked kernel")
+    return handle.code
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A kernel as machine code: where it begins, what it takes, and its pool or 0."""
+
+    address: int
+    info: KernelInfo
+    pool: int
+
+
+def code_of(kernel: Kernel) -> KernelCode | None:
+    """The machine code of a linked `kernel`, valid as long as that lives; of others, ``None``."""
+    handle = getattr(kernel, "__self__", None)
+    if not isinstance(handle, _KernelHandle):
+        return None
+    return KernelCode(handle.code, handle.info, handle.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Loaded code: addresses by symbol in `tracker`, valid as long as it lives."""
+
+    tracker: llvm.ResourceTracker
+    session: llvm.LLJIT  # dropped after the tracker
+
+
+class Handle(int):
+    """The address of a descriptor, as the ``self`` of a builtin; keeps alive what that needs."""
+
+    kept: tuple[object, ...]
+
+
+class _KernelHandle(Handle):
+    code: int
+    info: KernelInfo
+    pool: int
+
+
+class _Method(ctypes.Structure):
+    """CPython's ``PyMethodDef``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+FASTCALL, KEYWORDS = 0x80, 0x2
+
+
+@cache
+def _session() -> llvm.LLJIT:
+    return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=True)
+
+
+def load(objects: Collection[bytes], symbols: Collection[str]) -> Library:
+    """The objects, linked with one another and with this process."""
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for data in objects:
+        builder.add_object_img(data)
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    with _lock:
+        session = _session()
+        return Library(builder.link(session, f"kernels{next(_numbers)}"), session)
+
+
+@cache
+def _entry() -> Library:
+    data = cached_object(str(entry_module(host())), host(), default_cache())
+    return load([data], [SYMBOL])
+
+
+def _callable(name: str, info: KernelInfo, library: Library, pool: int) -> Kernel:
+    if layout_is_known() and len(info.dtypes) + info.num_scalars <= MOST_ARGUMENTS:
+        return _builtin(name, info, library, pool)
+    return _ByCtypes(name, info, library, pool)
+
+
+def _builtin(name: str, info: KernelInfo, library: Library, pool: int) -> Kernel:
+    entry, code = _entry(), library.tracker[info.symbol]
+    message = ctypes.create_string_buffer(_needs(name, info).encode())
+    words = descriptor(code, info, pool, ctypes.addressof(message))
+    handle = _KernelHandle(ctypes.addressof(words))
+    handle.code, handle.info, handle.pool = code, info, pool
+    handle.kept = (words, message, library)
+    return builtin(name, entry, SYMBOL, handle, FASTCALL)
+
+
+def builtin(
+    name: str, library: Library, symbol: str, handle: Handle, flags: int
+) -> Callable[..., Any]:
+    """The function at `symbol`, of the calling convention in `flags`, with `handle` as ``self``."""
+    method = _Method(name.encode(), library.tracker[symbol], flags, None)
+    handle.kept = (*handle.kept, method, library)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return make(ctypes.addressof(method), handle, None)
+
+
+class _ByCtypes:
+    """A kernel that ctypes calls, with the checks of the built-in ones: some microseconds."""
+
+    def __init__(self, name: str, info: KernelInfo, library: Library, pool: int) -> None:
+        self.code = library.tracker[info.symbol]
+        self._name, self._info, self._library, self._pool = name, info, library, pool
+        arrays = [ctypes.c_void_p] * len(info.dtypes)
+        scalars = [ctypes.c_int64] * info.num_scalars
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *arrays, *scalars)(self.code)
+
+    def __call__(self, *args: Any) -> None:
+        info, count = self._info, len(self._info.dtypes)
+        arrays, scalars = args[:count], args[count:]
+        inputs = count - info.num_outputs
+        right = len(args) == count + info.num_scalars and all(
+            type(a) is np.ndarray
+            and a.dtype == dtype
+            and a.flags.c_contiguous
+            and a.flags.aligned
+            and (k < inputs or a.flags.writeable)
+            for k, (a, dtype) in enumerate(zip(arrays, info.dtypes, strict=False))
+        )
+        if not right:
+            raise TypeError(_needs(self._name, info))
+        self._call(self._pool, *(a.ctypes.data for a in arrays), *map(operator.index, scalars))
+
+
+def _needs(name: str, info: KernelInfo) -> str:
+    inputs = len(info.dtypes) - info.num_outputs
+    wanted = [f"{dtype}[]" for dtype in info.dtypes[:inputs]]
+    wanted += [f"writeable {dtype}[]" for dtype in info.dtypes[inputs:]]
+    wanted += ["int"] * info.num_scalars
+    return f"{name}({', '.join(wanted)}) needs these arguments, arrays C-contiguous and aligned"

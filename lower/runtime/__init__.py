@@ -1,0 +1,1 @@
+"""What runs beside kernels: the driver of native programs, and the pools of threads."""

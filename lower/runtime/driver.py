@@ -1,0 +1,97 @@
+"""The machine code that runs native programs: one routine for all functions of all executables.
+
+It is a function of CPython's fast calling convention with keywords; its ``self`` is an integer,
+the address of the head of a program.  What a call needs of memory is a *record*: a frame of words,
+and an arena that grows to what the largest call needed.  Records are taken from a list of the
+program and put back while the interpreter's lock is held, so that any number of threads may call
+one program, and a call allocates nothing but what it returns.
+
+An instruction that finds something unusual leaves the program: the call is handed to the head's
+fallback, with the same arguments.  Nothing that can be seen from outside has happened before.
+An interruption by the user, which may come while memory is got by a call of Python, is passed on.
+"""
+
+from relax_egraph.lower.emit.module_text import I32, I64, PTR, Module
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.runtime import driver_objects
+from relax_egraph.lower.runtime.driver_instructions import Instructions
+from relax_egraph.lower.runtime.driver_objects import LIMIT, Head, Record, is_null, set_word, word
+
+SYMBOL, FORGET = "run", "forget"
+
+
+def driver_module(target: Target) -> Module:
+    """``PyObject *run(self, args, count, names)``, and ``void forget(head)``."""
+    module = Module(target)
+    driver_objects.define(module)
+    f = Instructions(module, SYMBOL)
+    itself, args, count, names = f.args
+    null = f.const(PTR, 0)
+    head = f.head = f.call_value("PyLong_AsVoidPtr", PTR, itself)
+    wrong = f.compare("!=", count, word(head, Head.ARGUMENTS)) | f.compare("!=", names, null)
+    f.go_if(wrong, "fallback")
+    record = _take_record(f)
+    f.frame = f.address(record, Record.FRAME, I64)
+    f.store(word(head, Head.CODE, PTR), f.at)
+    f.go("next")
+    f.instructions()
+
+    f.begin("refused")
+    with f.when(f.compare("!=", f.call_value("PyErr_Occurred", PTR), null)):
+        usual = f.call_value("PyErr_ExceptionMatches", I32, word(head, Head.EXCEPTION, PTR))
+        with f.when(f.compare("!=", usual, 0)):
+            f.call("PyErr_Clear")
+    f.store(null, f.answer)
+    f.go("leave")
+
+    f.begin("leave")
+    _drop_objects(f)
+    f.call("shrink", head, record, f.const(I64, LIMIT))
+    set_word(record, Record.NEXT, word(head, Head.FREE))
+    set_word(head, Head.FREE, record)
+    f.go_if(f.compare("!=", f.load(f.answer, PTR), null), "done")
+    interrupted = f.call_value("PyErr_Occurred", PTR)
+    f.go_if(f.compare("!=", interrupted, null), "done")
+    f.go("fallback")
+
+    f.begin("fallback")
+    fallback = word(head, Head.FALLBACK, PTR)
+    with f.either(is_null(fallback)) as (none, some):
+        with none:
+            nothing = word(head, Head.NONE, PTR)
+            f.call("Py_IncRef", nothing)
+            f.store(nothing, f.answer)
+        with some:
+            result = f.call_value("PyObject_Vectorcall", PTR, fallback, args, count, names)
+            f.store(result, f.answer)
+    f.go("done")
+
+    f.begin("done")
+    f.finish(f.load(f.answer, PTR))
+    return module
+
+
+def _take_record(f: Instructions) -> Value:
+    """A record that no other call uses."""
+    kept = word(f.head, Head.FREE, PTR)
+    with f.either(is_null(kept)) as (none, some):
+        with none:
+            f.store(f.call_value("new_record", PTR, f.head), f.answer)
+        with some:
+            set_word(f.head, Head.FREE, word(kept, Record.NEXT))
+            f.store(kept, f.answer)
+    record = f.load(f.answer, PTR)
+    f.go_if(is_null(record), "fallback")
+    return record
+
+
+def _drop_objects(f: Instructions) -> None:
+    """Let go of what the call has made; the answer has a reference of its own."""
+    count = word(f.head, Head.OBJECTS)
+    objects = f.address(f.frame, word(f.head, Head.FRAME) - count, I64)
+    with f.loop(0, count) as turns:
+        made = word(objects, turns.index, PTR)
+        with f.when(f.compare("!=", made, f.const(PTR, 0))):
+            f.call("Py_DecRef", made)
+            set_word(objects, turns.index, f.const(I64, 0))

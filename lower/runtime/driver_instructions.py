@@ -1,0 +1,353 @@
+"""The code of each instruction of native programs.  See `driver`."""
+
+from collections.abc import Callable
+from functools import partial
+
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I1, I8, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.value import Operand, Value
+from relax_egraph.lower.runtime.driver_objects import (
+    ALIGNED,
+    BYTE_ORDER,
+    CONTIGUOUS,
+    DATA,
+    DTYPE,
+    EXTENTS,
+    FLAGS,
+    FOREIGN_ORDER,
+    NUMBER,
+    RANK,
+    TYPE,
+    WRITEABLE,
+    Head,
+    Record,
+    field,
+    is_null,
+    set_word,
+    word,
+)
+from relax_egraph.vm.native.builtins import MOST_AXES
+from relax_egraph.vm.native.program import Op
+
+KERNELS = {6: len(Op), 12: len(Op) + 1, 25: len(Op) + 2}
+"""The opcodes of calls of kernels, by how many arguments are passed, the pool among them.
+
+A callee does not see arguments beyond its own; few are passed where few are needed.
+"""
+
+
+class Instructions(Function):
+    """A function with a block for each instruction, which ends with a jump to ``next``.
+
+    Whoever writes the rest sets `head` and `frame`, and has the blocks ``refused``, where a call
+    leaves the program, and ``leave``, where it ends; `at` has the address of the instruction.
+    """
+
+    head: Value
+    frame: Value
+
+    def __init__(self, module: Module, name: str) -> None:
+        super().__init__(module, name, (PTR, PTR, I64, PTR), result=PTR)
+        self.at = self.allocate(PTR, 1)
+        self.answer = self.allocate(PTR, 1)
+        self._state = self.allocate(PTR, 1)
+        self._room = self.allocate(I64, MOST_AXES)
+
+    def instructions(self) -> None:
+        """Write the loop."""
+        handlers: dict[int, Callable[[Value], None]] = {
+            Op.ARRAY: self._array,
+            Op.EXTENTS: self._extents,
+            Op.INTEGER: self._integer,
+            Op.PLAIN: self._plain,
+            Op.ITEM: self._item,
+            Op.ADD: lambda at: self._overflowing(at, "sadd"),
+            Op.MULTIPLY: lambda at: self._overflowing(at, "smul"),
+            Op.FLOORDIV: lambda at: self._number(at, self._divided(at)[0]),
+            Op.MOD: lambda at: self._number(at, self._divided(at)[1]),
+            Op.MIN: lambda at: self._number(at, self.minimum(self._from(at, 2), self._from(at, 3))),
+            Op.MAX: lambda at: self._number(at, self.maximum(self._from(at, 2), self._from(at, 3))),
+            Op.ALIGN: self._align,
+            Op.EQUAL: lambda at: self._check(at, "=="),
+            Op.AT_MOST: lambda at: self._check(at, "<="),
+            Op.ARENA: self._arena,
+            Op.RESULT: self._result,
+            Op.STORAGE: self._storage,
+            Op.ARGUMENT: lambda at: self._kept(at, self._given(at, 2)),
+            Op.CONSTANT: lambda at: self._kept(at, word(at, 2, PTR)),
+            Op.VIEW: self._view,
+            Op.NUMBER: self._int,
+            Op.TUPLE: lambda at: self._sequence(at, "PyTuple"),
+            Op.LIST: lambda at: self._sequence(at, "PyList"),
+            Op.STORE: self._store,
+            Op.TRUTH: self._truth,
+            Op.RELEASE: self._release,
+            Op.ACQUIRE: self._acquire,
+            Op.RETURN: self._return,
+            Op.JUMP: self._jump,
+            Op.UNLESS: self._unless,
+            Op.UNLESS_AT_MOST: self._unless_at_most,
+            Op.LEAVE: lambda _: self.go("refused"),
+        }
+        for count, op in KERNELS.items():
+            handlers[op] = partial(self._kernel, count)
+        self._open("next")
+        at = self.load(self.at, PTR)
+        cases = " ".join(f"i64 {int(op)}, label %op{int(op)}" for op in handlers)
+        self.line(f"switch {word(at, 0)}, label %refused [ {cases} ]")
+        for op, handler in handlers.items():
+            self._open(f"op{int(op)}")
+            handler(at)
+
+    # --- what instructions use --------------------------------------------------------
+
+    def begin(self, label: str) -> None:
+        """What follows is block `label`."""
+        self._open(label)
+
+    def go(self, label: str) -> None:
+        """Jump."""
+        self.line(f"br label %{label}")
+
+    def go_if(self, condition: Value, label: str) -> None:
+        """Jump where `condition` holds."""
+        stay = self._label()
+        self._branch(condition, label, stay)
+        self._open(stay)
+
+    def _refuse_if(self, condition: Value) -> None:
+        self.go_if(condition, "refused")
+
+    def _require(self, condition: Value) -> None:
+        """Leave the program unless `condition` holds."""
+        stay = self._label()
+        self._branch(condition, stay, "refused")
+        self._open(stay)
+
+    def _next(self, at: Value, length: Operand) -> None:
+        """Go on `length` words further."""
+        self.store(self.address(at, length, I64), self.at)
+        self.go("next")
+
+    def _from(self, at: Value, operand: Operand, type: Type = I64) -> Value:
+        """The word of the frame that `operand` names."""
+        return word(self.frame, word(at, operand), type)
+
+    def _to(self, at: Value, operand: Operand, value: Value) -> None:
+        """Write the word of the frame that `operand` names."""
+        set_word(self.frame, word(at, operand), value)
+
+    def _given(self, at: Value, operand: Operand) -> Value:
+        """The argument that `operand` names."""
+        return word(self.args[1], word(at, operand), PTR)
+
+    def _made(self, at: Value, operand: Operand, made: Value) -> None:
+        """Keep what was made; leave if it could not be."""
+        self._refuse_if(is_null(made))
+        self._to(at, operand, made)
+
+    def _is_type(self, given: Value, type: Head) -> Value:
+        return self.compare("==", field(given, TYPE, PTR), word(self.head, type, PTR))
+
+    # --- arguments --------------------------------------------------------------------
+
+    def _laid_out(self, given: Value, flags: Operand) -> Value:
+        """The dtype of an array that has `flags`; leaves for anything else."""
+        self._require(self._is_type(given, Head.ARRAY_TYPE))
+        found = self.convert("zext", field(given, FLAGS, I32), I64)
+        self._require(self.compare("==", found & flags, flags))
+        dtype = field(given, DTYPE, PTR)
+        self._refuse_if(self.compare("==", field(dtype, BYTE_ORDER, I8), FOREIGN_ORDER))
+        return dtype
+
+    def _array(self, at: Value) -> None:
+        given = self._given(at, 2)
+        dtype = self._laid_out(given, word(at, 4))
+        number = self.convert("sext", field(dtype, NUMBER, I32), I64)
+        self._require(self.compare("==", number, word(at, 3)))
+        self._to(at, 1, field(given, DATA, I64))
+        self._next(at, 5)
+
+    def _plain(self, at: Value) -> None:
+        self._laid_out(self._given(at, 1), CONTIGUOUS | ALIGNED)
+        self._next(at, 2)
+
+    def _extents(self, at: Value) -> None:
+        given, rank = self._given(at, 2), word(at, 3)
+        found = self.convert("sext", field(given, RANK, I32), I64)
+        self._require(self.compare("==", found, rank))
+        extents = field(given, EXTENTS, PTR)
+        to = self.address(self.frame, word(at, 1), I64)
+        with self.loop(0, rank) as turns:
+            set_word(to, turns.index, word(extents, turns.index))
+        self._next(at, 4)
+
+    def _long(self, at: Value, given: Value) -> None:
+        """Write what a Python int is; leave if it is none, or does not fit."""
+        self._require(self._is_type(given, Head.INT_TYPE))
+        number = self.call_value("PyLong_AsLongLong", I64, given)
+        self._require(is_null(self.call_value("PyErr_Occurred", PTR)))
+        self._to(at, 1, number)
+
+    def _integer(self, at: Value) -> None:
+        self._long(at, self._given(at, 2))
+        self._next(at, 3)
+
+    def _item(self, at: Value) -> None:
+        heap = self._given(at, 2)
+        self._require(self._is_type(heap, Head.LIST_TYPE))
+        item = self.call_value("PyList_GetItem", PTR, heap, word(at, 3))
+        self._refuse_if(is_null(item))
+        self._long(at, item)
+        self._next(at, 4)
+
+    # --- numbers ----------------------------------------------------------------------
+
+    def _number(self, at: Value, number: Value) -> None:
+        self._to(at, 1, number)
+        self._next(at, 4)
+
+    def _exact(self, operation: str, a: Value, b: Operand) -> Value:
+        """The sum or product; leaves where it does not fit."""
+        name, pair = f"llvm.{operation}.with.overflow.i64", Type("{i64, i1}")
+        both = self.call_value(name, pair, a, self.index(b))
+        self._refuse_if(self.emit(I1, f"extractvalue {both}, 1"))
+        return self.emit(I64, f"extractvalue {both}, 0")
+
+    def _overflowing(self, at: Value, operation: str) -> None:
+        self._number(at, self._exact(operation, self._from(at, 2), self._from(at, 3)))
+
+    def _divided(self, at: Value) -> tuple[Value, Value]:
+        """Quotient and remainder towards minus infinity; leaves unless the divisor is positive."""
+        a, b = self._from(at, 2), self._from(at, 3)
+        self._require(self.compare(">", b, 0))
+        quotient, remainder = self.binary("sdiv", a, b), self.binary("srem", a, b)
+        below = self.compare("<", remainder, 0)
+        return (
+            self.select(below, quotient - 1, quotient),
+            self.select(below, remainder + b, remainder),
+        )
+
+    def _align(self, at: Value) -> None:
+        self._to(at, 1, self._exact("sadd", self._from(at, 2), 63) & -64)
+        self._next(at, 3)
+
+    def _check(self, at: Value, kind: str) -> None:
+        self._require(self.compare(kind, self._from(at, 1), self._from(at, 2)))
+        self._next(at, 3)
+
+    # --- memory and objects -----------------------------------------------------------
+
+    def _arena(self, at: Value) -> None:
+        record = self.address(self.frame, -int(Record.FRAME), I64)
+        self._made(at, 1, self.call_value("arena", PTR, self.head, record, self._from(at, 2)))
+        self._next(at, 3)
+
+    def _gathered(self, at: Value, rank: Value) -> Value:
+        """The words of the frame that operands from 6 on name, one after the other."""
+        operands = self.address(at, 6, I64)
+        with self.loop(0, rank) as turns:
+            set_word(self._room, turns.index, self._from(operands, turns.index))
+        return self._room
+
+    def _result(self, at: Value) -> None:
+        dtype, size, rank = word(at, 3, PTR), self._from(at, 4), word(at, 5)
+        extents = self._gathered(at, rank)
+        array = self.call_value("result", PTR, self.head, dtype, size, rank, extents)
+        self._made(at, 1, array)
+        self._to(at, 2, field(array, DATA, I64))
+        self._next(at, rank + 6)
+
+    def _storage(self, at: Value) -> None:
+        array = self.call_value("bytes", PTR, self.head, self._from(at, 3))
+        self._made(at, 1, array)
+        self._to(at, 2, field(array, DATA, I64))
+        self._next(at, 4)
+
+    def _view(self, at: Value) -> None:
+        base, dtype, data = self._from(at, 2, PTR), word(at, 3, PTR), self._from(at, 4, PTR)
+        rank = word(at, 5)
+        extents = self._gathered(at, rank)
+        flags = self.convert("zext", field(base, FLAGS, I32), I64)
+        flags = (flags & WRITEABLE) + (CONTIGUOUS | ALIGNED)
+        given = (self.head, base, dtype, rank, extents, data, flags)
+        self._made(at, 1, self.call_value("view", PTR, *given))
+        self._next(at, rank + 6)
+
+    def _kept(self, at: Value, known: Value) -> None:
+        """Keep an object that there is already."""
+        self.call("Py_IncRef", known)
+        self._to(at, 1, known)
+        self._next(at, 3)
+
+    def _int(self, at: Value) -> None:
+        self._made(at, 1, self.call_value("PyLong_FromLongLong", PTR, self._from(at, 2)))
+        self._next(at, 3)
+
+    def _truth(self, at: Value) -> None:
+        byte = self.load(self._from(at, 2, PTR), I8)
+        truth = self.convert("zext", byte, I64)
+        self._made(at, 1, self.call_value("PyBool_FromLong", PTR, truth))
+        self._next(at, 3)
+
+    def _sequence(self, at: Value, type: str) -> None:
+        count = word(at, 2)
+        sequence = self.call_value(f"{type}_New", PTR, count)
+        self._made(at, 1, sequence)
+        objects = self.address(at, 3, I64)
+        with self.loop(0, count) as turns:
+            item = self._from(objects, turns.index, PTR)
+            self.call("Py_IncRef", item)  # a reference is taken over
+            self.call_value(f"{type}_SetItem", I32, sequence, turns.index, item)
+        self._next(at, count + 3)
+
+    def _store(self, at: Value) -> None:
+        heap, item = self._given(at, 1), self._from(at, 3, PTR)
+        self._require(self._is_type(heap, Head.LIST_TYPE))
+        self.call("Py_IncRef", item)
+        failed = self.call_value("PyList_SetItem", I32, heap, word(at, 2), item)
+        self._refuse_if(self.compare("!=", failed, 0))
+        self._next(at, 4)
+
+    # --- kernels ----------------------------------------------------------------------
+
+    def _release(self, at: Value) -> None:
+        self.store(self.call_value("PyEval_SaveThread", PTR), self._state)
+        self._next(at, 1)
+
+    def _acquire(self, at: Value) -> None:
+        self.call("PyEval_RestoreThread", self.load(self._state, PTR))
+        self._next(at, 1)
+
+    def _kernel(self, count: int, at: Value) -> None:
+        """Call a kernel with its pool and ``count - 1`` words of the frame."""
+        code, pool = word(at, 1, PTR), word(at, 2)
+        self.call_pointer(code, pool, *(self._from(at, 3 + k) for k in range(count - 1)))
+        self._next(at, count + 2)
+
+    def _return(self, at: Value) -> None:
+        answer = self._from(at, 1, PTR)
+        self.call("Py_IncRef", answer)
+        self.store(answer, self.answer)
+        self.go("leave")
+
+    def _jump(self, at: Value) -> None:
+        code = word(self.head, Head.CODE, PTR)
+        self.store(self.address(code, word(at, 1), I64), self.at)
+        self.go("next")
+
+    def _jump_if(self, at: Value, condition: Value, length: int) -> None:
+        """Jump, or go on `length` words further."""
+        stay, jump = self._label(), self._label()
+        self._branch(condition, jump, stay)
+        self._open(jump)
+        self._jump(at)
+        self._open(stay)
+        self._next(at, length)
+
+    def _unless(self, at: Value) -> None:
+        byte = self.load(self._from(at, 2, PTR), I8)
+        self._jump_if(at, self.compare("==", byte, 0), 3)
+
+    def _unless_at_most(self, at: Value) -> None:
+        self._jump_if(at, self.compare(">", self._from(at, 2), self._from(at, 3)), 4)

@@ -1,0 +1,174 @@
+"""Native programs into this process: the `Driver` of the virtual machine."""
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from functools import cache
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.entry import layout_is_known
+from relax_egraph.lower.jit.linking import (
+    FASTCALL,
+    KEYWORDS,
+    Handle,
+    Library,
+    builtin,
+    code_of,
+    load,
+)
+from relax_egraph.lower.jit.machine_code import cached_object
+from relax_egraph.lower.jit.object_cache import default_cache
+from relax_egraph.lower.runtime.driver import FORGET, SYMBOL, driver_module
+from relax_egraph.lower.runtime.driver_instructions import KERNELS
+from relax_egraph.lower.runtime.driver_objects import ALIGNED, CONTIGUOUS, WRITEABLE, Head
+from relax_egraph.vm.native.program import (
+    OPERANDS,
+    Address,
+    Driver,
+    KernelType,
+    NativeInstruction,
+    NativeProgram,
+    Op,
+    Operand,
+    Surroundings,
+    operand_kinds,
+)
+
+_NEW_FROM_DESCR, _SET_BASE_OBJECT = 94, 282
+"""Where these functions are in numpy's table: part of its stable binary interface."""
+
+
+def driver() -> Driver | None:
+    """The driver, where the layout of objects is known."""
+    return _NativeDriver() if layout_is_known() else None
+
+
+def memory_of(function: Callable[..., Any]) -> tuple[int, int]:
+    """Of a loaded program: the records that calls take turns with, the bytes of their arenas."""
+    handle = getattr(function, "__self__", None)
+    if not isinstance(handle, _ProgramHandle):
+        raise TypeError(f"{function!r} is no loaded program")
+    return handle.head[Head.RECORDS], handle.head[Head.ARENAS]
+
+
+class _ProgramHandle(Handle):
+    head: "ctypes.Array[ctypes.c_int64]"
+
+
+class _Records:
+    """The memory that calls of a program take turns with; freed with this object."""
+
+    def __init__(self, head: "ctypes.Array[ctypes.c_int64]", library: Library) -> None:
+        self._head, self._library = head, library
+        self._forget = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(library.tracker[FORGET])
+
+    def __del__(self) -> None:
+        self._forget(ctypes.addressof(self._head))
+
+
+class _NativeDriver:
+    """See `Driver`."""
+
+    def kernel_type(self, kernel: Callable[..., Any]) -> KernelType | None:
+        code = code_of(kernel)
+        if code is None:
+            return None
+        return KernelType(code.info.dtypes, code.info.num_outputs, code.info.num_scalars)
+
+    def load(
+        self,
+        program: NativeProgram,
+        surroundings: Surroundings,
+        fallback: Callable[..., Any] | None,
+    ) -> Callable[..., Any]:
+        library = _library()
+        kept: list[object] = [surroundings, fallback]
+        code = [_words(i, surroundings, kept) for i in program.code]
+        places = [0, *accumulate(map(len, code))]
+        for instruction, written in zip(program.code, code, strict=True):
+            if operand_kinds(instruction)[:1] == ["instruction"]:
+                written[1] = places[written[1]]
+        words = (ctypes.c_int64 * places[-1])(*chain.from_iterable(code))
+        frame = (ctypes.c_int64 * (program.num_words + program.num_objects))()
+        for place, value in program.constants:
+            frame[place] = _constant(value, surroundings)
+        table = _numpy_functions()
+        head = (ctypes.c_int64 * len(Head))()
+        head[Head.CODE] = ctypes.addressof(words)
+        head[Head.FALLBACK] = 0 if fallback is None else id(fallback)
+        head[Head.ARGUMENTS] = program.num_arguments
+        head[Head.FRAME] = len(frame)
+        head[Head.TEMPLATE] = ctypes.addressof(frame)
+        head[Head.OBJECTS] = program.num_objects
+        head[Head.TAKE] = id(surroundings.allocate)
+        head[Head.ARRAY_TYPE], head[Head.INT_TYPE], head[Head.LIST_TYPE] = map(
+            id, (np.ndarray, int, list)
+        )
+        head[Head.NEW_ARRAY], head[Head.SET_BASE] = table[_NEW_FROM_DESCR], table[_SET_BASE_OBJECT]
+        head[Head.NONE], head[Head.EXCEPTION] = id(None), id(Exception)
+        handle = _ProgramHandle(ctypes.addressof(head))
+        handle.head = head
+        handle.kept = (words, frame, _Records(head, library), *kept)
+        return builtin(program.name, library, SYMBOL, handle, FASTCALL | KEYWORDS)
+
+
+@cache
+def _library() -> Library:
+    data = cached_object(str(driver_module(host())), host(), default_cache())
+    return load([data], [SYMBOL, FORGET])
+
+
+@cache
+def _numpy_functions() -> "ctypes.Array[ctypes.c_int64]":
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    module = importlib.import_module("numpy._core._multiarray_umath")
+    address = pointer(module._ARRAY_API, None)
+    return (ctypes.c_int64 * (_SET_BASE_OBJECT + 1)).from_address(address)
+
+
+def _words(
+    instruction: NativeInstruction, surroundings: Surroundings, kept: list[object]
+) -> list[int]:
+    """An instruction as the driver reads it; adds to `kept` what its addresses point to."""
+    match instruction:
+        case NativeInstruction(Op.KERNEL, (str(name), *words)):
+            kernel = surroundings.kernels[name]
+            code = code_of(kernel)
+            assert code is not None
+            kept.append(kernel)
+            count = next(n for n in KERNELS if n > len(words))
+            rest = [0] * (count - 1 - len(words))
+            return [KERNELS[count], code.address, code.pool, *map(int, words), *rest]
+        case NativeInstruction(Op.ARRAY, (int(to), int(argument), str(element), writable)):
+            flags = CONTIGUOUS | ALIGNED | (WRITEABLE if writable else 0)
+            return [Op.ARRAY, to, argument, np.dtype(element).num, flags]
+        case NativeInstruction(op, operands):
+            kinds = operand_kinds(instruction)
+            words = [_word(k, o, surroundings, kept) for k, o in zip(kinds, operands, strict=True)]
+            fixed = OPERANDS[op].split()
+            if fixed[-1:] == ["from…"]:
+                words.insert(len(fixed) - 1, len(words) - len(fixed) + 1)
+            return [op, *words]
+
+
+def _word(kind: str, operand: Operand, surroundings: Surroundings, kept: list[object]) -> int:
+    match kind, operand:
+        case "element", str(name):
+            named: object = np.dtype(name)
+        case "constant", int(index):
+            named = None if index == -1 else surroundings.constants[index]
+        case _:
+            return int(operand)
+    kept.append(named)
+    return id(named)
+
+
+def _constant(value: int | Address, surroundings: Surroundings) -> int:
+    if isinstance(value, int):
+        return value
+    return surroundings.constants[value.index].ctypes.data

@@ -1,0 +1,100 @@
+"""Pools of threads for kernels: one for each number of threads that is asked for.
+
+    link(compiled, thread_pool(4))
+
+A pool has its workers from the first loop that is worth them until the process ends; they sleep
+while there is nothing to do.  In a child of ``fork`` they are made anew.  There are pools on
+Linux on x86-64 and AArch64; elsewhere kernels run on the thread of the caller.
+"""
+
+import ctypes
+import operator
+import os
+import platform
+import sys
+from functools import cache
+
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.linking import load
+from relax_egraph.lower.jit.machine_code import cached_object
+from relax_egraph.lower.jit.object_cache import default_cache
+from relax_egraph.lower.runtime.pool_code import RUN, SIZE, STATE, SYMBOL, THREADS, pool_module
+from relax_egraph.lower.runtime.synchronization import FUTEX
+
+ENVIRONMENT = "RELAX_EGRAPH_NUM_THREADS"
+"""The variable that says how many threads there are where the program does not."""
+
+MOST_THREADS = 1024
+
+_pools: dict[int, int] = {}
+
+
+def thread_count(asked: int | None = None) -> int:
+    """The number of threads that are `asked` for; else that of `ENVIRONMENT`, else of processors.
+
+    The processors are those that this process may use.  Raises ``ValueError`` for a number that
+    is not from 1 to `MOST_THREADS`.
+    """
+    if asked is not None:
+        return _in_range(operator.index(asked), f"num_threads is {asked}")
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        where = f"{ENVIRONMENT} is {named!r}"
+        return _in_range(int(named) if named.strip().isdecimal() else 0, where)
+    return min(_processors(), MOST_THREADS)
+
+
+def thread_pool(num_threads: int) -> int:
+    """The address of the pool of so many threads, the caller's among them; 0 where it is alone.
+
+    It is valid until the process ends.
+    """
+    if num_threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX:
+        return 0
+    if num_threads not in _pools:
+        # Of two threads that come here at once one makes a pool that is never used.
+        _pools.setdefault(num_threads, _new_pool(num_threads))
+    return _pools[num_threads]
+
+
+def _in_range(number: int, what: str) -> int:
+    if not 1 <= number <= MOST_THREADS:
+        raise ValueError(f"{what}: needs a number of threads from 1 to {MOST_THREADS}")
+    return number
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _new_pool(num_threads: int) -> int:
+    memory = (ctypes.c_char * (SIZE + 64))()
+    _keep(memory)
+    address = (ctypes.addressof(memory) + 63) & -64
+    ctypes.c_int64.from_address(address + RUN).value = _run_region()
+    ctypes.c_int64.from_address(address + THREADS).value = num_threads
+    return address
+
+
+@cache
+def _run_region() -> int:
+    module = pool_module(host(), platform.machine())
+    library = load([cached_object(str(module), host(), default_cache())], [SYMBOL])
+    _keep(library)
+    return library.tracker[SYMBOL]
+
+
+def _keep(thing: object) -> None:
+    """Let `thing` outlive the interpreter: workers run to the end of the process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def _forget_workers() -> None:
+    for address in _pools.values():
+        ctypes.memset(address + STATE, 0, SIZE - STATE)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)

@@ -1,0 +1,39 @@
+"""Attention: tiles of scores that never leave the cache, with a running softmax.
+
+Queries are taken in blocks, each a task of its own.  For each block of keys their scores are
+computed by tiles, made powers, and multiplied with the values.
+"""
+
+from collections.abc import Sequence
+
+from relax_egraph.lower.schedule.attention.decode import by_keys, streams
+from relax_egraph.lower.schedule.attention.match import Attention, match_attention
+from relax_egraph.lower.schedule.attention.tiles import by_tiles
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.reductions import loops
+from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.tir.expr import Binary, Imm, from_dim
+from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
+
+FEW = 4
+"""Up to so many queries, keys and values are streamed and not packed."""
+
+
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+    """The schedule of `function` if it is one attention, perhaps of operands computed before."""
+    found = match_attention(stages, function.outputs)
+    if found is None:
+        return None
+    names = Names.beside(function)
+    before = [loops(s, names) for s in found.before]
+    return finished(function, "attention", [*before, _by_length(found, names)])
+
+
+def _by_length(p: Attention, names: Names) -> Stmt:
+    if not streams(p):
+        return by_tiles(p, names)
+    if isinstance(p.rows, int):
+        return by_keys(p, p.rows, names) if p.rows <= FEW else by_tiles(p, names)
+    is_short = Binary("<=", from_dim(p.rows), Imm(FEW, "int64"))
+    return IfThenElse(is_short, by_keys(p, FEW, names), by_tiles(p, names))

@@ -1,0 +1,103 @@
+"""What attention keeps of each query from one block of keys to the next.
+
+A row begins with a maximum of -∞ and sums of 0.  In the end the sums of values are divided by
+the sum of powers.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relax_egraph.lower.schedule.attention.match import Attention
+from relax_egraph.lower.schedule.attention.parts import Parts, Values, number
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.tir.expr import Binary, Buffer, Imm, Select, TirExpr, binary, from_dim
+from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, seq
+
+LOW = Imm(-math.inf, "float32")
+NONE = Imm(0.0, "float32")
+ONE = Imm(1.0, "float32")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The highest score of each row, its sum of powers, its sums of values.
+
+    The sums of values begin with 0 if that `is_clear`, else with the first block.
+    """
+
+    top: Buffer
+    total: Buffer
+    values: Buffer
+    is_clear: bool
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """All of it."""
+        return self.top, self.total, self.values
+
+    @property
+    def width(self) -> TirExpr:
+        """How many elements a value has."""
+        return from_dim(self.values.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its number, and what the variables of axes are."""
+
+    number: TirExpr
+    point: Values
+
+
+EachRow = Callable[[Callable[[Row], Stmt]], Stmt]
+"""Makes loops over rows."""
+
+
+def state_of(rows: int, width: int, names: Names, *, is_clear: bool) -> State:
+    """Room for the state of `rows` rows."""
+    top, total = (room(name, names, rows) for name in ("top", "total"))
+    return State(top, total, room("values", names, rows, width), is_clear)
+
+
+def room(name: str, names: Names, *shape: int) -> Buffer:
+    """A buffer of numbers for one task."""
+    return Buffer(names.fresh(name), shape, "float32", "local")
+
+
+def begin(p: Attention, state: State, rows: TirExpr, names: Names) -> Stmt:
+    """The state before the first block; over no keys, the result is 0."""
+    r, i, e = names.var("r"), names.var("r"), names.var("e")
+    total: TirExpr = NONE
+    clear: Stmt = For(e, state.width, "vectorized", Store(state.values, (i, e), NONE))
+    clear = For(i, rows, "serial", clear)
+    if not isinstance(p.key.extent, int):
+        is_empty = from_dim(p.key.extent) < 1
+        total = Select(is_empty, ONE, NONE)
+        clear = clear if state.is_clear else IfThenElse(is_empty, clear)
+    elif not state.is_clear:
+        clear = seq()
+    heads = seq(Store(state.top, (r,), LOW), Store(state.total, (r,), total))
+    return seq(For(r, rows, "vectorized", heads), clear)
+
+
+def goes_on(state: State, keys: Parts) -> TirExpr:
+    """Whether the sums of values are there before a block of `keys`: 1, or 0."""
+    if state.is_clear:
+        return number(1)
+    return binary("min", 1, keys.var) if keys.var else ZERO
+
+
+def end(p: Attention, state: State, rows: TirExpr, each: EachRow, names: Names) -> Stmt:
+    """The results of the rows."""
+    r, e = names.var("r"), names.var("e")
+    inverse = Store(state.total, (r,), Binary("/", ONE, state.total[r]))
+
+    def stored(row: Row) -> Stmt:
+        place = bound_load(p.out, {**row.point, p.column.var: e})
+        value = Binary("*", state.values[row.number, e], state.total[row.number])
+        return For(e, state.width, "vectorized", Store(place.buffer, place.indices, value))
+
+    return seq(For(r, rows, "vectorized", inverse), each(stored))

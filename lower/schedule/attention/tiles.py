@@ -1,0 +1,175 @@
+"""Attention of many queries: tiles of scores, between two products by the micro-kernel.
+
+Queries are taken in blocks, each a task of its own.  The keys of a block are transposed once for
+all tiles of the queries; the scores of a tile are computed, made powers, and multiplied with the
+values.  Tiles that the mask hides are left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relax_egraph.lower.intrinsics.transpose import name_of
+from relax_egraph.lower.schedule.attention.mask import ALL
+from relax_egraph.lower.schedule.attention.match import Attention
+from relax_egraph.lower.schedule.attention.parts import (
+    Operand,
+    Parts,
+    Values,
+    at_most,
+    meets,
+    multiply,
+    number,
+    parts,
+    tasks,
+    within,
+)
+from relax_egraph.lower.schedule.attention.rows import Tile, absorb
+from relax_egraph.lower.schedule.attention.state import (
+    EachRow,
+    Row,
+    State,
+    begin,
+    end,
+    goes_on,
+    room,
+    state_of,
+)
+from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.tir.expr import Buffer, TirExpr, from_dim
+from relax_egraph.tir.stmt import (
+    For,
+    IfThenElse,
+    Stmt,
+    Store,
+    TensorIntrinsic,
+    TirBlock,
+    seq,
+)
+
+BLOCK_ROWS = 512
+"""Queries of a task, which share the transposed keys."""
+
+TILE_ROWS = 64
+TILE_KEYS = 256
+"""Scores of a tile: 64 KiB, which stay in the second cache."""
+
+STRIP = 64
+"""Keys that the micro-kernel takes at once."""
+
+
+def by_tiles(p: Attention, names: Names) -> Stmt:
+    """The blocks of queries, each over all blocks of keys."""
+    batch, fixed = names.renamed(p.batch, "b")
+    block = parts(from_dim(p.rows), BLOCK_ROWS, "qo", names)
+    keys = parts(from_dim(p.key.extent), TILE_KEYS, "ko", names)
+    # A tile that is hidden does not begin the sums.
+    state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=p.seen != ALL)
+    strips = room("strips", names, TILE_KEYS // STRIP, p.size, STRIP)
+    scores = room("scores", names, at_most(p.rows, TILE_ROWS), TILE_KEYS)
+    values = _values(p, keys, fixed, names)
+    tiles = _tiles(p, fixed, block, keys, state, (strips, scores), values.place, names)
+    work = seq(_transposed(p, strips, keys, fixed, names), *values.copy, tiles)
+    first, last = block.start, block.start + block.count - 1
+    if sees := meets(p.seen.at(p.at(first)), p.seen.at(p.at(last)), keys):
+        work = IfThenElse(sees, work)
+    rows = _each(p, fixed, block.start, block.count, names)
+    body = seq(
+        begin(p, state, block.count, names),
+        keys.around(work),
+        end(p, state, block.count, rows, names),
+    )
+    allocs = (scores, strips, *values.room, *state.buffers)
+    return tasks(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
+
+
+def _each(p: Attention, fixed: Values, first: TirExpr, count: TirExpr, names: Names) -> EachRow:
+    """Loops over `count` queries from `first` on."""
+
+    def each(body: Callable[[Row], Stmt]) -> Stmt:
+        r = names.var("r")
+        return For(r, count, "serial", body(Row(r, {**fixed, **p.at(first + r)})))
+
+    return each
+
+
+def _tiles(
+    p: Attention,
+    fixed: Values,
+    block: Parts,
+    keys: Parts,
+    state: State,
+    buffers: tuple[Buffer, Buffer],
+    values: Operand,
+    names: Names,
+) -> Stmt:
+    """The tiles of a block of queries and a block of keys, which lie in strips."""
+    strips, scores = buffers
+    tile = parts(block.count, TILE_ROWS, "io", names)
+    first = block.start + tile.start
+    last = first + tile.count - 1
+    count = within(p.seen.at(p.at(last)), keys).end or keys.count
+    strip = parts(count, STRIP, "so", names)
+    to_row, to_element = p.query_steps()
+    query = bound_load(p.queries, {**fixed, **p.at(first), p.depth.var: ZERO})
+    product = multiply(
+        (query, to_row, to_element),
+        (strips[strip.place, 0, 0], STRIP, 1),
+        (scores[0, strip.start], TILE_KEYS, 1),
+        (tile.count, strip.count, number(p.size)),
+        adds=ZERO,
+    )
+    rows = _each(p, fixed, first, tile.count, names)
+    powers = Tile(p, keys, scores, tile.count, count, tile.start, rows)
+    total = multiply(
+        (scores[0, 0], TILE_KEYS, 1),
+        values,
+        (state.values[tile.start, 0], p.width, 1),
+        (tile.count, number(p.width), count),
+        adds=goes_on(state, keys),
+    )
+    work = seq(strip.around(product), absorb(state, powers, names), total)
+    if sees := meets(p.seen.at(p.at(first)), p.seen.at(p.at(last)), keys):
+        work = IfThenElse(sees, work)
+    return tile.around(work)
+
+
+def _transposed(p: Attention, strips: Buffer, keys: Parts, fixed: Values, names: Names) -> Stmt:
+    """A block of keys, each a column of a strip."""
+    strip = parts(keys.count, STRIP, "so", names)
+    start = {**fixed, p.key.var: keys.start + strip.start}
+    moves = steps(p.keys.buffer, p.keys.indices, (p.key.var, p.depth.var))
+    if moves and moves[1] == 1:
+        key = bound_load(p.keys, {**start, p.depth.var: ZERO})
+        places = tuple((load.buffer, load.indices) for load in (key, strips[strip.place, 0, 0]))
+        size = (strip.count, number(p.size))
+        scalars = (from_dim(moves[0]), number(STRIP), *size)
+        return strip.around(TensorIntrinsic(name_of(32), places, scalars))
+    d, j = names.var("d"), names.var("j")
+    point = {**start, p.key.var: keys.start + strip.start + j, p.depth.var: d}
+    copy = Store(strips, (strip.place, d, j), bound_load(p.keys, point))
+    inner = For(j, strip.count, "vectorized", copy)
+    return strip.around(For(d, number(p.size), "serial", inner))
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Where a block of values is multiplied from, what copies it there, and the room for that."""
+
+    place: Operand
+    copy: tuple[Stmt, ...] = ()
+    room: tuple[Buffer, ...] = ()
+
+
+def _values(p: Attention, keys: Parts, fixed: Values, names: Names) -> _Values:
+    """A block of values, where it lies if each is contiguous."""
+    moves = steps(p.values.buffer, p.values.indices, (p.key.var, p.column.var))
+    if moves and moves[1] == 1:
+        first = bound_load(p.values, {**fixed, p.key.var: keys.start, p.column.var: ZERO})
+        return _Values((first, moves[0], 1))
+    block, j, e = room("block", names, TILE_KEYS, p.width), names.var("j"), names.var("e")
+    point = {**fixed, p.key.var: keys.start + j, p.column.var: e}
+    row = For(e, number(p.width), "vectorized", Store(block, (j, e), bound_load(p.values, point)))
+    return _Values((block[0, 0], p.width, 1), (For(j, keys.count, "serial", row),), (block,))

@@ -1,0 +1,142 @@
+"""What schedules of convolutions are made of: data with channels last, panels, statements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.movement import nest
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.stmt import BlockAxis, For, Stmt, Store, TensorIntrinsic, TirBlock
+
+PANEL = 64
+"""Features that are computed at once: four vectors of the widest."""
+
+NOTHING = Imm(0.0, "float32")
+
+Size = tuple[TirExpr, TirExpr]
+"""Rows and columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Data whose channels lie side by side; `places` are as those of the convolution."""
+
+    buffer: Buffer
+    places: tuple[int, ...]
+
+    def at(self, batch: TirExpr, positions: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        """An element."""
+        order = dict(zip(self.places, (batch, channel, *positions), strict=True))
+        return BufferLoad(self.buffer, tuple(order[k] for k in range(len(order))))
+
+
+def channels_last(c: Convolution, names: Names) -> tuple[Source, Stmt | None]:
+    """Data with its channels last, and the copy that makes it so if it is not."""
+    batch, channel, *positions = c.places
+    order = (batch, *positions, channel)
+    if channel == len(order) - 1:
+        return Source(c.data, c.places), None
+    copy = Buffer(names.fresh("last"), tuple(c.data.shape[k] for k in order), "float32")
+    axes = tuple(Axis(names.var("i"), d) for d in copy.shape)
+    of = dict(zip(order, axes, strict=True))
+    value = BufferLoad(c.data, tuple(of[k].var for k in range(len(order))))
+    stage = Stage("channels_last", copy, axes, tuple(a.var for a in axes), value)
+    return Source(copy, (0, len(order) - 1, *range(1, len(order) - 1))), nest(stage, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """The `features` of a group in panels of one `width`, the last of which may be narrower."""
+
+    features: Dim
+    width: int
+
+    @classmethod
+    def of(cls, c: Convolution) -> "Panels":
+        """Those of `c`."""
+        few = isinstance(c.features, int) and c.features < PANEL
+        return cls(c.features, max(1, int(c.features)) if few else PANEL)
+
+    @property
+    def count(self) -> Dim:
+        """How many there are."""
+        return dims.floordiv(dims.add(self.features, self.width - 1), self.width)
+
+    def columns(self, panel: TirExpr) -> TirExpr:
+        """How many features the one with the number `panel` has."""
+        if dims.divides(self.width, self.features):
+            return Imm(self.width, "int64")
+        return binary("min", self.width, from_dim(self.features) - panel * self.width)
+
+
+def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, ...]]:
+    """The index of a loop over `extent`, and the loop; there is none for a single turn."""
+    if extent == 1:
+        return ZERO, ()
+    var = names.var(prefix)
+    return var, (Axis(var, extent),)
+
+
+def let(names: Sequence[TirVar], values: Sequence[TirExpr], body: Stmt) -> Stmt:
+    """`body`, in which `names` have these `values`."""
+    one = Imm(1, "int64")
+    pairs = zip(names, values, strict=True)
+    return TirBlock("at", tuple(BlockAxis(v, one, "spatial", e) for v, e in pairs), body)
+
+
+def within(places: Sequence[tuple[TirExpr, Dim]]) -> TirExpr:
+    """Whether each place is within its extent."""
+    first, *others = [
+        test
+        for place, extent in places
+        for test in (Binary(">=", place, ZERO), Binary("<", place, from_dim(extent)))
+    ]
+    for test in others:
+        first = Binary("and", first, test)
+    return first
+
+
+def store(place: BufferLoad, value: TirExpr) -> Store:
+    """``place = value``."""
+    return Store(place.buffer, place.indices, value)
+
+
+def along(var: TirVar, extent: TirExpr, body: Stmt) -> For:
+    """`body` for all values of `var`, on vectors."""
+    return For(var, extent, "vectorized", body)
+
+
+def serial(axes: Sequence[tuple[TirVar, TirExpr]], body: Stmt) -> Stmt:
+    """`body` for all values of the variables, the last of which runs fastest."""
+    for var, extent in reversed(axes):
+        body = For(var, extent, "serial", body)
+    return body
+
+
+def gemm(
+    a: BufferLoad,
+    b: BufferLoad,
+    c: BufferLoad,
+    strides: tuple[Dim, Dim, Dim],
+    size: tuple[TirExpr, TirExpr, TirExpr],
+    adds: TirExpr = ZERO,
+) -> Stmt:
+    """``c = a · b`` by the micro-kernel, added to `c` where `adds` is not 0.
+
+    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.
+    """
+    places = tuple((load.buffer, load.indices) for load in (a, b, c))
+    of_a, of_b, of_c = map(from_dim, strides)
+    scalars = (of_a, Imm(1, "int64"), of_b, of_c, *size, adds, ZERO)
+    return TensorIntrinsic("gemm_tile", places, scalars)
+
+
+def transpose(a: BufferLoad, b: BufferLoad, strides: tuple[Dim, Dim], size: Size) -> Stmt:
+    """``b = aᵀ`` by the micro-kernel; `size` is that of `a`, `strides` those of rows."""
+    places = tuple((load.buffer, load.indices) for load in (a, b))
+    return TensorIntrinsic("transpose_32", places, (*map(from_dim, strides), *size))

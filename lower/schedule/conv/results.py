@@ -1,0 +1,72 @@
+"""What is stored of a convolution: what follows it, computed from a tile that is still hot."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from relax_egraph.lower.schedule.conv.parts import Size, along, serial, transpose
+from relax_egraph.lower.schedule.loops import ZERO, bound
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.lower.schedule.tiles import Point
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
+from relax_egraph.tir.rewrite import rewrite
+from relax_egraph.tir.stmt import Stmt, Store, TirBlock, seq
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is stored of each element: the stages that follow the convolution, perhaps itself.
+
+    `values` are those of axes that are merged with others.
+    """
+
+    stage: Stage
+    feature: TirVar
+    rest: tuple[Stage, ...]
+    is_output: bool
+    values: Point
+
+    @property
+    def features_last(self) -> bool:
+        """Whether the features of a position lie side by side."""
+        return self.stage.indices[-1] is self.feature
+
+    def of(self, element: TirExpr, point: Point) -> Stmt:
+        """The stores for the `element` of the convolution at `point`."""
+        values = {**self.values, **point}
+        stages = [bound(s, values) for s in self.rest]
+        stores = [Store(s.buffer, s.indices, s.value) for s in stages]
+        if self.is_output:
+            own = bound(self.stage, values)
+            stores.insert(0, Store(own.buffer, own.indices, element))
+
+        def held(e: TirExpr) -> TirExpr:
+            is_own = isinstance(e, BufferLoad) and e.buffer is self.stage.buffer
+            return element if is_own else e
+
+        return seq(*(replace(s, value=rewrite(s.value, held)) for s in stores))
+
+    def of_tile(
+        self,
+        corner: BufferLoad,
+        size: Size,
+        point: Callable[[TirExpr, TirExpr], Point],
+        names: Names,
+    ) -> Stmt:
+        """The stores for a tile of positions by features that begins at `corner`.
+
+        `point` tells what a row and a column of it are.  Where the positions of a feature lie
+        side by side, the tile is transposed first.
+        """
+        row, column = names.var("r"), names.var("j")
+        rows, columns = size
+        tile, before = corner.buffer, corner.indices[:-2]
+        if self.features_last:
+            body = self.of(tile[(*before, row, column)], point(row, column))
+            return serial([(row, rows)], along(column, columns, body))
+        height, width = tile.shape[-2:]
+        turned = Buffer(names.fresh("turned"), (width, height), "float32", tile.scope)
+        turn = transpose(corner, turned[ZERO, ZERO], (width, height), size)
+        body = self.of(turned[column, row], point(row, column))
+        stores = serial([(column, columns)], along(row, rows, body))
+        return TirBlock("turned", (), seq(turn, stores), allocs=(turned,))

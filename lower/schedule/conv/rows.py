@@ -1,0 +1,209 @@
+"""Convolutions as products: what each position sees is gathered to a row, and rows multiplied.
+
+The rows of a block of positions are gathered at once, to stay in the second cache while they are
+multiplied with panel after panel of the weight.  What lies outside of data is gathered as zeros.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.conv.parts import (
+    NOTHING,
+    Panels,
+    Source,
+    along,
+    gemm,
+    let,
+    serial,
+    store,
+    turns,
+    within,
+)
+from relax_egraph.lower.schedule.conv.results import Results
+from relax_egraph.lower.schedule.loops import ZERO, Collapse
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.lower.schedule.tiles import Cut, Point, cut, parallel
+from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
+
+SCRATCH = 96 * 1024
+"""Floats of the rows that are gathered at once: 384 KiB."""
+
+FEWEST_ROWS, MOST_ROWS = 24, 96
+"""How many they are at least, to make use of a panel, and at most, to share the work."""
+
+WHOLE_ROWS = 6
+"""The rows of the largest micro-kernel."""
+
+PIECE = 1024
+"""Steps of the depth that a panel is multiplied over at once: 256 KiB of it."""
+
+
+def packed(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
+    """The weight as panels ``[group, panel, *taps, channel, feature]``, and what makes it."""
+    panels = Panels.of(c)
+    shape = (c.groups, panels.count, *c.taps, c.channels, panels.width)
+    made = Buffer(names.fresh("packed"), shape, "float32")
+    g, groups = turns(c.groups, "g", names)
+    p, across = turns(panels.count, "p", names)
+    taps, channel, j = [names.var("k") for _ in c.taps], names.var("c"), names.var("j")
+    element = c.weight_at(g * from_dim(c.features) + (p * panels.width + j), channel, taps)
+    fill = along(j, panels.columns(p), store(made[(g, p, *taps, channel, j)], element))
+    inner = zip((*taps, channel), map(from_dim, (*c.taps, c.channels)), strict=True)
+    return made, parallel((*groups, *across), serial([*inner], fill))
+
+
+def by_rows(
+    c: Convolution,
+    source: Source,
+    weight: Buffer,
+    results: Results,
+    merged: Collapse,
+    names: Names,
+) -> Stmt:
+    """The convolution of data with channels last and a `packed` weight.
+
+    `merged` are the axes of the positions as far as the results let them be one.
+    """
+    *outer, row = merged.axes or (Axis(names.var("q"), 1),)
+    lines, values = names.renamed(outer, "i")
+    height = _block_height(row.extent, c.depth)
+    block = cut(row.extent, height, "io", names)
+    b, batch = turns(c.batch.extent, "b", names)
+    g, groups = turns(c.groups, "g", names)
+    rows = Buffer(names.fresh("rows"), (height, *c.taps, c.channels), "float32")
+    i, places = names.var("i"), [names.var("y") for _ in c.windows]
+    positions = _positions(c, merged, values, row, block.start + i)
+    begins = [w.seen(p, ZERO) for w, p in zip(c.windows, positions, strict=True)]
+    gather = _Gather(c, source, rows, b, g * from_dim(c.channels), names)
+    fill = serial([(i, block.count)], let(places, begins, gather.window(i, places)))
+    panels = Panels.of(c)
+    p, across = turns(panels.count, "p", names)
+
+    def point(r: TirExpr, j: TirExpr) -> Point:
+        feature = g * from_dim(c.features) + (p * panels.width + j)
+        return {**values, c.batch.var: b, row.var: block.start + r, c.feature.var: feature}
+
+    tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
+    size = (block.count, panels.columns(p))
+    multiply = _multiply(c, rows, weight, (g, p), tile, size, names)
+    stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
+    body = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
+    body = serial([(a.var, from_dim(a.extent)) for a in across], body)
+    body = TirBlock("rows", (), seq(fill, body), allocs=(rows,))
+    return parallel((*batch, *groups, *lines, *block.blocks), body)
+
+
+def _block_height(rows: Dim, depth: Dim) -> int:
+    """How many rows to gather at once: of `rows` that are known, equal parts."""
+    most = MOST_ROWS // 2
+    if isinstance(depth, int):
+        fitting = SCRATCH // max(1, depth) // WHOLE_ROWS * WHOLE_ROWS
+        most = min(MOST_ROWS, max(FEWEST_ROWS, fitting))
+    if not isinstance(rows, int) or rows <= 0:
+        return most
+    parts = -(-rows // most)
+    return -(-rows // (parts * WHOLE_ROWS)) * WHOLE_ROWS
+
+
+def _positions(
+    c: Convolution, merged: Collapse, values: Point, row: Axis, number: TirExpr
+) -> list[TirExpr]:
+    """The position along each axis of the window, in the row `number`."""
+    together = [
+        a for a in c.positions if a.extent != 1 and (a.var is row.var or a.var in merged.values)
+    ]
+    found: dict[TirVar, TirExpr] = dict(values)
+    for k, axis in enumerate(together):
+        inner = dims.product(a.extent for a in together[k + 1 :])
+        part = binary("//", number, from_dim(inner))
+        found[axis.var] = binary("%", part, from_dim(axis.extent)) if k else part
+    return [found.get(a.var, ZERO) for a in c.positions]
+
+
+def _multiply(
+    c: Convolution,
+    rows: Buffer,
+    weight: Buffer,
+    panel: tuple[TirExpr, TirExpr],
+    tile: Buffer,
+    size: tuple[TirExpr, TirExpr],
+    names: Names,
+) -> Stmt:
+    """All `rows` with a `panel` of the weight, piece by piece of the depth."""
+    pieces = _pieces(c.depth, names)
+    begin = [ZERO] * len(c.taps)
+    width = tile.shape[1]
+    call = gemm(
+        rows[(ZERO, *begin, pieces.start)],
+        weight[(*panel, *begin, pieces.start, ZERO)],
+        tile[ZERO, ZERO],
+        (c.depth, width, width),
+        (*size, pieces.count),
+        binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
+    )
+    return serial([(a.var, from_dim(a.extent)) for a in pieces.blocks], call)
+
+
+def _pieces(depth: Dim, names: Names) -> Cut:
+    """The depth in pieces, at least one: a sum of nothing is 0 and not left out."""
+    pieces = cut(dims.maximum(1, depth), PIECE, "ko", names)
+    if isinstance(depth, int) and depth > 0:
+        return pieces
+    count = binary("min", PIECE, from_dim(depth) - pieces.start)
+    return replace(pieces, count=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gather:
+    """Writes what a window sees, of data at `batch` and from `channel` on, to a row of `rows`."""
+
+    c: Convolution
+    source: Source
+    rows: Buffer
+    batch: TirExpr
+    channel: TirExpr
+    names: Names
+
+    def window(self, i: TirVar, begins: Sequence[TirVar]) -> Stmt:
+        """The window that begins at these places, to row `i`."""
+        *outer, last = self.c.windows
+        *above, begin = begins
+        taps = [self.names.var("k") for _ in outer]
+        at = [y + k * w.dilation for y, k, w in zip(above, taps, outer, strict=True)]
+        width = dims.mul(last.size, self.c.channels)
+        body = self._line((i, *taps), at, begin)
+        if outer:
+            is_inside = within([(y, w.extent) for y, w in zip(at, outer, strict=True)])
+            nothing = self._run((i, *taps, ZERO), width, lambda _: NOTHING)
+            body = IfThenElse(is_inside, body, nothing)
+        return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], body)
+
+    def _line(self, row: Sequence[TirExpr], at: Sequence[TirExpr], begin: TirVar) -> Stmt:
+        """The taps along the last axis: in one piece where they lie side by side in data."""
+        last, channels = self.c.windows[-1], self.c.channels
+
+        def seen(tap: TirExpr) -> Callable[[TirVar], TirExpr]:
+            place = (*at, begin + tap * last.dilation)
+            return lambda v: self.source.at(self.batch, place, self.channel + v)
+
+        k = self.names.var("k")
+        one = IfThenElse(
+            within([(begin + k * last.dilation, last.extent)]),
+            self._run((*row, k), channels, seen(k)),
+            self._run((*row, k), channels, lambda _: NOTHING),
+        )
+        each = serial([(k, from_dim(last.size))], one)
+        if last.dilation != 1 or self.c.groups != 1:
+            return each
+        whole = self._run((*row, ZERO), dims.mul(last.size, channels), seen(ZERO))
+        places = dims.add(dims.sub(last.extent, last.size), 1)
+        return IfThenElse(within([(begin, places)]), whole, each)
+
+    def _run(self, row: Sequence[TirExpr], count: Dim, value: Callable[[TirVar], TirExpr]) -> Stmt:
+        v = self.names.var("v")
+        return along(v, from_dim(count), store(self.rows[(*row, v)], value(v)))
