@@ -56,6 +56,8 @@ WRONG = {
     "narrowing-cast-dropped": """; float: exact
         (rewrite (R.astype (R.astype x "float32") "float64") x
           :when ((= "float64" (dtype-of x))))""",
+    "premise-that-is-a-term": """; float: exact
+        (rule ((R.maximum x y) (= z (R.nn.relu x))) ((union z x)))""",
     "symmetric-matmul": """; float: reassociates
         (rewrite (R.matmul x y) (R.matmul y x)
           :when ((= 2 (rank-of x)) (= (shape-of x) (shape-of y))))""",

@@ -73,6 +73,9 @@ class Query:
             first, *others = (self.term(item, prefix) for item in tree.items[1:])
             self.same += [(first, other) for other in others]
             return
+        if tree.head.startswith(("R.", "K.")):
+            self.term(tree, prefix)
+            return
         args = tuple(self.term(item, prefix) for item in tree.items[1:])
         self.applies.append(Apply(tree.head, args, None, written(tree)))
 
