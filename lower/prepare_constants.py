@@ -19,6 +19,7 @@ from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.lower import jit
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.passes.infra import module_pass
+from relax_egraph.tir.analysis import buffers_of
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads, statements, stores
 from relax_egraph.tir.stmt import PrimFunc, Seq, Stmt, TensorIntrinsic, seq
@@ -127,17 +128,17 @@ def _parted(function: PrimFunc) -> _Parts | None:
     made: dict[Buffer, None] = {}
     for nest in nests:
         results = _made_of(nest, known, function.allocs)
-        if results and not any(b in _touched(other) for b in results for other in rest):
+        if results and not any(b in buffers_of(other) for b in results for other in rest):
             first.append(nest)
             made.update(dict.fromkeys(results))
             known.update(results)
         else:
             rest.append(nest)
-    needed = set[Buffer]().union(*map(_touched, rest))
+    needed = set[Buffer]().union(*map(buffers_of, rest))
     results = tuple(b for b in made if b in needed)
     if not results:
         return None
-    used = set[Buffer]().union(*map(_touched, first))
+    used = set[Buffer]().union(*map(buffers_of, first))
     taken = tuple(k for k, b in enumerate(inputs) if b in used)
     kept = tuple(k for k, b in enumerate(inputs) if b in needed or b not in used)
     making = PrimFunc(
@@ -168,15 +169,6 @@ def _made_of(
         return ()
     fits = all(b in allocs and all(isinstance(d, int) for d in b.shape) for b in written)
     return written if fits else ()
-
-
-def _touched(nest: Stmt) -> set[Buffer]:
-    """The buffers that `nest` reads or writes."""
-    found = {access.buffer for access in (*loads(nest), *stores(nest))}
-    for call in statements(nest):
-        if isinstance(call, TensorIntrinsic):
-            found |= {b for b, _ in call.buffers}
-    return found
 
 
 class _Preparer(ExprMutator):

@@ -16,16 +16,20 @@ from collections.abc import Callable, Sequence
 from relax_egraph.lower.codegen.buffers import row_major
 from relax_egraph.lower.codegen.expr import evaluate
 from relax_egraph.lower.codegen.index import Ramp, Scalar, combine
-from relax_egraph.lower.codegen.parallel_loops import WORTH_SHARING, Nest, private_buffers
+from relax_egraph.lower.codegen.parallel_loops import WORTH_SHARING, Nest
 from relax_egraph.lower.codegen.scope import Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import I8, I64, PTR
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime.pool_code import RUN
-from relax_egraph.tir.analysis import symbols_of_buffers, symbols_of_stmt
-from relax_egraph.tir.expr import Buffer
-from relax_egraph.tir.rewrite import expressions, loads, statements, stores, variables
-from relax_egraph.tir.stmt import Stmt, TensorIntrinsic
+from relax_egraph.tir.analysis import (
+    buffers_of,
+    private_buffers,
+    symbols_of_buffers,
+    symbols_of_stmt,
+)
+from relax_egraph.tir.rewrite import expressions, variables
+from relax_egraph.tir.stmt import Stmt
 
 Emit = Callable[[Scope, Stmt], None]
 """Writes a statement."""
@@ -79,7 +83,8 @@ class Task:
 
     def _inside(self) -> Scope:
         outside, loop = self._outside, self._nest.loops[0]
-        buffers = _buffers(loop)
+        own = private_buffers(loop)
+        buffers = [b for b in buffers_of(loop) if b not in own]
         named = symbols_of_stmt(loop) | symbols_of_buffers(buffers)
         known = {name: outside.frame.symbols[name] for name in sorted(named)}
         symbols = {name: self._load(symbol) for name, symbol in known.items()}
@@ -130,18 +135,6 @@ class Task:
             before = turns.index * size
             part = (f.maximum(begin - before, 0), f.minimum(end - before, size))
             self._loops(scope.with_variable(var, turns.index), depth + 1, inner[1:], part, emit)
-
-
-def _buffers(stmt: Stmt) -> list[Buffer]:
-    """The buffers that `stmt` uses and does not make, each once."""
-    found = {load.buffer: None for load in loads(stmt)}
-    found.update(dict.fromkeys(store.buffer for store in stores(stmt)))
-    for call in statements(stmt):
-        if isinstance(call, TensorIntrinsic):
-            found.update(dict.fromkeys(buffer for buffer, _ in call.buffers))
-    for buffer in private_buffers(stmt):
-        found.pop(buffer, None)
-    return list(found)
 
 
 def _extents(scope: Scope, nest: Nest) -> list[Scalar]:

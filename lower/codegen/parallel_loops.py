@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from relax_egraph.lower.codegen.block_init import init_without_turns
 from relax_egraph.lower.codegen.loop_cost import picoseconds
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
+from relax_egraph.tir.analysis import private_buffers
+from relax_egraph.tir.expr import BufferLoad, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import loads, nodes, statements, stores, variables
 from relax_egraph.tir.stmt import (
     For,
@@ -75,11 +76,6 @@ def nest_of(loop: For, target: Target) -> Nest | None:
     for outer in loops:
         cost = binary("*", cost, outer.extent)
     return Nest(tuple(loops), cost)
-
-
-def private_buffers(body: Stmt) -> list[Buffer]:
-    """The buffers of the blocks in `body`."""
-    return [b for s in statements(body) if isinstance(s, TirBlock) for b in s.allocs]
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relax_egraph.tir.analysis import buffers_of
 from relax_egraph.tir.expr import Buffer
-from relax_egraph.tir.rewrite import loads, statements, stores
-from relax_egraph.tir.stmt import PrimFunc, Stmt, TensorIntrinsic, seq
+from relax_egraph.tir.stmt import PrimFunc, Stmt, seq
 
 
 def finished(
@@ -16,10 +16,7 @@ def finished(
     The attribute ``schedule`` says which `anchor` it is.
     """
     whole = seq(*body)
-    used = {id(load.buffer) for load in loads(whole)} | {id(s.buffer) for s in stores(whole)}
-    for s in statements(whole):
-        if isinstance(s, TensorIntrinsic):
-            used |= {id(buffer) for buffer, _ in s.buffers}
-    kept = tuple(b for b in function.allocs if id(b) in used)
+    used = buffers_of(whole)
+    kept = tuple(b for b in function.allocs if b in used)
     attrs = {**function.attrs, "schedule": anchor}
     return replace(function, body=whole, allocs=(*kept, *allocs), attrs=attrs)

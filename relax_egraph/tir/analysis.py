@@ -19,7 +19,15 @@ from relax_egraph.tir.expr import (
     TirVar,
 )
 from relax_egraph.tir.functions import SIMPLE
-from relax_egraph.tir.rewrite import expressions, nodes, operands, postorder, statements
+from relax_egraph.tir.rewrite import (
+    expressions,
+    loads,
+    nodes,
+    operands,
+    postorder,
+    statements,
+    stores,
+)
 from relax_egraph.tir.stmt import (
     For,
     IfThenElse,
@@ -38,8 +46,21 @@ EXPENSIVE = 8
 def symbols_of_stmt(stmt: Stmt) -> frozenset[str]:
     """The dimension symbols in the extents, indices, values and local buffers of `stmt`."""
     used = {n.name for e in expressions(stmt) for n in nodes(e) if isinstance(n, DimSymbol)}
-    local = (b for s in statements(stmt) if isinstance(s, TirBlock) for b in s.allocs)
-    return frozenset(used) | symbols_of_buffers(local)
+    return frozenset(used) | symbols_of_buffers(private_buffers(stmt))
+
+
+def private_buffers(stmt: Stmt) -> list[Buffer]:
+    """The buffers of the blocks in `stmt`."""
+    return [b for s in statements(stmt) if isinstance(s, TirBlock) for b in s.allocs]
+
+
+def buffers_of(stmt: Stmt) -> list[Buffer]:
+    """The buffers that `stmt` reads, writes or hands to tensor intrinsics, each once."""
+    found = {access.buffer: None for access in (*loads(stmt), *stores(stmt))}
+    for call in statements(stmt):
+        if isinstance(call, TensorIntrinsic):
+            found.update(dict.fromkeys(buffer for buffer, _ in call.buffers))
+    return list(found)
 
 
 def symbols_of_buffers(buffers: Iterable[Buffer]) -> frozenset[str]:

@@ -6,7 +6,12 @@ from dataclasses import dataclass, field, replace
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attrs
-from relax_egraph.tir.analysis import symbols_of_buffers, symbols_of_stmt, unbound_symbols
+from relax_egraph.tir.analysis import (
+    private_buffers,
+    symbols_of_buffers,
+    symbols_of_stmt,
+    unbound_symbols,
+)
 from relax_egraph.tir.expr import Buffer, BufferLoad, DimSymbol, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import rewrite, rewrite_stmt, statements
 from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, Seq, Stmt, TirBlock, seq
@@ -33,8 +38,7 @@ class Merger:
         `symbols` are the values of the dimension symbols of `function`.
         """
         buffers = dict(zip(function.inputs, inputs, strict=True))
-        inner = [b for s in statements(function.body) if isinstance(s, TirBlock) for b in s.allocs]
-        for b in (*function.outputs, *function.allocs, *inner):
+        for b in (*function.outputs, *function.allocs, *private_buffers(function.body)):
             shape = tuple(dims.substitute(d, symbols) for d in b.shape)
             name = _taken(b.name, self.names)
             buffers[b] = replace(b, name=name, shape=shape)
