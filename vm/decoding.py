@@ -37,6 +37,23 @@ class Code(IntEnum):
     SEGMENT = 8  # segment
 
 
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Instruction `at` of `function`, a call of the packed function `callee`.
+
+    `origin` is the name in the source of the value that it computes, if it is known.
+    """
+
+    function: str
+    at: int
+    callee: str
+    origin: str
+
+
+Around: TypeAlias = Callable[[CallSite, Packed], Packed]
+"""What is called in place of the packed function at a site."""
+
+
 @dataclass(slots=True)
 class Program:
     """A function, decoded: `frame` is copied for each call."""
@@ -54,7 +71,8 @@ class Decoder:
     """Decodes the functions of `executable`.
 
     `packed` is what the names stand for that are no functions; `vm_state` what arrives where
-    code passes the machine, and `as_value` makes a value of a function.
+    code passes the machine, and `as_value` makes a value of a function.  With `around`, what it
+    makes of the callee is called at each site of a packed function.
     """
 
     executable: Executable
@@ -62,6 +80,7 @@ class Decoder:
     packed: Mapping[str, Packed | Builtin]
     vm_state: object
     as_value: Callable[[Program], object]
+    around: Around | None = None
 
     def decode(self, program: Program) -> None:
         """Fill `program` in; raises `ExecutableError` for what cannot run."""
@@ -94,6 +113,10 @@ class Decoder:
                         program.code.append((kind, called, gather(list(map(place, args))), target))
                         continue
                     run, args = self._bind(name, args, at, function)
+                    if self.around is not None:
+                        origins, number = self.executable.origins, function.start + at
+                        origin = origins[number] if origins else ""
+                        run = self.around(CallSite(function.name, at, name, origin), run)
                     given = gather([place(a) for a in args])
                     program.code.append((Code.PACKED, run, given, target))
                 case Ret(value):

@@ -56,7 +56,10 @@ class Executable:
 
     `callees` are the names that call instructions refer to, in order of first mention: each is
     one of `functions`, a kernel, or a packed function.  `offsets` says where in `code` each
-    instruction begins.  `linker` and `driver` are not saved.
+    instruction begins, `origins` what it computes: the name of the value in the source, or nothing.
+    `work` has, for kernels of which it is known, how many arithmetic operations a call does: the
+    text of a dimension over ``@0``, ``@1`` …, the integers that it is called with.  `linker` and
+    `driver` are not saved.
     """
 
     functions: tuple[VMFunction, ...]
@@ -66,6 +69,8 @@ class Executable:
     offsets: npt.NDArray[np.int64]
     kernels: tuple[KernelSet, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    origins: tuple[str, ...] = ()
+    work: Mapping[str, str] = field(default_factory=dict[str, str])
     linker: Linker | None = None
     driver: Driver | None = None
 

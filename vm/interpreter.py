@@ -11,7 +11,7 @@ from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Builtin, Packed, invoke_closure
 from relax_egraph.vm.closure import Closure
-from relax_egraph.vm.decoding import Code, Decoder, Frame, Gather, Program
+from relax_egraph.vm.decoding import Around, Code, Decoder, Frame, Gather, Program
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.printing import instruction_text
 
@@ -57,7 +57,10 @@ class Entry:
 
 
 class Interpreter:
-    """The functions of an executable, decoded; `vm_state` is the machine that its code sees."""
+    """The functions of an executable, decoded; `vm_state` is the machine that its code sees.
+
+    `around` sees the calls of packed functions: see `Decoder`.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Interpreter:
         packed: Mapping[str, Packed | Builtin],
         vm_state: object,
         max_depth: int,
+        around: Around | None = None,
     ) -> None:
         self.programs = {f.name: Program(f) for f in executable.functions}
         self._executable = executable
@@ -73,7 +77,7 @@ class Interpreter:
         def as_value(program: Program) -> Entry:
             return Entry(self, program)
 
-        decoder = Decoder(executable, self.programs, packed, vm_state, as_value)
+        decoder = Decoder(executable, self.programs, packed, vm_state, as_value, around)
         for program in self.programs.values():
             decoder.decode(program)
 
