@@ -1,4 +1,7 @@
-"""Constant right operands of products are packed when a program is built."""
+"""Constant right operands of products are packed when a program is built.
+
+By numpy: of loops, as `prepare_constants` runs them, each shape would be compiled for its own.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +13,8 @@ import numpy.typing as npt
 
 from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.mutator import ExprMutator, unused
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.lower.schedule.matmul import packable, with_panels

@@ -19,8 +19,8 @@ FACTS = ("dim", "facts")
 FAMILIES = (
     *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
-    *("idioms", "softmax", "statistics", "norms", "attention", "grouping", "rotary", "unfold"),
-    *("horizontal", "fusion"),
+    *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
+    *("unfold", "horizontal", "fusion"),
 )
 """The families of rewrites."""
 

@@ -12,9 +12,9 @@ import pytest
 from relax_egraph import VirtualMachine, build
 from relax_egraph.build import lower_module
 from relax_egraph.ir import call, const, dims, tensor
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Expr, Var
 from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.lower.intrinsics import INTRINSICS

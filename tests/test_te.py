@@ -17,6 +17,7 @@ from relax_egraph.tir import te
 from relax_egraph.tir.analysis import structural_key, tree_size, work
 from relax_egraph.tir.expr import (
     Binary,
+    BinaryKind,
     Buffer,
     DimSymbol,
     Imm,
@@ -357,6 +358,29 @@ def test_a_simplified_index_has_the_same_values(index: TirExpr) -> None:
     for point in np.ndindex(*SMALL.values()):
         at: dict[TirVar, TirExpr] = {v: Imm(p, "int64") for v, p in zip(SMALL, point, strict=True)}
         assert value(substitute(simpler, at)) == value(substitute(index, at))
+
+
+KINDS: tuple[BinaryKind, ...] = ("+", "-", "*", "//", "%", "min", "max")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("a", "b"), [(7, 2), (-7, 2), (7, -2), (0, 5), (-9, -9)])
+def test_arithmetic_of_literals_is_folded_to_what_it_computes(
+    kind: BinaryKind, a: int, b: int
+) -> None:
+    left, right = Imm(a, "int64"), Imm(b, "int64")
+
+    assert binary(kind, left, right) == Imm(value(Binary(kind, left, right)), "int64")
+
+
+def test_what_has_no_number_is_not_folded() -> None:
+    zero, most, one = (Imm(v, "int64") for v in (0, (1 << 63) - 1, 1))
+    narrow = Imm(1, "int32")
+
+    assert binary("//", one, zero) == Binary("//", one, zero)
+    assert binary("%", one, zero) == Binary("%", one, zero)
+    assert binary("+", most, one) == Binary("+", most, one)
+    assert binary("+", narrow, narrow) == Binary("+", narrow, narrow)
 
 
 def value(expr: TirExpr) -> int:

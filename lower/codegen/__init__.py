@@ -1,16 +1,16 @@
 """Scheduled loop functions to LLVM: what is printed is what runs.
 
-A function ``f`` becomes ``void f(ptr pool, ptr …, i64 …)``: the threads it may use, null for the
+A function ``f`` becomes ``i32 f(ptr pool, ptr …, i64 …)``: the threads it may use, null for the
 caller's alone; its buffers, inputs then outputs; the values of `PrimFunc.symbols`.  An output may
 lie where an input of the same extent does if each element is read only to compute the element
-that replaces it.
+that replaces it.  It returns 0; not 0 if there was no memory for buffers of its own, see `buffers`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from relax_egraph.lower.codegen.block_init import guarded_init, init_without_turns, split_init
-from relax_egraph.lower.codegen.buffers import room_for, row_major
+from relax_egraph.lower.codegen.buffers import all_on_stack, room_for, row_major
 from relax_egraph.lower.codegen.check_tir import check
 from relax_egraph.lower.codegen.expr import evaluate, value
 from relax_egraph.lower.codegen.index import Index, Ramp
@@ -21,7 +21,7 @@ from relax_egraph.lower.codegen.parallel_loops import Nest, shared_nests
 from relax_egraph.lower.codegen.scope import Frame, Scope
 from relax_egraph.lower.codegen.stream import in_order, streamed_buffers
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module
+from relax_egraph.lower.emit.module_text import I32, I64, PTR, IntrinsicEmitter, Module
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.analysis import private_buffers
@@ -47,21 +47,26 @@ def generate(
     check(function, intrinsics)
     module = Module(target)
     params = [PTR, *(PTR for _ in function.params), *(I64 for _ in function.symbols)]
-    f = Function(module, name, params)
+    f = Function(module, name, params, result=I32)
     pool, *args = f.args
     count = len(function.params)
+    nests = shared_nests(function.body, target)
+    of_tasks = [private_buffers(nest.body) for nest in nests.values()]
+    scratch = [b for b in private_buffers(function.body) if not any(b in own for own in of_tasks)]
+    own = [*function.allocs, *scratch]
+    status = None
+    if not all(map(all_on_stack, [own, *of_tasks])):
+        status = f.allocate(I32, 1)
+        f.store(f.const(I32, 0), status)
     symbols = dict(zip(function.symbols, args[count:], strict=True))
-    frame = Frame(f, symbols, streamed=streamed_buffers(function))
+    frame = Frame(f, symbols, streamed=streamed_buffers(function), status=status)
     for buffer, pointer in zip(function.params, args[:count], strict=True):
         frame.pointers[buffer] = pointer
         frame.strides[buffer] = row_major(frame, buffer.shape)
-    nests = shared_nests(function.body, target)
-    of_tasks = {b for nest in nests.values() for b in private_buffers(nest.body)}
-    scratch = [b for b in private_buffers(function.body) if b not in of_tasks]
-    with room_for(frame, [*function.allocs, *scratch]):
+    with room_for(frame, own):
         _Writer(frame, target, pool, nests).write(Scope(frame), function.body)
     in_order(frame)
-    f.finish()
+    f.finish(f.const(I32, 0) if status is None else f.load(status, I32))
     return module
 
 

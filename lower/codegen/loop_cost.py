@@ -11,9 +11,7 @@ from relax_egraph.lower.codegen.scope import MEMORY_TYPES
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.tir.analysis import work
 from relax_egraph.tir.expr import (
-    Binary,
     BufferLoad,
-    Imm,
     TirExpr,
     TirVar,
     as_expr,
@@ -48,12 +46,12 @@ _Cost = Callable[[tuple[TirExpr, ...], int], TirExpr]
 def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     """Multiplications, and reading the right operand."""
     rows, columns, depth = scalars[4:7]
-    column = binary("+", _folded(binary("//", rows * OPERATION, lanes)), 4 * BYTE)
-    return binary("*", binary("*", columns, depth), column)
+    column = rows * OPERATION // lanes + 4 * BYTE
+    return columns * depth * column
 
 
 def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    return binary("*", binary("*", scalars[2], scalars[3]), MOVE)
+    return scalars[2] * scalars[3] * MOVE
 
 
 INTRINSIC_COSTS: Mapping[str, _Cost] = {
@@ -88,15 +86,15 @@ class _Estimate:
                 )
                 memory = BYTE * moved // 8
                 scalar = OPERATION * (1 + len(read)) if lanes == 1 else 0
-                return _number(OPERATION * work(value) // lanes + memory + scalar)
+                return as_expr(OPERATION * work(value) // lanes + memory + scalar)
             case Seq(body=parts):
-                return self._sum([self.stmt(part, inside, lanes) for part in parts])
+                return sum((self.stmt(part, inside, lanes) for part in parts), as_expr(0))
             case IfThenElse(then_case=then_case, else_case=None):
                 return self.stmt(then_case, inside, lanes)
             case IfThenElse(then_case=then_case, else_case=else_case):
                 assert else_case is not None
                 cases = (self.stmt(case, inside, lanes) for case in (then_case, else_case))
-                return _larger(*cases)
+                return binary("max", *cases)
             case TirBlock(axes=axes, body=body):
                 middle = {a.var: _typical(a.binding, inside) for a in axes}
                 return self.stmt(body, {**inside, **middle}, lanes)
@@ -104,19 +102,13 @@ class _Estimate:
                 if kind == "vectorized":
                     lanes *= self.target.lanes(32)
                 extent = _typical(stmt.extent, inside)
-                turn = self.stmt(body, {**inside, var: _half(extent)}, lanes)
-                return binary("*", _larger(extent, _number(0)), turn)
+                turn = self.stmt(body, {**inside, var: extent // 2}, lanes)
+                return binary("max", extent, 0) * turn
             case TensorIntrinsic(name=name, scalars=scalars):
                 if name not in INTRINSIC_COSTS:
-                    return _number(CALL)
+                    return as_expr(CALL)
                 typical = tuple(_typical(s, inside) for s in scalars)
                 return INTRINSIC_COSTS[name](typical, self.target.lanes(32))
-
-    def _sum(self, parts: list[TirExpr]) -> TirExpr:
-        total = _number(0)
-        for part in parts:
-            total = binary("+", total, part)
-        return total
 
 
 def _typical(expr: TirExpr, inside: Bounds) -> TirExpr:
@@ -124,29 +116,6 @@ def _typical(expr: TirExpr, inside: Bounds) -> TirExpr:
 
     Axes and loops of `inside` are replaced, so that what is left can be computed outside of them.
     """
-    changed = rewrite(expr, lambda e: inside.get(e, e) if isinstance(e, TirVar) else _folded(e))
+    changed = rewrite(expr, lambda e: inside.get(e, e) if isinstance(e, TirVar) else e)
     read = any(isinstance(n, BufferLoad) for n in nodes(changed))
-    return _number(1) if read else changed
-
-
-def _larger(a: TirExpr, b: TirExpr) -> TirExpr:
-    return _folded(Binary("max", a, b))
-
-
-def _half(extent: TirExpr) -> TirExpr:
-    return _folded(binary("//", extent, 2))
-
-
-def _folded(expr: TirExpr) -> TirExpr:
-    """`expr` as a number if it is one, by the arithmetic that extents are made of."""
-    match expr:
-        case Binary(kind="min" | "max" | "//", a=Imm(value=a), b=Imm(value=b)):
-            if expr.kind == "//":
-                return _number(int(a) // int(b)) if b else expr
-            return _number(int(min(a, b) if expr.kind == "min" else max(a, b)))
-        case _:
-            return expr
-
-
-def _number(value: int) -> TirExpr:
-    return as_expr(value)
+    return as_expr(1) if read else changed

@@ -88,7 +88,8 @@ class Task:
         named = symbols_of_stmt(loop) | symbols_of_buffers(buffers)
         known = {name: outside.frame.symbols[name] for name in sorted(named)}
         symbols = {name: self._load(symbol) for name, symbol in known.items()}
-        frame = Frame(self._f, symbols, streamed=outside.frame.streamed)
+        status = outside.frame.status and self._load(outside.frame.status)
+        frame = Frame(self._f, symbols, streamed=outside.frame.streamed, status=status)
         for buffer in buffers:
             frame.pointers[buffer] = self._load(outside.frame.pointers[buffer])
             frame.strides[buffer] = row_major(frame, buffer.shape)

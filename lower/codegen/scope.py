@@ -32,7 +32,8 @@ MEMORY_TYPES: Mapping[str, Type] = {**REGISTER_TYPES, "bool": I8, **dict.fromkey
 class Frame:
     """What holds in a whole function: where buffers lie, and their row-major strides.
 
-    `streamed` are those that are passed over once, as `codegen_stream` takes care of.
+    `streamed` are those that are passed over once, as `codegen_stream` takes care of.  `status` is
+    the address of the ``i32`` that the kernel returns, if there may be no room for buffers.
     """
 
     f: Function
@@ -42,6 +43,7 @@ class Frame:
         default_factory=dict[Buffer, tuple[Index, ...]]
     )
     streamed: frozenset[Buffer] = frozenset()
+    status: Value | None = None
 
 
 Known = dict[int, tuple[TirExpr, Index]]

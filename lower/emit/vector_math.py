@@ -212,9 +212,7 @@ def _exp2(x: Value) -> Value:
 def floor_divide(a: Value, b: Value) -> Value:
     """``⌊a / b⌋`` of floats, by way of the remainder, as numpy computes it."""
     f = a.function
-    rest = f.binary("frem", a, b, flags="")
-    signs_differ = f.compare("<", rest, 0.0) ^ f.compare("<", b, 0.0)
-    wrong = signs_differ & f.compare("!=", rest, 0.0)
+    rest, wrong = _remainder(a, b)
     quotient = (a - rest) / b
     quotient = f.select(wrong, quotient - 1.0, quotient)
     floor = f.intrinsic("floor", quotient)
@@ -224,8 +222,13 @@ def floor_divide(a: Value, b: Value) -> Value:
 
 def floor_remainder(a: Value, b: Value) -> Value:
     """``a mod b`` of floats, with the sign of `b`."""
+    rest, wrong = _remainder(a, b)
+    return a.function.select(wrong, rest + b, rest)
+
+
+def _remainder(a: Value, b: Value) -> tuple[Value, Value]:
+    """The remainder with the sign of `a`, and whether that is not the sign of `b`."""
     f = a.function
     rest = f.binary("frem", a, b, flags="")
     signs_differ = f.compare("<", rest, 0.0) ^ f.compare("<", b, 0.0)
-    wrong = signs_differ & f.compare("!=", rest, 0.0)
-    return f.select(wrong, rest + b, rest)
+    return rest, signs_differ & f.compare("!=", rest, 0.0)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.lower.legalize.proven import need_equal
+from relax_egraph.lower.legalize.reduce import divided
 from relax_egraph.lower.legalize.sets import Index, Sets
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import TirExpr, TirVar
 from relax_egraph.tir.tensor import Reduction
 
 Element = Callable[[Index], TirExpr]
@@ -179,11 +180,7 @@ def _mean(sets: Sets, element: Element, name: str) -> te.Tensor:
         index, axes = sets.members(s)
         return te.sum(element(index), axes) if axes else element(index)
 
-    sums = te.compute(sets.shape, total, f"{name}_sum")
-    count = sets.count
-    known = isinstance(count, int)
-    divisor = te.const(count, sums.dtype) if known else te.cast(from_dim(count), sums.dtype)
-    return te.compute(sets.shape, lambda *s: sums[s] / divisor, name)
+    return divided(te.compute(sets.shape, total, f"{name}_sum"), sets.count, name)
 
 
 def _reciprocal_root(x: te.Tensor, epsilon: float, name: str) -> te.Tensor:

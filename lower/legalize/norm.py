@@ -13,24 +13,27 @@ from relax_egraph.tir.tensor import Reduction
 def softmax(x: te.Tensor, *, axis: int) -> te.Tensor:
     """Four tensors: the maximum, ``exp(x - max)``, its sum, and the quotient."""
     place = axis % len(x.shape)
-    top = _over(te.max, x, place, "softmax_max")
-    e = te.compute(x.shape, lambda *i: te.exp(x[i] - _at(top, i, place)), "softmax_exp")
-    total = _over(te.sum, e, place, "softmax_sum")
+    _, e, total = _exponentials(x, place, "softmax")
     return te.compute(x.shape, lambda *i: e[i] / _at(total, i, place), "softmax")
 
 
 def log_softmax(data: te.Tensor, *, axis: int) -> te.Tensor:
     """The maximum, the sum of ``exp(x - max)``, and the difference to its logarithm."""
     place = axis % len(data.shape)
-    top = _over(te.max, data, place, "log_softmax_max")
-    e = te.compute(data.shape, lambda *i: te.exp(data[i] - _at(top, i, place)), "log_softmax_exp")
-    total = _over(te.sum, e, place, "log_softmax_sum")
+    top, _, total = _exponentials(data, place, "log_softmax")
     log = te.compute(total.shape, lambda *i: te.log(total[i]), "log_softmax_log")
     return te.compute(
         data.shape,
         lambda *i: data[i] - _at(top, i, place) - _at(log, i, place),
         "log_softmax",
     )
+
+
+def _exponentials(x: te.Tensor, place: int, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    """The maximum along the axis `place`, ``exp(x - max)``, and its sum."""
+    top = _over(te.max, x, place, f"{name}_max")
+    e = te.compute(x.shape, lambda *i: te.exp(x[i] - _at(top, i, place)), f"{name}_exp")
+    return top, e, _over(te.sum, e, place, f"{name}_sum")
 
 
 def _over(

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.tir import te
@@ -40,10 +41,14 @@ def min_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
 def mean(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
     """The sum, and its quotient by the count: 0 / 0 is NaN."""
     total = _reduced(te.sum, x, axis, keepdims, "mean_sum")
-    count = dims.product(x.shape[k] for k in _places(x, axis))
+    return divided(total, dims.product(x.shape[k] for k in _places(x, axis)), "mean")
+
+
+def divided(sums: te.Tensor, count: Dim, name: str) -> te.Tensor:
+    """The means of `count` elements each, of their sums."""
     known = isinstance(count, int)
-    divisor = te.const(count, x.dtype) if known else te.cast(from_dim(count), x.dtype)
-    return te.compute(total.shape, lambda *i: total[i] / divisor, "mean")
+    divisor = te.const(count, sums.dtype) if known else te.cast(from_dim(count), sums.dtype)
+    return te.compute(sums.shape, lambda *i: sums[i] / divisor, name)
 
 
 def prod(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
@@ -101,18 +106,20 @@ def _reduced(
 ) -> te.Tensor:
     places = _places(x, axis)
     axes = {p: te.reduce_axis(x.shape[p], f"k{k}") for k, p in enumerate(places)}
-    shape: Shape = (
-        tuple(1 if k in places else d for k, d in enumerate(x.shape))
-        if keepdims
-        else without(x.shape, places)
-    )
 
     def value(*i: TirExpr) -> TirExpr | Reduction:
         kept = iter(without(i, places) if keepdims else i)
         source = x[tuple(axes[k] if k in axes else next(kept) for k in range(len(x.shape)))]
         return reduce(source, [*axes.values()]) if axes else source
 
-    return te.compute(shape, value, name)
+    return te.compute(reduced_shape(x.shape, places, keepdims=keepdims), value, name)
+
+
+def reduced_shape(shape: Shape, places: Sequence[int], *, keepdims: bool) -> Shape:
+    """`shape` without the axes at `places`, or with extent 1 there."""
+    if keepdims:
+        return tuple(1 if k in places else d for k, d in enumerate(shape))
+    return without(shape, places)
 
 
 LEGALIZE: Mapping[str, Legalize] = {

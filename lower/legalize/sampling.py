@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.scan import ZERO, around, free, loop_function, taken_by
+from relax_egraph.lower.legalize.loops import ZERO, around, free, loop_function, taken_by
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, PrimFunc, Store, TirBlock, seq

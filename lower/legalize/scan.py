@@ -10,8 +10,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
+from relax_egraph.lower.legalize.loops import ZERO, around, free, loop_function, taken_by
 from relax_egraph.tir import te
-from relax_egraph.tir.analysis import symbols_of_buffers, symbols_of_stmt, unbound_symbols
 from relax_egraph.tir.expr import (
     BinaryKind,
     Buffer,
@@ -22,9 +22,7 @@ from relax_egraph.tir.expr import (
     from_dim,
 )
 from relax_egraph.tir.rewrite import substitute, substitute_stmt
-from relax_egraph.tir.stmt import For, LoopKind, PrimFunc, Stmt, Store, TirBlock, seq
-
-ZERO = te.const(0, "int64")
+from relax_egraph.tir.stmt import For, PrimFunc, Stmt, Store, TirBlock, seq
 
 STRIP = 256
 """How many columns run together: of so many a row is worth the visit."""
@@ -110,33 +108,9 @@ def _side(place: int, loops: Sequence[TirVar], shape: Shape, taken: set[str]) ->
     return _Side(STRIP, start + own, own, count, ((strip, strips),))
 
 
-def taken_by(*buffers: Buffer) -> set[str]:
-    """The names of `buffers` and of the symbols in their shapes."""
-    return {*(b.name for b in buffers), *symbols_of_buffers(buffers)}
-
-
-def free(name: str, taken: set[str]) -> str:
-    """`name`, or what is free of `taken` and begins so."""
-    while name in taken:
-        name += "_"
-    return name
-
-
 def wide(dtype: str) -> str:
     """The dtype in which values of `dtype` run."""
     return "float64" if is_float(dtype) else dtype
-
-
-def around(loops: Sequence[tuple[TirVar, dims.Dim]], body: Stmt, kind: LoopKind = "serial") -> Stmt:
-    """`body` in loops of `kind`, the first outermost."""
-    for var, extent in reversed(loops):
-        body = For(var, from_dim(extent), kind, body)
-    return body
-
-
-def loop_function(params: tuple[Buffer, ...], body: Stmt) -> PrimFunc:
-    """The function of `params`, the last of which `body` writes."""
-    return PrimFunc(params, body, 1, unbound_symbols(params, symbols_of_stmt(body)))
 
 
 LEGALIZE: Mapping[str, Legalize] = {"cumsum": cumsum, "cumprod": cumprod}

@@ -28,9 +28,9 @@ from relax_egraph.lower.legalize.index import (
     require_room,
     row,
 )
+from relax_egraph.lower.legalize.loops import loop_function
 from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
-from relax_egraph.tir.analysis import symbols_of_stmt, unbound_symbols
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import substitute_stmt
 from relax_egraph.tir.stmt import For, IfThenElse, LoopKind, PrimFunc, Stmt, Store, seq
@@ -136,8 +136,7 @@ def _updated(
         body = seq(body, _unless_empty(data.shape, updates))
     plain: dict[Buffer, Buffer] = {t: Buffer(t.name, t.shape, t.dtype) for t in operands}
     body = substitute_stmt(body, buffers=plain)
-    params = (*plain.values(), out)
-    return PrimFunc(params, body, scalars=unbound_symbols(params, symbols_of_stmt(body)))
+    return loop_function((*plain.values(), out), body)
 
 
 def _loops(shape: Shape, body: Callable[..., Stmt], kind: LoopKind) -> Stmt:

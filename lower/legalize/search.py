@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
-from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.reduce import max_, min_, without
+from relax_egraph.lower.legalize.reduce import max_, min_, reduced_shape, without
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, from_dim
 from relax_egraph.tir.scalar import greatest
@@ -37,9 +36,7 @@ def _position(
     narrow = isinstance(count, int) and count <= greatest("int32")
     counted = "int32" if narrow else "int64"  # of which a vector holds twice as many
     none = te.const(greatest(counted), counted)
-    shape: Shape = without(x.shape, places)
-    if keepdims:
-        shape = tuple(1 if p in places else d for p, d in enumerate(x.shape))
+    shape = reduced_shape(x.shape, places, keepdims=keepdims)
 
     def value(*i: TirExpr) -> TirExpr | Reduction:
         at = without(i, places) if keepdims else i

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.ir.struct_info import Shape
+from relax_egraph.lower.legalize.loops import around, free, loop_function, taken_by
 from relax_egraph.tir import te
-from relax_egraph.tir.analysis import symbols_of_buffers, symbols_of_stmt, unbound_symbols
 from relax_egraph.tir.expr import Buffer, Operand, TirExpr, TirVar, as_expr, from_dim
-from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Stmt, Store, TirBlock, seq
+from relax_egraph.tir.stmt import BlockAxis, PrimFunc, Stmt, Store, TirBlock, seq
 
 Place = Callable[[tuple[TirVar, ...]], Sequence[Operand]]
 """From the indices of an element of a part to its indices in the result."""
@@ -53,28 +53,19 @@ def filled(
     """
     out = Buffer(name, shape, tensors[0].dtype)
     inputs = [Buffer(t.name, t.shape, t.dtype) for t in tensors]
-    taken = {out.name, *(b.name for b in inputs), *symbols_of_buffers((out, *inputs))}
+    taken = taken_by(out, *inputs)
     body = seq(*(_nest(part, inputs, out, taken) for part in parts))
-    params = (*inputs, out)
-    return PrimFunc(params, body, 1, unbound_symbols(params, symbols_of_stmt(body)))
+    return loop_function((*inputs, out), body)
 
 
 def _nest(part: Part, inputs: Sequence[Buffer], out: Buffer, taken: set[str]) -> Stmt:
-    loops = [TirVar(_free(f"i{k}", taken)) for k in range(len(part.shape))]
+    loops = [TirVar(free(f"i{k}", taken)) for k in range(len(part.shape))]
     axes = tuple(
-        BlockAxis(TirVar(_free(f"v_i{k}", taken)), from_dim(extent), "spatial", loop)
+        BlockAxis(TirVar(free(f"v_i{k}", taken)), from_dim(extent), "spatial", loop)
         for k, (loop, extent) in enumerate(zip(loops, part.shape, strict=True))
     )
     point = tuple(a.var for a in axes)
     to = tuple(as_expr(i) for i in part.place(point))
     store = Store(out, to, part.value(inputs, point))
-    nest: Stmt = TirBlock(f"{out.name}_{part.name}", axes, store)
-    for loop, axis in reversed([*zip(loops, axes, strict=True)]):
-        nest = For(loop, axis.extent, "serial", nest)
-    return nest
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    block = TirBlock(f"{out.name}_{part.name}", axes, store)
+    return around([*zip(loops, part.shape, strict=True)], block)

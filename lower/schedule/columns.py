@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.loops import (
     WHOLE,
@@ -16,12 +17,13 @@ from relax_egraph.lower.schedule.loops import (
     around,
     bound,
     collapse,
+    parallel,
 )
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import accumulate_rows, along_row, combined
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
+from relax_egraph.lower.schedule.stages import Axis, Stage, runs
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute_stmt
 from relax_egraph.tir.stmt import For, PrimFunc, Stmt, Store, TirBlock, seq
 
@@ -50,15 +52,9 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
         return None
     inside = _at_home(columns, function.outputs)
     own = tuple(s.buffer for s in inside if s.buffer.scope == "local")
-    passes: list[list[Stage]] = []
-    for stage in inside:
-        if passes and _joins(stage, passes[-1]):
-            passes[-1].append(stage)
-        else:
-            passes.append([stage])
-    body = seq(*(_pass(p, columns, names) for p in passes))
+    body = seq(*(_pass(p, columns, names) for p in runs(inside, _joins)))
     block = TirBlock("strip", (), body, allocs=own)
-    nest = around((*columns.lead, *columns.strips), block, "parallel", "parallel")
+    nest = parallel((*columns.lead, *columns.strips), block)
     return finished(function, "columns", [nest])
 
 
@@ -104,20 +100,10 @@ def _columns(stages: Sequence[Stage], names: Names) -> _Columns | None:
     around_strips, renamed = names.renamed([a for a in first[:lead] if a.extent != 1], "i")
     renamed |= {a.var: ZERO for a in first[:lead] if a.extent == 1}
     width = _width(over, column.extent)
-    place, count = names.var("j"), from_dim(column.extent)
-    at: TirExpr = place
-    strips: tuple[Axis, ...] = ()
-    if not isinstance(column.extent, int) or column.extent > width:
-        blocks = dims.floordiv(dims.add(column.extent, width - 1), width)
-        strip = Axis(names.var("c"), blocks)
-        at = strip.var * width + place
-        rest = count - strip.var * width
-        count = (
-            from_dim(width) if dims.divides(width, column.extent) else binary("min", width, rest)
-        )
-        strips = (strip,)
-    moved = tuple(bound(s, {**renamed, column.var: at}) for s in over)
-    return _Columns(moved, around_strips, strips, place, count, width)
+    place, strips = names.var("j"), cut(column.extent, width, "c", names)
+    at = {**renamed, column.var: strips.start + place}
+    moved = tuple(bound(s, at) for s in over)
+    return _Columns(moved, around_strips, strips.blocks, place, strips.count, width)
 
 
 def _shared(stages: Sequence[Stage], places: Sequence[int]) -> int:

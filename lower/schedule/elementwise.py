@@ -6,7 +6,7 @@ from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pieces import piecewise_loops
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.lower.schedule.stages import Stage, runs
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.analysis import EXPENSIVE, work
 from relax_egraph.tir.stmt import PrimFunc
@@ -28,13 +28,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
 
 def together(stages: Sequence[Stage]) -> list[list[Stage]]:
     """Runs of stages that one nest can compute: of one shape, none reading another elsewhere."""
-    runs: list[list[Stage]] = []
-    for stage in stages:
-        if runs and _joins(stage, runs[-1]):
-            runs[-1].append(stage)
-        else:
-            runs.append([stage])
-    return runs
+    return runs(stages, _joins)
 
 
 def _joins(stage: Stage, run: Sequence[Stage]) -> bool:

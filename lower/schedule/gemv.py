@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.loops import WHOLE, ZERO
+from relax_egraph.lower.schedule.cut import cut
+from relax_egraph.lower.schedule.epilogue import Epilogue
+from relax_egraph.lower.schedule.loops import WHOLE, ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
-from relax_egraph.lower.schedule.tiles import Epilogue, cut, parallel, target_of
+from relax_egraph.lower.schedule.tiles import target_of
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 

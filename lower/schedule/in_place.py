@@ -1,16 +1,11 @@
 """Products whose operands are both read where they are: nothing to prepare, but strided."""
 
+from relax_egraph.lower.schedule.cut import cut
+from relax_egraph.lower.schedule.epilogue import Epilogue
+from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
-from relax_egraph.lower.schedule.tiles import (
-    BLOCK_COLUMNS,
-    Epilogue,
-    RightOperand,
-    block,
-    cut,
-    cut_rows,
-    parallel,
-)
+from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
 from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
@@ -18,8 +19,6 @@ from relax_egraph.tir.expr import (
     Imm,
     TirExpr,
     TirVar,
-    as_expr,
-    binary,
     from_dim,
 )
 from relax_egraph.tir.rewrite import loads, operands, rewrite, substitute, variables
@@ -56,6 +55,11 @@ def around(
         body = For(axis.var, from_dim(axis.extent), kind, body)
         kind = outer
     return body
+
+
+def parallel(axes: Sequence[Axis], body: Stmt) -> Stmt:
+    """`body` in loops over `axes`, whose turns do not depend on one another."""
+    return around(axes, body, "parallel", "parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +153,10 @@ def store_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial
     extents = [from_dim(a.extent) for a in axes]
     if outer == "parallel" and len(axes) == 1 and may_exceed(axes[0], CHUNK):
         (line,) = axes
-        size = _chunk(line.extent)
-        chunks = Axis(names.var("c"), dims.floordiv(dims.add(line.extent, size - 1), size))
-        values = {old: chunks.var * size + line.var for old in values}
-        rest = extents[0] - chunks.var * size
-        is_even = isinstance(line.extent, int) and line.extent % size == 0
-        extents = [from_dim(chunks.extent), as_expr(size) if is_even else binary("min", size, rest)]
-        axes = (chunks, line)
+        chunks = cut(line.extent, _chunk(line.extent), "c", names)
+        values = {old: chunks.start + line.var for old in values}
+        axes = (*chunks.blocks, line)
+        extents = [*(from_dim(a.extent) for a in chunks.blocks), chunks.count]
     moved = [bound(s, {**order.values, **values}) for s in stages]
     body = seq(*(Store(s.buffer, s.indices, s.value) for s in moved))
     kind: LoopKind = "vectorized"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.gemv import single_row
 from relax_egraph.lower.schedule.in_place import in_place
 from relax_egraph.lower.schedule.inline import inline, reads_of
@@ -20,8 +21,7 @@ from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
 from relax_egraph.lower.schedule.product import match_contraction
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage, stages_of
-from relax_egraph.lower.schedule.tiles import Epilogue
+from relax_egraph.lower.schedule.stages import Stage, computed_from, stages_of
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
@@ -67,15 +67,12 @@ def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
     kept = [load.buffer for load in loads(products[0].value)]
     stages = inline(stages, (*function.outputs, *kept, products[0].buffer))
     first = next(s for s in stages if s.buffer is products[0].buffer)
-    rest: list[Stage] = []
-    for stage in stages:
-        if any(stage.reads(s.buffer) for s in (first, *rest)):
-            rest.append(stage)
+    rest = computed_from(first, stages)
     before = tuple(s for s in stages if s is not first and s not in rest)
     if any(s.reduction for s in before) or not all(follows(s, first, rest) for s in rest):
         return None
     is_output = any(first.buffer is b for b in function.outputs)
-    return _Parts(before, first, tuple(rest), is_output)
+    return _Parts(before, first, rest, is_output)
 
 
 def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:

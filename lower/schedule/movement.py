@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.lower.intrinsics.transpose import name_of
+from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import inline
-from relax_egraph.lower.schedule.loops import around, bound, collapse, store_loops
+from relax_egraph.lower.schedule.loops import bound, collapse, parallel, store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.lower.schedule.streaming import streaming
-from relax_egraph.tir.expr import BufferLoad, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import BufferLoad, from_dim
 from relax_egraph.tir.stmt import PrimFunc, Stmt, TensorIntrinsic
 
 ROWS, COLUMNS = 256, 16
@@ -77,17 +78,10 @@ def nest(stage: Stage, names: Names) -> Stmt:
     assert along is not None, "each index is an axis"
     assert across is not None, "each index is an axis"
     outer, renamed = names.renamed([a for a in order.axes[:-1] if a is not read], "i")
-    values = dict(renamed)
-    blocks: list[Axis] = []
-    sizes: list[TirExpr] = []
-    for axis, size in ((last, ROWS), (read, COLUMNS)):
-        block = Axis(names.var("o"), dims.floordiv(dims.add(axis.extent, size - 1), size))
-        blocks.append(block)
-        sizes.append(binary("min", size, from_dim(axis.extent) - block.var * size))
-        values[axis.var] = block.var * size
-    moved = bound(joined, values)
+    written, seen = cut(last.extent, ROWS, "o", names), cut(read.extent, COLUMNS, "o", names)
+    moved = bound(joined, {**renamed, last.var: written.start, read.var: seen.start})
     assert isinstance(moved.value, BufferLoad)
     places = ((moved.value.buffer, moved.value.indices), (moved.buffer, moved.indices))
-    strides = (from_dim(along[1]), from_dim(across[0]))
-    body = TensorIntrinsic(name_of(TABLE[stage.buffer.dtype].bits), places, (*strides, *sizes))
-    return around((*outer, *blocks), body, "parallel", "parallel")
+    scalars = (from_dim(along[1]), from_dim(across[0]), written.count, seen.count)
+    body = TensorIntrinsic(name_of(TABLE[stage.buffer.dtype].bits), places, scalars)
+    return parallel((*outer, *written.blocks, *seen.blocks), body)

@@ -5,20 +5,12 @@ and over.  A strip is copied once, for all rows.
 """
 
 from relax_egraph.lower.intrinsics.transpose import name_of
-from relax_egraph.lower.schedule.loops import ZERO, around
+from relax_egraph.lower.schedule.cut import Cut, cut
+from relax_egraph.lower.schedule.epilogue import Epilogue, Point
+from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.lower.schedule.tiles import (
-    BLOCK_COLUMNS,
-    Cut,
-    Epilogue,
-    Point,
-    RightOperand,
-    block,
-    cut,
-    cut_rows,
-    parallel,
-)
+from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
 from relax_egraph.tir.expr import Buffer, Imm, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 

@@ -9,7 +9,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import bound, collapse
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Binary, BufferLoad, Imm, TirExpr, TirVar
+from relax_egraph.tir.expr import Binary, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import substitute
 
 FEWEST_TRANSPOSED = 8
@@ -68,9 +68,7 @@ def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
 def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
     """`stage` as a product, or as a sum of products `over` axes; else as `match_product`."""
     reduction = stage.reduction
-    if reduction is None or reduction.combine != "+" or stage.buffer.dtype != "float32":
-        return None
-    if not isinstance(reduction.init, Imm) or reduction.init.value != 0:
+    if reduction is None or not stage.sums_floats:
         return None
     match stage.value:
         case Binary(kind="*", a=BufferLoad() as x, b=BufferLoad() as y):

@@ -6,6 +6,7 @@ from functools import reduce
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import (
     NARROW,
@@ -14,13 +15,12 @@ from relax_egraph.lower.schedule.loops import (
     around,
     bound,
     collapse,
-    may_exceed,
     store_loops,
 )
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
 from relax_egraph.tir.analysis import EXPENSIVE, work
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, substitute, substitute_stmt, variables
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
@@ -93,12 +93,9 @@ def _accumulate_rows(
     *around_rows, last = axes
     extent = from_dim(last.extent)
     if outer == "parallel" and not around_rows:
-        size = _strip(last.extent)
-        if may_exceed(last, size):
-            strip = Axis(names.var("c"), dims.floordiv(dims.add(last.extent, size - 1), size))
-            stage = bound(stage, {last.var: strip.var * size + last.var})
-            extent = binary("min", size, extent - strip.var * size)
-            around_rows = [strip]
+        strips = cut(last.extent, _strip(last.extent), "c", names)
+        stage = bound(stage, {last.var: strips.start + last.var})
+        around_rows, extent = [*strips.blocks], strips.count
 
     def rows(stages: Sequence[Stage]) -> Stmt:
         return accumulate_rows(stages, reduction, over, last.var, extent, names)

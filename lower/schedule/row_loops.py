@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.inline import reads_of
-from relax_egraph.lower.schedule.loops import ZERO, bound, collapse
+from relax_egraph.lower.schedule.loops import ZERO, around, bound, collapse
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import combined, loops
-from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
+from relax_egraph.lower.schedule.stages import Axis, Stage, runs
+from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 BLOCK = 1 << 15
@@ -23,13 +23,7 @@ def row_loops(stages: Sequence[Stage], names: Names, outer: LoopKind) -> Stmt:
     Each has one axis at most, or a nest of its own.  `outer` is the kind of loops that may run in
     any order: ``parallel`` if the row is the only one.
     """
-    passes: list[list[Stage]] = []
-    for stage in map(_flat, stages):
-        if passes and _joins(stage, passes[-1]):
-            passes[-1].append(stage)
-        else:
-            passes.append([stage])
-    return seq(*(_one_pass(p, names, outer) for p in passes))
+    return seq(*(_one_pass(p, names, outer) for p in runs(map(_flat, stages), _joins)))
 
 
 def _flat(stage: Stage) -> Stage:
@@ -126,15 +120,15 @@ def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKin
 
     If the blocks run in parallel, their totals are kept and combined in the end.
     """
-    count = dims.floordiv(dims.add(line.extent, BLOCK - 1), BLOCK)
-    block, var = names.var("b"), names.var("k")
+    blocks, var = cut(line.extent, BLOCK, "b", names), names.var("k")
+    (block,) = blocks.blocks
     inside: list[Stage] = []
     before: list[Stmt] = []
     between: list[Stmt] = []
     after: list[Stmt] = []
     parts: list[Buffer] = []
     kept: list[Buffer] = []
-    for stage in (_along(s, block * BLOCK + var) for s in stages):
+    for stage in (_along(s, blocks.start + var) for s in stages):
         reduction = stage.reduction
         if reduction is None:
             inside.append(stage)
@@ -144,17 +138,17 @@ def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKin
         inside.append(replace(stage, buffer=part, indices=(ZERO,)))
         total = replace(stage, value=part[0])
         if outer == "parallel":
-            all_parts = Buffer(f"{stage.buffer.name}_parts", (count,), part.dtype)
+            all_parts = Buffer(f"{stage.buffer.name}_parts", (block.extent,), part.dtype)
             kept.append(all_parts)
-            between.append(Store(all_parts, (block,), part[0]))
+            between.append(Store(all_parts, (block.var,), part[0]))
             k = names.var("k")
-            after.append(_loop([replace(stage, value=all_parts[k])], k, from_dim(count)))
+            after.append(_loop([replace(stage, value=all_parts[k])], k, from_dim(block.extent)))
         else:
             before.append(Store(stage.buffer, stage.indices, reduction.init))
             between.append(combined(total, reduction, stage.buffer, stage.indices))
-    extent = binary("min", BLOCK, from_dim(line.extent) - block * BLOCK)
-    body = TirBlock("block", (), seq(_loop(inside, var, extent), *between), allocs=tuple(parts))
-    whole = seq(*before, For(block, from_dim(count), outer, body), *after)
+    inner = seq(_loop(inside, var, blocks.count), *between)
+    body = TirBlock("block", (), inner, allocs=tuple(parts))
+    whole = seq(*before, around(blocks.blocks, body, outer), *after)
     return TirBlock("blocks", (), whole, allocs=tuple(kept)) if kept else whole
 
 

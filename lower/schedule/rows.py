@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.inline import inline, reads_of
-from relax_egraph.lower.schedule.loops import ZERO, around, bound
+from relax_egraph.lower.schedule.loops import ZERO, bound, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import along_row
 from relax_egraph.lower.schedule.row_loops import row_loops
@@ -41,7 +41,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     body = row_loops(inside, names, "serial" if several else "parallel")
     own = tuple(h.buffer for h in homes.values() if h.is_new)
     block = TirBlock("row", (), body, allocs=own)
-    nest = around(several, block, "parallel", "parallel")
+    nest = parallel(several, block)
     whole = finished(function, "rows", [nest])
     return streaming(whole, stages, ahead=len(stages) > 1)
 

@@ -4,14 +4,23 @@ Schedules work on stages.  A function that does not have the form (a nest around
 that stores each element of its own buffer once) has no stages and is lowered as it stands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.index import dim_of, run_on
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Intrinsic, TirExpr, TirVar, binary
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Imm,
+    Intrinsic,
+    TirExpr,
+    TirVar,
+    binary,
+)
 from relax_egraph.tir.rewrite import loads, rewrite, variables
 from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Seq, Stmt, Store, TirBlock
 
@@ -52,6 +61,14 @@ class Stage:
     reduction: Reduction | None = None
 
     @property
+    def sums_floats(self) -> bool:
+        """Whether it is a sum of float32, which begins with 0."""
+        if self.reduction is None or self.reduction.combine != "+":
+            return False
+        init = self.reduction.init
+        return self.buffer.dtype == "float32" and isinstance(init, Imm) and init.value == 0
+
+    @property
     def all_axes(self) -> tuple[Axis, ...]:
         """The spatial axes, then the reduced ones."""
         return self.axes + (self.reduction.axes if self.reduction else ())
@@ -59,6 +76,28 @@ class Stage:
     def reads(self, buffer: Buffer) -> bool:
         """Whether the value is computed from `buffer`."""
         return any(load.buffer is buffer for load in loads(self.value))
+
+
+def runs(
+    stages: Iterable[Stage], joins: Callable[[Stage, Sequence[Stage]], bool]
+) -> list[list[Stage]]:
+    """`stages` in order, in runs: one `joins` the run before it, or begins another."""
+    found: list[list[Stage]] = []
+    for stage in stages:
+        if found and joins(stage, found[-1]):
+            found[-1].append(stage)
+        else:
+            found.append([stage])
+    return found
+
+
+def computed_from(first: Stage, stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Those of `stages`, which are in order, that need `first`."""
+    found: list[Stage] = []
+    for stage in stages:
+        if any(stage.reads(s.buffer) for s in (first, *found)):
+            found.append(stage)
+    return tuple(found)
 
 
 def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:

@@ -1,52 +1,23 @@
 """Blocks of a product of matrices: how axes are cut, how one is computed, what follows on it."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 
-from relax_egraph.ir import dims
-from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.loops import ZERO, around, bound
+from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
+from relax_egraph.lower.schedule.epilogue import Epilogue, Point
+from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
-from relax_egraph.tir.rewrite import rewrite
-from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
+from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 BLOCK_ROWS = 96
 """Rows of a block: whole tiles, which beside a depth of 1024 take 384 KiB of the second cache."""
 
 BLOCK_COLUMNS = 64
 """Columns of a block: as wide as the micro-kernel, or several times."""
-
-Point = Mapping[TirVar, TirExpr]
-"""The values of the variables of a product's axes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """An axis in blocks: the loop over them, where one begins, and how much of it there is.
-
-    `size` is the most that there is of one.
-    """
-
-    blocks: tuple[Axis, ...]
-    start: TirExpr
-    count: TirExpr
-    size: int
-
-
-def cut(extent: Dim, size: int, name: str, names: Names) -> Cut:
-    """An axis of `extent` in blocks of `size`, the last one shorter; no loop if one is enough."""
-    if isinstance(extent, int) and extent <= size:
-        return Cut((), ZERO, Imm(extent, "int64"), extent)
-    block = Axis(names.var(name), dims.floordiv(dims.add(extent, size - 1), size))
-    start = block.var * size
-    if dims.divides(size, extent):
-        return Cut((block,), start, Imm(size, "int64"), size)
-    return Cut((block,), start, binary("min", size, from_dim(extent) - start), size)
 
 
 def cut_rows(p: Product, names: Names) -> Cut:
@@ -59,19 +30,11 @@ def cut_rows(p: Product, names: Names) -> Cut:
 
 
 def _cut_depth(p: Product, size: int, names: Names) -> Cut:
-    """The depth in pieces, at least one: a product over nothing is 0 and not left out."""
+    """The depth in pieces as equal as they can be."""
     extent = p.depth.extent if p.depth else 1
     if isinstance(extent, int) and extent > size:
         size = -(-extent // -(-extent // size))
-    pieces = cut(dims.maximum(1, extent), size, "ko", names)
-    if isinstance(extent, int) and extent > 0:
-        return pieces
-    return replace(pieces, count=binary("min", size, from_dim(extent) - pieces.start))
-
-
-def parallel(axes: Sequence[Axis], body: Stmt) -> Stmt:
-    """`body` in loops over `axes`, whose turns do not depend on one another."""
-    return around(axes, body, "parallel", "parallel")
+    return cut_sum(extent, size, "ko", names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,38 +51,6 @@ class RightOperand:
     piece: int
     follows: bool = False
     made: Stmt | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Epilogue:
-    """What is stored of each element of a product: the stages that follow it, perhaps itself."""
-
-    product: Product
-    rest: tuple[Stage, ...]
-    is_output: bool
-
-    def on(self, held: BufferLoad, point: Point) -> Stmt:
-        """The stores for the element at `point`, which is `held` in a tile."""
-        p = self.product
-        values = {**p.values, **point}
-        stores = [
-            Store(s.buffer, s.indices, s.value) for s in (bound(s, values) for s in self.rest)
-        ]
-        if self.is_output:
-            place = target_of(p, values)
-            stores.insert(0, Store(place.buffer, place.indices, place))
-
-        def in_tile(e: TirExpr) -> TirExpr:
-            return held if isinstance(e, BufferLoad) and e.buffer is p.stage.buffer else e
-
-        return seq(*(replace(s, value=rewrite(s.value, in_tile)) for s in stores))
-
-    def over(self, tile: Buffer, rows: Cut, columns: Cut, batch: Point, names: Names) -> Stmt:
-        """The stores for a block that is held in `tile`."""
-        i, j = names.var("i"), names.var("j")
-        point = {**batch, **self.product.point(rows.start + i, columns.start + j)}
-        inner = For(j, columns.count, "vectorized", self.on(tile[i, j], point))
-        return For(i, rows.count, "serial", inner)
 
 
 def target_of(p: Product, point: Point) -> BufferLoad:

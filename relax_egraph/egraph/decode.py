@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from relax_egraph.egraph.encode import reads_of
-from relax_egraph.egraph.fused import FusedFunctions, broadcasts_to, unique_name
+from relax_egraph.egraph.fused import FusedFunctions, broadcasts_to
 from relax_egraph.egraph.view import (
     LEAF,
     OPAQUE,
@@ -42,6 +42,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.kernel import Kernel
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.shape_variables import with_shapes
@@ -239,7 +240,7 @@ class _Decoder:
         if not isinstance(result, TupleStructInfo):
             self._value[choice.outputs[0]] = self._bind(choice.outputs[0], call)
             return
-        together = DataflowVar(unique_name("lv", self._taken), result)
+        together = DataflowVar(unused("lv", self._taken), result)
         self.bindings.append(VarBinding(together, call))
         for index, output in enumerate(choice.outputs):
             self._value[output] = self._bind(output, TupleGetItem(together, index))
@@ -259,7 +260,7 @@ class _Decoder:
         if class_id in self._output:
             self._bound.add(self._output[class_id])
             return self._output[class_id]
-        return DataflowVar(unique_name(name, self._taken), info)
+        return DataflowVar(unused(name, self._taken), info)
 
 
 def _first_casts(view: View) -> dict[str, MatchCast]:

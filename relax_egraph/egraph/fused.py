@@ -23,6 +23,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.kernel import Kernel
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import Op, infer
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, symbols_of
 from relax_egraph.ir.well_formed import bare_symbols
@@ -79,17 +80,17 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
         if source.scalar is not None:
             values.append(Constant(np.asarray(source.scalar, source.struct_info.dtype)))
         else:
-            params.append(Var(unique_name(next(given), taken), source.struct_info))
+            params.append(Var(unused(next(given), taken), source.struct_info))
             values.append(params[-1])
     if unbound := _unbound_symbols(kernel, params):
         symbols = ShapeStructInfo(tuple(map(dims.symbol, unbound)), len(unbound))
-        params.append(Var(unique_name("s", taken), symbols))
+        params.append(Var(unused("s", taken), symbols))
     bare = list(values)
     bindings: list[Binding] = []
 
     def bind(call: Call, number: int | None) -> Var:
         kind, name = (Var, "gv") if number in kernel.outputs else (DataflowVar, "lv")
-        var = kind(unique_name(name, taken), call.struct_info)
+        var = kind(unused(name, taken), call.struct_info)
         bindings.append(VarBinding(var, call))
         return var
 
@@ -137,13 +138,3 @@ def _operand(operand: int | ShapeStructInfo, values: Sequence[Expr]) -> Expr:
     if isinstance(operand, ShapeStructInfo):
         return ShapeExpr(operand.values or ())
     return values[operand]
-
-
-def unique_name(name: str, taken: set[str]) -> str:
-    """`name`, with a number behind it if it is taken; it is taken from now on."""
-    unique, number = name, 0
-    while unique in taken:
-        number += 1
-        unique = f"{name}{number}"
-    taken.add(unique)
-    return unique

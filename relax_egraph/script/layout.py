@@ -4,6 +4,8 @@ import keyword
 import re
 from collections.abc import Iterable, Sequence
 
+from relax_egraph.ir.names import unused
+
 WIDTH = 100
 """No line is longer, unless one name alone is."""
 
@@ -94,13 +96,7 @@ class Names:
         base = re.sub(r"\W", "_", wanted)
         if not base or base[0].isdigit() or keyword.iskeyword(base):
             base = f"_{base}"
-        name, number = base, self._numbers.get(base, 0)
-        while name in self._taken:
-            number += 1
-            name = f"{base}{number}"
-        self._numbers[base] = number
-        self._taken.add(name)
-        return name
+        return unused(base, self._taken, self._numbers)
 
     def free(self, name: str) -> None:
         """Make `name` available again: its scope is closed."""

@@ -12,6 +12,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.script.annotations import Annotations
 from relax_egraph.script.source import Source, nearest
@@ -115,14 +116,7 @@ class Scope:
         if not self._taken:
             names = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
             self._taken.update(names, self.variables)
-        base = name = "lv" if self.in_dataflow else "gv"
-        number = self._numbers.get(base, 0)
-        while name in self._taken:
-            number += 1
-            name = f"{base}{number}"
-        self._numbers[base] = number
-        self._taken.add(name)
-        return name
+        return unused("lv" if self.in_dataflow else "gv", self._taken, self._numbers)
 
     def close_dataflow(self) -> None:
         """Hide the dataflow variables of the open block."""

@@ -4,6 +4,8 @@ Index arithmetic is of dtype ``int64``.  Nodes are frozen; `TirVar` and `Buffer`
 identity.  Python's arithmetic operators and comparisons with `<`, `<=`, `>`, `>=` build nodes.
 """
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -237,10 +239,27 @@ def _folded(kind: BinaryKind, a: TirExpr, b: TirExpr) -> TirExpr | None:
         return zero
     if (kind == "-" and b == zero) or (kind == "//" and b == one):
         return a
-    if isinstance(a, Imm) and isinstance(b, Imm) and kind in ("+", "-", "*"):
-        x, y = int(a.value), int(b.value)
-        return Imm({"+": x + y, "-": x - y, "*": x * y}[kind], "int64")
+    if isinstance(a, Imm) and isinstance(b, Imm) and kind in _COMPUTED:
+        if b == zero and kind in ("//", "%"):
+            return None
+        result = _COMPUTED[kind](int(a.value), int(b.value))
+        return Imm(result, "int64") if -_END <= result < _END else None
     return None
+
+
+_COMPUTED: Mapping[BinaryKind, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "min": min,
+    "max": max,
+}
+"""The arithmetic of integers."""
+
+_END = 1 << 63
+"""The first number that ``int64`` does not have: what wraps around is left to the program."""
 
 
 def from_dim(dim: Dim) -> TirExpr:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dtypes import is_float
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.inputs import Array
 

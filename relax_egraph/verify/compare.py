@@ -9,11 +9,12 @@ import numpy as np
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.trial import Trial
 from relax_egraph.ir import dims
+from relax_egraph.verify.classes import Classes, Difference
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.inputs import KINDS
 from relax_egraph.verify.program import Program
 from relax_egraph.verify.tolerance import ORDER, Need
-from relax_egraph.verify.values import Difference, Evaluation
+from relax_egraph.verify.values import Evaluation
 
 _EXTENTS = ((2, 3, 5), (0, 1, 2, 5))
 """Extents of symbols: of the first run, and of the others."""
@@ -42,12 +43,14 @@ def compare(program: Program, trial: Trial, random: Random) -> tuple[set[int], l
         rng = np.random.default_rng(random.getrandbits(32))
         extents = {n: int(rng.choice(_EXTENTS[min(k, 1)])) for n in program.symbols}
         run = Evaluation(program, extents, kind, rng)
-        for difference in run.differences(trial):
+        run.compute()
+        classes = Classes(run, trial)
+        for difference in classes.differences():
             for at in {of_step[n] for n in difference.steps}:
                 found = Wrong(program.instances[at], difference)
                 if kind != "nan" or not _has_empty(found.instance, extents):
                     wrong.setdefault((at, difference.need), found)
-        compared |= {of_step[n] for n in run.compared}
+        compared |= {of_step[n] for n in classes.compared}
     return compared, list(wrong.values())
 
 

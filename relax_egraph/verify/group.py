@@ -12,15 +12,16 @@ from random import Random
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_rule
 from relax_egraph.errors import SaturationError
+from relax_egraph.verify.classes import Difference
 from relax_egraph.verify.compare import Wrong, compare, stated
 from relax_egraph.verify.draw import Instance, draw_instance
-from relax_egraph.verify.problem import Contradiction, problem_of
+from relax_egraph.verify.problem import Contradiction
 from relax_egraph.verify.program import Program
 from relax_egraph.verify.query import Pattern, signatures_of
+from relax_egraph.verify.resolve import problem_of
 from relax_egraph.verify.texts import helper_text, tried_text
 from relax_egraph.verify.tolerance import ORDER
 from relax_egraph.verify.unfold import makers_of, needed, unfold
-from relax_egraph.verify.values import Difference
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
 INSTANCES = 20

@@ -11,9 +11,10 @@ from relax_egraph.egraph.trial import Trial, try_families
 from relax_egraph.verify.cases import Case, query_of
 from relax_egraph.verify.compare import Wrong, compare
 from relax_egraph.verify.draw import draw_instance
-from relax_egraph.verify.problem import Contradiction, problem_of
+from relax_egraph.verify.problem import Contradiction
 from relax_egraph.verify.program import Program
 from relax_egraph.verify.query import Signature, patterns_of, signatures_of
+from relax_egraph.verify.resolve import problem_of
 from relax_egraph.verify.unfold import made_by
 from relax_egraph.verify.verdict import Counterexample, Verdict
 

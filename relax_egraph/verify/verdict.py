@@ -7,11 +7,11 @@ from relax_egraph.egraph.loader import FloatClass, RuleInfo
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import shape_text
+from relax_egraph.verify.classes import Difference
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.problem import VALUES
 from relax_egraph.verify.query import Pattern, written
 from relax_egraph.verify.tolerance import ORDER, Need
-from relax_egraph.verify.values import Difference
 
 
 @dataclass(frozen=True, slots=True)

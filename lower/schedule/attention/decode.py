@@ -9,10 +9,9 @@ from relax_egraph.lower.schedule.attention.heads import Heads, heads_of
 from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.attention.parts import (
     Values,
-    meets,
     number,
     parts,
-    tasks,
+    where_seen,
 )
 from relax_egraph.lower.schedule.attention.rows import Tile, absorb
 from relax_egraph.lower.schedule.attention.state import (
@@ -25,11 +24,11 @@ from relax_egraph.lower.schedule.attention.state import (
     state_of,
 )
 from relax_egraph.lower.schedule.index import steps
-from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.tir.expr import Binary, TirExpr, binary, from_dim
-from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TirBlock, seq
+from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 
 TOGETHER = 4
 """Values that are added at once, so that the sums are less often read and written."""
@@ -62,10 +61,9 @@ def by_keys(p: Attention, most: int, names: Names) -> Stmt:
         _sums(p, heads, tile, state, fixed, names),
     )
     last = from_dim(dims.sub(p.rows, 1))
-    if sees := meets(p.seen.at(p.at(ZERO)), p.seen.at(p.at(last)), keys):
-        work = IfThenElse(sees, work)
+    work = where_seen(p, ZERO, last, keys, work)
     body = seq(begin(p, state, rows, names), keys.around(work), end(p, state, rows, each, names))
-    return tasks(batch, TirBlock("queries", (), body, allocs=(scores, *state.buffers)))
+    return parallel(batch, TirBlock("queries", (), body, allocs=(scores, *state.buffers)))
 
 
 def _each(

@@ -1,15 +1,14 @@
 """What the two schedules of attention have in common: runs cut in parts, scores, products."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.attention.mask import Run
+from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.stages import Axis
 from relax_egraph.tir.expr import Binary, BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
-from relax_egraph.tir.stmt import For, LoopKind, Stmt, TensorIntrinsic
+from relax_egraph.tir.stmt import For, IfThenElse, LoopKind, Stmt, TensorIntrinsic
 
 Values = dict[TirVar, TirExpr]
 """What the variables of axes are."""
@@ -45,12 +44,9 @@ def parts(length: TirExpr, size: int, name: str, names: Names) -> Parts:
     if isinstance(length, Imm) and length.value <= size:
         return Parts(None, number(1), ZERO, length)
     var = names.var(name)
-    start, rest = var * size, length - var * size
-    if isinstance(length, Imm):
-        whole, left = divmod(int(length.value), size)
-        count = binary("min", size, rest) if left else number(size)
-        return Parts(var, number(whole + (left > 0)), start, count)
-    return Parts(var, binary("//", length + (size - 1), size), start, binary("min", size, rest))
+    is_even = isinstance(length, Imm) and length.value % size == 0
+    count = number(size) if is_even else binary("min", size, length - var * size)
+    return Parts(var, (length + (size - 1)) // size, var * size, count)
 
 
 def number(value: int) -> Imm:
@@ -61,13 +57,6 @@ def number(value: int) -> Imm:
 def at_most(extent: Dim, size: int) -> int:
     """How much room a run of `extent` needs in parts of `size`."""
     return min(extent, size) if isinstance(extent, int) else size
-
-
-def tasks(axes: Sequence[Axis], body: Stmt) -> Stmt:
-    """`body` for each point of `axes`, in any order."""
-    for axis in reversed(axes):
-        body = For(axis.var, from_dim(axis.extent), "parallel", body)
-    return body
 
 
 def multiply(
@@ -91,11 +80,10 @@ def within(run: Run, keys: Parts) -> Run:
     return Run(run.first and inside(run.first), run.end and inside(run.end))
 
 
-def meets(first: Run, last: Run, keys: Parts) -> TirExpr | None:
-    """Whether a block of `keys` is seen by one of the queries from `first` to `last`.
-
-    Both are the keys that a query sees; ``None`` if all see all.
-    """
-    before = last.end and Binary("<", keys.start, last.end)
-    after = first.first and Binary("<", first.first, keys.start + keys.count)
-    return Binary("and", before, after) if before and after else before or after
+def where_seen(p: Attention, first: TirExpr, last: TirExpr, keys: Parts, body: Stmt) -> Stmt:
+    """`body`, if a block of `keys` is seen by one of the queries from `first` to `last`."""
+    begin, end = p.seen.at(p.at(first)).first, p.seen.at(p.at(last)).end
+    before = end and Binary("<", keys.start, end)
+    after = begin and Binary("<", begin, keys.start + keys.count)
+    sees = Binary("and", before, after) if before and after else before or after
+    return IfThenElse(sees, body) if sees else body

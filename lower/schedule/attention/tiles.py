@@ -16,11 +16,10 @@ from relax_egraph.lower.schedule.attention.parts import (
     Parts,
     Values,
     at_most,
-    meets,
     multiply,
     number,
     parts,
-    tasks,
+    where_seen,
     within,
 )
 from relax_egraph.lower.schedule.attention.rows import Tile, absorb
@@ -35,13 +34,12 @@ from relax_egraph.lower.schedule.attention.state import (
     state_of,
 )
 from relax_egraph.lower.schedule.index import steps
-from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.tir.expr import Buffer, TirExpr, from_dim
 from relax_egraph.tir.stmt import (
     For,
-    IfThenElse,
     Stmt,
     Store,
     TensorIntrinsic,
@@ -73,8 +71,7 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
     tiles = _tiles(p, fixed, block, keys, state, (strips, scores), values.place, names)
     work = seq(_transposed(p, strips, keys, fixed, names), *values.copy, tiles)
     first, last = block.start, block.start + block.count - 1
-    if sees := meets(p.seen.at(p.at(first)), p.seen.at(p.at(last)), keys):
-        work = IfThenElse(sees, work)
+    work = where_seen(p, first, last, keys, work)
     rows = _each(p, fixed, block.start, block.count, names)
     body = seq(
         begin(p, state, block.count, names),
@@ -82,7 +79,7 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
         end(p, state, block.count, rows, names),
     )
     allocs = (scores, strips, *values.room, *state.buffers)
-    return tasks(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
+    return parallel(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
 
 
 def _each(p: Attention, fixed: Values, first: TirExpr, count: TirExpr, names: Names) -> EachRow:
@@ -131,8 +128,7 @@ def _tiles(
         adds=goes_on(state, keys),
     )
     work = seq(strip.around(product), absorb(state, powers, names), total)
-    if sees := meets(p.seen.at(p.at(first)), p.seen.at(p.at(last)), keys):
-        work = IfThenElse(sees, work)
+    work = where_seen(p, first, last, keys, work)
     return tile.around(work)
 
 

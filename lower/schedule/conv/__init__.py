@@ -19,7 +19,7 @@ from relax_egraph.lower.schedule.matmul import follows
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import match_product
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc
@@ -77,16 +77,13 @@ def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
     first = next(s for s in stages if s.buffer is found.stage.buffer)
     c = match_convolution(first, stages)
     assert c is not None, "what it reads was kept"
-    rest: list[Stage] = []
-    for stage in stages:
-        if any(stage.reads(s.buffer) for s in (first, *rest)):
-            rest.append(stage)
+    rest = computed_from(first, stages)
     if not all(follows(s, first, rest) for s in rest):
         return None
     before = [s for s in stages if s is not first and s not in rest]
     read = {c.data, c.weight.buffer, *function.outputs}
     read |= {load.buffer for s in (*before, *rest) for load in loads(s.value)}
-    return _Parts(c, tuple(s for s in before if s.buffer in read), tuple(rest))
+    return _Parts(c, tuple(s for s in before if s.buffer in read), rest)
 
 
 def _is_constant(buffer: Buffer, function: PrimFunc, before: Sequence[Stage]) -> bool:

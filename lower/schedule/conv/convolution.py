@@ -87,12 +87,7 @@ class Convolution:
 
 def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | None:
     """`stage` as a convolution of float32; what pads its data may be one of `stages`."""
-    reduction = stage.reduction
-    if reduction is None or reduction.combine != "+" or stage.buffer.dtype != "float32":
-        return None
-    if not isinstance(reduction.init, Imm) or reduction.init.value != 0:
-        return None
-    if not isinstance(stage.value, Binary) or stage.value.kind != "*":
+    if not stage.sums_floats or not isinstance(stage.value, Binary) or stage.value.kind != "*":
         return None
     for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
         read = _read(data, stages)

@@ -17,9 +17,9 @@ from relax_egraph.lower.schedule.conv.parts import (
     within,
 )
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.epilogue import Point
+from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.tiles import Point, parallel
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 

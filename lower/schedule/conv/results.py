@@ -1,16 +1,15 @@
 """What is stored of a convolution: what follows it, computed from a tile that is still hot."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from relax_egraph.lower.schedule.conv.parts import Size, along, serial, transpose
-from relax_egraph.lower.schedule.loops import ZERO, bound
+from relax_egraph.lower.schedule.epilogue import Point, stores_at
+from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.lower.schedule.tiles import Point
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
-from relax_egraph.tir.rewrite import rewrite
-from relax_egraph.tir.stmt import Stmt, Store, TirBlock, seq
+from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +33,7 @@ class Results:
     def of(self, element: TirExpr, point: Point) -> Stmt:
         """The stores for the `element` of the convolution at `point`."""
         values = {**self.values, **point}
-        stages = [bound(s, values) for s in self.rest]
-        stores = [Store(s.buffer, s.indices, s.value) for s in stages]
-        if self.is_output:
-            own = bound(self.stage, values)
-            stores.insert(0, Store(own.buffer, own.indices, element))
-
-        def held(e: TirExpr) -> TirExpr:
-            is_own = isinstance(e, BufferLoad) and e.buffer is self.stage.buffer
-            return element if is_own else e
-
-        return seq(*(replace(s, value=rewrite(s.value, held)) for s in stores))
+        return stores_at(values, self.stage, element, self.rest, is_output=self.is_output)
 
     def of_tile(
         self,

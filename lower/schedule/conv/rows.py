@@ -5,7 +5,7 @@ multiplied with panel after panel of the weight.  What lies outside of data is g
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -23,10 +23,11 @@ from relax_egraph.lower.schedule.conv.parts import (
     within,
 )
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.loops import ZERO, Collapse
+from relax_egraph.lower.schedule.cut import cut, cut_sum
+from relax_egraph.lower.schedule.epilogue import Point
+from relax_egraph.lower.schedule.loops import ZERO, Collapse, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
-from relax_egraph.lower.schedule.tiles import Cut, Point, cut, parallel
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
@@ -93,7 +94,7 @@ def by_rows(
     multiply = _multiply(c, rows, weight, (g, p), tile, size, names)
     stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
     body = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
-    body = serial([(a.var, from_dim(a.extent)) for a in across], body)
+    body = around(across, body)
     body = TirBlock("rows", (), seq(fill, body), allocs=(rows,))
     return parallel((*batch, *groups, *lines, *block.blocks), body)
 
@@ -135,7 +136,7 @@ def _multiply(
     names: Names,
 ) -> Stmt:
     """All `rows` with a `panel` of the weight, piece by piece of the depth."""
-    pieces = _pieces(c.depth, names)
+    pieces = cut_sum(c.depth, PIECE, "ko", names)
     begin = [ZERO] * len(c.taps)
     width = tile.shape[1]
     call = gemm(
@@ -146,16 +147,7 @@ def _multiply(
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
     )
-    return serial([(a.var, from_dim(a.extent)) for a in pieces.blocks], call)
-
-
-def _pieces(depth: Dim, names: Names) -> Cut:
-    """The depth in pieces, at least one: a sum of nothing is 0 and not left out."""
-    pieces = cut(dims.maximum(1, depth), PIECE, "ko", names)
-    if isinstance(depth, int) and depth > 0:
-        return pieces
-    count = binary("min", PIECE, from_dim(depth) - pieces.start)
-    return replace(pieces, count=count)
+    return around(pieces.blocks, call)
 
 
 @dataclass(frozen=True, slots=True)

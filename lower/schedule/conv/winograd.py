@@ -29,9 +29,10 @@ from relax_egraph.lower.schedule.conv.parts import (
     within,
 )
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.cut import Cut, cut
+from relax_egraph.lower.schedule.epilogue import Point
+from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.tiles import Cut, Point, cut, parallel
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
@@ -149,7 +150,7 @@ def by_tiles(
     multiply = serial([(n, as_expr(PRODUCTS))], multiply)
     panel = _Panel(c, tiles, results, made, b, p * panels.width, panels.columns(p), names)
     stores = panel.by_positions() if results.features_last else panel.by_features()
-    body = serial([(a.var, from_dim(a.extent)) for a in over_panels], seq(multiply, stores))
+    body = around(over_panels, seq(multiply, stores))
     fill = _transformed_data(c, tiles, source, data, b, names)
     body = TirBlock("tiles", (), seq(fill, body), allocs=(data, made))
     return parallel((*batch, *tiles.lines.blocks), body)

@@ -1,7 +1,0 @@
-"""Sorting along an axis."""
-
-from collections.abc import Mapping
-
-from relax_egraph.lower.legalize.elementwise import Legalize
-
-LEGALIZE: Mapping[str, Legalize] = {}
