@@ -49,10 +49,10 @@ def test_a_call_becomes_an_allocation_and_a_call_that_writes_into_it() -> None:
         'impure (p0: R.Tensor((m, 4), "float32"), p1: R.Tensor((m, 4), "float32")) '
         '-> R.Tensor((m, 4), "float32")\n'
         "  block\n"
-        '    alloc: R.Tensor((m, 4), "float32") = '
+        '    gv: R.Tensor((m, 4), "float32") = '
         "R.builtin.alloc_tensor(shape(m, 4), 'float32')\n"
-        "    _: R.Tuple() = @f(p0, p1, alloc, m, R.Tuple())\n"
-        "  return alloc"
+        "    _: R.Tuple() = @f(p0, p1, gv, m, R.Tuple())\n"
+        "  return gv"
     )
 
 
@@ -71,12 +71,12 @@ def test_several_results_are_a_tuple_of_allocations() -> None:
         'impure (x: R.Tensor((m,), "float32")) -> R.Tuple(R.Tuple(R.Tensor((m,), "float32"), '
         'R.Tensor((m, m), "float32")), R.Tensor((m, m), "float32"))\n'
         "  block\n"
-        "    alloc: R.Tensor((m,), \"float32\") = R.builtin.alloc_tensor(shape(m,), 'float32')\n"
-        '    alloc1: R.Tensor((m, m), "float32") = '
+        "    gv_0: R.Tensor((m,), \"float32\") = R.builtin.alloc_tensor(shape(m,), 'float32')\n"
+        '    gv_1: R.Tensor((m, m), "float32") = '
         "R.builtin.alloc_tensor(shape(m, m), 'float32')\n"
-        "    _: R.Tuple() = @f(x, alloc, alloc1, m, R.Tuple())\n"
-        '    gv1: R.Tensor((m, m), "float32") = alloc1\n'
-        "  return ((alloc, alloc1), gv1)"
+        "    _: R.Tuple() = @f(x, gv_0, gv_1, m, R.Tuple())\n"
+        '    gv1: R.Tensor((m, m), "float32") = gv_1\n'
+        "  return ((gv_0, gv_1), gv1)"
     )
 
 
@@ -93,9 +93,9 @@ def test_call_dps_packed_becomes_an_allocation_and_a_packed_call() -> None:
     assert text(after) == (
         'impure (x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32")\n'
         "  block\n"
-        "    alloc: R.Tensor((n,), \"float32\") = R.builtin.alloc_tensor(shape(n,), 'float32')\n"
-        '    _: R.Tuple() = R.call_packed("my.sort", x, alloc, R.Tuple())\n'
-        "  return alloc"
+        "    gv: R.Tensor((n,), \"float32\") = R.builtin.alloc_tensor(shape(n,), 'float32')\n"
+        '    _: R.Tuple() = R.call_packed("my.sort", x, gv, R.Tuple())\n'
+        "  return gv"
     )
 
 
@@ -112,8 +112,8 @@ def test_a_call_whose_result_is_not_used_stays() -> None:
     assert text(after) == (
         'impure (x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32")\n'
         "  block\n"
-        "    alloc: R.Tensor((n,), \"float32\") = R.builtin.alloc_tensor(shape(n,), 'float32')\n"
-        "    _: R.Tuple() = @f(x, alloc, n, R.Tuple())\n"
+        "    gv: R.Tensor((n,), \"float32\") = R.builtin.alloc_tensor(shape(n,), 'float32')\n"
+        "    _: R.Tuple() = @f(x, gv, n, R.Tuple())\n"
         "  return x"
     )
 
@@ -137,10 +137,10 @@ def test_calls_inside_of_branches_are_rewritten() -> None:
         "  block\n"
         '    r: R.Tensor((n,), "float32") = if cond\n'
         "      block\n"
-        '        alloc: R.Tensor((n,), "float32") = '
+        '        lv: R.Tensor((n,), "float32") = '
         "R.builtin.alloc_tensor(shape(n,), 'float32')\n"
-        "        _: R.Tuple() = @f(x, alloc, n, R.Tuple())\n"
-        "      return alloc\n"
+        "        _: R.Tuple() = @f(x, lv, n, R.Tuple())\n"
+        "      return lv\n"
         "    else\n"
         "      return x\n"
         "  return r"
@@ -153,7 +153,7 @@ def test_the_symbols_of_a_loop_function_are_given_in_the_callers_dimensions() ->
 
     after = call_tir_rewrite(before)
 
-    assert text(after).splitlines()[3] == ("    _: R.Tuple() = @f(p0, alloc, m * 2, m, R.Tuple())")
+    assert text(after).splitlines()[3] == ("    _: R.Tuple() = @f(p0, gv, m * 2, m, R.Tuple())")
 
 
 def test_a_symbol_of_the_loop_function_may_have_the_name_of_another_of_the_caller() -> None:
@@ -161,7 +161,7 @@ def test_a_symbol_of_the_loop_function_may_have_the_name_of_another_of_the_calle
 
     after = call_tir_rewrite(before)
 
-    assert text(after).splitlines()[3] == "    _: R.Tuple() = @f(p0, alloc, n, k, R.Tuple())"
+    assert text(after).splitlines()[3] == "    _: R.Tuple() = @f(p0, gv, n, k, R.Tuple())"
 
 
 def test_scalars_of_the_loop_function_are_the_tir_vars() -> None:
@@ -169,7 +169,7 @@ def test_scalars_of_the_loop_function_are_the_tir_vars() -> None:
 
     after = call_tir_rewrite(before)
 
-    assert text(after).splitlines()[3] == "    _: R.Tuple() = @f(p0, alloc, k + 1, m, R.Tuple())"
+    assert text(after).splitlines()[3] == "    _: R.Tuple() = @f(p0, gv, k + 1, m, R.Tuple())"
 
 
 def test_a_shape_that_is_not_known_is_checked_before_the_call() -> None:
@@ -182,8 +182,8 @@ def test_a_shape_that_is_not_known_is_checked_before_the_call() -> None:
     assert not find_ill_formed(after)
     assert text(after).splitlines()[3:] == [
         '    p11: R.Tensor((m, 4), "float32") = match_cast(p1, R.Tensor((m, 4), "float32"))',
-        "    _: R.Tuple() = @f(p0, p11, alloc, m, R.Tuple())",
-        "  return alloc",
+        "    _: R.Tuple() = @f(p0, p11, gv, m, R.Tuple())",
+        "  return gv",
     ]
 
 
@@ -194,8 +194,8 @@ def test_equality_that_is_not_proven_is_checked_before_the_call() -> None:
 
     assert text(after).splitlines()[3:] == [
         '    p11: R.Tensor((m,), "float32") = match_cast(p1, R.Tensor((m,), "float32"))',
-        "    _: R.Tuple() = @f(p0, p11, alloc, m, R.Tuple())",
-        "  return alloc",
+        "    _: R.Tuple() = @f(p0, p11, gv, m, R.Tuple())",
+        "  return gv",
     ]
 
 
@@ -209,10 +209,10 @@ def test_a_result_of_computed_shape_is_allocated_and_checked() -> None:
     after = call_tir_rewrite(bb.get())
 
     assert text(after).splitlines()[2:] == [
-        "    alloc: R.Tensor(dtype=\"float32\", ndim=1) = R.builtin.alloc_tensor(s, 'float32')",
-        '    alloc1: R.Tensor((m,), "float32") = match_cast(alloc, R.Tensor((m,), "float32"))',
-        "    _: R.Tuple() = @f(x, alloc1, m, R.Tuple())",
-        "  return alloc",
+        "    gv: R.Tensor(dtype=\"float32\", ndim=1) = R.builtin.alloc_tensor(s, 'float32')",
+        '    gv1: R.Tensor((m,), "float32") = match_cast(gv, R.Tensor((m,), "float32"))',
+        "    _: R.Tuple() = @f(x, gv1, m, R.Tuple())",
+        "  return gv",
     ]
 
 

@@ -5,6 +5,7 @@ import pytest
 from relax_egraph.errors import IllFormed, IllTyped, NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Expr,
     Function,
@@ -26,6 +27,7 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.well_formed import find_ill_formed
+from relax_egraph.passes.needed_dims import may_fail
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower, without_symbols
 from tests.lowered import f32, k, m, n, text
 
@@ -89,7 +91,7 @@ def test_computed_extents_are_compared_after_all_symbols_are_bound() -> None:
         "y, 'main: parameter y', 'R.Tensor((m, n), \"float32\")', 2, 'float32')",
         "    _2: R.Tuple() = R.vm.match_shape(y, shape_heap, "
         "'main: parameter y', 'R.Tensor((m, n), \"float32\")', 'm -> @0', 'n -> @1')",
-        "    _3: R.Tuple() = R.vm.compute_shape(shape_heap, 2, '@0 + @1 * 4')",
+        "    _3: R.Tuple() = R.vm.compute_shapes(shape_heap, 2, '@0 + @1 * 4')",
         "    _4: R.Tuple() = R.vm.match_shape(x, shape_heap, "
         "'main: parameter x', 'R.Tensor((m + n * 4,), \"float32\")', 'm + n * 4 == @2')",
         "  return ()",
@@ -206,14 +208,29 @@ def test_a_dimension_is_computed_and_loaded_once() -> None:
     lines = body(bb.get())
 
     assert lines[4:] == [
-        "    _2: R.Tuple() = R.vm.compute_shape(shape_heap, 2, '@0 // 2')",
+        "    _2: R.Tuple() = R.vm.compute_shapes(shape_heap, 2, '@0 // 2', 3, 'min(@0, @1)')",
         '    dim: R.Prim("int64") = R.vm.load_prim(shape_heap, 2)',
-        "    _3: R.Tuple() = R.vm.compute_shape(shape_heap, 3, 'min(@0, @1)')",
         "    shape: R.Shape(ndim=2) = R.vm.make_shape(shape_heap, '@2', '@3')",
         '    a: R.Object = R.call_packed("f", dim, shape, R.Object)',
         '    b: R.Object = R.call_packed("f", dim, shape, R.Object)',
         "  return (a, b)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("dim", "fails"),
+    [
+        (n * m + 4, False),
+        (dims.floordiv(n + m, 2), False),
+        (dims.mod(n, 8), False),
+        (dims.floordiv(n, m + 1), False),
+        (dims.floordiv(n, m), True),
+        (dims.mod(8, n * m), True),
+        (dims.minimum(dims.floordiv(n, 3 * m), 5), True),
+    ],
+)
+def test_a_dimension_fails_only_if_it_may_divide_by_zero(dim: Dim, fails: bool) -> None:
+    assert may_fail(dim) is fails
 
 
 def test_the_result_of_a_packed_function_is_checked() -> None:
@@ -229,37 +246,46 @@ def test_the_result_of_a_packed_function_is_checked() -> None:
         'R.call_packed("f", x, R.Tensor(dtype="float32", ndim=2))',
         f"    _2: R.Tuple() = R.vm.check_tensor_info(r, {said}, 2, 'float32')",
         f"    _3: R.Tuple() = R.vm.match_shape(r, shape_heap, {said}, '_', 'm -> @1')",
-        "    _4: R.Tuple() = R.vm.compute_shape(shape_heap, 2, '@0 * 2')",
+        "    _4: R.Tuple() = R.vm.compute_shapes(shape_heap, 2, '@0 * 2')",
         f"    _5: R.Tuple() = R.vm.match_shape(r, shape_heap, {said}, 'n * 2 == @2', '_')",
         "  return r",
     ]
 
 
 def test_what_a_branch_computes_is_not_known_after_it() -> None:
-    double = call_packed("f", [PrimValue(n * 2)], [ObjectStructInfo()])
+    """What is needed in any case is computed first, what may fail where it is needed."""
+    twice, thrice = (
+        call_packed("f", [PrimValue(n * k), PrimValue(n * 8)], [ObjectStructInfo()]) for k in (2, 3)
+    )
+    cond = Var("cond", tensor((), "bool"))
+    fails = PrimValue(dims.floordiv(8, n))
     bb = BlockBuilder()
-    with bb.function("main", [Var("x", f32(n)), cond := Var("cond", tensor((), "bool"))]):
-        r = bb.emit(If(cond, branch(double), branch(double), ObjectStructInfo()), "r")
-        bb.emit_func_output(Tuple((r, PrimValue(n * 2))))
+    with bb.function("main", [Var("x", f32(n)), cond]):
+        r = bb.emit(If(cond, branch(twice), branch(thrice), ObjectStructInfo()), "r")
+        bb.emit_func_output(Tuple((r, PrimValue(n * 2), PrimValue(n * 8), fails)))
 
     lines = body(bb.get())
 
     assert lines[5:] == [
+        "    _3: R.Tuple() = R.vm.compute_shapes(shape_heap, 1, '@0 * 2', 2, '@0 * 8')",
         "    r: R.Object = if cond",
         "      block",
-        "        _3: R.Tuple() = R.vm.compute_shape(shape_heap, 1, '@0 * 2')",
         '        dim: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
-        '        b: R.Object = R.call_packed("f", dim, R.Object)',
+        '        dim1: R.Prim("int64") = R.vm.load_prim(shape_heap, 2)',
+        '        b: R.Object = R.call_packed("f", dim, dim1, R.Object)',
         "      return b",
         "    else",
         "      block",
-        "        _4: R.Tuple() = R.vm.compute_shape(shape_heap, 1, '@0 * 2')",
-        '        dim1: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
-        '        b: R.Object = R.call_packed("f", dim1, R.Object)',
+        "        _4: R.Tuple() = R.vm.compute_shapes(shape_heap, 3, '@0 * 3')",
+        '        dim2: R.Prim("int64") = R.vm.load_prim(shape_heap, 3)',
+        '        dim3: R.Prim("int64") = R.vm.load_prim(shape_heap, 2)',
+        '        b: R.Object = R.call_packed("f", dim2, dim3, R.Object)',
         "      return b",
-        "    _5: R.Tuple() = R.vm.compute_shape(shape_heap, 1, '@0 * 2')",
-        '    dim2: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
-        "  return (r, dim2)",
+        '    dim4: R.Prim("int64") = R.vm.load_prim(shape_heap, 1)',
+        '    dim5: R.Prim("int64") = R.vm.load_prim(shape_heap, 2)',
+        "    _5: R.Tuple() = R.vm.compute_shapes(shape_heap, 4, '8 // @0')",
+        '    dim6: R.Prim("int64") = R.vm.load_prim(shape_heap, 4)',
+        "  return (r, dim4, dim5, dim6)",
     ]
 
 
@@ -322,9 +348,9 @@ def test_struct_info_without_symbols_keeps_what_is_a_number() -> None:
     ("name", "args", "message"),
     [
         (
-            "vm.compute_shape",
+            "vm.compute_shapes",
             [Tuple(()), PrimValue(0)],
-            "R.vm.compute_shape takes 3 operands, got 2",
+            "R.vm.compute_shapes takes 3 operands, got 2",
         ),
         (
             "vm.load_prim",

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from relax_egraph.errors import IllFormed, IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
@@ -27,7 +28,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import OPS
-from relax_egraph.ir.ops.call import inplace_indices
+from relax_egraph.ir.ops.call import given_besides, inplace_indices
 from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
@@ -48,14 +49,14 @@ def call_tir_rewrite(module: IRModule) -> IRModule:
 
         lv = R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((n, 4), "float32"))
         -->
-        alloc = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
-        cls.f(a, b, alloc, n)
+        lv = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
+        cls.f(a, b, lv, n)
 
-    and `alloc`, or a tuple of several, is read where `lv` was; of ``R.call_tir_inplace`` what is
-    in place is the operand, or a copy of a constant.  The trailing arguments are the
-    `symbols` of the loop function, in the caller's dimensions.  Where a shape is not proven to
-    be what the loop function needs, an ``R.match_cast`` checks it before the call.  The functions
-    of a module with such calls are no longer pure.
+    Of several results each is allocated, as ``lv_0``, ``lv_1`` …, and their tuple is read where
+    `lv` was; of ``R.call_tir_inplace`` what is in place is the operand, or a copy of a constant.
+    The trailing arguments are the `symbols` of the loop function, in the caller's dimensions.
+    Where a shape is not proven to be what the loop function needs, an ``R.match_cast`` checks it
+    before the call.  The functions of a module with such calls are no longer pure.
 
     Raises `IllTyped` if operands do not fit the loop function, `IllFormed` for a dataflow
     block: `to_non_dataflow` comes before.
@@ -106,30 +107,61 @@ class _Rewriter(ExprMutator):
                     tir_vars[0].values if tir_vars and isinstance(tir_vars[0], ShapeExpr) else ()
                 )
                 places = inplace_indices(binding.value) if op is OPS["call_tir_inplace"] else ()
-                out = self._call_tir(callee, operands, binding.value.sinfo_args[0], given, places)
+                out = self._call_tir(callee, operands, binding.var, binding.value, given, places)
             case Call(op=op, args=[ExternFunc() as callee, Tuple(fields=args)]) if (
                 op is OPS["call_dps_packed"]
             ):
                 operands = tuple(map(self.visit_expr, args))
-                out = self._call_dps_packed(callee, operands, binding.value.sinfo_args[0])
+                out = self._call_dps_packed(callee, operands, binding.var, binding.value)
+            case Call(op=op, args=[ExternFunc() as callee, *args]) if (
+                op is OPS["call_inplace_packed"]
+            ):
+                operands = tuple(map(self.visit_expr, args))
+                out = self._call_inplace_packed(callee, operands, binding.var, binding.value)
             case _:
                 super().visit_var_binding(binding)
                 return
         self.replace_var(binding.var, out)
 
     def _call_dps_packed(
-        self, callee: ExternFunc, operands: tuple[Expr, ...], out: StructInfo
+        self, callee: ExternFunc, operands: tuple[Expr, ...], var: Var, value: Call
     ) -> Expr:
-        outputs, result = self._allocate(out)
+        names, infos = self._results(var, value)
+        outputs = tuple(map(self._allocated, names, infos))
         args = (callee, *operands, *outputs)
-        self.emit(Call(OPS["call_packed"], args, {}, (_NOTHING,), _NOTHING), "_")
-        return result
+        self.emit(Call(OPS["call_packed"], args, {}, (_NOTHING,), _NOTHING, value.span), "_")
+        return _whole(value, outputs)
+
+    def _call_inplace_packed(
+        self, callee: ExternFunc, operands: tuple[Expr, ...], var: Var, value: Call
+    ) -> Expr:
+        names, infos = self._results(var, value)
+        places, arrays = inplace_indices(value), list(operands)
+        for name, info, place in zip(names, infos, places, strict=True):
+            if place >= 0 and isinstance(arrays[place].struct_info, TensorStructInfo):
+                arrays[place] = self._claimed(name, self._writable(name, arrays[place]), info)
+        given, args = given_besides(value), (callee, *arrays)
+        made = self.emit(Call(OPS["call_packed"], args, {}, (given,), given, value.span), var.name)
+        results = [
+            arrays[place] if place >= 0 else self.emit(TupleGetItem(made, i), name)
+            for i, (name, place) in enumerate(zip(names, places, strict=True))
+        ]
+        return _whole(value, tuple(results))
+
+    def _claimed(self, name: str, array: Expr, claim: StructInfo) -> Expr:
+        """`array`, checked at run time unless it is proven to be what is claimed."""
+        if implies(array.struct_info, claim):
+            return array
+        cast = Var(self._fresh(name), claim)
+        self.emit_binding(MatchCast(cast, array, claim))
+        return cast
 
     def _call_tir(
         self,
         callee: GlobalVar,
         operands: tuple[Expr, ...],
-        out: StructInfo,
+        var: Var,
+        value: Call,
         tir_vars: tuple[Dim, ...],
         inplace: tuple[int, ...],
     ) -> Expr:
@@ -138,46 +170,55 @@ class _Rewriter(ExprMutator):
             raise IllTyped(f"{self._name}: R.call_tir of {callee.name}, which is no loop function")
         what = f"{self._name}: R.call_tir of {callee.name}"
         infos = [_tensor_info(f"{what}: operand {i}", a) for i, a in enumerate(operands)]
-        results = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        names, results = self._results(var, value)
         places = inplace or (-1,) * len(results)
-        outs = tuple(o for o, place in zip(results, places, strict=True) if place < 0)
-        infos += [o for o in outs if isinstance(o, TensorStructInfo)]
+        outs = {n: o for n, o, p in zip(names, results, places, strict=True) if p < 0}
+        infos += [o for o in outs.values() if isinstance(o, TensorStructInfo)]
         if len(infos) != len(function.params) or len(outs) != function.num_outputs:
             raise IllTyped(
                 f"{what}: {len(operands)} operands and {len(outs)} results, needs "
                 f"{len(function.inputs)} and {function.num_outputs}"
             )
         values = bind_symbols(what, function, infos, tir_vars)
-        outputs = tuple(map(self._allocated, outs))
+        outputs = tuple(map(self._allocated, outs.keys(), outs.values()))
         arrays = [
             self._fitted(what, buffer, array, values)
             for buffer, array in zip(function.params, (*operands, *outputs), strict=True)
         ]
-        for place in filter(lambda p: p >= 0, places):
-            arrays[place] = self._writable(arrays[place])
+        for name, place in zip(names, places, strict=True):
+            if place >= 0:
+                arrays[place] = self._writable(name, arrays[place])
         symbols = [PrimValue(values[s]) for s in function.symbols]
         kernel = GlobalVar(callee.name, function.struct_info)
-        self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING), "_")
+        self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING, value.span), "_")
         made = iter(outputs)
         fields = tuple(arrays[place] if place >= 0 else next(made) for place in places)
-        return Tuple(fields) if isinstance(out, TupleStructInfo) else fields[0]
+        return _whole(value, fields)
 
-    def _allocate(self, out: StructInfo) -> tuple[tuple[Expr, ...], Expr]:
-        """The new tensors, and the value that stands for all of them."""
-        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
-        outputs = tuple(map(self._allocated, infos))
-        return outputs, Tuple(outputs) if isinstance(out, TupleStructInfo) else outputs[0]
+    def _results(self, var: Var, value: Call) -> tuple[Sequence[str], Sequence[StructInfo]]:
+        """What each result is called, and what it is."""
+        match value.sinfo_args[0]:
+            case TupleStructInfo(fields=fields):
+                return [self._fresh(f"{var.name}_{i}") for i in range(len(fields))], fields
+            case info:
+                return [var.name], [info]
 
-    def _allocated(self, info: StructInfo) -> Expr:
+    def _allocated(self, name: str, info: StructInfo) -> Expr:
         assert isinstance(info, TensorStructInfo)
         assert info.shape is not None
         shape = self.visit_expr(info.shape)
-        return self.emit(call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")), "alloc")
+        return self._named(name, call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")))
 
-    def _writable(self, array: Expr) -> Expr:
+    def _writable(self, name: str, array: Expr) -> Expr:
         """`array`, or a copy of it if it may not be written."""
-        name, info = ExternFunc("vm.builtin.writable"), array.struct_info
-        return self.emit(Call(OPS["call_packed"], (name, array), {}, (info,), info), "out")
+        function, info = ExternFunc("vm.builtin.writable"), array.struct_info
+        return self._named(name, Call(OPS["call_packed"], (function, array), {}, (info,), info))
+
+    def _named(self, name: str, value: Call) -> Var:
+        """Bind `value` to a variable of this very name, that of one which is no more."""
+        var = Var(name, value.struct_info)
+        self.emit_binding(VarBinding(var, value))
+        return var
 
     def _fitted(self, what: str, buffer: Buffer, array: Expr, values: dict[str, Dim]) -> Expr:
         """`array`, checked at run time unless it is proven to have the shape of `buffer`."""
@@ -196,6 +237,11 @@ class _Rewriter(ExprMutator):
         cast = Var(self._fresh(name), claim)
         self.emit_binding(MatchCast(cast, array, claim))
         return cast
+
+
+def _whole(value: Call, results: tuple[Expr, ...]) -> Expr:
+    """What stands for all that the call `value` returns."""
+    return Tuple(results) if isinstance(value.sinfo_args[0], TupleStructInfo) else results[0]
 
 
 def _proven(have: Sequence[Dim] | None, needed: Sequence[Dim]) -> bool:

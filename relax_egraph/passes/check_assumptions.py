@@ -9,7 +9,7 @@ from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import BindingBlock, Function, MatchCast, ShapeExpr, Var
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.infra import Pass, function_pass

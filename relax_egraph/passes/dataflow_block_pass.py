@@ -7,7 +7,8 @@ from typing import TypeAlias
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.expr import Block, DataflowBlock, DataflowVar, Function, Var
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.mutator import ExprMutator, unused
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import variables_of
 from relax_egraph.passes.infra import Pass, PassContext

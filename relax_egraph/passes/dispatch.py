@@ -20,7 +20,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
-from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import infer
 
 Decision: TypeAlias = "Split | int"

@@ -1,6 +1,6 @@
 """Operator calls on constants are computed once, at compile time."""
 
-from relax_egraph.ir.evaluate import REFERENCE, apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import (
     Call,
     Constant,
@@ -18,6 +18,7 @@ from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,

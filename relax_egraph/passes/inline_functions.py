@@ -21,7 +21,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
 from relax_egraph.ir.substitution import Substitution

@@ -20,7 +20,8 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.mutator import ExprMutator, unused
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import shape_variables_in, shape_variables_of, symbols_in
 from relax_egraph.ir.op import OPS, infer, is_pure
 from relax_egraph.ir.struct_info import ObjectStructInfo, ShapeStructInfo, symbols_of

@@ -20,12 +20,14 @@ from relax_egraph.ir.expr import (
     Var,
 )
 from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.passes.needed_dims import is_computed, may_fail
 
 Emit: TypeAlias = Callable[[Expr, str | None], Var]
 
@@ -42,10 +44,14 @@ class Site:
 
 @dataclass(slots=True)
 class _Known:
-    """What holds at a point of the function: slots that are filled, values that are loaded."""
+    """What holds at a point of the function: slots that are filled, values that are loaded.
+
+    Dimensions that are `expected` are needed if what follows runs to its end.
+    """
 
     filled: set[Dim] = field(default_factory=set[Dim])
     loaded: dict[Expr, Var] = field(default_factory=dict[Expr, Var])
+    expected: tuple[Dim, ...] = ()
 
     def copy(self) -> "_Known":
         return _Known(set(self.filled), dict(self.loaded))
@@ -74,6 +80,15 @@ class ShapeHeap:
         self._known = before.copy()
         yield
         self._known = before
+
+    def begin(self, expected: Sequence[Dim], sites: Sequence[Site] = ()) -> None:
+        """Begin a function or a branch, in which the dimensions `expected` will be needed.
+
+        They are computed together as soon as their symbols are known, but those that may fail only
+        where they are needed.  Then `compare` the `sites`.
+        """
+        self._known.expected = tuple(expected)
+        self.compare(sites)
 
     # --- reading ----------------------------------------------------------------------
 
@@ -104,19 +119,38 @@ class ShapeHeap:
         """The slot that holds `dim`; computes it if need be."""
         self.is_used = True
         if dim not in self._known.filled:
-            symbols = {name: dims.symbol(name) for name in sorted(dims.symbols(dim))}
-            for name, symbol in symbols.items():
-                if symbol not in self._known.filled:
+            for name in sorted(dims.symbols(dim)):
+                if dims.symbol(name) not in self._known.filled:
                     raise IllFormed(
                         f"{where}: the dimension {dims.text(dim)} is not known: "
                         f"no parameter and no match_cast before binds {name} by itself"
                     )
-            slot = self._slots.setdefault(dim, len(self._slots))
-            over = {name: dims.symbol(f"@{self._slots[s]}") for name, s in symbols.items()}
-            text = dims.text(dims.substitute(dim, over))
-            self._emit(call("vm.compute_shape", self.var, PrimValue(slot), StringImm(text)), "_")
-            self._known.filled.add(dim)
+            self._compute_now([dim])
         return self._slots[dim]
+
+    def _compute(self, needed: Sequence[Dim]) -> None:
+        """Compute what is `needed` and what is expected, as far as it is known and cannot fail."""
+        known = self._known
+        new = [d for d in dict.fromkeys((*needed, *known.expected)) if d not in known.filled]
+        now = [d for d in new if self._can_be_computed(d)]
+        known.expected = tuple(d for d in known.expected if d not in known.filled)
+        if now:
+            self._compute_now(now)
+
+    def _can_be_computed(self, dim: Dim) -> bool:
+        symbols = map(dims.symbol, dims.symbols(dim))
+        return self._known.filled.issuperset(symbols) and not may_fail(dim)
+
+    def _compute_now(self, computed: Sequence[Dim]) -> None:
+        """Emit the one instruction that computes them all."""
+        self.is_used = True
+        args: list[Expr] = []
+        for dim in computed:
+            slot = self._slots.setdefault(dim, len(self._slots))
+            over = {s: dims.symbol(f"@{self._slots[dims.symbol(s)]}") for s in dims.symbols(dim)}
+            args += [PrimValue(slot), StringImm(dims.text(dims.substitute(dim, over)))]
+        self._emit(call("vm.compute_shapes", self.var, *args), "_")
+        self._known.filled.update(computed)
 
     # --- matching ---------------------------------------------------------------------
 
@@ -139,6 +173,12 @@ class ShapeHeap:
             case PrimStructInfo(dtype=dtype) if dtype.startswith("int"):
                 self._match(Site(where, value, info, ()), ["_"])
                 return []
+            case PrimStructInfo(dtype=dtype):
+                self._check("prim", value, said, expected, StringImm(dtype))
+                return []
+            case FuncStructInfo():
+                self._check("func", value, said, expected)
+                return []
             case TupleStructInfo(fields=fields):
                 self._check("tuple", value, said, expected, PrimValue(len(fields)))
                 return [
@@ -151,6 +191,7 @@ class ShapeHeap:
 
     def compare(self, sites: Sequence[Site]) -> None:
         """Check the extents that are computed of symbols: all symbols are stored by now."""
+        self._compute([d for site in sites for d in site.extents if is_computed(d)])
         for site in sites:
             self._match(site, [self._compared(site, d) for d in site.extents])
 
@@ -164,7 +205,7 @@ class ShapeHeap:
         patterns = [self._stored(site, d) for d in site.extents]
         if any(p != "_" for p in patterns):
             self._match(site, patterns)
-        return [site] if any(map(_is_computed, site.extents)) else []
+        return [site] if any(map(is_computed, site.extents)) else []
 
     def _match(self, site: Site, patterns: list[str]) -> None:
         self.is_used = True
@@ -175,7 +216,7 @@ class ShapeHeap:
     def _stored(self, site: Site, dim: Dim) -> str:
         if isinstance(dim, int):
             return str(dim)
-        if _is_computed(dim):
+        if is_computed(dim):
             return "_"
         if dim in self._known.filled:
             return self._compared(site, dim, symbols_too=True)
@@ -183,10 +224,6 @@ class ShapeHeap:
         return f"{dims.text(dim)} -> @{self._slots.setdefault(dim, len(self._slots))}"
 
     def _compared(self, site: Site, dim: Dim, *, symbols_too: bool = False) -> str:
-        if not symbols_too and not _is_computed(dim):
+        if not symbols_too and not is_computed(dim):
             return "_"
         return f"{dims.text(dim)} == @{self._slot(site.where, dim)}"
-
-
-def _is_computed(dim: Dim) -> bool:
-    return not isinstance(dim, int | sympy.Symbol)

@@ -1,11 +1,12 @@
 """Symbolic dimensions leave the IR: they become slots of a shape heap."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import block_builder
+from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.expr import (
     BindingBlock,
     Call,
@@ -25,6 +26,7 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
@@ -35,11 +37,12 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.walk import is_leaf, variables_of
 from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.needed_dims import needed_dims
 from relax_egraph.passes.shape_heap import ShapeHeap
 from relax_egraph.passes.to_non_dataflow import merged_blocks
 
-_OWN = ("vm.builtin.", "relax.run.")
-"""What the names of functions begin with whose results need no check."""
+_OPERATORS = "relax.run."
+"""What the names of functions begin with that compute operators: nothing else is said of them."""
 
 _NOTHING = TupleStructInfo(())
 """What loop functions and those that write into their operands return."""
@@ -53,7 +56,9 @@ def vm_shape_lower(module: IRModule) -> IRModule:
       extents.  A symbol is stored at first sight and compared afterwards, of all parameters
       (all fields of one cast) the symbols first, then what is computed of them.
     * So is the result of a packed function or a closure, where ``sinfo_args`` say what it is.
-    * A dimension such as ``n * 4`` is computed once, at its first use.
+    * Dimensions such as ``n * 4`` are computed by one ``R.vm.compute_shapes`` for all that follows
+      the point where their symbols become known: entry, a cast, the beginning of a branch.  What
+      may divide by zero is computed where it is needed.
     * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
 
     Only the signature of a function keeps symbols, those of its parameters.  Checks and the heap
@@ -81,13 +86,12 @@ class _ShapeLower(ExprMutator):
                 for p in function.params
                 for site in heap.match(f"{self._name}: parameter {p.name}", p, p.struct_info)
             ]
-            heap.compare(pending)
+            heap.begin(needed_dims(function.body), pending)
         body = self._seq(function.body)
         if heap.is_used:
             size = block_builder.call("vm.alloc_shape_heap", PrimValue(heap.size))
             entry.insert(0, VarBinding(heap.var, size))
-        if entry:
-            body = merged_blocks(SeqExpr((BindingBlock(tuple(entry)), *body.blocks), body.body))
+        body = _preceded(entry, body)
         kept = frozenset[str]().union(*(symbols_of(p.struct_info) for p in function.params))
         ret = without_symbols(function.ret_struct_info, kept)
         return replace(function, body=body, ret_struct_info=ret, is_pure=False)
@@ -118,11 +122,15 @@ class _ShapeLower(ExprMutator):
 
     def visit_if(self, branch: If) -> Expr:
         cond = self.visit_expr(branch.cond)
-        with self._heap.scope():
-            true = self._seq(branch.true_branch)
-        with self._heap.scope():
-            false = self._seq(branch.false_branch)
+        true, false = map(self._branch, (branch.true_branch, branch.false_branch))
         return If(cond, true, false, without_symbols(branch.struct_info))
+
+    def _branch(self, seq: SeqExpr) -> SeqExpr:
+        with self._heap.scope():
+            with self._collected() as first:
+                self._heap.begin(needed_dims(seq))
+            visited = self._seq(seq)
+        return _preceded(first, visited)
 
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
@@ -138,8 +146,8 @@ class _ShapeLower(ExprMutator):
         var = self._erased(binding.var)
         self.emit_binding(VarBinding(var, value))
         match binding.value:
-            case Call(op=Op(), args=(ExternFunc(name=name), *_), sinfo_args=(info, *_)) if (
-                info != _NOTHING and not name.startswith(_OWN)
+            case Call(op=Op(), args=(ExternFunc(name=name), *args), sinfo_args=(info, *_)) if not (
+                info == _NOTHING or name.startswith(_OPERATORS) or _is_known(name, args, info)
             ):
                 where = f"{self._name}: the result of {name!r}"
                 self._heap.compare(self._heap.match(where, var, info))
@@ -163,6 +171,30 @@ class _ShapeLower(ExprMutator):
         new = replace(var, struct_info=info)
         self.replace_var(var, new)
         return new
+
+
+def _is_known(name: str, args: Sequence[Expr], info: StructInfo) -> bool:
+    """Whether a builtin that lowering calls is known to give what is said of its result."""
+    given = args[0].struct_info if args else ObjectStructInfo()
+    match name.removeprefix("vm.builtin."), given:
+        case "reshape", TensorStructInfo(dtype=dtype) if len(args) == 2:
+            values = getattr(args[1].struct_info, "values", None)
+            return implies(tensor(values, dtype), info)
+        case "shape_of", TensorStructInfo():
+            return implies(ShapeStructInfo(given.dims, given.ndim), info)
+        case "writable", _:
+            return implies(given, info)
+        case "prim_less_equal", _:
+            return implies(tensor((), "bool"), info)
+        case _:
+            return False
+
+
+def _preceded(first: Sequence[VarBinding], seq: SeqExpr) -> SeqExpr:
+    """`seq`, with the bindings `first` before its own."""
+    if not first:
+        return seq
+    return merged_blocks(SeqExpr((BindingBlock(tuple(first)), *seq.blocks), seq.body))
 
 
 def without_symbols(info: StructInfo, kept: frozenset[str] = frozenset()) -> StructInfo:

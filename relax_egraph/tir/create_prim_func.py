@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir.expr import Attrs
+from relax_egraph.ir.expr import FunctionAttrs
 from relax_egraph.tir.analysis import symbols_of_buffers, symbols_of_stmt, unbound_symbols
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.rewrite import loads, substitute
@@ -12,7 +12,7 @@ from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Stmt, Store, TirBloc
 from relax_egraph.tir.tensor import Reduction, Tensor
 
 
-def create_prim_func(*tensors: Tensor, attrs: Attrs | None = None) -> PrimFunc:
+def create_prim_func(*tensors: Tensor, attrs: FunctionAttrs | None = None) -> PrimFunc:
     """The function with these parameters: first placeholders, then the tensors to compute.
 
     Tensors on the way that are no parameters become `allocs`.  Raises `IllFormed` if a

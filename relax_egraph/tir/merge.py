@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attrs
+from relax_egraph.ir.expr import FunctionAttrs
 from relax_egraph.tir.analysis import (
     private_buffers,
     symbols_of_buffers,
@@ -47,7 +47,7 @@ class Merger:
         return tuple(buffers[b] for b in function.outputs)
 
     def function(
-        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], attrs: Attrs
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], attrs: FunctionAttrs
     ) -> PrimFunc:
         """The calls as one function; what is computed on the way to `outputs` is allocated."""
         params = (*inputs, *outputs)

@@ -1,10 +1,9 @@
 """Statements of the loop language, and its functions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.expr import FunctionAttr, FunctionAttrs
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -108,7 +107,7 @@ class PrimFunc:
     num_outputs: int = 1
     scalars: tuple[str, ...] = field(default=(), metadata=SYMBOL)
     allocs: tuple[Buffer, ...] = ()
-    attrs: Mapping[str, Attr] = field(default_factory=dict[str, Attr])
+    attrs: FunctionAttrs = field(default_factory=dict[str, FunctionAttr])
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:

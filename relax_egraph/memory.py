@@ -1,0 +1,25 @@
+"""Where the tensors of a program lie while it runs.
+
+plans = plan_memory(module)                      # {"main": MemoryPlan}
+plans["main"].peak({"n": 128})                   # bytes
+"""
+
+from relax_egraph.build import lower_module
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir.depth import deep
+from relax_egraph.ir.dims import Dim as Dim
+from relax_egraph.ir.module import IRModule
+from relax_egraph.passes import plan_memory as planning
+from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
+from relax_egraph.passes.memory_plan import MemoryPlan as MemoryPlan
+from relax_egraph.passes.memory_plan import written as written
+from relax_egraph.passes.to_non_dataflow import to_non_dataflow
+
+
+@deep(IllFormed, "the module is nested too deeply")
+def plan_memory(module: IRModule) -> dict[str, MemoryPlan]:
+    """The plan that `build` makes for each function of `module`.
+
+    Raises `IllFormed` for a module that breaks a law of the IR, or says what is no upper bound.
+    """
+    return planning.plan_memory(call_tir_rewrite(to_non_dataflow(lower_module(module))))

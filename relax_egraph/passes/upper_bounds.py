@@ -1,0 +1,71 @@
+"""Upper bounds that a function promises of its symbols: what makes its memory static.
+
+R.func_attr({"tir_var_upper_bound": {"n": 512}})
+"""
+
+from collections.abc import Mapping
+from typing import cast
+
+import sympy
+
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Function
+from relax_egraph.ir.polynomial import Polynomial, polynomial
+
+ATTRIBUTE = "tir_var_upper_bound"
+
+
+def upper_bounds(name: str, function: Function) -> dict[str, int]:
+    """What the function `name` says of its symbols; raises `IllFormed` for what is no bound."""
+    given = function.attrs.get(ATTRIBUTE, ())
+    match given:
+        case tuple() if all(_is_bound(pair) for pair in given):
+            return dict(cast(tuple[tuple[str, int], ...], given))
+        case _:
+            needed = 'a dictionary of symbols and integers from 0 on, such as {"n": 512}'
+            raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {given!r}, needs {needed}")
+
+
+def _is_bound(pair: object) -> bool:
+    match pair:
+        case (str(), int(bound)):
+            return bound >= 0 and not isinstance(bound, bool)
+        case _:
+            return False
+
+
+def at_most(size: Polynomial, bounds: Mapping[str, int]) -> Polynomial:
+    """What `size` does not exceed, without the symbols of `bounds`; else `size` itself."""
+    dim = size.dim()
+    if isinstance(dim, int) or not dims.symbols(dim) & bounds.keys():
+        return size
+    most = _most(dim, {dims.symbol(name): bound for name, bound in bounds.items()})
+    return size if most is None else polynomial(dims.canonical(most))
+
+
+def _most(e: sympy.Expr, bounds: Mapping[sympy.Symbol, int]) -> sympy.Expr | None:
+    """An upper bound of `e` over the other symbols; ``None`` if none is seen."""
+    if not cast(set[sympy.Symbol], e.free_symbols) & bounds.keys():
+        return e
+    if isinstance(e, sympy.Symbol):
+        return sympy.Integer(bounds[e])
+    coefficient, rest = e.as_coeff_Mul()
+    if coefficient.is_negative:
+        return sympy.Integer(0) if rest.is_nonnegative else None
+    parts = cast(tuple[sympy.Expr, ...], e.args)
+    if isinstance(e, sympy.Mod):
+        return parts[1] - 1 if parts[1].is_Integer else None
+    if isinstance(e, sympy.Pow):
+        base = _most(parts[0], bounds)
+        return None if base is None or not parts[0].is_nonnegative else base ** parts[1]
+    if isinstance(e, sympy.Mul) and not all(p.is_nonnegative for p in parts):
+        return None
+    found = [most for p in parts if (most := _most(p, bounds)) is not None]
+    if not isinstance(e, _MONOTONE) or len(found) < len(parts):
+        return None
+    return cast(sympy.Expr, e.func(*found))
+
+
+_MONOTONE = (sympy.Add, sympy.Mul, sympy.floor, sympy.Min, sympy.Max)
+"""What grows with each of its operands; a product, where none is negative."""
