@@ -43,9 +43,17 @@ class Module:
                     y[()] = False
                 y[()] = y[()] or x[v] > T.float32(10)
 
+    @T.prim_func(private=True)
+    def repeat(x: T.Buffer(("n",), "float32"), y: T.Buffer(("n * 2",), "float32")):
+        for i in range(n * 2):
+            with T.block("repeat"):
+                v = T.axis.spatial(n * 2, i)
+                y[v] = x[v // 2]
+
     @R.function
     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         cls = Module
+        w = R.call_tir(cls.repeat, (x,), out_sinfo=R.Tensor((n * 2,), "float32"))
         y = R.call_tir(cls.add, (x, x), out_sinfo=R.Tensor((n,), "float32"))
         z = R.call_tir_inplace(
             cls.double, (y,), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32")
@@ -53,7 +61,8 @@ class Module:
         c = R.call_tir(cls.is_large, (z,), out_sinfo=R.Tensor((), "bool"))
         return z
 """
-"""``add(x, y, z, n)``, ``double(x, n)`` in place, ``is_large(x, c, n)``: ``c = any(x > 10)``."""
+"""``add(x, y, z, n)``, ``double(x, n)`` in place, ``is_large(x, c, n)``: ``c = any(x > 10)``,
+``repeat(x, y, n)``: each element twice."""
 
 
 MODULE = """

@@ -124,7 +124,7 @@ def test_memory_that_there_is_not_is_an_error() -> None:
         ib.emit_call("vm.builtin.check_tensor_info", [ib.r(0), "x", "t", 1, "float32"])
         ib.emit_call("vm.builtin.alloc_shape_heap", [2], ib.r(1))
         ib.emit_call("vm.builtin.match_shape", [ib.r(0), ib.r(1), "x", "t", "n -> @0"])
-        ib.emit_call("vm.builtin.compute_shape", [ib.r(1), 1, "@0 * 288230376151711744"])
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(1), 1, "@0 * 288230376151711744"])
         ib.emit_call("vm.builtin.load_prim", [ib.r(1), 1], ib.r(2))
         ib.emit_call("vm.builtin.alloc_storage", [ib.vm_state(), ib.r(2)], ib.r(2))
         ib.emit_call("vm.builtin.make_shape", [ib.r(1), "@0"], ib.r(3))
@@ -250,7 +250,7 @@ def test_packed_functions_break_a_function_into_segments() -> None:
         ib.emit_call("vm.builtin.alloc_shape_heap", [2], ib.r(1))
         ib.emit_call("vm.builtin.check_tensor_info", [ib.r(0), "x", "t", 1, "float32"])
         ib.emit_call("vm.builtin.match_shape", [ib.r(0), ib.r(1), "x", "t", "n -> @0"])
-        ib.emit_call("vm.builtin.compute_shape", [ib.r(1), 1, "@0 * 4"])
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(1), 1, "@0 * 4"])
         ib.emit_call("test.seen", [ib.r(1)])
         ib.emit_call("vm.builtin.load_prim", [ib.r(1), 1], ib.r(2))
         ib.emit_call("vm.builtin.alloc_storage", [ib.vm_state(), ib.r(2)], ib.r(2))
@@ -258,7 +258,7 @@ def test_packed_functions_break_a_function_into_segments() -> None:
         ib.emit_call("vm.builtin.alloc_tensor", [ib.r(2), 0, ib.r(3), "float32"], ib.r(4))
         ib.emit_call("vm.builtin.load_prim", [ib.r(1), 0], ib.r(5))
         ib.emit_call("add", [ib.r(0), ib.r(0), ib.r(4), ib.r(5)])
-        ib.emit_call("vm.builtin.compute_shape", [ib.r(1), 0, "@0 + 1"])
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(1), 0, "@0 + 1"])
         ib.emit_call("test.seen", [ib.r(4)], ib.r(6))
         ib.emit_call("vm.builtin.make_tuple", [ib.r(6), ib.r(3), ib.r(2), ib.r(1)], ib.r(6))
         ib.emit_ret(ib.r(6))
@@ -290,5 +290,6 @@ def test_an_exception_of_a_packed_function_arrives_with_its_place() -> None:
     with pytest.raises(ValueError, match="no") as error:
         vm["main"](W)
     assert error.value.__notes__ == [
-        "in function 'main', instruction 4: call  test.fails  in: %1  dst: %2"
+        "virtual machine stack, innermost last:\n"
+        "  main, instruction 4: call  test.fails  in: %1  dst: %2"
     ]

@@ -27,7 +27,7 @@ class Code(ExecBuilder):
         self.call("check_tensor_info", x, "x", "t", 1, "float32")
         self.call("alloc_shape_heap", 2, dst=heap)
         self.call("match_shape", x, heap, "x", "t", "n -> @0")
-        self.call("compute_shape", heap, 1, "@0 * 4")
+        self.call("compute_shapes", heap, 1, "@0 * 4")
         self.call("load_prim", heap, 0, dst=n)
         self.call("load_prim", heap, 1, dst=size)
         return x
@@ -127,7 +127,7 @@ def test_checks_and_memory_come_before_kernels() -> None:
         "result   @0 %3 float32 %5 %1",
         "align    %6 %5",
         "add      %7 %6 %6",
-        "arena    %8 %7",
+        "arena    %8 arena 0 %7",
         "add      %9 %8 %6",
         "release",
         "kernel   relu %0 %8 %1",
@@ -146,7 +146,7 @@ def test_storages_share_places_when_they_are_not_needed_at_once() -> None:
 
     assert program.endswith(
         listing(
-            "arena    %7 %6",
+            "arena    %7 arena 0 %6",
             "add      %8 %7 %5",
             "release",
             "kernel   relu %0 %7 %1",
@@ -200,7 +200,7 @@ def test_branches_write_the_same_result() -> None:
         "result   @0 %2 float32 %4 %1",
         "align    %6 %4",
         "add      %7 %5 %6",
-        "arena    %8 %7",
+        "arena    %8 arena 0 %7",
         "add      %9 %8 %5",
         "release",
         "kernel   test %0 %8 %1",
@@ -248,6 +248,49 @@ def test_functions_are_followed() -> None:
     )
 
 
+def test_a_function_that_calls_itself_in_its_own_place_is_a_loop() -> None:
+    """Turns allocate from two arenas in turn, and what is returned is copied at the end."""
+
+    def write(code: Code) -> None:
+        flag = flag_of(code)
+        code.call("read_if_cond", flag, dst=code.r(31))
+        end = code.label()
+        code.emit_if(code.r(31), end)
+        code.emit_call("main", [code.relu(code.r(0), 10)], code.r(11))
+        code.emit_ret(code.r(11))
+        code.place(end)
+        code.emit_ret(code.r(0))
+
+    assert text(write) == listing(
+        "main: 1 arguments, 14 words, 1 objects",
+        "%2 = 1",
+        "%5 = 64",
+        "%7 = 4",
+        "%11 = 0",
+        "array    %0 argument 0 float32 writable 0",
+        "extents  %1 argument 0 rank 1",
+        "release",
+        "move     %3 %0",
+        "move     %4 %2",
+        "next_arena %6 arena 0 %5",
+        "kernel   test %3 %6 %1",
+        "unless   instruction 15 %6",
+        "multiply %8 %1 %7",
+        "align    %9 %8",
+        "next_arena %10 arena 2 %9",
+        "kernel   relu %3 %10 %1",
+        "move     %3 %10",
+        "move     %4 %11",
+        "turn     instruction 5",
+        "acquire",
+        "equal    %4 %11",
+        "multiply %13 %1 %7",
+        "result   @0 %12 float32 %13 %1",
+        "copy     %12 %3 %13",
+        "return   @0",
+    )
+
+
 # --- what has no native form ----------------------------------------------------------
 
 
@@ -257,7 +300,7 @@ def returns(code: Code, name: str, *args: Operand | int | str) -> None:
     code.emit_ret(code.r(45))
 
 
-def loop(code: Code) -> None:
+def endless_loop(code: Code) -> None:
     code.begin()
     again = code.label()
     code.place(again)
@@ -265,9 +308,44 @@ def loop(code: Code) -> None:
     code.emit_goto(again)
 
 
+def loop_entered_in_its_middle(code: Code) -> None:
+    code.begin()
+    again, middle = code.label(), code.label()
+    code.emit_goto(middle)
+    code.place(again)
+    code.call("copy", code.r(0), dst=code.r(10))
+    code.place(middle)
+    code.emit_goto(again)
+
+
 def recursion(code: Code) -> None:
     code.emit_call("main", [code.r(0)], code.r(10))
-    code.emit_ret(code.r(10))
+    code.call("make_tuple", code.r(10), dst=code.r(11))
+    code.emit_ret(code.r(11))
+
+
+def one_dtype_or_another(code: Code) -> None:
+    x, again = code.begin(), code.label()
+    code.call("copy", x, dst=code.r(10))
+    code.place(again)
+    flag = flag_of(code)
+    code.call("read_if_cond", flag, dst=code.r(31))
+    code.call("make_tuple", code.r(10), dst=code.r(32))
+    code.call("copy", flag, dst=code.r(10))
+    code.emit_if(code.r(31), again)
+    code.emit_ret(code.r(32))
+
+
+def store_into_what_is_carried(code: Code) -> None:
+    x, again = code.begin(), code.label()
+    code.call("copy", x, dst=code.r(10))
+    code.place(again)
+    flag = flag_of(code)
+    code.call("read_if_cond", flag, dst=code.r(31))
+    code.call("relu", x, code.r(10), code.r(2))
+    code.call("copy", code.vector(11), dst=code.r(10))
+    code.emit_if(code.r(31), again)
+    code.emit_ret(x)
 
 
 def shape_for_a_tensor(code: Code) -> None:
@@ -297,8 +375,17 @@ def many_axes(code: Code) -> None:
 
 
 REFUSALS: dict[str, tuple[Callable[[Code], None], str]] = {
-    "a loop": (loop, "a loop"),
-    "recursion": (recursion, "more than 32 calls within calls"),
+    "a loop without an end": (endless_loop, "a function that does not return"),
+    "a loop with two entries": (loop_entered_in_its_middle, "a loop that is entered in its middle"),
+    "recursion": (recursion, "recursion"),
+    "one dtype or another": (
+        one_dtype_or_another,
+        "a tensor of float32, needs bool",
+    ),
+    "a store into what is carried": (
+        store_into_what_is_carried,
+        "a store into what a turn of a loop is given",
+    ),
     "one of two": (
         lambda code: branching(code, flag_of(code), 1, 0),
         "a value that is one or another, after a branch",

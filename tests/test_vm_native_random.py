@@ -12,7 +12,7 @@ from relax_egraph.vm import Executable
 from relax_egraph.vm.binary import from_bytes, to_bytes
 from relax_egraph.vm.machine import Engine
 from tests.native import machines, outcome, with_kernels
-from tests.random_bytecode import ROWS, Writer, inputs
+from tests.random_bytecode import ROWS, Program, inputs
 from tests.random_programs import random_program
 from tests.random_writer import PACKED, SAMPLE
 
@@ -23,14 +23,25 @@ def ask(x: object) -> object:
     return x
 
 
-@pytest.mark.parametrize("slice", range(8))
-def test_bytecode(slice: int) -> None:
-    for seed in range(slice * 60, slice * 60 + 60):
-        vms = machines(with_kernels(Writer(seed).program()), {"test.ask": ask})
+@pytest.mark.parametrize("first", range(0, 320, 40))
+def test_bytecode(first: int) -> None:
+    for seed in range(first, first + 40):
+        agree(seed)
 
-        for rows in SIZES:
-            expected, found = (outcome(vm, *inputs(rows)) for vm in vms.values())
-            assert found == expected, (seed, rows)
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("first", range(320, 2400, 80))
+def test_more_bytecode(first: int) -> None:
+    for seed in range(first, first + 80):
+        agree(seed)
+
+
+def agree(seed: int) -> None:
+    """Run a program in both engines, for several sizes."""
+    vms = machines(with_kernels(Program(seed).write()), {"test.ask": ask})
+    for rows in SIZES:
+        expected, found = (outcome(vm, *inputs(rows)) for vm in vms.values())
+        assert found == expected, (seed, rows)
 
 
 @pytest.mark.parametrize("slice", range(4))
@@ -52,7 +63,7 @@ def test_programs(slice: int) -> None:
 def test_damaged_bytecode_is_refused_alike() -> None:
     random = Random(0)
     for seed in range(12):
-        executable = with_kernels(Writer(seed).program())
+        executable = with_kernels(Program(seed).write())
         for _ in range(20):
             damaged = replace(executable, code=executable.code.copy())
             place = random.randrange(len(damaged.code))

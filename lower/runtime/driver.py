@@ -8,7 +8,8 @@ one program, and a call allocates nothing but what it returns.
 
 An instruction that finds something unusual leaves the program: the call is handed to the head's
 fallback, with the same arguments.  Nothing that can be seen from outside has happened before.
-An interruption by the user, which may come while memory is got by a call of Python, is passed on.
+An interruption by the user, which may come while memory is got by a call of Python, is passed on;
+so is the ``MemoryError`` of a kernel that finds none for itself.
 """
 
 from relax_egraph.lower.emit.module_text import I32, I64, PTR, Module
@@ -16,7 +17,15 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime import driver_objects
 from relax_egraph.lower.runtime.driver_instructions import Instructions
-from relax_egraph.lower.runtime.driver_objects import LIMIT, Head, Record, is_null, set_word, word
+from relax_egraph.lower.runtime.driver_objects import (
+    LIMIT,
+    Arena,
+    Head,
+    Record,
+    is_null,
+    set_word,
+    word,
+)
 
 SYMBOL, FORGET = "run", "forget"
 
@@ -34,10 +43,14 @@ def driver_module(target: Target) -> Module:
     record = _take_record(f)
     f.frame = f.address(record, Record.FRAME, I64)
     f.store(word(head, Head.CODE, PTR), f.at)
+    f.store(null, f.state)
+    f.store(f.const(I64, 0), f.second)
     f.go("next")
     f.instructions()
 
     f.begin("refused")
+    with f.when(f.compare("!=", f.load(f.state, PTR), null)):
+        f.call("PyEval_RestoreThread", f.load(f.state, PTR))
     with f.when(f.compare("!=", f.call_value("PyErr_Occurred", PTR), null)):
         usual = f.call_value("PyErr_ExceptionMatches", I32, word(head, Head.EXCEPTION, PTR))
         with f.when(f.compare("!=", usual, 0)):
@@ -45,9 +58,16 @@ def driver_module(target: Target) -> Module:
     f.store(null, f.answer)
     f.go("leave")
 
+    f.begin("exhausted")
+    with f.when(f.compare("!=", f.load(f.state, PTR), null)):
+        f.call("PyEval_RestoreThread", f.load(f.state, PTR))
+    f.call_value("PyErr_NoMemory", PTR)
+    f.store(null, f.answer)
+    f.go("leave")
+
     f.begin("leave")
     _drop_objects(f)
-    f.call("shrink", head, record, f.const(I64, LIMIT))
+    f.call("shrink_all", head, record, f.const(I64, LIMIT))
     set_word(record, Record.NEXT, word(head, Head.FREE))
     set_word(head, Head.FREE, record)
     f.go_if(f.compare("!=", f.load(f.answer, PTR), null), "done")
@@ -89,7 +109,8 @@ def _take_record(f: Instructions) -> Value:
 def _drop_objects(f: Instructions) -> None:
     """Let go of what the call has made; the answer has a reference of its own."""
     count = word(f.head, Head.OBJECTS)
-    objects = f.address(f.frame, word(f.head, Head.FRAME) - count, I64)
+    end = word(f.head, Head.FRAME) - word(f.head, Head.ARENAS) * len(Arena)
+    objects = f.address(f.frame, end - count, I64)
     with f.loop(0, count) as turns:
         made = word(objects, turns.index, PTR)
         with f.when(f.compare("!=", made, f.const(PTR, 0))):

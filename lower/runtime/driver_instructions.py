@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.module_text import I1, I8, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.module_text import I1, I8, I32, I64, PTR, Type
 from relax_egraph.lower.emit.value import Operand, Value
+from relax_egraph.lower.runtime.driver_function import DriverFunction
 from relax_egraph.lower.runtime.driver_objects import (
     ALIGNED,
     BYTE_ORDER,
@@ -17,16 +17,14 @@ from relax_egraph.lower.runtime.driver_objects import (
     FOREIGN_ORDER,
     NUMBER,
     RANK,
-    TYPE,
     WRITEABLE,
+    Arena,
     Head,
-    Record,
     field,
     is_null,
     set_word,
     word,
 )
-from relax_egraph.vm.native.builtins import MOST_AXES
 from relax_egraph.vm.native.program import Op
 
 KERNELS = {6: len(Op), 12: len(Op) + 1, 25: len(Op) + 2}
@@ -36,22 +34,8 @@ A callee does not see arguments beyond its own; few are passed where few are nee
 """
 
 
-class Instructions(Function):
-    """A function with a block for each instruction, which ends with a jump to ``next``.
-
-    Whoever writes the rest sets `head` and `frame`, and has the blocks ``refused``, where a call
-    leaves the program, and ``leave``, where it ends; `at` has the address of the instruction.
-    """
-
-    head: Value
-    frame: Value
-
-    def __init__(self, module: Module, name: str) -> None:
-        super().__init__(module, name, (PTR, PTR, I64, PTR), result=PTR)
-        self.at = self.allocate(PTR, 1)
-        self.answer = self.allocate(PTR, 1)
-        self._state = self.allocate(PTR, 1)
-        self._room = self.allocate(I64, MOST_AXES)
+class Instructions(DriverFunction):
+    """Writes the block of each instruction."""
 
     def instructions(self) -> None:
         """Write the loop."""
@@ -87,6 +71,11 @@ class Instructions(Function):
             Op.JUMP: self._jump,
             Op.UNLESS: self._unless,
             Op.UNLESS_AT_MOST: self._unless_at_most,
+            Op.NEXT_ARENA: self._next_arena,
+            Op.MOVE: self._move,
+            Op.COPY: self._copy,
+            Op.TURN: self._turn,
+            Op.FIELDS: self._fields,
             Op.LEAVE: lambda _: self.go("refused"),
         }
         for count, op in KERNELS.items():
@@ -98,56 +87,6 @@ class Instructions(Function):
         for op, handler in handlers.items():
             self._open(f"op{int(op)}")
             handler(at)
-
-    # --- what instructions use --------------------------------------------------------
-
-    def begin(self, label: str) -> None:
-        """What follows is block `label`."""
-        self._open(label)
-
-    def go(self, label: str) -> None:
-        """Jump."""
-        self.line(f"br label %{label}")
-
-    def go_if(self, condition: Value, label: str) -> None:
-        """Jump where `condition` holds."""
-        stay = self._label()
-        self._branch(condition, label, stay)
-        self._open(stay)
-
-    def _refuse_if(self, condition: Value) -> None:
-        self.go_if(condition, "refused")
-
-    def _require(self, condition: Value) -> None:
-        """Leave the program unless `condition` holds."""
-        stay = self._label()
-        self._branch(condition, stay, "refused")
-        self._open(stay)
-
-    def _next(self, at: Value, length: Operand) -> None:
-        """Go on `length` words further."""
-        self.store(self.address(at, length, I64), self.at)
-        self.go("next")
-
-    def _from(self, at: Value, operand: Operand, type: Type = I64) -> Value:
-        """The word of the frame that `operand` names."""
-        return word(self.frame, word(at, operand), type)
-
-    def _to(self, at: Value, operand: Operand, value: Value) -> None:
-        """Write the word of the frame that `operand` names."""
-        set_word(self.frame, word(at, operand), value)
-
-    def _given(self, at: Value, operand: Operand) -> Value:
-        """The argument that `operand` names."""
-        return word(self.args[1], word(at, operand), PTR)
-
-    def _made(self, at: Value, operand: Operand, made: Value) -> None:
-        """Keep what was made; leave if it could not be."""
-        self._refuse_if(is_null(made))
-        self._to(at, operand, made)
-
-    def _is_type(self, given: Value, type: Head) -> Value:
-        return self.compare("==", field(given, TYPE, PTR), word(self.head, type, PTR))
 
     # --- arguments --------------------------------------------------------------------
 
@@ -201,6 +140,16 @@ class Instructions(Function):
         self._long(at, item)
         self._next(at, 4)
 
+    def _fields(self, at: Value) -> None:
+        given, count = self._given(at, 2), word(at, 3)
+        self._require(self._is_type(given, Head.TUPLE_TYPE))
+        self._require(self.compare("==", self.call_value("PyTuple_Size", I64, given), count))
+        to = self.address(self.frame, word(at, 1), I64)
+        with self.loop(0, count) as turns:
+            item = self.call_value("PyTuple_GetItem", PTR, given, turns.index)
+            set_word(to, turns.index, item)
+        self._next(at, 4)
+
     # --- numbers ----------------------------------------------------------------------
 
     def _number(self, at: Value, number: Value) -> None:
@@ -238,10 +187,40 @@ class Instructions(Function):
 
     # --- memory and objects -----------------------------------------------------------
 
+    def _arenas(self, at: Value) -> tuple[Value, Value]:
+        """The arena that is named, and the one after it."""
+        end = word(self.head, Head.FRAME)
+        first = end + (word(at, 2) - word(self.head, Head.ARENAS)) * len(Arena)
+        arena = self.address(self.frame, first, I64)
+        return arena, self.address(arena, len(Arena), I64)
+
     def _arena(self, at: Value) -> None:
-        record = self.address(self.frame, -int(Record.FRAME), I64)
-        self._made(at, 1, self.call_value("arena", PTR, self.head, record, self._from(at, 2)))
+        arena, _ = self._arenas(at)
+        spare = self.const(I64, 0)
+        made = self.call_value("arena", PTR, self.head, arena, self._from(at, 3), spare)
+        self._made(at, 1, made)
+        self._next(at, 4)
+
+    def _next_arena(self, at: Value) -> None:
+        """Of two arenas, take the one that was not used last; it grows ahead of what is needed."""
+        arena, other = self._arenas(at)
+        for number in Arena:
+            last, next = word(arena, number), word(other, number)
+            set_word(arena, number, next)
+            set_word(other, number, last)
+        size = self._from(at, 3)
+        spare = self.binary(">>", size, 1)
+        self._made(at, 1, self.call_value("arena", PTR, self.head, arena, size, spare))
+        self._next(at, 4)
+
+    def _move(self, at: Value) -> None:
+        self._to(at, 1, self._from(at, 2))
         self._next(at, 3)
+
+    def _copy(self, at: Value) -> None:
+        to, source, size = self._from(at, 1, PTR), self._from(at, 2, PTR), self._from(at, 3)
+        self.call_value("memmove", PTR, to, source, size)
+        self._next(at, 4)
 
     def _gathered(self, at: Value, rank: Value) -> Value:
         """The words of the frame that operands from 6 on name, one after the other."""
@@ -311,18 +290,33 @@ class Instructions(Function):
 
     # --- kernels ----------------------------------------------------------------------
 
+    def _turn(self, at: Value) -> None:
+        """Jump back; once in a second look for signals, so that any loop can be interrupted."""
+        now = self.call_value("time", I64, self.const(PTR, 0))
+        with self.when(self.compare("!=", now, self.load(self.second, I64))):
+            self.store(now, self.second)
+            self.call("PyEval_RestoreThread", self.load(self.state, PTR))
+            failed = self.call_value("PyErr_CheckSignals", I32)
+            self.store(self.const(PTR, 0), self.answer)
+            self.go_if(self.compare("!=", failed, 0), "leave")
+            self.store(self.call_value("PyEval_SaveThread", PTR), self.state)
+        self._jump(at)
+
     def _release(self, at: Value) -> None:
-        self.store(self.call_value("PyEval_SaveThread", PTR), self._state)
+        self.store(self.call_value("PyEval_SaveThread", PTR), self.state)
         self._next(at, 1)
 
     def _acquire(self, at: Value) -> None:
-        self.call("PyEval_RestoreThread", self.load(self._state, PTR))
+        self.call("PyEval_RestoreThread", self.load(self.state, PTR))
+        self.store(self.const(PTR, 0), self.state)
         self._next(at, 1)
 
     def _kernel(self, count: int, at: Value) -> None:
         """Call a kernel with its pool and ``count - 1`` words of the frame."""
         code, pool = word(at, 1, PTR), word(at, 2)
-        self.call_pointer(code, pool, *(self._from(at, 3 + k) for k in range(count - 1)))
+        given = (self._from(at, 3 + k) for k in range(count - 1))
+        status = self.call_kernel(code, pool, *given)
+        self.go_if(self.compare("!=", status, 0), "exhausted")
         self._next(at, count + 2)
 
     def _return(self, at: Value) -> None:

@@ -24,7 +24,13 @@ from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.driver import FORGET, SYMBOL, driver_module
 from relax_egraph.lower.runtime.driver_instructions import KERNELS
-from relax_egraph.lower.runtime.driver_objects import ALIGNED, CONTIGUOUS, WRITEABLE, Head
+from relax_egraph.lower.runtime.driver_objects import (
+    ALIGNED,
+    CONTIGUOUS,
+    WRITEABLE,
+    Arena,
+    Head,
+)
 from relax_egraph.vm.native.program import (
     OPERANDS,
     Address,
@@ -52,7 +58,7 @@ def memory_of(function: Callable[..., Any]) -> tuple[int, int]:
     handle = getattr(function, "__self__", None)
     if not isinstance(handle, _ProgramHandle):
         raise TypeError(f"{function!r} is no loaded program")
-    return handle.head[Head.RECORDS], handle.head[Head.ARENAS]
+    return handle.head[Head.RECORDS], handle.head[Head.BYTES]
 
 
 class _ProgramHandle(Handle):
@@ -93,7 +99,10 @@ class _NativeDriver:
             if operand_kinds(instruction)[:1] == ["instruction"]:
                 written[1] = places[written[1]]
         words = (ctypes.c_int64 * places[-1])(*chain.from_iterable(code))
-        frame = (ctypes.c_int64 * (program.num_words + program.num_objects))()
+        frame = (
+            ctypes.c_int64
+            * (program.num_words + program.num_objects + len(Arena) * program.num_arenas)
+        )()
         for place, value in program.constants:
             frame[place] = _constant(value, surroundings)
         table = _numpy_functions()
@@ -104,10 +113,12 @@ class _NativeDriver:
         head[Head.FRAME] = len(frame)
         head[Head.TEMPLATE] = ctypes.addressof(frame)
         head[Head.OBJECTS] = program.num_objects
+        head[Head.ARENAS] = program.num_arenas
         head[Head.TAKE] = id(surroundings.allocate)
-        head[Head.ARRAY_TYPE], head[Head.INT_TYPE], head[Head.LIST_TYPE] = map(
-            id, (np.ndarray, int, list)
-        )
+        types = {Head.ARRAY_TYPE: np.ndarray, Head.INT_TYPE: int}
+        types |= {Head.LIST_TYPE: list, Head.TUPLE_TYPE: tuple}
+        for place, known in types.items():
+            head[place] = id(known)
         head[Head.NEW_ARRAY], head[Head.SET_BASE] = table[_NEW_FROM_DESCR], table[_SET_BASE_OBJECT]
         head[Head.NONE], head[Head.EXCEPTION] = id(None), id(Exception)
         handle = _ProgramHandle(ctypes.addressof(head))

@@ -32,10 +32,10 @@ class Head(IntEnum):
     ARGUMENTS = 2  # how many
     FRAME = 3  # the words of a frame, as they are at first: TEMPLATE words that lie there
     TEMPLATE = 4
-    OBJECTS = 5  # so many of them, the last ones, are objects
+    OBJECTS = 5  # so many of them, the last ones before those of ARENAS, are objects
     FREE = 6  # the list of records that no call uses
     RECORDS = 7  # how many there are
-    ARENAS = 8  # the bytes of their arenas
+    ARENAS = 8  # how many each has: the last words of its frame are their addresses and sizes
     TAKE = 9  # bytes of the machine's pool, as an array
     ARRAY_TYPE = 10
     INT_TYPE = 11
@@ -44,15 +44,22 @@ class Head(IntEnum):
     SET_BASE = 14  # PyArray_SetBaseObject
     NONE = 15
     EXCEPTION = 16
+    BYTES = 17  # of all arenas
+    TUPLE_TYPE = 18
 
 
 class Record(IntEnum):
     """The words of a record; the frame follows."""
 
     NEXT = 0
-    ARENA = 1
-    CAPACITY = 2
-    FRAME = 3
+    FRAME = 1
+
+
+class Arena(IntEnum):
+    """The words of an arena, the last ones of a frame."""
+
+    MEMORY = 0
+    CAPACITY = 1
 
 
 def word(pointer: Value, number: Operand, type: Type = I64) -> Value:
@@ -80,6 +87,7 @@ def define(module: Module) -> None:
     _define_new_record(module)
     _define_arena(module)
     _define_shrink(module)
+    _define_shrink_all(module)
     _define_forget(module)
     _define_bytes(module)
     _define_view(module)
@@ -93,8 +101,7 @@ def _define_new_record(module: Module) -> None:
     count = word(head, Head.FRAME)
     record = f.call_value("PyMem_RawMalloc", PTR, (count + int(Record.FRAME)) * 8)
     with f.when(f.compare("!=", record, f.const(PTR, 0))):
-        for number in (Record.NEXT, Record.ARENA, Record.CAPACITY):
-            set_word(record, number, f.const(I64, 0))
+        set_word(record, Record.NEXT, f.const(I64, 0))
         template = word(head, Head.TEMPLATE, PTR)
         with f.loop(0, count) as turns:
             set_word(record, turns.index + int(Record.FRAME), word(template, turns.index))
@@ -103,37 +110,56 @@ def _define_new_record(module: Module) -> None:
 
 
 def _define_arena(module: Module) -> None:
-    """``arena(head, record, size)``: so many bytes at least, on a 64-byte line; or null.
+    """``arena(head, arena, size, spare)``: so many bytes at least, on a 64-byte line; or null.
 
-    What was in it before is lost.
+    What was in it before is lost.  An arena that grows again grows by `spare` bytes more.
     """
-    f = Function(module, "arena", (PTR, PTR, I64), result=PTR, internal=True)
-    head, record, needed = f.args
+    f = Function(module, "arena", (PTR, PTR, I64, I64), result=PTR, internal=True)
+    head, arena, needed, spare = f.args
     size = f.maximum(needed, 64)
-    with f.when(f.compare(">", size, word(record, Record.CAPACITY))):
-        f.call("shrink", head, record, f.const(I64, 0))
-        fits = f.compare("<", size, 1 << 62)
-        asked = f.select(fits, size + 63, f.const(I64, -1))
+    before = word(arena, Arena.CAPACITY)
+    with f.when(f.compare(">", size, before)):
+        f.call("shrink", head, arena, f.const(I64, 0))
+        wanted = size + f.select(f.compare(">", before, 0), spare, 0)
+        fits = f.compare("<", wanted, (1 << 62) - 64)
+        asked = f.select(fits, wanted + 63, f.const(I64, -1))
         memory = f.call_value("PyMem_RawMalloc", PTR, asked)
         with f.when(f.compare("!=", memory, f.const(PTR, 0))):
-            set_word(record, Record.ARENA, memory)
-            set_word(record, Record.CAPACITY, size)
-            set_word(head, Head.ARENAS, word(head, Head.ARENAS) + size)
-    arena = word(record, Record.ARENA)
-    aligned = (arena + 63) & -64
+            set_word(arena, Arena.MEMORY, memory)
+            set_word(arena, Arena.CAPACITY, wanted)
+            _count_bytes(head, wanted)
+    aligned = (word(arena, Arena.MEMORY) + 63) & -64
     f.finish(f.emit(PTR, f"inttoptr {aligned} to ptr"))
 
 
 def _define_shrink(module: Module) -> None:
-    """``shrink(head, record, limit)``: give the arena back if it is of more than `limit` bytes."""
+    """``shrink(head, arena, limit)``: give an arena back if it is of more than `limit` bytes."""
     f = Function(module, "shrink", (PTR, PTR, I64), internal=True)
-    head, record, limit = f.args
-    capacity = word(record, Record.CAPACITY)
+    head, arena, limit = f.args
+    capacity = word(arena, Arena.CAPACITY)
     with f.when(f.compare(">", capacity, limit)):
-        f.call("PyMem_RawFree", word(record, Record.ARENA, PTR))
-        set_word(record, Record.ARENA, f.const(I64, 0))
-        set_word(record, Record.CAPACITY, f.const(I64, 0))
-        set_word(head, Head.ARENAS, word(head, Head.ARENAS) - capacity)
+        f.call("PyMem_RawFree", word(arena, Arena.MEMORY, PTR))
+        set_word(arena, Arena.MEMORY, f.const(I64, 0))
+        set_word(arena, Arena.CAPACITY, f.const(I64, 0))
+        _count_bytes(head, f.const(I64, 0) - capacity)
+    f.finish()
+
+
+def _count_bytes(head: Value, size: Value) -> None:
+    """Arenas have `size` bytes more; loops get theirs without the interpreter's lock."""
+    f = head.function
+    f.emit(I64, f"atomicrmw add {f.address(head, Head.BYTES, I64)}, {size} monotonic")
+
+
+def _define_shrink_all(module: Module) -> None:
+    """``shrink_all(head, record, limit)``: `shrink` for each arena of a record."""
+    f = Function(module, "shrink_all", (PTR, PTR, I64), internal=True)
+    head, record, limit = f.args
+    count = word(head, Head.ARENAS)
+    end = f.address(record, word(head, Head.FRAME) + int(Record.FRAME), I64)
+    with f.loop(0, count) as turns:
+        arena = f.address(end, (turns.index - count) * len(Arena), I64)
+        f.call("shrink", head, arena, limit)
     f.finish()
 
 
@@ -145,7 +171,7 @@ def _define_forget(module: Module) -> None:
         record = word(head, Head.FREE, PTR)
         leave(is_null(record))
         set_word(head, Head.FREE, word(record, Record.NEXT))
-        f.call("shrink", head, record, f.const(I64, 0))
+        f.call("shrink_all", head, record, f.const(I64, 0))
         f.call("PyMem_RawFree", record)
     f.finish()
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module
+from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module
 from relax_egraph.lower.emit.target import Target, host
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
@@ -53,9 +53,9 @@ def limit_text(name: str, target: Target) -> str:
     """The LLVM module of one of the loops."""
     module = Module(target)
     write, arrays = _LOOPS[name]
-    f = Function(module, name, (PTR, *(PTR for _ in range(arrays)), I64))
+    f = Function(module, name, (PTR, *(PTR for _ in range(arrays)), I64), result=I32)
     write(f, target.lanes())
-    f.finish()
+    f.finish(f.const(I32, 0))
     return str(module)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm.dim_program import parse_dim
 from relax_egraph.vm.matching import parse_pattern
-from relax_egraph.vm.native.numbers import Number, Numbers, literal
+from relax_egraph.vm.native.numbers import Number, Numbers, is_multiple, literal
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.tracer import Handler, Operands, Tracer
 from relax_egraph.vm.native.values import (
@@ -51,10 +51,11 @@ def _store_shape(o: Operands) -> Value:
     return NOTHING
 
 
-def _compute_shape(o: Operands) -> Value:
-    (given,), (slot, text) = o.split(1)
+def _compute_shapes(o: Operands) -> Value:
+    (given,), stores = o.split(1)
     heap = o.tracer.heap(given)
-    o.tracer.store(heap, slot, _evaluate(o.tracer, heap, text))
+    for slot, text in zip(stores[::2], stores[1::2], strict=True):
+        o.tracer.store(heap, slot, _evaluate(o.tracer, heap, text))
     return NOTHING
 
 
@@ -66,6 +67,15 @@ def _load_shape(o: Operands) -> Value:
 def _load_prim(o: Operands) -> Value:
     (heap,), (slot,) = o.split(1)
     return Prim(o.tracer.load(o.tracer.heap(heap), slot))
+
+
+def _make_prim_value(o: Operands) -> Value:
+    (given,), (text,) = o.split(1)
+    return Prim(_evaluate(o.tracer, o.tracer.heap(given), text))
+
+
+def _to_shape(o: Operands) -> Value:
+    return Shape(tuple(map(o.tracer.number, o.values(len(o.operands)))))
 
 
 def _make_shape(o: Operands) -> Value:
@@ -103,6 +113,12 @@ def _check_tuple_info(o: Operands) -> Value:
     (value,), (_, _, count) = o.split(1)
     if not isinstance(value, Fields) or len(value.values) != count:
         raise Refused(f"a check for a tuple of {count} fields")
+    return NOTHING
+
+
+def _check_upper_bound(o: Operands) -> Value:
+    (value,), (bound, _) = o.split(1)
+    o.tracer.at_most(o.tracer.number(value), literal(bound))
     return NOTHING
 
 
@@ -161,7 +177,7 @@ def _alloc_tensor(o: Operands) -> Value:
     extents, at = _tensor_extents(t, shape), t.number(offset)
     if not isinstance(storage, Storage):
         raise Refused("a tensor in what is no storage of the program's own")
-    if not isinstance(at, int) or at % np.dtype(dtype).itemsize:
+    if not is_multiple(at, np.dtype(dtype).itemsize):
         raise Refused("a tensor at an offset that may be unaligned")
     t.at_most(0, at)
     t.at_most(t.trace.numbers.add(_bytes(t, extents, dtype), at), storage.size)
@@ -221,6 +237,11 @@ def _read_if_cond(o: Operands) -> Value:
     tensor = o.tracer.tensor(x, "bool")
     o.tracer.ranked(x, 0)
     return Truth(tensor)
+
+
+def _null_value(o: Operands) -> Value:
+    o.values(0)
+    return NOTHING
 
 
 def _fatal(_: Operands) -> Value:
@@ -286,13 +307,16 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
     for name, handler in {
         "alloc_shape_heap": _alloc_shape_heap,
         "store_shape": _store_shape,
-        "compute_shape": _compute_shape,
+        "compute_shapes": _compute_shapes,
         "load_shape": _load_shape,
         "load_prim": _load_prim,
+        "make_prim_value": _make_prim_value,
         "make_shape": _make_shape,
+        "to_shape": _to_shape,
         "shape_of": _shape_of,
         "match_shape": _match_shape,
         "match_prim": _match_prim,
+        "check_upper_bound": _check_upper_bound,
         "check_tensor_info": _check_tensor_info,
         "check_shape_info": _check_shape_info,
         "check_tuple_info": _check_tuple_info,
@@ -307,6 +331,7 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
         "writable": _writable,
         "prim_less_equal": _prim_less_equal,
         "read_if_cond": _read_if_cond,
+        "null_value": _null_value,
         "fatal": _fatal,
     }.items()
 }

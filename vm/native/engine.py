@@ -8,6 +8,7 @@ from relax_egraph.vm.decoding import Code, gather
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.interpreter import Interpreter, Segment
 from relax_egraph.vm.native.builtins import NATIVE_BUILTINS
+from relax_egraph.vm.native.closures import CLOSURE_BUILTINS
 from relax_egraph.vm.native.program import Driver, NativeProgram, Surroundings
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.segments import native_function, native_segments
@@ -73,8 +74,9 @@ def _callees(
         for name, kernel in surroundings.kernels.items()
         if packed.get(name) is kernel
     }
+    handlers = {**NATIVE_BUILTINS, **CLOSURE_BUILTINS}
     return Callees(
         executable,
         {name: type for name, type in types.items() if type is not None},
-        {n: h for n, h in NATIVE_BUILTINS.items() if packed.get(n) is BUILTINS[n]},
+        {n: h for n, h in handlers.items() if packed.get(n) is BUILTINS[n]},
     )

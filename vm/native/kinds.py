@@ -3,20 +3,74 @@
 An argument becomes what the first instruction takes it for; the driver checks that it is that.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
 from relax_egraph.vm.builtins import MAX_HEAP
 from relax_egraph.vm.native.numbers import Number, Numbers, is_at_most
 from relax_egraph.vm.native.refused import Refused
-from relax_egraph.vm.native.trace import ArgumentUse, Check, Trace
-from relax_egraph.vm.native.values import Argument, Fixed, Heap, Prim, Storage, Tensor, Value
+from relax_egraph.vm.native.regions import Check
+from relax_egraph.vm.native.trace import ArgumentUse, Trace
+from relax_egraph.vm.native.values import (
+    Argument,
+    Carried,
+    Fields,
+    Fixed,
+    Heap,
+    Owner,
+    Prim,
+    Shape,
+    Storage,
+    Tensor,
+    Truth,
+    Value,
+)
+
+MOST_FIELDS = 10_000
+"""Fields of a tuple that is given, at most."""
+
+MOST_DIMENSIONS = 64
+"""Of arrays of numpy."""
 
 
 class Kinds:
     """Writes into a `Trace` what is asked of values; `made` are the storages on the path so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, num_arguments: int) -> None:
+        self._num_given = num_arguments
+        self._opened: dict[int, Value] = {}
         self.trace = Trace(Numbers(), {})
         self.made: set[Storage] = set()
         self._heaps: dict[int, Heap] = {}
+        self._stores: Counter[Owner] = Counter()
+        self._read: dict[int, tuple[Truth, int]] = {}
+
+    # --- tuples that are given ---------------------------------------------------------
+
+    def opened(self, value: Value) -> Value:
+        """`value`, of an argument that is known to be a tuple its fields."""
+        return self._opened.get(value.index, value) if isinstance(value, Argument) else value
+
+    def open_tuple(self, value: Value, count: int) -> None:
+        """Take an argument for a tuple of so many fields, which are arguments, too."""
+        if isinstance(value, Argument):
+            self._opened[value.index] = Fields(self._fields(value, count))
+
+    def open_shape(self, value: Value, rank: int) -> None:
+        """Take an argument for a tuple of so many integers."""
+        if isinstance(value, Argument):
+            extents = map(self.number, self._fields(value, rank))
+            self._opened[value.index] = Shape(tuple(extents))
+
+    def _fields(self, argument: Argument, count: int) -> tuple[Argument, ...]:
+        use = self.use(argument)
+        if use != ArgumentUse() or type(count) is not int or not 0 <= count <= MOST_FIELDS:
+            raise Refused(f"argument {argument.index} as a tuple")
+        use.fields = tuple(range(self._num_given, self._num_given + count))
+        self._num_given += count
+        return tuple(map(Argument, use.fields))
 
     # --- values -----------------------------------------------------------------------
 
@@ -28,7 +82,12 @@ class Kinds:
         """`value` as a tensor, of `dtype` if it is said."""
         if isinstance(value, Argument):
             use = self.use(value)
-            if use.is_integer or use.is_heap or (use.dtype or dtype) is None:
+            if (
+                use.is_integer
+                or use.is_heap
+                or use.fields is not None
+                or (use.dtype or dtype) is None
+            ):
                 raise Refused(f"argument {value.index} as a tensor")
             use.dtype = use.dtype or dtype
             assert use.dtype is not None
@@ -60,7 +119,7 @@ class Kinds:
         """`value` as an integer."""
         if isinstance(value, Argument):
             use = self.use(value)
-            if use.dtype or use.is_heap:
+            if use.dtype or use.is_heap or use.fields is not None:
                 raise Refused(f"argument {value.index} as an integer")
             use.is_integer = True
             return self.trace.numbers.given("integer", value.index)
@@ -72,7 +131,7 @@ class Kinds:
         """`value` as a heap of dimensions."""
         if isinstance(value, Argument):
             use = self.use(value)
-            if use.dtype or use.is_integer:
+            if use.dtype or use.is_integer or use.fields is not None:
                 raise Refused(f"argument {value.index} as a heap")
             use.is_heap = True
             if self._heaps and value.index not in self._heaps:  # stores into one: seen in both
@@ -109,24 +168,50 @@ class Kinds:
     def _extents(self, index: int, rank: int | None) -> tuple[Number, ...] | None:
         if rank is None:
             return None
+        if rank > MOST_DIMENSIONS:
+            raise Refused(f"an array of {rank} dimensions")
         return tuple(self.trace.numbers.given("extent", index, axis) for axis in range(rank))
 
     def storage(self, size: Number) -> Storage:
         """New bytes."""
         self.at_most(0, size)
-        made = Storage(size)
+        made = Storage(size, self.trace.region)
         self.made.add(made)
         return made
+
+    def size(self, shape: Sequence[Number], dtype: str) -> Number:
+        """The bytes of a tensor."""
+        return self.trace.numbers.product((*shape, np.dtype(dtype).itemsize))
+
+    def has_read(self, value: Value) -> Value:
+        """`value`; remembers of what is in a tensor when it was asked for."""
+        if isinstance(value, Truth) and isinstance(value.of, Tensor):
+            self._read[id(value)] = value, self._stores[_itself(value.of.owner)]
+        return value
+
+    def known(self, value: Value) -> Value:
+        """`value`; a condition is read only where it decides, so that its tensor has to last."""
+        if isinstance(value, Truth) and isinstance(value.of, Tensor):
+            _, stores = self._read[id(value)]
+            if self._stores[_itself(value.of.owner)] != stores:
+                raise Refused("a condition of which the tensor has been overwritten")
+        if isinstance(value, Fields):
+            for field in value.values:
+                self.known(field)
+        return value
 
     # --- what must hold ---------------------------------------------------------------
 
     def write(self, tensor: Tensor) -> None:
         """Some kernel writes `tensor`."""
+        self._stores[_itself(tensor.owner)] += 1
         match tensor.owner:
             case Argument() as argument:
                 self.use(argument).writable = True
             case Fixed():
                 raise Refused("a constant is written")
+            case Carried():
+                raise Refused("a store into what a turn of a loop is given")
             case Storage():
                 pass
 
@@ -136,7 +221,7 @@ class Kinds:
             return
         if isinstance(a, int) and isinstance(b, int):
             raise Refused(f"{a} is not {b}")
-        self.trace.checks.append(Check("equal", a, b))
+        self.trace.region.checks.append(Check("equal", a, b))
 
     def at_most(self, a: Number, b: Number) -> None:
         """Check that ``a ≤ b``, unless it is proven."""
@@ -144,4 +229,8 @@ class Kinds:
             return
         if isinstance(a, int) and isinstance(b, int):
             raise Refused(f"{a} is more than {b}")
-        self.trace.checks.append(Check("at most", a, b))
+        self.trace.region.checks.append(Check("at most", a, b))
+
+
+def _itself(owner: Owner) -> Owner:
+    return owner.itself() if isinstance(owner, Storage) else owner

@@ -19,6 +19,7 @@ class Computed:
     """A number known in the run only: `kind` of `operands`, of which equal ones are one object.
 
     Kinds are ``extent`` (argument, axis), ``integer`` (argument), ``item`` (argument, index),
+    ``carried`` from turn to turn of a loop (a number of its own),
     ``product`` (coefficient, factors…), ``add``, ``floordiv``, ``mod``, ``min``, ``max`` (two
     numbers), ``align`` (one).
     """
@@ -34,15 +35,28 @@ Number: TypeAlias = int | Computed
 
 
 class Numbers:
-    """Makes numbers; `made` has the computed ones, operands before what is computed of them."""
+    """Makes numbers.
+
+    Quotients and remainders are put down among `divisions`, too, as often as they are asked for.
+    """
 
     def __init__(self) -> None:
-        self.made: list[Computed] = []
+        self.divisions: list[Computed] = []
+        self._count = 0
         self._known: dict[tuple[object, ...], Computed] = {}
 
     def given(self, kind: str, *operands: int) -> Computed:
         """A number that is read from an argument: ``extent``, ``integer`` or ``item``."""
         return self._make(kind, operands, is_negative=kind != "extent")
+
+    def carried(self, *, is_negative: bool) -> Computed:
+        """A number that each turn of a loop gives to the next: another one each time."""
+        return self._make("carried", (self._count,), is_negative=is_negative)
+
+    @property
+    def items(self) -> list[Computed]:
+        """The numbers that are read from lists."""
+        return [number for number in self._known.values() if number.kind == "item"]
 
     def add(self, a: Number, b: Number) -> Number:
         """``a + b``."""
@@ -80,13 +94,13 @@ class Numbers:
         """``a // b``; a native program leaves the call where `b` is not positive."""
         if isinstance(a, int) and isinstance(b, int) and b > 0:
             return a // b
-        return self._make("floordiv", (a, b), is_negative=may_be_negative(a))
+        return self._divided("floordiv", a, b, is_negative=may_be_negative(a))
 
     def mod(self, a: Number, b: Number) -> Number:
         """``a % b``; a native program leaves the call where `b` is not positive."""
         if isinstance(a, int) and isinstance(b, int) and b > 0:
             return a % b
-        return self._make("mod", (a, b), is_negative=False)
+        return self._divided("mod", a, b, is_negative=False)
 
     def minimum(self, a: Number, b: Number) -> Number:
         """The smaller one."""
@@ -110,12 +124,16 @@ class Numbers:
             return a
         return self._make("align", (a,), is_negative=a.is_negative)
 
+    def _divided(self, kind: str, a: Number, b: Number, *, is_negative: bool) -> Computed:
+        made = self._make(kind, (a, b), is_negative=is_negative)
+        self.divisions.append(made)
+        return made
+
     def _make(self, kind: str, operands: tuple[Number, ...], *, is_negative: bool) -> Computed:
         key = (kind, *operands)
         if key not in self._known:
-            made = Computed(len(self.made), kind, operands, is_negative)
-            self.made.append(made)
-            self._known[key] = made
+            self._known[key] = Computed(self._count, kind, operands, is_negative)
+            self._count += 1
         return self._known[key]
 
 
@@ -130,6 +148,13 @@ def is_at_most(a: Number, b: Number) -> bool:
         return not may_be_negative(b)
     (c, factors), (d, others) = _factored(a), _factored(b)
     return factors == others and 0 <= c <= d and not any(f.is_negative for f in factors)
+
+
+def is_multiple(number: Number, factor: int) -> bool:
+    """Whether `number` is proven to be a multiple of `factor`."""
+    if isinstance(number, Computed) and number.kind in ("add", "min", "max"):
+        return all(is_multiple(n, factor) for n in number.operands)
+    return _factored(number)[0] % factor == 0
 
 
 def literal(value: object) -> int:

@@ -57,6 +57,11 @@ class Op(IntEnum):
     UNLESS = 30
     UNLESS_AT_MOST = 31
     LEAVE = 32
+    NEXT_ARENA = 33
+    MOVE = 34
+    COPY = 35
+    TURN = 36
+    FIELDS = 37
 
 
 OPERANDS: dict[Op, str] = {
@@ -69,7 +74,12 @@ OPERANDS: dict[Op, str] = {
     Op.ALIGN: "to from",
     Op.EQUAL: "from from",
     Op.AT_MOST: "from from",
-    Op.ARENA: "to from",
+    Op.ARENA: "to arena from",
+    Op.NEXT_ARENA: "to arena from",
+    Op.MOVE: "to from",
+    Op.COPY: "from from from",
+    Op.TURN: "instruction",
+    Op.FIELDS: "to argument count",
     Op.RESULT: "to to element from from…",
     Op.STORAGE: "to to from",
     Op.ARGUMENT: "to argument",
@@ -92,9 +102,10 @@ OPERANDS: dict[Op, str] = {
 """The operands of each instruction.
 
 ``to`` and ``from`` are words of the frame that are written and read, ``from…`` any number of
-them; ``element`` is the name of a dtype, ``kernel`` that of a kernel, ``constant`` the index of
-a constant of the executable or -1 for ``None``, ``instruction`` the number of one to jump to; the
-others are integers.
+them; ``argument`` is the number of one, or ``~w`` for the field of a tuple that word ``w`` has;
+``arena`` is the number of one, of two that are used in turn that of the first; ``element`` is the
+name of a dtype, ``kernel`` that of a kernel, ``constant`` the index of a constant of the executable
+or -1 for ``None``, ``instruction`` the number of one to jump to; the others are integers.
 """
 
 Operand: TypeAlias = int | str
@@ -120,7 +131,8 @@ class NativeProgram:
     """A function, or a run of its instructions, for the driver.
 
     `constants` are words of the frame that are the same in all calls, with their values;
-    `num_words` words there are, then `num_objects` objects.  A call takes `num_arguments`.
+    `num_words` words there are, then `num_objects` objects.  A call takes `num_arguments`, and
+    has `num_arenas`.
     """
 
     name: str
@@ -128,6 +140,7 @@ class NativeProgram:
     constants: tuple[tuple[int, int | Address], ...]
     num_words: int
     num_objects: int
+    num_arenas: int
     code: tuple[NativeInstruction, ...]
 
     def __str__(self) -> str:
@@ -148,6 +161,8 @@ class NativeProgram:
                 return f"%{operand}" if beyond < 0 else f"@{beyond}"
             case "element" | "kernel":
                 return str(operand)
+            case "argument" if isinstance(operand, int) and operand < 0:
+                return f"field %{~operand}"
             case "constant":
                 return "None" if operand == -1 else f"c[{operand}]"
             case _:

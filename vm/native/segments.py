@@ -36,10 +36,13 @@ class NativeSegment:
 
 def native_function(callees: Callees, function: VMFunction, max_depth: int) -> NativeProgram:
     """The whole of `function`; raises `Refused`."""
-    tracer = Tracer(callees, max_depth)
+    tracer = Tracer(callees, len(function.params), max_depth)
     args = [Argument(i) for i in range(len(function.params))]
     try:
-        tracer.trace.results.append(tracer.function(function, args))
+        result = tracer.function(function, args)
+        if result is None:
+            raise Refused("a function that does not return")
+        tracer.trace.results.append(result)
         return assemble(function.name, tracer.trace, len(args), from_outside=True)
     except RecursionError:
         raise Refused("nested too deeply") from None
@@ -74,15 +77,15 @@ def _segment(
     live: int,
     max_depth: int,
 ) -> NativeSegment:
-    tracer = Tracer(callees, max_depth)
     inputs = _inputs(code[start:end])
+    tracer = Tracer(callees, len(inputs), max_depth)
     registers: Registers = {register: Argument(i) for i, register in enumerate(inputs)}
     calls = [c for c in code[start:end] if isinstance(c, Call)]
     for call in calls:
         tracer.call(call, registers)
     written = {c.dst.value for c in calls if c.dst.kind is Kind.REGISTER}
     outputs = tuple(r for r in sorted(written) if live >> r & 1)
-    tracer.trace.results.append(Fields(tuple(registers[r] for r in outputs)))
+    tracer.trace.results.append(Fields(tuple(tracer.known(registers[r]) for r in outputs)))
     title = f"{name}[{start}:{end}]"
     program = assemble(title, tracer.trace, len(inputs), from_outside=False)
     return NativeSegment(start, end, inputs, outputs, program)
@@ -91,15 +94,23 @@ def _segment(
 def _reach(
     callees: Callees, code: Sequence[Instruction], start: int, last: int, max_depth: int
 ) -> int:
-    """How far from `start` on instructions have a native form."""
-    tracer = Tracer(callees, max_depth)
+    """How far from `start` on instructions have a native form.
+
+    A loop may leave the segment in the middle, and then the segment is done again.  It must not
+    have written what it was given, and what kernels may write in place is not always seen here:
+    what comes in a register may have been made ``writable`` before.
+    """
     inputs = _inputs(code[start:last])
+    tracer = Tracer(callees, len(inputs), max_depth)
     registers: Registers = {register: Argument(i) for i, register in enumerate(inputs)}
     for at in range(start, last):
         instruction = code[at]
         assert isinstance(instruction, Call)
         try:
-            tracer.call(instruction, registers)
+            if not tracer.call(instruction, registers):
+                return at
+            if tracer.trace.loops and callees.stores_in_place:
+                return at
         except (Refused, RecursionError):
             return at
     return last

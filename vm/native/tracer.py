@@ -4,30 +4,30 @@ Instructions of called functions are followed, too, so that a native program has
 calls.  What is not proven to be safe is `Refused`: the interpreter runs it, and says what is wrong.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
+from relax_egraph.vm.analysis import INVOKE_CLOSURE, live_registers, tail_calls
+from relax_egraph.vm.bytecode import Call, Kind, Operand, successors
 from relax_egraph.vm.executable import Executable, VMFunction
-from relax_egraph.vm.native.branches import Meeting, Path, Registers, joined, joined_value
+from relax_egraph.vm.native.branches import Registers
+from relax_egraph.vm.native.flow import Activation, Body, Calls
 from relax_egraph.vm.native.kinds import Kinds
-from relax_egraph.vm.native.liveness import live_registers
 from relax_egraph.vm.native.numbers import literal
 from relax_egraph.vm.native.program import KernelType
 from relax_egraph.vm.native.refused import Refused
-from relax_egraph.vm.native.trace import Jump, KernelCall, Leave
+from relax_egraph.vm.native.trace import KernelCall, Leave
 from relax_egraph.vm.native.values import (
     NOTHING,
     Fixed,
-    Heap,
+    Function,
     Prim,
     Shape,
-    Storage,
     Tensor,
-    Truth,
     Value,
 )
 
@@ -37,21 +37,20 @@ MAX_DEPTH = 32
 WORK = 20
 """How often each instruction of an executable is followed at most, on average."""
 
-_FATAL = "vm.builtin.fatal"
+_FATAL, _WRITABLE = "vm.builtin.fatal", "vm.builtin.writable"
 
-
-@dataclass(slots=True)
-class Body:
-    """The code of a function, and the registers that are live at each instruction, as bits."""
-
-    code: Sequence[Instruction]
-    live: Sequence[int]
+_OPENING: Mapping[str, Callable[[Kinds, Value, Any], None]] = {
+    "vm.builtin.check_tuple_info": Kinds.open_tuple,
+    "vm.builtin.check_shape_info": Kinds.open_shape,
+}
+"""Checks that say how many fields a value has, with their last operand."""
 
 
 class Callees:
     """What may be called: `kernels` that are machine code, builtins that have a `Handler`.
 
-    `instructions_left` bounds the work on all programs of the executable together.
+    `instructions_left` bounds the work on all programs of the executable together.  If any code
+    has tensors written in place, it `stores_in_place`.
     """
 
     def __init__(
@@ -64,6 +63,7 @@ class Callees:
         self.kernels = kernels
         self.builtins = builtins
         self.functions = {f.name: f for f in executable.functions}
+        self.stores_in_place = _WRITABLE in executable.callees
         self.instructions_left = 10_000 + WORK * len(executable.offsets)
         self._bodies: dict[str, Body] = {}
 
@@ -71,121 +71,132 @@ class Callees:
         """The code of `function`."""
         if function.name not in self._bodies:
             code = self.executable.instructions(function)
-            self._bodies[function.name] = Body(code, live_registers(code))
+            self._bodies[function.name] = Body(
+                code,
+                live_registers(code),
+                tail_calls(self.executable, code),
+                {t: at for at, i in enumerate(code) for t in successors(i, at) if t <= at},
+            )
         return self._bodies[function.name]
+
+    @cached_property
+    def recursive(self) -> frozenset[str]:
+        """The functions that call themselves, maybe through others, in their own place."""
+        called = {
+            name: {
+                callee
+                for at in body.returned
+                if isinstance(call := body.code[at], Call)
+                and (callee := self.executable.callees[call.callee]) in self.functions
+            }
+            for name, body in ((f.name, self.body(f)) for f in self.executable.functions)
+        }
+        return frozenset(name for name in called if name in _reached(called, called[name]))
+
+
+def _reached(ways: Mapping[str, set[str]], start: Iterable[str]) -> set[str]:
+    """All that there is a way to from one of `start`, and these."""
+    found, pending = set(start), list(start)
+    while pending:
+        new = ways[pending.pop()] - found
+        found |= new
+        pending += new
+    return found
 
 
 class Tracer(Kinds):
     """Fills a `Trace`."""
 
-    def __init__(self, callees: Callees, max_depth: int = MAX_DEPTH) -> None:
-        super().__init__()
+    def __init__(self, callees: Callees, num_arguments: int, max_depth: int = MAX_DEPTH) -> None:
+        super().__init__(num_arguments)
         self._callees = callees
         self._max_depth = min(max_depth, MAX_DEPTH)
-        self._depth = 0
+        self._active: set[str] = set()
         self._constants: dict[int, Tensor] = {}
 
     # --- instructions -----------------------------------------------------------------
 
-    def function(self, function: VMFunction, args: Sequence[Value]) -> Value:
-        """What `function` returns for `args`."""
-        body = self._callees.body(function)
-        path: Path | None = Path(dict(enumerate(args)), self.made)
-        meetings: dict[int, Meeting] = {}
-        end, returned = Meeting(), list[Value]()
-        for at, instruction in enumerate(body.code):
-            if at in meetings:
-                path = self._meet(meetings.pop(at), path, body.live[at])
-            if path is None:
-                continue
-            self.made = path.made
-            match instruction:
-                case Call(callee) if self._is_fatal(callee):
-                    self._leave()
-                    path = None
-                case Call():
-                    self.call(instruction, path.registers)
-                    path.made = self.made
-                case Goto(offset):
-                    self._jump(meetings, at, offset, path)
-                    path = None
-                case If(cond, offset):
-                    truth = self.value(cond, path.registers)
-                    if not isinstance(truth, Truth) or any(isinstance(a, Heap) for a in args):
-                        raise Refused("a branch on what is no condition of the program's own")
-                    self._jump(meetings, at, offset, path.copy(), truth)
-                case Ret(value):
-                    returned.append(self.value(value, path.registers))
-                    end.paths.append(path)
-                    self.trace.steps.append(Jump(end.label))
-                    path = None
-        if not returned:
-            raise Refused("a function that does not return")
-        if self.trace.steps[-1] == Jump(end.label):
-            self.trace.steps.pop()
-        self.trace.steps.append(end.label)
-        self.made = set[Storage]().union(*(p.made for p in end.paths))
-        return joined_value(returned, end.paths)
+    def function(
+        self, function: VMFunction, args: Sequence[Value], calls: Calls | None = None
+    ) -> Value | None:
+        """What `function` returns for `args`, if it ever returns.
 
-    def _meet(self, meeting: Meeting, path: Path | None, live: int) -> Path:
-        """Go on where jumps lead to, and `path` if it comes from the instruction before."""
-        self.trace.steps.append(meeting.label)
-        paths = meeting.paths if path is None else [*meeting.paths, path]
-        return joined(paths, {r for r in range(live.bit_length()) if live >> r & 1})
+        Calls in its own place lead back to the loops of `calls`.
+        """
+        name = function.name
+        if name in self._active:
+            raise Refused("recursion")
+        if len(self._active) > self._max_depth:
+            raise Refused(f"more than {self._max_depth} calls within calls")
+        recursive = name if name in self._callees.recursive else None
+        self._active.add(name)
+        try:
+            body = self._callees.body(function)
+            return Activation(self, body, args, calls or {}).result(recursive)
+        finally:
+            self._active.remove(name)
 
-    def _jump(
-        self,
-        meetings: dict[int, Meeting],
-        at: int,
-        offset: int,
-        path: Path,
-        unless: Truth | None = None,
-    ) -> None:
-        if offset <= 0:
-            raise Refused("a loop")
-        meeting = meetings.setdefault(at + offset, Meeting())
-        meeting.paths.append(path)
-        self.trace.steps.append(Jump(meeting.label, unless))
+    def name(self, call: Call) -> str:
+        """The name of what is called."""
+        return self._callees.executable.callees[call.callee]
 
-    def _is_fatal(self, callee: int) -> bool:
-        name = self._callees.executable.callees[callee]
-        return name == _FATAL and name in self._callees.builtins
+    def is_fatal(self, call: Call) -> bool:
+        """Whether `call` does nothing but fail."""
+        return self.name(call) == _FATAL and _FATAL in self._callees.builtins
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Leave the program where this is."""
         if any(use.writable for use in self.trace.arguments.values()):
             raise Refused("an error after a store into an argument")
-        self.trace.steps.append(Leave())
+        self.trace.add(Leave())
 
-    def call(self, call: Call, registers: Registers) -> None:
-        """Follow one call, and write its result."""
-        name = self._callees.executable.callees[call.callee]
-        self._count()
+    def called(self, call: Call, registers: Registers) -> tuple[VMFunction, Sequence[Value]] | None:
+        """The function that `call` calls, maybe as a closure, and what it gives to it."""
+        name = self.name(call)
         if name in self._callees.functions:
-            result = self._inlined(self._callees.functions[name], call, registers)
-        elif name in self._callees.kernels:
-            result = self._kernel(name, self._callees.kernels[name], call, registers)
-        elif name in self._callees.builtins:
-            result = self._callees.builtins[name](Operands(self, call.args, registers))
+            args = [self.value(a, registers) for a in call.args]
+        elif name == INVOKE_CLOSURE and name in self._callees.builtins and call.args:
+            closure, *args = [self.value(a, registers) for a in call.args]
+            if not isinstance(closure, Function):
+                raise Refused("a call of what is no function of the program's own")
+            name, args = closure.name, [*args, *closure.captured]
         else:
-            raise Refused(f"a call of {name}")
-        if call.dst.kind is Kind.REGISTER:
+            return None
+        function = self._callees.functions[name]
+        if len(args) != len(function.params):
+            raise Refused(f"a call of {name} with {len(args)} arguments")
+        return function, args
+
+    def call(self, call: Call, registers: Registers, calls: Calls | None = None) -> bool:
+        """Follow one call, and write its result; whether it returns.
+
+        A call in the place of the caller may lead back to the loops of `calls`.
+        """
+        self._count()
+        called = self.called(call, registers)
+        if called is not None:
+            result = self.function(*called, calls)
+        else:
+            result = self._packed(self.name(call), call, registers)
+        if result is not None and call.dst.kind is Kind.REGISTER:
             registers[call.dst.value] = result
+        return result is not None
+
+    def _packed(self, name: str, call: Call, registers: Registers) -> Value:
+        if name in self._callees.kernels:
+            return self._kernel(name, self._callees.kernels[name], call, registers)
+        if name not in self._callees.builtins:
+            raise Refused(f"a call of {name}")
+        operands = Operands(self, call.args, registers)
+        if name in _OPENING:
+            (given,), (*_, count) = operands.split(1)
+            _OPENING[name](self, given, count)
+        return self.has_read(self._callees.builtins[name](operands))
 
     def _count(self) -> None:
         self._callees.instructions_left -= 1
         if self._callees.instructions_left < 0:
             raise Refused("too many instructions")
-
-    def _inlined(self, function: VMFunction, call: Call, registers: Registers) -> Value:
-        if len(call.args) != len(function.params):
-            raise Refused(f"a call of {function.name} with {len(call.args)} arguments")
-        if self._depth >= self._max_depth:
-            raise Refused(f"more than {self._max_depth} calls within calls")
-        args = [self.value(a, registers) for a in call.args]
-        self._depth += 1
-        result = self.function(function, args)
-        self._depth -= 1
-        return result
 
     def _kernel(self, name: str, code: KernelType, call: Call, registers: Registers) -> Value:
         count = len(code.dtypes)
@@ -196,7 +207,7 @@ class Tracer(Kinds):
         for output in arrays[count - code.num_outputs :]:
             self.write(output)
         integers = tuple(map(self.number, values[count:]))
-        self.trace.steps.append(KernelCall(name, arrays, integers))
+        self.trace.add(KernelCall(name, arrays, integers))
         return NOTHING
 
     # --- operands ---------------------------------------------------------------------
@@ -207,13 +218,15 @@ class Tracer(Kinds):
             case Kind.REGISTER:
                 if operand.value not in registers:
                     raise Refused("a value that is one or another, after a branch")
-                return registers[operand.value]
+                return self.opened(self.known(registers[operand.value]))
             case Kind.IMMEDIATE:
                 return Prim(operand.value)
             case Kind.CONSTANT:
                 return self._constant(operand.value)
             case Kind.VOID:
                 return NOTHING
+            case Kind.FUNCTION if self._name_of(operand) in self._callees.functions:
+                return Function(self._name_of(operand))
             case Kind.FUNCTION | Kind.VM_STATE:
                 raise Refused(f"{operand} as a value")
 
@@ -226,6 +239,9 @@ class Tracer(Kinds):
                 return self._callees.executable.constants[operand.value]
             case _:
                 raise Refused(f"{operand} is no constant")
+
+    def _name_of(self, operand: Operand) -> str:
+        return self._callees.executable.callees[operand.value]
 
     def _constant(self, index: int) -> Value:
         match self._callees.executable.constants[index]:

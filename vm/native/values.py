@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from relax_egraph.vm.native.numbers import Number
+from relax_egraph.vm.native.regions import Loop, Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,13 @@ class Fixed:
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """Bytes that the function allocates: a storage of its own each time that it is traced.
+    """Bytes that the function allocates, in `region`: its own each time that it is traced.
 
     Storages of which each run has only one may be made one: the others are then `same_as` it.
     """
 
     size: Number
+    region: Region
     same_as: "Storage | None" = None
 
     def itself(self) -> "Storage":
@@ -38,7 +40,20 @@ class Storage:
         return storage
 
 
-Owner: TypeAlias = Argument | Fixed | Storage
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """Where the elements of a tensor are that each turn of `loop` gives to the next.
+
+    `given` are the tensors that are passed so, from before the loop and from its turns, `origins`
+    where they were before they were copied.
+    """
+
+    loop: Loop
+    given: "list[Tensor]" = field(default_factory=list["Tensor"])
+    origins: "list[Owner]" = field(default_factory=list["Owner"])
+
+
+Owner: TypeAlias = Argument | Fixed | Storage | Carried
 """Where the elements of a tensor are."""
 
 
@@ -111,8 +126,26 @@ class Fields:
     values: "tuple[Value, ...]"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """The function `name` of the executable, whose last arguments `captured` are."""
+
+    name: str
+    captured: "tuple[Value, ...]" = ()
+
+
 Value: TypeAlias = (
-    Argument | Fixed | Storage | Tensor | Comparison | Truth | Prim | Shape | Heap | Fields
+    Argument
+    | Fixed
+    | Storage
+    | Tensor
+    | Comparison
+    | Truth
+    | Prim
+    | Shape
+    | Heap
+    | Fields
+    | Function
 )
 
 NOTHING = Fixed(None)

@@ -1,6 +1,7 @@
 """The frame of a native program while its instructions are written."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from relax_egraph.vm.native.numbers import Computed, Number
 from relax_egraph.vm.native.program import Address, NativeInstruction, Op, Operand, operand_kinds
@@ -15,15 +16,29 @@ _ARITHMETIC = {
 }
 
 
+@dataclass(slots=True)
+class Scope:
+    """What has been computed in a region: the words of numbers, and of `addresses`.
+
+    An address is so many bytes after that in a word.
+    """
+
+    words: dict[Computed, int] = field(default_factory=dict[Computed, int])
+    addresses: dict[tuple[int, Number], int] = field(default_factory=dict[tuple[int, Number], int])
+
+
 class Words:
-    """Writes instructions, and gives each number and each constant a word of the frame."""
+    """Writes instructions, and gives each number and each constant a word of the frame.
+
+    `scopes` are the region where instructions are written now, and those it follows.
+    """
 
     def __init__(self) -> None:
         self.code: list[NativeInstruction] = []
         self.num_words = 0
         self.num_objects = 0
         self.constants: dict[int | Address, int] = {}
-        self.words: dict[Computed, int] = {}
+        self.scopes = [Scope()]
 
     def emit(self, op: Op, *operands: Operand) -> None:
         """Write an instruction."""
@@ -60,9 +75,26 @@ class Words:
         """Where `number` is in the frame; computes it if need be."""
         if isinstance(number, int):
             return self.constant(number)
-        if number not in self.words:
-            self.words[number] = self._computed(number)
-        return self.words[number]
+        for scope in self.scopes:
+            if number in scope.words:
+                return scope.words[number]
+        if number.kind == "carried":
+            self.scopes[-1].words[number] = self.new_word()
+            return self.num_words - 1
+        word = self.scopes[0].words[number] = self._computed(number)
+        return word
+
+    def at(self, base: int, offset: Number) -> int:
+        """The word with the address `offset` bytes after that in the word `base`."""
+        if offset == 0:
+            return base
+        for scope in self.scopes:
+            if (base, offset) in scope.addresses:
+                return scope.addresses[base, offset]
+        by = self.word(offset)
+        word = self.scopes[0].addresses[base, offset] = self.new_word()
+        self.emit(Op.ADD, word, base, by)
+        return word
 
     def _computed(self, number: Computed) -> int:
         match number.kind, number.operands:

@@ -1,0 +1,53 @@
+"""Where kernels find the workspaces of threads: two functions that they are linked with.
+
+Each thread that runs a kernel with scratch of its own, one of Python or of a pool, gets a workspace
+then, which is freed when the thread ends.  A child of ``fork`` goes on with that of its thread.
+"""
+
+import ctypes
+import os
+from collections.abc import Mapping
+from functools import cache
+
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.library import new_library
+from relax_egraph.lower.jit.machine_code import cached_object
+from relax_egraph.lower.jit.object_cache import default_cache
+from relax_egraph.lower.runtime.workspace_code import (
+    END,
+    KEY,
+    RELEASE,
+    TAKE,
+    heap_module,
+    workspace_module,
+)
+
+WORKSPACE_SYMBOLS = frozenset({TAKE, RELEASE})
+"""What objects of kernels may leave to be defined here."""
+
+
+@cache
+def workspace_functions() -> Mapping[str, int]:
+    """The addresses of `WORKSPACE_SYMBOLS`, valid until the process ends.
+
+    Of two threads that come here at once one makes workspaces that few kernels use.
+    """
+    has_threads = os.name == "posix"
+    text = (workspace_module if has_threads else heap_module)(host())
+    key = ctypes.c_int64(0)
+    known = {KEY: ctypes.addressof(key)} if has_threads else {}
+    wanted = [*WORKSPACE_SYMBOLS, *([END] if has_threads else [])]
+    data = cached_object(text, host(), default_cache())
+    library = new_library([data], wanted, known)
+    if has_threads:
+        _make_key(key, library.tracker[END])
+    for thing in (key, library):  # threads may end after the interpreter has
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return {symbol: library.tracker[symbol] for symbol in WORKSPACE_SYMBOLS}
+
+
+def _make_key(key: ctypes.c_int64, destructor: int) -> None:
+    create = ctypes.CDLL(None).pthread_key_create
+    error = create(ctypes.byref(key), ctypes.c_void_p(destructor))
+    if error:
+        raise OSError(error, f"no key for the scratch memory of threads: {os.strerror(error)}")
