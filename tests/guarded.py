@@ -3,11 +3,13 @@
     python -m tests.guarded [operator ...]
 
 Each kernel gets copies of its arrays that end where such a page begins, then copies that begin
-where one ends.  What is left of their own pages must stay as it was.
+where one ends.  What is left of their own pages must stay as it was.  Its scratch memory ends where
+such a page begins, too.
 """
 
 import ctypes
 import mmap
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +24,10 @@ import numpy as np
 from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import RunError
 from relax_egraph.ir.dtypes import is_float
-from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
+from relax_egraph.lower.jit import linking
+from relax_egraph.lower.jit.compiled import KernelInfo
+from relax_egraph.lower.jit.kernel_sets import head_of
+from relax_egraph.lower.runtime.workspace_code import LINE, RELEASE, TAKE
 from relax_egraph.vm.executable import Executable
 from tests.ops import SAMPLERS, case
 from tests.ops.case import Array, Case, Draw
@@ -34,6 +39,8 @@ CANARY = 0xA5
 EXTENTS = (0, 1, 1, 3, 17, 67)
 LARGEST = 100_000
 """Instances of more elements are not run."""
+
+LARGEST_SCRATCH = 1 << 30
 
 WILD_INTEGERS = (-1, 0, 1, 16, 17, 67, 1 << 31, 1 << 62, -(1 << 31), -(1 << 63), (1 << 63) - 1)
 WILD_FLOATS = (np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**31, 2.0**63, -(2.0**63), -0.0)
@@ -64,6 +71,11 @@ class Place:
 @cache
 def place(number: int, pages: int) -> Place:
     """A place of `pages` for the array at position `number` of a call."""
+    return new_place(pages)
+
+
+def new_place(pages: int) -> Place:
+    """A place of `pages`."""
     memory = mmap.mmap(-1, (pages + 2) * PAGE)
     everything = np.frombuffer(memory, np.uint8)
     protect = ctypes.CDLL(None).mprotect
@@ -71,6 +83,42 @@ def place(number: int, pages: int) -> Place:
         address = ctypes.c_void_p(everything.ctypes.data + page * PAGE)
         assert protect(address, ctypes.c_size_t(PAGE), 0) == 0
     return Place(memory, everything[PAGE:-PAGE])
+
+
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_scratch: dict[int, tuple[Place, int]] = {}
+
+
+@_TAKE
+def _take(size: int) -> int | None:
+    """What `TAKE` does, with canaries around the block."""
+    rounded = -(-size // LINE) * LINE
+    if rounded > LARGEST_SCRATCH:
+        return None
+    at = new_place(rounded // PAGE + 1)
+    at.bytes[:] = CANARY
+    start = at.bytes.ctypes.data + at.bytes.size - rounded
+    _scratch[start] = at, size
+    return start
+
+
+@_RELEASE
+def _release(start: int | None) -> None:
+    """What `RELEASE` does; ends the program if a canary is gone."""
+    if start is None:
+        return
+    at, size = _scratch.pop(start)
+    first = start - at.bytes.ctypes.data
+    if not at.is_untouched(at.bytes[first : first + size]):
+        print("a kernel wrote beside its scratch memory", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def scratch_functions() -> Mapping[str, int]:
+    """In place of `workspace_functions`."""
+    functions = {TAKE: _take, RELEASE: _release}
+    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 
 
 def guarded(name: str, kernel: Callable[..., None], info: KernelInfo) -> Callable[..., None]:
@@ -101,7 +149,7 @@ def machine(executable: Executable) -> VirtualMachine:
         assert linker is not None
         linked = dict(linker(executable, threads))
         for kernel_set in executable.kernels:
-            for name, info in CompiledKernels.from_bytes(kernel_set.code).kernels.items():
+            for name, info in head_of(kernel_set).kernels.items():
                 linked[name] = guarded(name, linked[name], info)
         return linked
 
@@ -183,7 +231,8 @@ def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
 def main(names: Sequence[str], count: int = 2) -> None:
     """Check each operator, after printing its name: the last one printed is the one that failed."""
     np.seterr(all="ignore")
-    with patch.object(case, "EXTENTS", EXTENTS):
+    scratch = patch.object(linking, "workspace_functions", scratch_functions)
+    with scratch, patch.object(case, "EXTENTS", EXTENTS):
         for name in names or SAMPLERS:
             print(name, flush=True)
             by_hand = [c for of, c in BY_HAND if of == name]

@@ -43,11 +43,20 @@ class VMFunction:
 
 @dataclass(frozen=True, slots=True)
 class KernelSet:
-    """One object file: `target` names the processor, `symbols` leads from names to symbols."""
+    """All kernels for one processor, which `target` names; `symbols` leads from names to symbols.
+
+    What is in `code` is known to who made it, as is what the `objects` are that it refers to.
+    """
 
     target: str
     code: bytes
     symbols: Mapping[str, str]
+    objects: tuple[bytes, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.code) + sum(map(len, self.objects))
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +92,17 @@ class Executable:
 
     def __eq__(self, other: object) -> bool:
         """Whether both save to the same bytes."""
-        return isinstance(other, Executable) and self.to_bytes() == other.to_bytes()
+        if not isinstance(other, Executable):
+            return NotImplemented
+        from relax_egraph.vm.binary import same
+
+        return same(self, other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled by `to_bytes`, so that tensors are aligned and read-only again."""
+        from relax_egraph.vm.binary import restored
+
+        return restored, (self.to_bytes(), self.linker, self.driver)
 
     @property
     def packed_names(self) -> tuple[str, ...]:
@@ -120,15 +139,19 @@ class Executable:
             f"  constants ({len(self.constants)}): {counted}"
             f"{'; ' if counted else ''}{sum(a.nbytes for a in arrays)} bytes of tensors\n"
             f"  code: {instructions} instructions, {len(self.code)} words\n"
-            f"  kernels: {sum(len(k.symbols) for k in self.kernels)}"
-            f" in {sum(len(k.code) for k in self.kernels)} bytes"
+            f"  kernels: {len(self.kernel_names)} in {sum(k.size for k in self.kernels)} bytes"
+            f"{_by_target(self.kernels)}"
         )
 
-    def as_text(self) -> str:
-        """The instructions, one a line, function by function."""
+    def as_text(self, *, analyses: bool = False) -> str:
+        """The instructions, one a line, function by function, with what they compute.
+
+        A jump shows the number of the instruction that it leads to.  With `analyses` it is said,
+        too, which registers hold a value for the last time, and which calls are tail calls.
+        """
         from relax_egraph.vm.printing import as_text
 
-        return as_text(self)
+        return as_text(self, analyses=analyses)
 
     def as_python(self) -> str:
         """A program that builds this executable's code again through `ExecBuilder`.
@@ -153,11 +176,26 @@ class Executable:
         save(self, Path(path))
 
     @staticmethod
-    def load(path: str | Path) -> "Executable":
-        """Read what `save` wrote; raises `ExecutableError` naming the section that is damaged."""
+    def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) -> "Executable":
+        """Read what `save` wrote; raises `ExecutableError` naming the section that is damaged.
+
+        Nothing of the file runs, and all that code depends on is checked and copied first.  What
+        the code computes is not checked: an executable is as trusted as a program, its kernels are
+        machine code.  With a `digest`, the SHA-256 of the file in hexadecimal digits, another file
+        is refused.
+
+        Tensors stay in the file: they are read-only views of a map of it, whose pages processes
+        share.  `save` leaves the maps of an old file alone; who writes to the file in place changes
+        the tensors, and who cuts it off ends the processes that read beyond.  Where others may do
+        that, say that the file is not to be `mapped`: it is read into memory.
+        """
         from relax_egraph.vm.binary import load
 
-        return load(Path(path))
+        return load(Path(path), digest, mapped=mapped)
+
+
+def _by_target(kernels: tuple[KernelSet, ...]) -> str:
+    return f": {', '.join(f'{k.target} {k.size}' for k in kernels)}" if kernels else ""
 
 
 def _kind(constant: ConstantValue) -> str:

@@ -5,10 +5,10 @@ instruction obeys `check.find_fault`.  What is wrong is an `ExecutableError` tha
 the section.
 """
 
-import json
 import math
-from collections.abc import Mapping
-from typing import Any, TypeAlias, TypeGuard
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from relax_egraph.errors import ExecutableError
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.check import Bounds, find_fault
+from relax_egraph.vm.dim_program import parse_dim
 from relax_egraph.vm.executable import ConstantValue, Executable, KernelSet, VMFunction
+from relax_egraph.vm.json_table import json_table
+from relax_egraph.vm.sections import Sections
 from relax_egraph.vm.storage import Bytes, tensor_at
 
-Sections: TypeAlias = Mapping[str, Bytes]
+MOST_DIMENSIONS = 32
+"""Of a tensor: numpy has arrays of 32 dimensions, newer ones of 64."""
 
 
 def read_executable(sections: Sections) -> Executable:
@@ -33,6 +37,8 @@ def read_executable(sections: Sections) -> Executable:
         offsets=offsets,
         kernels=_kernels(_json("kernels", sections), sections["objects"]),
         metadata=_texts("metadata", _json("metadata", sections)),
+        origins=_origins(_json("origins", sections), len(offsets)),
+        work=_work(_json("work", sections)),
     )
     _check_code(executable)
     return executable
@@ -107,7 +113,7 @@ def _constants(written: Any, tensors: Bytes) -> tuple[ConstantValue, ...]:
 def _constant(item: Any, tensors: Bytes) -> ConstantValue:
     match item:
         case ["tensor", str(dtype), [*shape], offset] if dtype in DTYPES and _is_count(offset):
-            if all(map(_is_count, shape)) and len(shape) <= 32:
+            if all(map(_is_count, shape)) and len(shape) <= MOST_DIMENSIONS:
                 return _tensor(tensors, offset, tuple(shape), np.dtype(dtype))
         case ["shape", [*dims]] if all(map(_is_int, dims)):
             return tuple(dims)
@@ -141,33 +147,60 @@ def _tensor(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype[An
 
 
 def _kernels(written: Any, objects: Bytes) -> tuple[KernelSet, ...]:
-    kernels: list[KernelSet] = []
-    at = 0
-    for item in _list("kernels", written):
-        match item:
-            case [str(target), size, dict(symbols)] if _is_count(size):
-                code = objects[at : at + size].tobytes()
-                kernels.append(KernelSet(target, code, _texts("kernels", symbols)))
-                at += size
-            case _:
-                raise ExecutableError(f"section kernels: {_shown(item)} is no kernel set")
-    if at != objects.size:
-        raise ExecutableError(f"section objects: {objects.size} bytes, the kernels have {at}")
-    return tuple(kernels)
+    match written:
+        case {"sizes": [*sizes], "sets": [*sets]} if len(written) == 2 and all(
+            map(_is_count, sizes)
+        ):
+            if objects.size != sum(sizes):
+                raise ExecutableError(
+                    f"section objects: {objects.size} bytes, the kernels have {sum(sizes)}"
+                )
+        case _:
+            raise ExecutableError(f"section kernels: {_shown(written)} is no table of kernels")
+    ends = list(accumulate(sizes, initial=0))
+    parts = [objects[start:end].tobytes() for start, end in pairwise(ends)]
+    return tuple(_kernel_set(item, parts) for item in sets)
+
+
+def _kernel_set(written: Any, parts: Sequence[bytes]) -> KernelSet:
+    match written:
+        case [str(target), dict(symbols), [code, *places]] if all(
+            _is_count(place) and place < len(parts) for place in (code, *places)
+        ):
+            kernels = _texts("kernels", symbols)
+            return KernelSet(target, parts[code], kernels, tuple(parts[p] for p in places))
+        case _:
+            raise ExecutableError(f"section kernels: {_shown(written)} is no kernel set")
+
+
+def _origins(written: Any, count: int) -> tuple[str, ...]:
+    origins = _list("origins", written)
+    lines = all(isinstance(o, str) and o.isprintable() for o in origins)
+    if not lines or len(origins) not in (0, count):
+        raise ExecutableError(f"section origins: needs a line for each of {count} instructions")
+    return tuple(origins)
+
+
+def _work(written: Any) -> dict[str, str]:
+    work = _texts("work", written)
+    for name, text in work.items():
+        try:
+            parse_dim(text)
+        except ExecutableError as error:
+            raise ExecutableError(f"section work: {name}: {error}") from None
+    return work
 
 
 def _words(name: str, sections: Sections) -> Any:
+    """A copy: what is checked is not to change with the file."""
     content = sections[name]
     if content.size % 8:
         raise ExecutableError(f"section {name}: {content.size} bytes are no whole words")
-    return content.view("<i8").astype(np.int64, copy=False)
+    return content.view("<i8").astype(np.int64)
 
 
 def _json(name: str, sections: Sections) -> Any:
-    try:
-        return json.loads(bytes(sections[name]))
-    except (ValueError, RecursionError) as error:
-        raise ExecutableError(f"section {name}: {error}") from None
+    return json_table(name, sections[name].tobytes())
 
 
 def _list(name: str, written: Any) -> list[Any]:

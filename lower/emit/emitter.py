@@ -162,6 +162,10 @@ class Function:
         """Call the function that lies at `pointer`; it returns nothing."""
         self.line(f"call void {pointer.text}({', '.join(map(str, args))})")
 
+    def call_kernel(self, pointer: Value, *args: Value) -> Value:
+        """The ``i32`` that the kernel at `pointer` returns."""
+        return self.emit(I32, f"call i32 {pointer.text}({', '.join(map(str, args))})")
+
     # --- memory -----------------------------------------------------------------------
 
     def address(self, pointer: Value, index: Operand, element: Type) -> Value:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from relax_egraph.errors import NotLowerable
 from relax_egraph.lower.codegen import generate
 from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module
-from relax_egraph.lower.emit.target import Target, host
+from relax_egraph.lower.emit.target import ANY, Target, host
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
 from relax_egraph.lower.jit.linking import Kernel, address_of, link
 from relax_egraph.lower.jit.machine_code import assembly, cached_object, compiled_object
@@ -38,7 +38,7 @@ def compile_kernels(
     intrinsics: Intrinsics = _NO_INTRINSICS,
     cache: ObjectCache | None = None,
 ) -> CompiledKernels:
-    """Compile scheduled functions for `target`, by default this processor.
+    """Compile scheduled functions for `target`, by default this processor; for `ANY`, to text.
 
     Functions of the same structure, or of the same code, are compiled once.  Raises
     `NotLowerable` on what has no machine code.
@@ -115,6 +115,8 @@ class _Compiler:
 
     def _object(self, text: str, *, is_kept: bool) -> bytes:
         """The object of `text`, which is kept in the cache if nothing made of it is."""
+        if self.target == ANY:
+            return text.encode()
         if is_kept:
             return cached_object(text, self.target, self.cache)
         return compiled_object(text, self.target)

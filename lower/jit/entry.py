@@ -75,10 +75,14 @@ def entry_module(target: Target) -> Module:
                 f.store(number, f.address(values, turns.index, I64))
             failed = f.call_value("PyErr_Occurred", PTR)
             with f.when(f.compare("==", failed, f.const(PTR, 0))):
-                _call(f, words, count, values)
-                none = _word(words, _NONE, PTR)
-                f.call("Py_IncRef", none)
-                f.store(none, answer)
+                status = _call(f, words, count, values)
+                with f.either(f.compare("==", status, 0)) as (done, exhausted):
+                    with done:
+                        none = _word(words, _NONE, PTR)
+                        f.call("Py_IncRef", none)
+                        f.store(none, answer)
+                    with exhausted:
+                        f.call_value("PyErr_NoMemory", PTR)
         with wrong:
             f.call("PyErr_SetString", _word(words, _TYPE_ERROR, PTR), _word(words, _MESSAGE, PTR))
     f.finish(f.load(answer, PTR))
@@ -106,20 +110,22 @@ def _read_arrays(f: Function, args: Value, words: Value, values: Value, refused:
                 f.store(f.const(I64, 1), refused)
 
 
-def _call(f: Function, words: Value, count: Value, values: Value) -> None:
-    """Call the kernel, without holding the interpreter's lock.
+def _call(f: Function, words: Value, count: Value, values: Value) -> Value:
+    """Call the kernel, without holding the interpreter's lock; returns its status.
 
     A callee does not see arguments beyond its own; few are passed where few are needed.
     """
     kernel, pool = _word(words, _KERNEL, PTR), _word(words, _POOL)
     state = f.call_value("PyEval_SaveThread", PTR)
     given = [f.load(f.address(values, k, I64), I64) for k in range(MOST_ARGUMENTS)]
+    status = f.allocate(I32, 1)
     with f.either(f.compare("<=", count, 5)) as (few, many):
         with few:
-            f.call_pointer(kernel, pool, *given[:5])
+            f.store(f.call_kernel(kernel, pool, *given[:5]), status)
         with many:
-            f.call_pointer(kernel, pool, *given)
+            f.store(f.call_kernel(kernel, pool, *given), status)
     f.call("PyEval_RestoreThread", state)
+    return f.load(status, I32)
 
 
 def _word(words: Value, number: Operand, type: Type = I64) -> Value:

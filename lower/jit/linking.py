@@ -3,7 +3,8 @@
 A kernel is called as ``kernel(x, w, out, n)``: arrays, inputs then outputs, then integers.  It
 refuses, with a ``TypeError``, an argument that is no array, is of another dtype, not
 C-contiguous, not aligned, or a read-only output.  Shapes are trusted: they were proven when the
-program was built.  The interpreter's lock is released while it runs.
+program was built.  The interpreter's lock is released while it runs.  It raises a ``MemoryError``
+if there is none for buffers of its own; what is in its outputs then does not count.
 """
 
 import ctypes
@@ -11,11 +12,8 @@ import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
-from threading import Lock
 from typing import Any, TypeAlias
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from relax_egraph.errors import ExecutableError
@@ -28,14 +26,13 @@ from relax_egraph.lower.jit.entry import (
     entry_module,
     layout_is_known,
 )
-from relax_egraph.lower.jit.machine_code import cached_object, new_machine
+from relax_egraph.lower.jit.library import Library, new_library
+from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
+from relax_egraph.lower.runtime.workspace import WORKSPACE_SYMBOLS, workspace_functions
 
 Kernel: TypeAlias = Callable[..., None]
 """A kernel that can be called; its code lives as long as it."""
-
-_numbers = count()
-_lock = Lock()
 
 
 def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
@@ -44,8 +41,7 @@ def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
     They may use the threads of `pool`, an address that lives as long as they; 0 is no thread but
     the caller's.
     """
-    missing = compiled.target.features - host().features
-    if missing:
+    if missing := host().lacks(compiled.target):
         raise ExecutableError(
             f"kernels compiled for {compiled.target.cpu} use {', '.join(sorted(missing))}: "
             f"this processor, {host().cpu}, has not all of it"
@@ -60,7 +56,8 @@ def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
 def address_of(kernel: Kernel) -> int:
     """Where the machine code of a linked `kernel` begins; valid as long as `kernel` lives.
 
-    It takes the address of a pool or 0, those of its arrays, then its integers.
+    It takes the address of a pool or 0, those of its arrays, then its integers, and returns an
+    ``i32``: not 0 if there was no memory for what it keeps to itself.
     """
     handle = getattr(kernel, "__self__", kernel)
     if not isinstance(handle, _KernelHandle | _ByCtypes):
@@ -83,14 +80,6 @@ def code_of(kernel: Kernel) -> KernelCode | None:
     if not isinstance(handle, _KernelHandle):
         return None
     return KernelCode(handle.code, handle.info, handle.pool)
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Loaded code: addresses by symbol in `tracker`, valid as long as it lives."""
-
-    tracker: llvm.ResourceTracker
-    session: llvm.LLJIT  # dropped after the tracker
 
 
 class Handle(int):
@@ -119,21 +108,11 @@ class _Method(ctypes.Structure):
 FASTCALL, KEYWORDS = 0x80, 0x2
 
 
-@cache
-def _session() -> llvm.LLJIT:
-    return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=True)
-
-
 def load(objects: Collection[bytes], symbols: Collection[str]) -> Library:
-    """The objects, linked with one another and with this process."""
-    builder = llvm.JITLibraryBuilder().add_current_process()
-    for data in objects:
-        builder.add_object_img(data)
-    for symbol in symbols:
-        builder.export_symbol(symbol)
-    with _lock:
-        session = _session()
-        return Library(builder.link(session, f"kernels{next(_numbers)}"), session)
+    """The objects, linked with one another, with this process, and with the workspaces."""
+    names = [symbol.encode() for symbol in WORKSPACE_SYMBOLS]
+    takes = any(name in data for data in objects for name in names)
+    return new_library(objects, symbols, workspace_functions() if takes else {})
 
 
 @cache
@@ -178,7 +157,7 @@ class _ByCtypes:
         self._name, self._info, self._library, self._pool = name, info, library, pool
         arrays = [ctypes.c_void_p] * len(info.dtypes)
         scalars = [ctypes.c_int64] * info.num_scalars
-        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *arrays, *scalars)(self.code)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *arrays, *scalars)(self.code)
 
     def __call__(self, *args: Any) -> None:
         info, count = self._info, len(self._info.dtypes)
@@ -194,7 +173,9 @@ class _ByCtypes:
         )
         if not right:
             raise TypeError(_needs(self._name, info))
-        self._call(self._pool, *(a.ctypes.data for a in arrays), *map(operator.index, scalars))
+        addresses = (a.ctypes.data for a in arrays)
+        if self._call(self._pool, *addresses, *map(operator.index, scalars)):
+            raise MemoryError
 
 
 def _needs(name: str, info: KernelInfo) -> str:

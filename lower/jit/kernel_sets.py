@@ -1,0 +1,197 @@
+"""Compiled kernels as the kernel sets of executables, and the one that fits this processor.
+
+The set for `ANY` holds LLVM texts, compressed together: of them machine code is made where no other
+set fits, see `rebuild.py`.
+"""
+
+import ctypes
+import json
+import re
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, TypeGuard
+
+from relax_egraph.errors import ExecutableError
+from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.lower.emit.target import ANY, Target, host, this_architecture
+from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
+from relax_egraph.lower.jit.elf import symbols_of
+from relax_egraph.lower.jit.rebuild import rebuilt
+from relax_egraph.lower.runtime.workspace import WORKSPACE_SYMBOLS
+from relax_egraph.vm.executable import KernelSet
+from relax_egraph.vm.json_table import json_table
+
+MOST_TEXT = 1 << 30
+"""Bytes of LLVM text at most, so that a damaged file cannot ask for all memory."""
+
+_MOST_ARGUMENTS = 1 << 12
+_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a kernel set is for, and what is in it; `system` is where its objects are linked."""
+
+    system: str
+    target: Target
+    sizes: Mapping[str, int]
+    kernels: Mapping[str, KernelInfo]
+
+
+def kernel_set(compiled: CompiledKernels) -> KernelSet:
+    """What `compiled_kernels` reads."""
+    target, objects = compiled.target, tuple(compiled.objects.values())
+    head = {
+        "system": sys.platform,
+        "target": [*(target.cpu, sorted(target.features), target.vector_bits, target.architecture)],
+        "objects": [[name, len(data)] for name, data in compiled.objects.items()],
+        "kernels": [
+            [name, k.symbol, k.dtypes, k.num_outputs, k.num_scalars]
+            for name, k in compiled.kernels.items()
+        ],
+    }
+    if target == ANY:
+        objects = (zlib.compress(b"".join(objects)),)
+    code = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    symbols = {name: info.symbol for name, info in compiled.kernels.items()}
+    return KernelSet(target.cpu, code, symbols, objects)
+
+
+def compiled_kernels(kernels: KernelSet) -> CompiledKernels:
+    """The kernels that were written; raises `ExecutableError` on anything else.
+
+    Of objects only the form is checked: machine code runs as it is, so trust where it is from.
+    """
+    head = head_of(kernels)
+    contents = _texts(kernels, head) if head.target == ANY else kernels.objects
+    if list(map(len, contents)) != list(head.sizes.values()):
+        raise _fault(kernels, "the sizes of objects are not those of the head")
+    if head.system == "linux" and head.target != ANY:
+        _check_symbols(kernels, head)
+    objects = dict(zip(head.sizes, contents, strict=True))
+    return CompiledKernels(head.target, objects, head.kernels)
+
+
+def fitting_kernels(kernel_sets: Sequence[KernelSet]) -> CompiledKernels:
+    """The kernels of the set that fits this processor best, or of the texts for `ANY`.
+
+    The best is the one for this very processor, else the one with the widest vectors, else with the
+    most features.  Raises `ExecutableError` if there is none, and says what each needs.
+    """
+    heads = [head_of(kernels) for kernels in kernel_sets]
+    reasons = {k: _lacking(head) for k, head in enumerate(heads)}
+    fitting = [k for k, lacking in reasons.items() if not lacking]
+    if fitting:
+        best = max(fitting, key=lambda k: _fit(heads[k].target))
+        return compiled_kernels(kernel_sets[best])
+    for kernels, head in zip(kernel_sets, heads, strict=True):
+        if head.target == ANY:
+            return rebuilt(compiled_kernels(kernels), host())
+    told = "; ".join(f"{heads[k].target.cpu} needs {why}" for k, why in reasons.items())
+    raise ExecutableError(
+        f"no kernels for this processor, {host().cpu}: {told}; build for other targets, "
+        "or with portable=True"
+    )
+
+
+def head_of(kernels: KernelSet) -> Head:
+    """What `kernels` says of itself; raises `ExecutableError` if that is not so."""
+    match json_table("kernels", kernels.code):
+        case {
+            "system": str(system),
+            "target": [str(cpu), [*features], 128 | 256 | 512 as bits, str(architecture)],
+            "objects": [*objects],
+            "kernels": [*entries],
+        } if cpu == kernels.target and all(isinstance(f, str) for f in features):
+            target = Target(cpu, frozenset(features), bits, architecture)
+        case _:
+            raise _fault(kernels, "the head does not read")
+    sizes: dict[str, int] = {}
+    for item in objects:
+        match item:
+            case [str(name), size] if _is_count(size) and _SYMBOL.fullmatch(name):
+                sizes[name] = size
+            case _:
+                raise _fault(kernels, f"{item!r:.60} is no object")
+    infos = {name: info for name, info in (_kernel(kernels, item) for item in entries)}
+    if len(sizes) != len(objects) or len(infos) != len(entries):
+        raise _fault(kernels, "a name is there twice")
+    if {name: info.symbol for name, info in infos.items()} != kernels.symbols:
+        raise _fault(kernels, "their symbols are not those of the head")
+    if missing := sorted({info.symbol for info in infos.values()} - sizes.keys()):
+        raise _fault(kernels, f"nothing defines {missing[0]}")
+    return Head(system, target, sizes, infos)
+
+
+def _kernel(kernels: KernelSet, written: Any) -> tuple[str, KernelInfo]:
+    match written:
+        case [str(name), str(symbol), [*dtypes], outputs, scalars] if (
+            set(map(type, dtypes)) <= {str}
+            and set(dtypes) <= set(DTYPES)
+            and _is_count(outputs)
+            and _is_count(scalars)
+            and outputs <= len(dtypes)
+            and len(dtypes) + scalars <= _MOST_ARGUMENTS
+        ):
+            return name, KernelInfo(symbol, tuple(dtypes), outputs, scalars)
+        case _:
+            raise _fault(kernels, f"{written!r:.60} is no kernel")
+
+
+def _lacking(head: Head) -> str:
+    """What code for `head` needs that there is not here; nothing if it runs."""
+    if head.target == ANY:
+        return "to be compiled"
+    here = host()
+    if (head.system, head.target.architecture) != (sys.platform, here.architecture):
+        return f"{head.system} on {head.target.architecture}"
+    return ", ".join(sorted(here.lacks(head.target)))
+
+
+def _fit(target: Target) -> tuple[bool, int, int]:
+    return target.cpu == host().cpu, target.vector_bits, len(target.features)
+
+
+def _check_symbols(kernels: KernelSet, head: Head) -> None:
+    """Raise `ExecutableError` unless objects define what they are for, and find what they need.
+
+    LLVM's linker, too, would look for that in the objects and in this process.
+    """
+    defined: set[str] = set()
+    needed: set[str] = set()
+    for name, data in zip(head.sizes, kernels.objects, strict=True):
+        symbols = symbols_of(data, head.target.architecture)
+        if name not in symbols.defined:
+            raise _fault(kernels, f"the object {name} does not define that")
+        defined |= symbols.defined
+        needed |= symbols.needed
+    if head.target.architecture == this_architecture() and head.system == sys.platform:
+        process = ctypes.CDLL(None)
+        needed -= defined | WORKSPACE_SYMBOLS
+        if missing := sorted(name for name in needed if not hasattr(process, name)):
+            raise _fault(kernels, f"nothing defines {', '.join(missing)}")
+
+
+def _texts(kernels: KernelSet, head: Head) -> Sequence[bytes]:
+    whole = sum(head.sizes.values())
+    if len(kernels.objects) != 1 or whole > MOST_TEXT:
+        raise _fault(kernels, "the texts are too long")
+    reader = zlib.decompressobj()
+    try:
+        text = reader.decompress(kernels.objects[0], whole + 1)
+    except zlib.error as error:
+        raise _fault(kernels, f"the texts do not unpack: {error}") from None
+    if len(text) != whole or not reader.eof or reader.unused_data:
+        raise _fault(kernels, "the sizes of texts are not those of the head")
+    return [text[start:end] for start, end in pairwise(accumulate(head.sizes.values(), initial=0))]
+
+
+def _fault(kernels: KernelSet, what: str) -> ExecutableError:
+    return ExecutableError(f"section kernels: those for {kernels.target!r:.40}: {what}")
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 48

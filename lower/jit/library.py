@@ -1,0 +1,49 @@
+"""Object files into this process, by LLVM's linker."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from threading import Lock
+
+import llvmlite.binding as llvm
+
+from relax_egraph.errors import ExecutableError
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.machine_code import new_machine
+
+_numbers = count()
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Loaded code: addresses by symbol in `tracker`, valid as long as it lives."""
+
+    tracker: llvm.ResourceTracker
+    session: llvm.LLJIT  # dropped after the tracker
+
+
+@cache
+def _session() -> llvm.LLJIT:
+    return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=True)
+
+
+def new_library(
+    objects: Collection[bytes], symbols: Collection[str], known: Mapping[str, int]
+) -> Library:
+    """The objects, linked with one another, with `known` addresses, and with this process."""
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for data in objects:
+        builder.add_object_img(data)
+    for symbol, address in known.items():
+        builder.import_symbol(symbol, address)
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    with _lock:
+        session = _session()
+        try:
+            tracker = builder.link(session, f"kernels{next(_numbers)}")
+        except RuntimeError as error:  # a symbol that is not there, or is there twice
+            raise ExecutableError(f"kernels do not link: {error}") from None
+        return Library(tracker, session)

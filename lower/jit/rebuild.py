@@ -1,0 +1,81 @@
+"""Machine code for this processor, of the LLVM texts of an executable.
+
+LLVM may end the process on a text that is none of ours: what the cache does not hold is compiled in
+another process, whose objects are checked as those of files are.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate, pairwise
+
+from relax_egraph.errors import ExecutableError
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.jit import compile_text
+from relax_egraph.lower.jit.compiled import CompiledKernels
+from relax_egraph.lower.jit.elf import symbols_of
+from relax_egraph.lower.jit.machine_code import machine_of, object_key
+from relax_egraph.lower.jit.object_cache import default_cache
+
+PATIENCE = 600
+"""Seconds that the other process may take."""
+
+
+def rebuilt(texts: CompiledKernels, target: Target) -> CompiledKernels:
+    """The objects of `texts` for `target`; raises `ExecutableError` if they cannot be made."""
+    cache = default_cache()
+    keys = {name: object_key(_decoded(text), target) for name, text in texts.objects.items()}
+    found = {name: cache.get(key) for name, key in keys.items()}
+    objects = {name: data for name, data in found.items() if data is not None}
+    missing = {n: _decoded(t) for n, t in texts.objects.items() if n not in objects}
+    if missing:
+        made = _compiled_apart(missing, target)
+        for name, data in made.items():
+            cache.put(keys[name], data)
+        cache.trim()
+        objects |= made
+    return replace(texts, target=target, objects={name: objects[name] for name in texts.objects})
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ExecutableError(f"section objects: LLVM text: {error}") from None
+
+
+def _compiled_apart(texts: Mapping[str, str], target: Target) -> dict[str, bytes]:
+    request = json.dumps({"machine": machine_of(target), "texts": list(texts.values())})
+    program = f"import runpy; runpy.run_path({compile_text.__file__!r}, run_name='__main__')"
+    path = os.pathsep.join(filter(None, sys.path))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=request.encode(),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        raise _refused(f"it takes more than {PATIENCE} s") from None
+    head, _, rest = done.stdout.partition(b"\n")
+    if done.returncode or not head:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise _refused(f"the process ended with {done.returncode}: {''.join(last)}")
+    answer = json.loads(head)
+    if "error" in answer:
+        raise _refused(answer["error"])
+    places = pairwise(accumulate(answer["sizes"], initial=0))
+    objects = {n: rest[start:end] for n, (start, end) in zip(texts, places, strict=True)}
+    for name, data in objects.items():
+        if name not in symbols_of(data, target.architecture).defined:
+            raise _refused(f"no text defines {name}")
+    return objects
+
+
+def _refused(why: str) -> ExecutableError:
+    return ExecutableError(f"section objects: LLVM text does not compile: {why}")
