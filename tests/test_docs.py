@@ -1,12 +1,15 @@
 """Pages that are generated say what the code says."""
 
+from types import ModuleType
+
 import pytest
 
-from docs.operators import PAGE, page
+from docs import builtins, operators
 
 
-def test_the_operator_list_is_that_of_the_registry(pytestconfig: pytest.Config) -> None:
+@pytest.mark.parametrize("generated", [operators, builtins], ids=lambda m: m.__name__)
+def test_the_page_is_that_of_the_code(generated: ModuleType, pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--bless"):
-        PAGE.write_text(page(), encoding="utf-8")
+        generated.PAGE.write_text(generated.page(), encoding="utf-8")
 
-    assert PAGE.read_text(encoding="utf-8") == page()
+    assert generated.PAGE.read_text(encoding="utf-8") == generated.page()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.ir import dims
 from relax_egraph.vm import ExecBuilder, VirtualMachine
-from relax_egraph.vm.dim_program import compile_dim
+from relax_egraph.vm.dim_program import compile_dim, compile_stores
 from relax_egraph.vm.exec_builder import Value
 from relax_egraph.vm.matching import describe
 
@@ -41,13 +41,30 @@ def refused(name: str, values: Sequence[Any], constants: Sequence[Value]) -> str
     return str(error.value)
 
 
+def on_a_heap(
+    extents: Sequence[int], name: str, values: Sequence[Any], constants: Sequence[Value]
+) -> str:
+    """What ``vm.builtin.<name>(*values, heap, *constants)`` fails with, of a heap of `extents`."""
+    ib = ExecBuilder()
+    heap = ib.r(98)
+    with ib.function("main", len(values), allow_unused=True):
+        ib.emit_call("vm.builtin.alloc_shape_heap", [len(extents)], dst=heap)
+        ib.emit_call("vm.builtin.store_shape", [tuple(extents), heap, *range(len(extents))])
+        args = [*map(ib.r, range(len(values))), heap, *constants]
+        ib.emit_call(f"vm.builtin.{name}", args, dst=ib.r(99))
+        ib.emit_ret(ib.r(99))
+    with pytest.raises(RunError) as error:
+        VirtualMachine(ib.get())["main"](*values)
+    return str(error.value)
+
+
 def test_shapes_go_through_the_heap() -> None:
     ib = ExecBuilder()
     with ib.function("main", 1):
         ib.emit_call("vm.builtin.alloc_shape_heap", [3], dst=ib.r(1))
         ib.emit_call("vm.builtin.shape_of", [ib.r(0)], dst=ib.r(2))
         ib.emit_call("vm.builtin.store_shape", [ib.r(2), ib.r(1), 1, 0])
-        ib.emit_call("vm.builtin.compute_shape", [ib.r(1), 2, "@1 * 4 - @0 // 2"])
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(1), 2, "@1 * 4 - @0 // 2"])
         ib.emit_call("vm.builtin.load_shape", [ib.r(1), 0, 1, 2], dst=ib.r(3))
         ib.emit_call("vm.builtin.make_shape", [ib.r(1), "@2", "8"], dst=ib.r(4))
         ib.emit_call("vm.builtin.load_prim", [ib.r(1), 2], dst=ib.r(5))
@@ -59,11 +76,24 @@ def test_shapes_go_through_the_heap() -> None:
     assert result == ((3, 5, 19), (19, 8), 19)
 
 
+def test_dimensions_are_computed_one_after_the_other() -> None:
+    ib = ExecBuilder()
+    with ib.function("main", 1):
+        ib.emit_call("vm.builtin.alloc_shape_heap", [4], dst=ib.r(1))
+        ib.emit_call("vm.builtin.store_shape", [ib.r(0), ib.r(1), 0, 1])
+        stores = [2, "@0 * @1 + 1", 3, "@2 * 2", 0, "@0 * @1", 1, "@0 - min(@3, 5)"]
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(1), *stores])
+        ib.emit_call("vm.builtin.load_shape", [ib.r(1), 0, 1, 2, 3], dst=ib.r(2))
+        ib.emit_ret(ib.r(2))
+
+    assert VirtualMachine(ib.get())["main"]((3, 4)) == (12, 7, 13, 26)
+
+
 def test_each_call_has_a_heap_of_its_own() -> None:
     ib = ExecBuilder()
     with ib.function("main"):
         ib.emit_call("vm.builtin.alloc_shape_heap", [2], dst=ib.r(0))
-        ib.emit_call("vm.builtin.compute_shape", [ib.r(0), 0, "@0 + 1"])
+        ib.emit_call("vm.builtin.compute_shapes", [ib.r(0), 0, "@0 + 1"])
         ib.emit_call("vm.builtin.load_shape", [ib.r(0), 0, 1], dst=ib.r(1))
         ib.emit_ret(ib.r(1))
     main = VirtualMachine(ib.get())["main"]
@@ -114,12 +144,18 @@ def test_memory_that_is_not_there_is_an_error() -> None:
     messages = [
         fails("alloc_tensor", [storage, 8, (3,)], ["float32"]),
         fails("alloc_tensor", [storage, -4, (1,)], ["float32"]),
+        fails("alloc_tensor", [storage, 0, (-1,)], ["float32"]),
+        fails("alloc_tensor", [storage, 0, (1,) * 100], ["float32"]),
         fails("alloc_storage", [None, -1]),
     ]
 
     assert messages == [
         "a tensor of float32[3] at byte 8 does not fit a storage of 16 bytes",
         "a tensor of float32[1] at byte -4 does not fit a storage of 16 bytes",
+        "vm.builtin.alloc_tensor: operand shape is R.Shape((-1,)), "
+        "needs a shape, no extent negative",
+        "a tensor of R.Shape(ndim=100): maximum supported dimension for an ndarray is "
+        "currently 64, found 100",
         "a storage of -1 bytes cannot be allocated",
     ]
 
@@ -269,13 +305,15 @@ def test_integers_are_matched() -> None:
         fails("match_prim", [3, None], [WHERE, "R.Prim(value=4)", "4"]),
         fails("match_prim", [3, [7]], [WHERE, "R.Prim(value=n)", "n == @0"]),
     ]
+    heap = on_a_heap([7], "match_prim", [3], [WHERE, "R.Prim(value=n)", "n == @0"])
 
     assert run("match_prim", [np.int64(3), None], [WHERE, "R.Prim", "3"]) is None
     assert messages == [
         f"{WHERE}: expected R.Prim(value=n), got 3.5",
         f"{WHERE}: expected R.Prim(value=4), got 3",
-        f"{WHERE}: expected R.Prim(value=n), got 3, needs n = 7",
+        f"{WHERE}: expected a shape heap of 1 slots or more, got R.Shape((7,))",
     ]
+    assert heap == f"{WHERE}: expected R.Prim(value=n), got 3, needs n = 7"
 
 
 def test_describe_writes_types_as_script_does() -> None:
@@ -317,10 +355,66 @@ def test_a_text_evaluates_to_the_dimension(dim: dims.Dim, heap: list[int]) -> No
     assert value == dims.evaluate(dim, {f"@{i}": v for i, v in enumerate(heap)})
 
 
-def test_division_by_zero_is_an_error() -> None:
-    message = fails("compute_shape", [[12, 0]], [0, "@0 // @1"])
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), expressions()), max_size=6),
+    st.lists(st.integers(-50, 50), min_size=5, max_size=5),
+)
+def test_texts_are_stored_as_if_each_was_evaluated_by_itself(
+    stores: list[tuple[int, dims.Dim]], heap: list[int]
+) -> None:
+    try:
+        texts = [dims.text(dim) for _, dim in stores]
+    except ValueError:  # sympy made of it what has no text
+        return
+    slots = [slot for slot, _ in stores]
+    expected, found = list(heap), list(heap)
 
-    assert message == "the dimension 12 // 0 divides by zero"
+    for slot, text in zip(slots, texts, strict=True):
+        expected[slot] = compile_dim(text)(expected)
+    compile_stores(slots, texts)(found)
+
+    assert found == expected
+
+
+def test_division_by_zero_is_an_error() -> None:
+    messages = [
+        on_a_heap([12, 0], "compute_shapes", [], [0, "@0 // @1"]),
+        on_a_heap([12, 0], "compute_shapes", [], [1, "@0 - 12", 0, "7 % @1"]),
+        on_a_heap([12, 0], "make_shape", [], ["4", "@0 // @1"]),
+    ]
+
+    assert messages == [
+        "the dimension 12 // 0 divides by zero",
+        "the dimension 7 % 0 divides by zero",
+        "the dimension 12 // 0 divides by zero",
+    ]
+
+
+def test_slots_that_are_not_there_are_an_error() -> None:
+    messages = [
+        on_a_heap([5], "compute_shapes", [], [3, "@0"]),
+        on_a_heap([5], "compute_shapes", [], [0, "@0 + @2"]),
+        on_a_heap([5], "load_shape", [], [0, 1]),
+        on_a_heap([5], "store_shape", [(2, 3)], [0, 1]),
+        on_a_heap([5], "match_shape", [(2, 3)], [WHERE, "R.Shape((n, m))", "n -> @0", "m -> @1"]),
+    ]
+
+    assert messages == [
+        "slot 3 of a shape heap of 1 slots",
+        "slot 2 of a shape heap of 1 slots",
+        "slot 1 of a shape heap of 1 slots",
+        "vm.builtin.store_shape: operand heap is a shape heap, needs a shape heap with a slot 1",
+        f"{WHERE}: expected a shape heap of 2 slots or more, got one of 1",
+    ]
+
+
+def test_dimensions_do_not_grow_without_end() -> None:
+    squares = [v for _ in range(60) for v in (0, "@0 * @0")]
+
+    message = on_a_heap([3], "compute_shapes", [], squares)
+
+    assert message == "the dimension @0 * @0 has 1624 bits"
 
 
 @pytest.mark.parametrize(
@@ -333,17 +427,24 @@ def test_division_by_zero_is_an_error() -> None:
     ],
 )
 def test_other_texts_are_no_dimensions(text: str) -> None:
+    said = f"section code: `{text[:60]}` is no dimension"
+
     with pytest.raises(ExecutableError) as error:
         compile_dim(text)
+    with pytest.raises(ExecutableError) as another:
+        compile_stores([0], [text])
 
-    assert str(error.value) == f"section code: `{text[:60]}` is no dimension"
+    assert [str(error.value), str(another.value)] == [said, said]
 
 
 @pytest.mark.parametrize(
     ("name", "values", "constants", "message"),
     [
         ("make_shape", [[1]], ["n"], "`n` is no dimension"),
-        ("load_prim", [[1]], ["a"], "`@a` is no dimension"),
+        ("load_prim", [[1]], ["a"], "operand slot is an object of type str, needs an integer"),
+        ("load_prim", [[1]], [-1], "slot -1 of a heap of at most 1048576"),
+        ("compute_shapes", [[1]], [0, 7], "the dimension 7 is no string"),
+        ("compute_shapes", [[1]], ["0", "@0"], "slot '0' of a heap of at most 1048576"),
         ("match_shape", [(1,), [1]], [WHERE, "", "n"], "`n` is no pattern of a dimension"),
         (
             "match_shape",
@@ -371,9 +472,22 @@ def test_wrong_constants_are_refused_at_load(
 
 
 def test_a_wrong_number_of_constants_is_refused_at_load() -> None:
-    message = refused("compute_shape", [[1]], [0])
+    at = "section code: function 'main': instruction 0: vm.builtin"
 
-    assert message == (
-        "section code: function 'main': instruction 0: vm.builtin.compute_shape: "
-        "compute_shape() missing 1 required positional argument: 'text'"
-    )
+    messages = [
+        refused("compute_shapes", [[1]], [0]),
+        refused("load_prim", [[1]], []),
+        refused("check_tensor_info", [[1]], ["where", "what", 2]),
+        refused("tuple_getitem", [(1,), 0, 0], []),
+        refused("make_closure", [], []),
+        refused("invoke_closure", [], []),
+    ]
+
+    assert messages == [
+        f"{at}.compute_shapes: takes a slot before each dimension",
+        f"{at}.load_prim: takes 2 operands (heap, slot), got 1",
+        f"{at}.check_tensor_info: takes 5 operands (value, where, expected, ndim, dtype), got 4",
+        f"{at}.tuple_getitem: takes 2 operands (value, index), got 3",
+        f"{at}.make_closure: takes at least 1 operand (function, *captured), got 0",
+        f"{at}.invoke_closure: takes at least 1 operand (closure, *args), got 0",
+    ]

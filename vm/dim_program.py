@@ -6,42 +6,87 @@ A text is the arithmetic of Python over integers and slots of the shape heap, ``
 
 import ast
 import re
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from relax_egraph.errors import ExecutableError, RunError
 
 Heap: TypeAlias = list[int]
 """The dimensions of one call of a function; a slot is written before it is read."""
 
+LIMIT = 1 << 1024
+"""What no dimension in a heap reaches: no code can make them grow without end."""
+
 MAX_TEXT = 10_000
 """Characters of one text at most."""
 
+_ATOM = re.compile(r"@?(0|[1-9]\d{0,17})", re.ASCII)
 _SLOT = re.compile(r"@(\d+)", re.ASCII)
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_OPERATORS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
 _CALLS = {"min": min, "max": max}
 
 
 def compile_dim(text: str) -> Callable[[Heap], int]:
     """The function that evaluates `text`; raises `ExecutableError` if it is no dimension.
 
-    The function raises `RunError` where the text divides by zero.
+    The function raises `RunError` where the text divides by zero, or names a slot that is not.
     """
     evaluate: Callable[[Heap], int] = _compile(_checked(text))
 
     def dim(heap: Heap) -> int:
         try:
             return evaluate(heap)
-        except ZeroDivisionError:
-            written = _SLOT.sub(lambda m: str(heap[int(m[1])]), text)
-            raise RunError(f"the dimension {written} divides by zero") from None
+        except (ZeroDivisionError, IndexError) as error:
+            raise _failure(text, heap, error) from None
 
     return dim
 
 
-def compile_shape(dims: tuple[str, ...]) -> Callable[[Heap], tuple[int, ...]]:
-    """The function that evaluates all of `dims`."""
-    return _compile(f"({''.join(f'({_checked(d)}),' for d in dims)})")
+def compile_shape(dims: Sequence[str]) -> Callable[[Heap], tuple[int, ...]]:
+    """The function that evaluates all of `dims`, which fails as those of `compile_dim` do."""
+    evaluate = _compile(f"({''.join(f'({_checked(d)}),' for d in dims)})")
+
+    def shape(heap: Heap) -> tuple[int, ...]:
+        try:
+            return evaluate(heap)
+        except (ZeroDivisionError, IndexError):
+            return tuple(compile_dim(d)(heap) for d in dims)
+
+    return shape
+
+
+def compile_stores(slots: Sequence[int], texts: Sequence[str]) -> Callable[[Heap], None]:
+    """The function that stores the value of each text into its slot, one after the other.
+
+    Parts that are equal are computed once.  It raises `RunError` as those of `compile_dim` do, and
+    for what is not within `LIMIT`.
+    """
+    store = _compile_stores(slots, texts)
+
+    def run(heap: Heap) -> None:
+        try:
+            store(heap)
+        except (ZeroDivisionError, IndexError, OverflowError):
+            for slot, text in zip(slots, texts, strict=True):
+                value = compile_dim(text)(heap)
+                if slot >= len(heap):
+                    raise _no_slot(slot, heap) from None
+                heap[slot] = within_limit(f"the dimension {text}", value)
+
+    return run
+
+
+def within_limit(where: str, value: int) -> int:
+    """`value`; raises `RunError` unless it is within `LIMIT`."""
+    if not -LIMIT < value < LIMIT:
+        raise RunError(f"{where} has {value.bit_length()} bits")
+    return value
 
 
 def parse_dim(text: str) -> ast.expr:
@@ -60,6 +105,8 @@ def slot_of(text: str) -> int | None:
 
 def _checked(text: str) -> str:
     """`text` as Python over ``heap``, every node of it looked at."""
+    if _ATOM.fullmatch(text):  # most are
+        return text if text[0] != "@" else f"heap[{text[1:]}]"
     source = _SLOT.sub(r"heap[\1]", text)
     try:
         if len(source) <= MAX_TEXT and _is_dim(ast.parse(source, mode="eval").body):
@@ -76,6 +123,74 @@ def _compile(source: str) -> Callable[[Heap], Any]:
         raise ExecutableError(f"section code: `{source[:60]}` is no dimension") from None
 
 
+class _Straight:
+    """Straight code: one local variable for each part that is not the same as another."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[str, str] = {}
+        self._stored: dict[int, str] = {}
+
+    def store(self, slot: int, node: ast.expr) -> None:
+        """Put the value of `node` into `slot`."""
+        value = self._value(node)
+        self.lines.append(f"if not -LIMIT < {value} < LIMIT: raise OverflowError")
+        self.lines.append(f"heap[{slot}] = {value}")
+        self._stored[slot] = value
+
+    def _value(self, node: ast.expr) -> str:
+        """What stands for the value of `node` from here on: a number or a variable."""
+        match node:
+            case ast.Constant(value=value):
+                return str(value)
+            case ast.Subscript(slice=ast.Constant(value=int(slot))):
+                return self._stored.get(slot) or self._variable(f"heap[{slot}]")
+            case ast.UnaryOp(operand=operand):
+                return self._variable(f"-{self._value(operand)}")
+            case ast.BinOp(left=left, op=op, right=right):
+                sides = self._value(left), self._value(right)
+                return self._variable(f"{sides[0]} {_OPERATORS[type(op)]} {sides[1]}")
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._variable(f"{name}({', '.join(map(self._value, args))})")
+            case _:
+                raise ValueError(f"{ast.unparse(node)} is no dimension")
+
+    def _variable(self, source: str) -> str:
+        if source not in self._names:
+            self._names[source] = f"t{len(self._names)}"
+            self.lines.append(f"{self._names[source]} = {source}")
+        return self._names[source]
+
+
+def _compile_stores(slots: Sequence[int], texts: Sequence[str]) -> Callable[[Heap], None]:
+    code = _Straight()
+    for slot, text in zip(slots, texts, strict=True):
+        node = parse_dim(text)
+        try:
+            code.store(slot, node)
+        except RecursionError:
+            raise ExecutableError(f"section code: `{text[:60]}` is no dimension") from None
+    names = {"__builtins__": {}, "OverflowError": OverflowError, "LIMIT": LIMIT, **_CALLS}
+    exec("\n    ".join(["def store(heap):", *code.lines, "return"]), names)
+    return cast(Callable[[Heap], None], names["store"])
+
+
+def _failure(text: str, heap: Heap, error: Exception) -> RunError:
+    """What is said of the `error` that evaluating `text` raised."""
+    if isinstance(error, ZeroDivisionError):
+        return RunError(f"the dimension {_written(text, heap)} divides by zero")
+    return _no_slot(next(s for s in map(int, _SLOT.findall(text)) if s >= len(heap)), heap)
+
+
+def _written(text: str, heap: Heap) -> str:
+    """`text`, with what is in the slots."""
+    return _SLOT.sub(lambda m: str(heap[int(m[1])]), text)
+
+
+def _no_slot(slot: int, heap: Heap) -> RunError:
+    return RunError(f"slot {slot} of a shape heap of {len(heap)} slots")
+
+
 def _is_dim(node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=value):
@@ -85,7 +200,7 @@ def _is_dim(node: ast.expr) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _is_dim(operand)
         case ast.BinOp(left=left, op=op, right=right):
-            return isinstance(op, _OPERATORS) and _is_dim(left) and _is_dim(right)
+            return type(op) in _OPERATORS and _is_dim(left) and _is_dim(right)
         case ast.Call(func=ast.Name(id=name), args=[_, _, *_] as args, keywords=[]):
             return name in _CALLS and all(map(_is_dim, args))
         case _:

@@ -7,32 +7,49 @@ script writes it; both are only for the message.
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.struct_info import shape_text, tensor
-from relax_egraph.vm.dim_program import Heap, slot_of
+from relax_egraph.vm.dim_program import slot_of, within_limit
+
+MOST_FIELDS = 16
+"""A tuple of more is not described field by field."""
 
 
 def describe(value: Any) -> str:
     """`value` as script would write its type: ``R.Tensor((3, 4), "float32")``."""
     match value:
-        case np.ndarray():
+        case np.ndarray() if value.dtype.name in DTYPES:
             return str(tensor(value.shape, value.dtype.name))
-        case tuple() if all(type(v) is int for v in value):
+        case np.ndarray():
+            return f"an array of dtype {value.dtype} and shape {value.shape}"
+        case tuple() if (count := len(cast(tuple[Any, ...], value))) > MOST_FIELDS:
+            return f"R.Shape(ndim={count})" if is_shape(value) else f"a tuple of {count} fields"
+        case tuple() if is_shape(value):
             return f"R.Shape({shape_text(value)})"
         case tuple():
             return f"R.Tuple({', '.join(map(describe, value))})"
         case int() | float() | None:
             return repr(value)
+        case list():
+            return "a shape heap"
         case _:
             return f"an object of type {type(value).__name__}"
 
 
+def is_shape(value: Any) -> bool:
+    """Whether `value` is a tuple of integers."""
+    return type(value) is tuple and all(type(v) is int for v in cast(tuple[Any, ...], value))
+
+
 def check_tensor_info(where: str, expected: str, ndim: int, dtype: str) -> Callable[[Any], None]:
     """Check for a tensor of rank `ndim` (any, if negative) and `dtype` (any, if empty)."""
+    if dtype and dtype not in DTYPES:
+        raise ExecutableError(f"{where}: no dtype {dtype!r:.40}")
     wanted = np.dtype(dtype) if dtype else None
 
     def check(value: Any) -> None:
@@ -50,11 +67,7 @@ def check_shape_info(where: str, expected: str, ndim: int) -> Callable[[Any], No
     """Check for a shape of rank `ndim` (any, if negative)."""
 
     def check(value: Any) -> None:
-        if (
-            type(value) is not tuple
-            or (ndim >= 0 and len(value) != ndim)
-            or not all(type(v) is int for v in value)
-        ):
+        if not is_shape(value) or (ndim >= 0 and len(value) != ndim):
             raise _mismatch(where, expected, value)
 
     return check
@@ -70,7 +83,55 @@ def check_tuple_info(where: str, expected: str, count: int) -> Callable[[Any], N
     return check
 
 
-def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Heap | None], None]:
+def check_prim_info(where: str, expected: str, dtype: str) -> Callable[[Any], None]:
+    """Check for a number of the host of `dtype`."""
+    kind = _PRIMS.get(dtype.rstrip("0123456789"))
+    if kind is None or dtype not in DTYPES:
+        raise ExecutableError(f"no dtype {dtype!r} of numbers of the host")
+
+    def check(value: Any) -> None:
+        if type(value) is not kind:
+            raise _mismatch(where, expected, value)
+
+    return check
+
+
+_PRIMS = {"bool": bool, "int": int, "uint": int, "float": float, "bfloat": float}
+
+
+def check_string_info(where: str, expected: str) -> Callable[[Any], None]:
+    """Check for a string."""
+
+    def check(value: Any) -> None:
+        if type(value) is not str:
+            raise _mismatch(where, expected, value)
+
+    return check
+
+
+def check_func_info(where: str, expected: str) -> Callable[[Any], None]:
+    """Check for a function."""
+
+    def check(value: Any) -> None:
+        if not callable(value):
+            raise _mismatch(where, expected, value)
+
+    return check
+
+
+def check_upper_bound(bound: int, where: str) -> Callable[[Any], None]:
+    """Check that an integer is not more than `bound`."""
+
+    def check(value: Any) -> None:
+        if type(value) is not int:
+            raise RunError(f"{where}: expected an integer <= {bound}, got {describe(value)}")
+        if value > bound:
+            raise RunError(f"{where}: expected <= {bound}, got {value}")
+
+    return check
+
+
+def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Any], None]:
     """Match the extents of a tensor or shape against one pattern each.
 
     ``_`` takes anything; ``784`` takes 784; ``n -> @0`` stores into slot 0 of the heap;
@@ -90,16 +151,21 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Hea
             case _:
                 pass
     rank = len(patterns)
+    slots = 1 + max((slot for _, slot, *_ in (*stores, *known)), default=-1)
 
     def match_(value: Any, heap: Any) -> None:
-        shape = value if type(value) is tuple else value.shape
+        shape = value.shape if type(value) is np.ndarray else value
+        if shape is value and not is_shape(value):
+            raise _mismatch(where, expected, value)
+        if slots and (type(heap) is not list or len(heap) < slots):
+            raise _no_heap(where, heap, slots)
         if len(shape) != rank:
             raise _mismatch(where, expected, value)
         for axis, extent in fixed:
             if shape[axis] != extent:
                 raise _extent(where, expected, value, axis, shape[axis], str(extent))
         for axis, slot in stores:
-            heap[slot] = shape[axis]
+            heap[slot] = within_limit(where, shape[axis])
         for axis, slot, text in known:
             if shape[axis] != heap[slot]:
                 needs = f"{text} = {heap[slot]}"
@@ -111,14 +177,17 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Hea
 def match_prim(where: str, expected: str, pattern: str) -> Callable[[Any, Any], None]:
     """Match an integer against a pattern of `match_shape`."""
     kind, number, text = parse_pattern(pattern)
+    slots = number + 1 if kind in ("store", "known") else 0
 
     def match_(value: Any, heap: Any) -> None:
         try:
             found = operator.index(value)
         except TypeError:
             raise _mismatch(where, expected, value) from None
+        if slots and (type(heap) is not list or len(heap) < slots):
+            raise _no_heap(where, heap, slots)
         if kind == "store":
-            heap[number] = found
+            heap[number] = within_limit(where, found)
         elif kind == "known" and found != heap[number]:
             raise RunError(
                 f"{where}: expected {expected}, got {found}, needs {text} = {heap[number]}"
@@ -141,6 +210,11 @@ def parse_pattern(text: str) -> tuple[str, int, str]:
     if text.isascii() and text.isdecimal():
         return "fixed", int(text), text
     raise ExecutableError(f"section code: `{text[:60]}` is no pattern of a dimension")
+
+
+def _no_heap(where: str, value: Any, slots: int) -> RunError:
+    got = f"one of {len(value)}" if type(value) is list else describe(value)
+    return RunError(f"{where}: expected a shape heap of {slots} slots or more, got {got}")
 
 
 def _mismatch(where: str, expected: str, value: Any) -> RunError:

@@ -1,21 +1,19 @@
 """Runs relax functions on numpy arrays: the meaning of programs, slow and checked."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import implies
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
-    Attr,
-    Attrs,
     Call,
     Constant,
     Expr,
@@ -32,13 +30,12 @@ from relax_egraph.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relax_egraph.ir.matching import Symbols, Value, as_result, as_value, check, describe
+from relax_egraph.ir.matching import Symbols, Value, as_result, as_value, check
+from relax_egraph.ir.message import message
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.op import Op, complete_attrs
-from relax_egraph.ir.ops.call import inplace_indices
-from relax_egraph.ir.reference import REFERENCE as REFERENCE
-from relax_egraph.ir.reference.array import Reference, least
-from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.ops.call import given_besides, inplace_indices
+from relax_egraph.ir.reference.array import least
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -52,44 +49,6 @@ Packed: TypeAlias = Mapping[str, Callable[..., Value]]
 
 RunPrimFunc: TypeAlias = Callable[[BaseFunc, Sequence[Value]], object]
 """Runs a loop function on its input arrays, output arrays, and the ints of ``tir_vars``."""
-
-
-def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
-    """What `op` computes of arrays and shapes; raises `RunError` if they do not fit together."""
-    reference = REFERENCE.get(op.name)
-    if reference is None:
-        raise RunError(f"{op} calls what is outside of the graph: it has no value of its own")
-    try:
-        with np.errstate(all="ignore"):
-            result = _referred(op, reference, operands, complete_attrs(op, attrs))
-    except (ValueError, MemoryError) as error:
-        asked = ", ".join(map(describe, operands))
-        raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
-    if isinstance(result, tuple):
-        return tuple(_own(as_value(r), operands) for r in result)
-    return _own(np.asarray(result), operands)
-
-
-def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:
-    if is_of_storage_types(operands, attrs):
-        return apply_stored(op, reference, operands, attrs)
-    return reference(*operands, **attrs)
-
-
-def _own(result: Value, operands: Iterable[Value]) -> Value:
-    """`result`, copied if it may share memory with an operand: each may be written later."""
-    match result:
-        case np.ndarray():
-            shared = any(_shares(result, operand) for operand in operands)
-            return result.copy() if shared else result
-        case _:
-            return result
-
-
-def _shares(result: npt.NDArray[Any], operand: Value) -> bool:
-    if isinstance(operand, tuple):
-        return any(_shares(result, field) for field in operand)
-    return isinstance(operand, np.ndarray) and np.may_share_memory(result, operand)
 
 
 def evaluate(
@@ -270,6 +229,18 @@ class _Frame:
                 claim = f"{self.name}: {self.at}, the result of {name!r},"
                 check([(claim, info, result) for info in call.sinfo_args[:1]], self.symbols)
                 return result
+            case "call_inplace_packed", (ExternFunc(name=name), *args):
+                return self.call_inplace_packed(name, args, call)
+            case "print", (StringImm(value=text), *values):
+                print(self.message(text, values))
+                return ()
+            case "assert_op", (condition, StringImm(value=text), *values):
+                said = self.message(text, values)
+                if not self.evaluate(condition):
+                    raise RunError(f"assertion failed: {said}" if said else "assertion failed")
+                return ()
+            case "null_value", ():
+                return None
             case _:
                 operands = tuple(map(self.operand, call.args))
                 try:
@@ -277,12 +248,30 @@ class _Frame:
                 except RunError as error:
                     raise RunError(f"{self.name}: {self.at}: {error}") from None
 
+    def message(self, text: str, values: Sequence[Expr]) -> str:
+        try:
+            return message(text, tuple(map(self.evaluate, values)))
+        except ValueError as error:
+            raise RunError(f"{self.name}: {self.at}: {error}") from None
+
     def operand(self, expr: Expr) -> Value:
         """An operand of an operator: a number of a dtype that Python lacks is of rank 0."""
         value, info = self.evaluate(expr), expr.struct_info
         if not isinstance(info, PrimStructInfo) or info.dtype in ("int64", "float64"):
             return value
         return np.asarray(value, info.dtype)
+
+    def call_inplace_packed(self, name: str, args: Sequence[Expr], call: Call) -> Value:
+        places, operands = inplace_indices(call), list(map(self.evaluate, args))
+        for place in filter(lambda p: p >= 0, places):
+            if isinstance(operands[place], np.ndarray):
+                operands[place] = np.require(operands[place], requirements="W")
+        given = as_result(self.packed(name)(*operands))
+        if min(places) < 0:
+            claim = f"{self.name}: {self.at}, the result of {name!r},"
+            check([(claim, given_besides(call), given)], self.symbols)
+        results = [operands[p] if p >= 0 else given[i] for i, p in enumerate(places)]
+        return _result(results, call.sinfo_args[0])
 
     def call_tir(
         self,

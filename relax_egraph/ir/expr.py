@@ -28,9 +28,14 @@ if TYPE_CHECKING:
     from relax_egraph.ir.op import Op
 
 Attr: TypeAlias = int | float | bool | str | tuple[int, ...] | tuple[float, ...] | None
-"""The value of an operator's attribute."""
+"""The value of an attribute of an operator."""
 
 Attrs: TypeAlias = Mapping[str, Attr]
+
+FunctionAttr: TypeAlias = Attr | tuple[tuple[str, int], ...]
+"""The value of an attribute of a function; pairs are written as a dictionary."""
+
+FunctionAttrs: TypeAlias = Mapping[str, FunctionAttr]
 
 _OBJECT = ObjectStructInfo()
 
@@ -228,14 +233,15 @@ class Function:
     """A function of the graph level.
 
     Attributes in use: ``primitive`` (the body is to become one kernel),
-    ``private`` (not callable from outside the module).
+    ``private`` (not callable from outside the module), ``tir_var_upper_bound`` (pairs of a symbol
+    and what it is at most: memory is planned for that).
     """
 
     params: tuple[Var, ...]
     body: SeqExpr
     ret_struct_info: StructInfo
     is_pure: bool = True
-    attrs: Attrs = field(default_factory=dict[str, Attr])
+    attrs: FunctionAttrs = field(default_factory=dict[str, FunctionAttr])
 
     @property
     def struct_info(self) -> StructInfo:

@@ -31,6 +31,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import Op, infer
 from relax_egraph.ir.shape_variables import outside, with_shapes
@@ -290,21 +291,6 @@ class ExprMutator:
 
     def _fresh(self, name: str) -> str:
         return unused(name, self._names, self._numbers)
-
-
-def unused(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
-    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; takes it.
-
-    With `numbers`, where earlier calls with the same `taken` stopped, it is not searched again.
-    """
-    unique, number = name, 0 if numbers is None else numbers.get(name, 0)
-    while unique in taken:
-        number += 1
-        unique = f"{name}{number}"
-    if numbers is not None:
-        numbers[name] = number
-    taken.add(unique)
-    return unique
 
 
 def _known(branch: If) -> tuple[StructInfo, StructInfo]:

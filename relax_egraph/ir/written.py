@@ -6,6 +6,9 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.walk import bindings_of, free_vars, post_order_visit
 
+_IN_PLACE = frozenset({"call_tir_inplace", "call_inplace_packed"})
+"""The intrinsics that write into their operands."""
+
 _ALLOCATE = frozenset({"call_tir", "call_dps_packed"})
 """The intrinsics all of whose results are new tensors."""
 
@@ -13,18 +16,18 @@ _ALLOCATE = frozenset({"call_tir", "call_dps_packed"})
 def writes_operands(module: IRModule, call: Call) -> bool:
     """Whether `call` may write into its operands.
 
-    ``R.call_tir_inplace`` does, and a function or a closure that has effects may; a packed
-    function does not, by contract.
+    ``R.call_tir_inplace`` and ``R.call_inplace_packed`` do, and a function or a closure that has
+    effects may; any other packed function does not, by contract.
     """
     return not is_pure_in(module, call) and call.op is not OPS["call_packed"]
 
 
 def writes_in_place(function: Function) -> bool:
-    """Whether `function`, or a local function of it, calls ``R.call_tir_inplace``."""
+    """Whether `function`, or a local function of it, has a call that writes in place."""
     calls: list[Call] = []
 
     def note(expr: Expr) -> None:
-        if isinstance(expr, Call) and expr.op is OPS["call_tir_inplace"]:
+        if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in _IN_PLACE:
             calls.append(expr)
 
     post_order_visit(function, note)

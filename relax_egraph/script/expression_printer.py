@@ -107,6 +107,15 @@ class ExpressionPrinter:
                 return head, [quoted(name), self.text(operands), *self._out(call)]
             case "call_packed" | "call_pure_packed", (ExternFunc(name=name), *operands):
                 return head, [quoted(name), *map(self.text, operands), *self._said(call)]
+            case "call_inplace_packed", (ExternFunc(name=name), *operands):
+                args = [quoted(name), *map(self.text, operands)]
+                args += [f"{name}={literal_text(value)}" for name, value in call.attrs.items()]
+                return head, [*args, *self._said(call)]
+            case "print", (StringImm(value=message), *values):
+                return head, [*map(self.text, values), f"format={quoted(message)}"]
+            case "assert_op", (condition, StringImm(value=message), *values):
+                args = map(self.text, (condition, *values))
+                return head, [*args, f"format={quoted(message)}"]
             case _ if call.op.order:
                 return head, [*self._in_order(call.op, call), *self._said(call)]
             case _:

@@ -73,6 +73,9 @@ class Expressions:
             "R.call_dps_packed": low.call_tir,
             "R.call_packed": low.call_packed,
             "R.call_pure_packed": low.call_packed,
+            "R.call_inplace_packed": low.call_inplace_packed,
+            "R.print": low.message,
+            "R.assert_op": low.message,
         }
 
     def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:

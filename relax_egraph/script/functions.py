@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from relax_egraph.errors import ScriptError
 from relax_egraph.ir.agreement import bare_symbols, common, free_symbols, in_scope, relation
 from relax_egraph.ir.expr import (
-    Attr,
     BindingBlock,
     Block,
     DataflowBlock,
     Expr,
     Function,
+    FunctionAttr,
     If,
     SeqExpr,
     Var,
@@ -68,7 +68,7 @@ class FunctionReader:
         options = read_options(node, module, ("private", "pure"))
         impure = node.name in module.impure if outer is None else has_effects(node, module.impure)
         self.pure = options.get("pure", not impure)
-        self.attrs: dict[str, Attr] = {"private": True} if options.get("private") else {}
+        self.attrs: dict[str, FunctionAttr] = {"private": True} if options.get("private") else {}
         self.params = tuple(map(self._param, parameters(node, module)))
         self.scope.bound.update(*(bare_symbols(p.struct_info) for p in self.params))
         self._is_local = outer is not None

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir.dtypes import DTYPES, TABLE, is_float
-from relax_egraph.ir.expr import Attr, Attrs, Constant, const
+from relax_egraph.ir.expr import Constant, FunctionAttr, FunctionAttrs, const
 from relax_egraph.script.source import Source, dotted, nearest
 from relax_egraph.script.spellings import DTYPE_NAMES
 
@@ -22,20 +22,23 @@ def quoted(value: str) -> str:
     return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
 
 
-def literal_text(value: Attr) -> str:
-    """`value` as `read_literal` reads it; a tuple prints as a list."""
+def literal_text(value: FunctionAttr) -> str:
+    """`value` as `read_attrs` reads it; a tuple prints as a list, one of pairs as a dictionary."""
     match value:
+        case ((str(), _), *_):
+            return attrs_text(dict(cast(tuple[tuple[str, int], ...], value)))
         case str():
             return quoted(value)
         case float():
             return repr(value) if math.isfinite(value) else f'float("{value}")'
         case tuple():
-            return f"[{', '.join(map(literal_text, value))}]"
+            elements = cast(tuple[int, ...] | tuple[float, ...], value)
+            return f"[{', '.join(map(literal_text, elements))}]"
         case _:
             return repr(value)
 
 
-def attrs_text(attrs: Attrs) -> str:
+def attrs_text(attrs: FunctionAttrs) -> str:
     """Attributes of a function as a dictionary."""
     return "{" + ", ".join(f"{quoted(k)}: {literal_text(v)}" for k, v in attrs.items()) + "}"
 
@@ -76,16 +79,28 @@ def read_dtype(source: Source, node: ast.expr) -> str:
     return dtype
 
 
-def read_attrs(source: Source, node: ast.expr, taker: str = "func_attr") -> dict[str, Attr]:
+def read_attrs(source: Source, node: ast.expr, taker: str = "func_attr") -> dict[str, FunctionAttr]:
     """The dictionary of ``func_attr``, or of another `taker`."""
     if not isinstance(node, ast.Dict):
         raise source.error(node, f"{taker} takes a dictionary, got `{ast.unparse(node)}`")
-    attrs: dict[str, Attr] = {}
+    attrs: dict[str, FunctionAttr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             raise source.error(value, f"{taker} takes a dictionary without `**`")
-        attrs[read_string(source, key, "the name of an attribute")] = read_literal(source, value)
+        attrs[read_string(source, key, "the name of an attribute")] = _read_attr(source, value)
     return attrs
+
+
+def _read_attr(source: Source, node: ast.expr) -> FunctionAttr:
+    """A literal, or a dictionary of them, which becomes pairs."""
+    if not isinstance(node, ast.Dict):
+        return read_literal(source, node)
+    pairs: dict[str, int] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            raise source.error(value, "an attribute is a dictionary without `**`")
+        pairs[read_string(source, key, "a key of an attribute")] = read_literal(source, value)
+    return tuple(pairs.items())
 
 
 def read_const(source: Source, node: ast.Call) -> Constant:

@@ -86,13 +86,36 @@ class LowCalls:
             said = said or (() if declared is None else (declared,))
         return self._operators.apply(node, OPS[name], args, {}, said)
 
+    def call_inplace_packed(self, node: ast.Call, _: StructInfo | None) -> Call:
+        """``R.call_inplace_packed("f", x, inplace_indices=[0], sinfo_args=…)``."""
+        args = [*map(self._packed, node.args[:1]), *map(self._leaf, node.args[1:])]
+        given = self._keywords(node, ("inplace_indices", "sinfo_args"))
+        attrs: dict[str, Attr] = {}
+        if "inplace_indices" in given:
+            attrs["inplace_indices"] = read_literal(self._source, given["inplace_indices"])
+        said = self._infos(given["sinfo_args"]) if "sinfo_args" in given else ()
+        out = said if len(said) < 2 else (TupleStructInfo(said),)
+        return self._operators.apply(node, OPS["call_inplace_packed"], args, attrs, out)
+
+    def message(self, node: ast.Call, _: StructInfo | None) -> Call:
+        """``R.print(x, format="x is {}")``, ``R.assert_op(condition, x, format="x is {}")``."""
+        name = dotted(node.func)[2:]
+        given = self._keywords(node, ("format", "format_args"))
+        written = given.get("format", ast.copy_location(ast.Constant(""), node))
+        format = self._value(written)
+        if not isinstance(format, StringImm):
+            raise self._source.error(written, f"R.{name}: the format is no string")
+        written = [*node.args, *([given["format_args"]] if "format_args" in given else [])]
+        listed = [a.elts if isinstance(a, ast.Tuple | ast.List) else [a] for a in written]
+        values = [self._leaf(a) for several in listed for a in several]
+        place = 1 if name == "assert_op" else 0
+        return self._operators.apply(
+            node, OPS[name], [*values[:place], format, *values[place:]], {}
+        )
+
     def sinfo_args(self, node: ast.Call) -> tuple[StructInfo, ...]:
         """What a call says of its result by the keyword ``sinfo_args``, the only one it has."""
-        given = arguments(
-            self._source,
-            ast.copy_location(ast.Call(node.func, [], node.keywords), node),
-            ("sinfo_args",),
-        )
+        given = self._keywords(node, ("sinfo_args",))
         return self._infos(given["sinfo_args"]) if given else ()
 
     # --- the shape first --------------------------------------------------------------
@@ -179,6 +202,11 @@ class LowCalls:
     def _packed(self, node: ast.expr) -> Expr:
         value = self._value(node)
         return ExternFunc(value.value) if isinstance(value, StringImm) else value
+
+    def _keywords(self, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
+        """What a call gives by keyword; these are all it may."""
+        named = ast.copy_location(ast.Call(node.func, [], node.keywords), node)
+        return arguments(self._source, named, names)
 
     def _operand_tuple(self, node: ast.expr) -> Expr:
         if isinstance(node, ast.Tuple | ast.List):

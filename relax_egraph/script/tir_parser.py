@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from relax_egraph.errors import ScriptError
-from relax_egraph.ir.expr import Attr
+from relax_egraph.ir.expr import FunctionAttr
 from relax_egraph.script.literals import read_attrs, read_literal, read_string
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import declared_symbols, read_options
@@ -57,7 +57,7 @@ class _PrimFuncReader:
         self.node = node
         self.source = module.source
         self.expressions = TirExpressions(self.source)
-        self.attrs: dict[str, Attr] = {}
+        self.attrs: dict[str, FunctionAttr] = {}
         if read_options(node, module, ("private",)).get("private"):
             self.attrs["private"] = True
         self._declared = TirDeclarations(module, node, self.expressions.names)

@@ -10,6 +10,7 @@ from relax_egraph.ir.ops import conv as conv
 from relax_egraph.ir.ops import create as create
 from relax_egraph.ir.ops import diagonal as diagonal
 from relax_egraph.ir.ops import dynamic as dynamic
+from relax_egraph.ir.ops import effects as effects
 from relax_egraph.ir.ops import image as image
 from relax_egraph.ir.ops import index as index
 from relax_egraph.ir.ops import join as join

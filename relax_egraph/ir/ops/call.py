@@ -1,5 +1,7 @@
 """The intrinsics that call what lies below the graph: loop functions and packed functions."""
 
+from collections.abc import Sequence
+
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.agreement import relation
 from relax_egraph.ir.expr import Call, Expr, ExternFunc, GlobalVar, ShapeExpr, Tuple
@@ -32,37 +34,18 @@ def call_tir_inplace(call: Call) -> StructInfo:
     """
     operands = _loops("call_tir_inplace", call)
     out = _out("call_tir_inplace", call)
-    results = out.fields if isinstance(out, TupleStructInfo) else (out,)
-    places = inplace_indices(call)
-    if len(places) != len(results):
-        raise IllTyped(
-            f"R.call_tir_inplace: inplace_indices {list(places)} name {len(places)} results, "
-            f"out_sinfo has {len(results)}"
-        )
-    for place, result in zip(places, results, strict=True):
-        if not -1 <= place < len(operands) or (place >= 0 and places.count(place) > 1):
-            raise IllTyped(
-                f"R.call_tir_inplace: inplace_indices {list(places)}, needs -1 or the number "
-                f"of one of {len(operands)} operands, each at most once"
-            )
-        if place >= 0 and relation(result, operands[place].struct_info) == "contradiction":
-            raise IllTyped(
-                f"R.call_tir_inplace: operand {place} is {operands[place].struct_info}, "
-                f"but out_sinfo says {result}"
-            )
-    if all(place == -1 for place in places):
-        raise IllTyped("R.call_tir_inplace: no result is in place, use R.call_tir")
+    _check_places("call_tir_inplace", "out_sinfo", call, operands, out)
     return out
 
 
 def inplace_indices(call: Call) -> tuple[int, ...]:
-    """The operand that each result of an ``R.call_tir_inplace`` is, -1 for none."""
+    """The operand that each result is of a call that writes in place, -1 for none."""
     given = call.attrs.get("inplace_indices")
     if isinstance(given, int):
         return (given,)
     if not isinstance(given, tuple) or not all(isinstance(place, int) for place in given):
-        raise IllTyped(f"R.call_tir_inplace: inplace_indices is {given!r}, needs a list of ints")
-    return tuple(int(place) for place in given)
+        raise IllTyped(f"{call.op}: inplace_indices is {given!r}, needs a list of ints")
+    return tuple(place for place in given if isinstance(place, int))
 
 
 @intrinsic()
@@ -89,6 +72,60 @@ def call_pure_packed(call: Call) -> StructInfo:
 def call_packed(call: Call) -> StructInfo:
     """Call a packed function; its result is what ``sinfo_args`` say."""
     return _packed("call_packed", call)
+
+
+@intrinsic(pure=False)
+def call_inplace_packed(call: Call) -> StructInfo:
+    """Call a packed function that writes into operands: ``inplace_indices`` say which.
+
+    Result ``i`` is operand ``inplace_indices[i]``, or where that is -1 what the function gives.  It
+    gives all results, one of its own or a tuple; what it gives for those in place is not looked
+    at.  Whatever else reads such an operand sees it changed.
+    """
+    out = _packed("call_inplace_packed", call)
+    if not call.sinfo_args:
+        raise IllTyped("R.call_inplace_packed needs sinfo_args: the struct info of its results")
+    _check_places("call_inplace_packed", "sinfo_args", call, call.args[1:], out)
+    return out
+
+
+def given_besides(call: Call) -> StructInfo:
+    """What the function of an ``R.call_inplace_packed`` gives: of results in place nothing is said.
+
+    If all are in place, it need not give anything.
+    """
+    said, places = call.sinfo_args[0], inplace_indices(call)
+    if not isinstance(said, TupleStructInfo) or min(places) >= 0:
+        return TupleStructInfo(())
+    fields = zip(said.fields, places, strict=True)
+    return TupleStructInfo(tuple(f if p < 0 else ObjectStructInfo() for f, p in fields))
+
+
+def _check_places(
+    name: str, said: str, call: Call, operands: Sequence[Expr], out: StructInfo
+) -> None:
+    """Hold that the results of a call that writes in place may be what they are said to be."""
+    results = out.fields if isinstance(out, TupleStructInfo) else (out,)
+    places = inplace_indices(call)
+    if len(places) != len(results):
+        raise IllTyped(
+            f"R.{name}: inplace_indices {list(places)} name {len(places)} results, "
+            f"{said} has {len(results)}"
+        )
+    for place, result in zip(places, results, strict=True):
+        if not -1 <= place < len(operands) or (place >= 0 and places.count(place) > 1):
+            raise IllTyped(
+                f"R.{name}: inplace_indices {list(places)}, needs -1 or the number "
+                f"of one of {len(operands)} operands, each at most once"
+            )
+        if place >= 0 and relation(result, operands[place].struct_info) == "contradiction":
+            raise IllTyped(
+                f"R.{name}: operand {place} is {operands[place].struct_info}, "
+                f"but {said} says {result}"
+            )
+    if all(place == -1 for place in places):
+        other = name.replace("_inplace", "")
+        raise IllTyped(f"R.{name}: no result is in place, use R.{other}")
 
 
 def _loops(name: str, call: Call) -> tuple[Expr, ...]:

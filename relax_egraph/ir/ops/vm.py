@@ -7,7 +7,7 @@ packed function ``vm.builtin.<name>``.
 """
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.expr import Call, PrimValue, StringImm
+from relax_egraph.ir.expr import Call, PrimValue, StringImm, Var
 from relax_egraph.ir.op import intrinsic
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
@@ -49,6 +49,20 @@ def check_tuple_info(call: Call) -> StructInfo:
 
 
 @intrinsic("vm", pure=False)
+def check_prim_info(call: Call) -> StructInfo:
+    """``R.vm.check_prim_info(value, where, expected, dtype)``: a number of the host."""
+    _constants("check_prim_info", call, 1, StringImm, StringImm, StringImm)
+    return _NOTHING
+
+
+@intrinsic("vm", pure=False)
+def check_func_info(call: Call) -> StructInfo:
+    """``R.vm.check_func_info(value, where, expected)``."""
+    _constants("check_func_info", call, 1, StringImm, StringImm)
+    return _NOTHING
+
+
+@intrinsic("vm", pure=False)
 def match_shape(call: Call) -> StructInfo:
     """``R.vm.match_shape(value, heap, where, expected, *patterns)``: one pattern for each axis."""
     patterns = (StringImm,) * (len(call.args) - 4)
@@ -64,9 +78,10 @@ def match_prim(call: Call) -> StructInfo:
 
 
 @intrinsic("vm", pure=False)
-def compute_shape(call: Call) -> StructInfo:
-    """``R.vm.compute_shape(heap, slot, dim)``: evaluate `dim` into a slot."""
-    _constants("compute_shape", call, 1, PrimValue, StringImm)
+def compute_shapes(call: Call) -> StructInfo:
+    """``R.vm.compute_shapes(heap, *slots_and_dims)``: evaluate each dimension into a slot."""
+    pairs = len(call.args) // 2
+    _constants("compute_shapes", call, 1, *(PrimValue, StringImm) * pairs)
     return _NOTHING
 
 
@@ -82,6 +97,14 @@ def load_prim(call: Call) -> StructInfo:
     """``R.vm.load_prim(heap, slot)``: the dimension in a slot."""
     _constants("load_prim", call, 1, PrimValue)
     return PrimStructInfo("int64")
+
+
+@intrinsic("vm", pure=False)
+def kill_object(call: Call) -> StructInfo:
+    """``R.vm.kill_object(value)``: let go of a value that is not used any more."""
+    if len(call.args) != 1 or not isinstance(call.args[0], Var):
+        raise IllTyped("R.vm.kill_object takes a variable")
+    return _NOTHING
 
 
 def _constants(name: str, call: Call, values: int, *kinds: type) -> None:

@@ -65,8 +65,8 @@ def _expression(operand: Operand, value: Any) -> Expr:
         if any(isinstance(v, np.ndarray) for v in value):
             return Tuple(tuple(map(Constant, value)))
         return ShapeExpr(value)
-    if operand.kind == "prim" and isinstance(value, np.ndarray):
+    if operand.kind == "prim" and isinstance(value, np.ndarray | np.generic):
         return PrimValue(value.item(), value.dtype.name)
-    if isinstance(value, np.ndarray):
-        return Constant(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return Constant(np.asarray(value))
     return PrimValue(value, "float64" if isinstance(value, float) else "int64")

@@ -1,0 +1,40 @@
+"""Functions as values, and calls whose arguments are put together at run time."""
+
+from typing import Any
+
+from relax_egraph.errors import RunError
+from relax_egraph.vm.arguments import convert
+from relax_egraph.vm.builtins.builtin import Builtin, of_values, wrong
+from relax_egraph.vm.closure import closure_of
+from relax_egraph.vm.matching import describe, is_shape
+
+
+def make_closure(function: Any, *captured: Any) -> Any:
+    """`function` with its last arguments given."""
+    if not callable(function):
+        raise wrong("make_closure", "function", function, "a function")
+    return closure_of(function, captured)
+
+
+def invoke_closure(closure: Any, *args: Any) -> Any:
+    """The result of a closure, as kernels take it."""
+    if not callable(closure):
+        raise RunError(f"cannot call {describe(closure)}")
+    return convert("the result of a closure", closure(*args))
+
+
+def call_tir_dyn(kernel: Any, *operands: Any) -> None:
+    """Call `kernel` with tensors and the extents of a shape, the last operand."""
+    if not callable(kernel):
+        raise wrong("call_tir_dyn", "kernel", kernel, "a kernel")
+    if not operands or not is_shape(operands[-1]):
+        raise wrong("call_tir_dyn", "operands", operands, "tensors, and a shape as the last")
+    *tensors, extents = operands
+    kernel(*tensors, *extents)
+
+
+CALLS: tuple[Builtin, ...] = (
+    of_values(make_closure),
+    of_values(invoke_closure),
+    of_values(call_tir_dyn),
+)

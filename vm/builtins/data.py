@@ -1,0 +1,70 @@
+"""Tuples and tagged values: what holds other values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.errors import RunError
+from relax_egraph.vm.builtins.builtin import Builtin, of_values, wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A value of an algebraic data type: the number of its constructor, and the fields of it."""
+
+    tag: int
+    fields: tuple[Any, ...]
+
+
+def make_tuple(*fields: Any) -> tuple[Any, ...]:
+    """A tuple."""
+    return fields
+
+
+def tuple_getitem(value: Any, index: Any) -> Any:
+    """Field `index` of a tuple."""
+    if type(value) is not tuple:
+        raise wrong("tuple_getitem", "value", value, "a tuple")
+    return _field("tuple_getitem", value, index)
+
+
+def make_tagged(tag: Any, *fields: Any) -> Tagged:
+    """A value of constructor number `tag`, with its fields."""
+    if type(tag) is not int:
+        raise wrong("make_tagged", "tag", tag, "an integer")
+    return Tagged(tag, fields)
+
+
+def get_tag(value: Any) -> int:
+    """The tag of a value that `make_tagged` made."""
+    if type(value) is not Tagged:
+        raise wrong("get_tag", "value", value, "a tagged value")
+    return value.tag
+
+
+def get_field(value: Any, index: Any) -> Any:
+    """Field `index` of a value that `make_tagged` made."""
+    if type(value) is not Tagged:
+        raise wrong("get_field", "value", value, "a tagged value")
+    return _field("get_field", value.fields, index)
+
+
+def null_value() -> None:
+    """No value: what an optional operand is that is not given."""
+
+
+def _field(name: str, fields: tuple[Any, ...], index: Any) -> Any:
+    if type(index) is not int:
+        raise wrong(name, "index", index, "an integer")
+    if not 0 <= index < len(fields):
+        raise RunError(f"vm.builtin.{name}: field {index} of {len(fields)}")
+    return fields[index]
+
+
+DATA: tuple[Builtin, ...] = (
+    of_values(make_tuple),
+    of_values(tuple_getitem),
+    of_values(make_tagged),
+    of_values(get_tag),
+    of_values(get_field),
+    of_values(null_value),
+)
