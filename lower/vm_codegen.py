@@ -27,13 +27,15 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ObjectStructInfo, shape_text
 from relax_egraph.ir.walk import bindings_of, is_leaf
+from relax_egraph.lower.origins import Origins
 from relax_egraph.lower.registers import Registers
-from relax_egraph.vm.bytecode import VOID, Operand
+from relax_egraph.vm.bytecode import VOID, Kind, Operand
 from relax_egraph.vm.exec_builder import ExecBuilder
 from relax_egraph.vm.executable import Executable
 
 BUILTIN_OPS: Mapping[str, str] = {
     **{"shape_of": "shape_of", "reshape": "reshape", "unique": "unique"},
+    **{"print": "print", "assert_op": "assert", "null_value": "null_value"},
     "memory.alloc_storage": "alloc_storage",
     "memory.alloc_tensor": "alloc_tensor",
     "memory.size_of": "size_of",
@@ -41,7 +43,8 @@ BUILTIN_OPS: Mapping[str, str] = {
         f"vm.{name}": name
         for name in (
             *("alloc_shape_heap", "check_tensor_info", "check_shape_info", "check_tuple_info"),
-            *("match_shape", "match_prim", "compute_shape", "make_shape", "load_prim"),
+            *("check_prim_info", "check_func_info"),
+            *("match_shape", "match_prim", "compute_shapes", "make_shape", "load_prim"),
         )
     },
 }
@@ -86,6 +89,8 @@ class _FunctionCodegen:
         self._name = name
         self._function = function
         self._registers = Registers(function)
+        self._origins = Origins(module)
+        self._origin = ""  # of the instructions that are emitted
 
     def emit(self) -> None:
         self._builder.emit_ret(self._seq(self._function.body))
@@ -95,9 +100,11 @@ class _FunctionCodegen:
         for binding in bindings_of(seq):
             if isinstance(binding, MatchCast):
                 raise self._refuse("R.match_cast", "vm_shape_lower")
+            self._origin = self._origins.of(binding)
             place = self._value(binding.value, wanted=self._registers.is_used(binding.var))
             self._registers.define(binding.var, place)
             self._registers.settle()
+        self._origin = ""
         return self._operands((seq.body,))[0]
 
     # --- values -----------------------------------------------------------------------
@@ -105,6 +112,8 @@ class _FunctionCodegen:
     def _value(self, expr: Expr, *, wanted: bool = True) -> Operand:
         """What holds `expr`: a new register, or ``void`` if it is not `wanted`, or a leaf."""
         match expr:
+            case Call(op=Op(name="vm.kill_object"), args=[Var() as var]):
+                return self._kill(self._registers.read(var))
             case Call():
                 name, args = self._callee(expr)
                 return self._call(name, args, wanted=wanted)
@@ -124,9 +133,11 @@ class _FunctionCodegen:
 
     def _operands(self, exprs: Sequence[Expr]) -> tuple[Operand, ...]:
         """`exprs` as operands of the next instruction; what is no leaf is computed first."""
+        origin, self._origin = self._origin, ""
         computed = [
             None if is_leaf(e) and not isinstance(e, Tuple) else self._value(e) for e in exprs
         ]
+        self._origin = origin
         return tuple(
             self._leaf(e) if place is None else self._registers.temporary(place)
             for e, place in zip(exprs, computed, strict=True)
@@ -188,27 +199,34 @@ class _FunctionCodegen:
         """Emit a call; its result may be where an operand is that is read no more."""
         self._registers.settle()
         dst = self._registers.new() if wanted else VOID
-        self._builder.emit_call(name, args, dst)
+        self._builder.emit_call(name, args, dst, origin=self._origin)
         return dst
 
+    def _kill(self, place: Operand) -> Operand:
+        """Let nothing be in the register `place`; constants are not let go."""
+        if place.kind is Kind.REGISTER:
+            self._builder.emit_call("vm.builtin.kill", (place,), place)
+        return VOID
+
     def _if(self, branch: If, *, wanted: bool) -> Operand:
+        origin, self._origin = self._origin, ""
         cond = self._operands((branch.cond,))
         test = self._call("vm.builtin.read_if_cond", cond, wanted=True)
         otherwise, end = self._builder.label(), self._builder.label()
         dst = self._registers.new() if wanted else VOID
-        self._builder.emit_if(test, otherwise)
+        self._builder.emit_if(test, otherwise, origin=origin)
         self._registers.temporary(test)
         self._registers.settle()
-        self._branch(branch.true_branch, dst)
+        self._branch(branch.true_branch, dst, origin)
         self._builder.emit_goto(end)
         self._builder.place(otherwise)
-        self._branch(branch.false_branch, dst)
+        self._branch(branch.false_branch, dst, origin)
         self._builder.place(end)
         return dst
 
-    def _branch(self, seq: SeqExpr, dst: Operand) -> None:
+    def _branch(self, seq: SeqExpr, dst: Operand, origin: str) -> None:
         result = self._seq(seq)
-        self._builder.emit_call("vm.builtin.copy", (result,), dst)
+        self._builder.emit_call("vm.builtin.copy", (result,), dst, origin=origin)
         self._registers.settle()
 
     def _refuse(self, what: str, needed: str) -> NotLowerable:

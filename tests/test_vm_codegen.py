@@ -49,7 +49,7 @@ def test_the_code_of_a_dataflow_block_reuses_its_registers() -> None:
     said = f"c[1]='{info}'"
     assert listing == (
         f"@main(x: {info}, y: {info}):\n"
-        "    0  call  vm.builtin.alloc_shape_heap  in: i2  dst: %2\n"
+        "    0  call  vm.builtin.alloc_shape_heap  in: i2  dst: %2  # shape_heap\n"
         "    1  call  vm.builtin.check_tensor_info  "
         f"in: %0, c[0]='main: parameter x', {said}, i2, c[2]='float32'  dst: void\n"
         "    2  call  vm.builtin.match_shape  "
@@ -58,16 +58,16 @@ def test_the_code_of_a_dataflow_block_reuses_its_registers() -> None:
         f"in: %1, c[5]='main: parameter y', {said}, i2, c[2]='float32'  dst: void\n"
         "    4  call  vm.builtin.match_shape  "
         f"in: %1, %2, c[5]='main: parameter y', {said}, c[6]='m == @0', c[4]='4'  dst: void\n"
-        "    5  call  vm.builtin.compute_shape  in: %2, i1, c[7]='@0 * 16'  dst: void\n"
-        "    6  call  vm.builtin.load_prim  in: %2, i1  dst: %3\n"
-        "    7  call  vm.builtin.alloc_storage  in: vm, %3  dst: %4\n"
-        "    8  call  vm.builtin.make_shape  in: %2, c[8]='@0', c[4]='4'  dst: %5\n"
-        "    9  call  vm.builtin.alloc_tensor  in: %4, i0, %5, c[2]='float32'  dst: %4\n"
-        "   10  call  vm.builtin.load_prim  in: %2, i0  dst: %2\n"
-        "   11  call  add  in: %0, %1, %4, %2  dst: void\n"
-        "   12  call  vm.builtin.alloc_storage  in: vm, %3  dst: %3\n"
-        "   13  call  vm.builtin.alloc_tensor  in: %3, i0, %5, c[2]='float32'  dst: %5\n"
-        "   14  call  add  in: %4, %1, %5, %2  dst: void\n"
+        "    5  call  vm.builtin.compute_shapes  in: %2, i1, c[7]='@0 * 16'  dst: void\n"
+        "    6  call  vm.builtin.load_prim  in: %2, i1  dst: %3  # dim\n"
+        "    7  call  vm.builtin.alloc_storage  in: vm, %3  dst: %4  # storage\n"
+        "    8  call  vm.builtin.make_shape  in: %2, c[8]='@0', c[4]='4'  dst: %5  # shape\n"
+        "    9  call  vm.builtin.alloc_tensor  in: %4, i0, %5, c[2]='float32'  dst: %4  # lv\n"
+        "   10  call  vm.builtin.load_prim  in: %2, i0  dst: %2  # dim1\n"
+        "   11  call  add  in: %0, %1, %4, %2  dst: void  # lv\n"
+        "   12  call  vm.builtin.alloc_storage  in: vm, %3  dst: %3  # storage1\n"
+        "   13  call  vm.builtin.alloc_tensor  in: %3, i0, %5, c[2]='float32'  dst: %5  # gv\n"
+        "   14  call  add  in: %4, %1, %5, %2  dst: void  # gv\n"
         "   15  ret   %5"
     )
 
@@ -83,9 +83,10 @@ def test_static_shapes_are_constants() -> None:
     listing = exe.as_text().splitlines()[4:]
 
     assert listing == [
-        "    3  call  vm.builtin.alloc_storage  in: vm, i32  dst: %1",
-        "    4  call  vm.builtin.alloc_tensor  in: %1, i0, c[5]=(2, 4), c[2]='float32'  dst: %1",
-        "    5  call  copy  in: %0, %1, i2  dst: void",
+        "    3  call  vm.builtin.alloc_storage  in: vm, i32  dst: %1  # storage",
+        "    4  call  vm.builtin.alloc_tensor  "
+        "in: %1, i0, c[5]=(2, 4), c[2]='float32'  dst: %1  # gv",
+        "    5  call  copy  in: %0, %1, i2  dst: void  # gv",
         "    6  ret   %1",
     ]
 
@@ -155,7 +156,7 @@ def test_a_result_of_computed_shape_is_allocated_at_run_time() -> None:
 
     np.testing.assert_array_equal(result, numbers(7))
     assert str(error.value) == (
-        'main: match_cast alloc1: expected R.Tensor((n,), "float32"), '
+        'main: match_cast gv11: expected R.Tensor((n,), "float32"), '
         'got R.Tensor((2,), "float32"): dimension 0 is 2, needs n = 7'
     )
 

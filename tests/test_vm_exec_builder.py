@@ -143,6 +143,58 @@ def test_a_label_without_a_place_is_refused() -> None:
     assert said == "function 'main': instruction 0: no place to go to"
 
 
+def test_a_label_has_one_place() -> None:
+    def emit(ib: ExecBuilder) -> None:
+        twice = ib.label()
+        ib.place(twice)
+        ib.emit_ret(ib.imm(0))
+        ib.place(twice)
+
+    said = refused(emit)
+
+    assert said == "the label is placed twice: at instruction 0, and here"
+
+
+def test_a_label_is_of_one_function() -> None:
+    ib = ExecBuilder()
+    with ib.function("main"):
+        label = ib.label()
+        ib.place(label)
+        ib.emit_ret(ib.imm(0))
+
+    with pytest.raises(IllFormed) as jumped, ib.function("other"):
+        ib.emit_goto(label)
+    with pytest.raises(IllFormed) as placed, ib.function("other"):
+        ib.place(label)
+    with pytest.raises(IllFormed) as outside:
+        ib.label()
+
+    assert str(jumped.value) == "function 'other': the label is of function 'main'"
+    assert str(placed.value) == str(jumped.value)
+    assert str(outside.value) == "no function is open: use `with ib.function(name, num_inputs):`"
+
+
+@pytest.mark.parametrize("origin", ["two\nlines", "\x1b[31m", "\u2028"])
+def test_an_origin_is_one_line_of_text(origin: str) -> None:
+    def emit(ib: ExecBuilder) -> None:
+        ib.emit_call("f", origin=origin)
+
+    said = refused(emit)
+
+    assert said == f"the origin {origin!r} is not one line of printable text"
+
+
+def test_a_function_that_failed_leaves_no_origins() -> None:
+    ib = ExecBuilder()
+    with suppress(IllFormed), ib.function("bad"):
+        ib.emit_call("f", origin="lv")
+
+    with ib.function("good"):
+        ib.emit_ret(ib.imm(0), origin="zero")
+
+    assert ib.get().origins == ("zero",)
+
+
 def test_a_constant_that_is_not_there_is_refused() -> None:
     def emit(ib: ExecBuilder) -> None:
         ib.emit_ret(ib.c(0))
@@ -300,11 +352,12 @@ def everything() -> Executable:
         ib.emit_call(
             "f", [np.array([1.5, 2], np.float32), (2, 3), "a", 0.5, np.dtype("int8"), 1 << 62]
         )
-        ib.emit_if(ib.r(1), end)
-        ib.emit_call("g", [ib.vm_state(), ib.void_arg(), ib.f("helper"), ib.imm(-3)], ib.r(2))
-        ib.emit_goto(1)
+        ib.emit_if(ib.r(1), end, origin="r")
+        operands = [ib.vm_state(), ib.void_arg(), ib.f("helper"), ib.imm(-3)]
+        ib.emit_call("g", operands, ib.r(2), origin="lv (a.py:3:5)")
+        ib.emit_goto(1, origin="j")
         ib.place(end)
-        ib.emit_ret(ib.r(0))
+        ib.emit_ret(ib.r(0), origin="x")
     with ib.function("helper", 1, ["y"], private=True):
         ib.emit_call("main", [ib.r(0), ib.imm(0)], dst=ib.r(1))
         ib.emit_ret(ib.r(1))
@@ -320,10 +373,10 @@ def test_everything_is_listed() -> None:
         "@main(x: R.Tensor, flag):\n"
         "    0  call  f  in: c[0]=float32[2], c[1]=(2, 3), c[2]='a', c[3]=0.5, c[4]=int8, "
         "c[5]=4611686018427387904  dst: void\n"
-        "    1  if    %1  else: 4\n"
-        "    2  call  g  in: vm, void, @helper, i-3  dst: %2\n"
-        "    3  goto  4\n"
-        "    4  ret   %0\n"
+        "    1  if    %1  else: 4  # r\n"
+        "    2  call  g  in: vm, void, @helper, i-3  dst: %2  # lv (a.py:3:5)\n"
+        "    3  goto  4  # j\n"
+        "    4  ret   %0  # x\n"
         "\n"
         "private @helper(y):\n"
         "    0  call  main  in: %0, i0  dst: %1\n"
@@ -355,11 +408,11 @@ def test_the_python_program_is_readable() -> None:
         "ib = ExecBuilder(constants)\n"
         "with ib.function('main', 2, ('x', 'flag'), ('R.Tensor', ''), allow_unused=True):\n"
         "    ib.emit_call('f', [ib.c(0), ib.c(1), ib.c(2), ib.c(3), ib.c(4), ib.c(5)])\n"
-        "    ib.emit_if(ib.r(1), 3)\n"
+        "    ib.emit_if(ib.r(1), 3, origin='r')\n"
         "    ib.emit_call('g', [ib.vm_state(), ib.void_arg(), ib.f('helper'), ib.imm(-3)], "
-        "dst=ib.r(2))\n"
-        "    ib.emit_goto(1)\n"
-        "    ib.emit_ret(ib.r(0))\n"
+        "dst=ib.r(2), origin='lv (a.py:3:5)')\n"
+        "    ib.emit_goto(1, origin='j')\n"
+        "    ib.emit_ret(ib.r(0), origin='x')\n"
         "with ib.function('helper', 1, ('y',), ('',), private=True, allow_unused=True):\n"
         "    ib.emit_call('main', [ib.r(0), ib.imm(0)], dst=ib.r(1))\n"
         "    ib.emit_ret(ib.r(1))\n"

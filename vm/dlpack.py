@@ -8,6 +8,11 @@ import numpy as np
 BFLOAT, UINT = 4, 1
 """What DLPack calls the kinds of elements, in `dlpack.h`."""
 
+_READABLE = {1, 3, 11, 13}
+"""Devices whose memory the CPU reads: itself, and what CUDA and ROCm share with it."""
+
+_DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
+
 
 class Head(ctypes.Structure):
     """What ``DLManagedTensor`` begins with, up to the type of the elements."""
@@ -48,13 +53,20 @@ def head_of(capsule: Any) -> Head:
 
 
 def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
-    """The memory of `value` as an array; raises what ``numpy.from_dlpack`` does."""
+    """The memory of `value` as an array; raises what ``numpy.from_dlpack`` does.
+
+    ``BufferError`` if it is the memory of another device.
+    """
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError):
+        kind, number = value.__dlpack_device__()
+        if kind not in _READABLE:
+            device = f"{_DEVICES.get(kind, f'DLPack type {kind}')} device {number}"
+            raise BufferError(f"it lies on {device}, needs the memory of the CPU") from None
         capsule = value.__dlpack__()
         head = head_of(capsule)
         if (head.code, head.bits, head.lanes) != (BFLOAT, 16, 1):
             raise
         head.code = UINT  # numpy knows it, and it is of the same size; the capsule is ours
-        return np.from_dlpack(_Capsule(capsule, value.__dlpack_device__())).view("bfloat16")
+        return np.from_dlpack(_Capsule(capsule, (kind, number))).view("bfloat16")

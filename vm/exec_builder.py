@@ -2,11 +2,12 @@
 
     ib = ExecBuilder()
     with ib.function("main", num_inputs=1, param_names=["x"]):
-        ib.emit_call("test.add", [ib.r(0), ib.imm(10)], dst=ib.r(1))
+        ib.emit_call("test.add", [ib.r(0), ib.imm(10)], dst=ib.r(1), origin="lv0")
         ib.emit_ret(ib.r(1))
     executable = ib.get()
 
-The code of a function is checked when its block is left.
+The code of a function is checked when its block is left.  The `origin` of an instruction is what
+the source calls the value that it computes; listings, errors and debuggers show it.
 """
 
 import warnings
@@ -42,13 +43,6 @@ Value: TypeAlias = Operand | ConstantValue
 """What `emit_call` takes for an argument: an operand, or a value that becomes one."""
 
 
-@dataclass(eq=False, slots=True)
-class Label:
-    """A place to jump to; `ExecBuilder.place` says where it is."""
-
-    at: int | None = None
-
-
 @dataclass(slots=True)
 class _Open:
     """The function under construction."""
@@ -58,7 +52,16 @@ class _Open:
     param_info: tuple[str, ...]
     private: bool
     code: list[Instruction] = field(default_factory=list[Instruction])
-    jumps: dict[int, Label] = field(default_factory=dict[int, Label])
+    origins: list[str] = field(default_factory=list[str])
+    jumps: "dict[int, Label]" = field(default_factory=dict[int, "Label"])
+
+
+@dataclass(eq=False, slots=True)
+class Label:
+    """A place to jump to in one function; `ExecBuilder.place` says where it is."""
+
+    function: _Open
+    at: int | None = None
 
 
 class ExecBuilder:
@@ -68,6 +71,7 @@ class ExecBuilder:
         self._functions: list[VMFunction] = []
         self._words: list[int] = []
         self._offsets: list[int] = []
+        self._origins: list[str] = []
         self._callees: dict[str, int] = {}
         self._constants = ConstantPool(constants)
         self._open: _Open | None = None
@@ -116,6 +120,7 @@ class ExecBuilder:
             tuple(self._callees),
             np.array(self._words, np.int64),
             np.array(self._offsets, np.int64),
+            origins=tuple(self._origins) if any(self._origins) else (),
         )
 
     # --- operands ---------------------------------------------------------------------
@@ -162,30 +167,35 @@ class ExecBuilder:
 
     # --- instructions -----------------------------------------------------------------
 
-    def emit_call(self, name: str, args: Sequence[Value] = (), dst: Operand = VOID) -> None:
+    def emit_call(
+        self, name: str, args: Sequence[Value] = (), dst: Operand = VOID, *, origin: str = ""
+    ) -> None:
         """``dst = name(args…)``."""
         operands = tuple(self.convert_constant(a) for a in args)
-        self._emit(Call(self.f(name).value, operands, dst))
+        self._emit(Call(self.f(name).value, operands, dst), origin)
 
-    def emit_ret(self, value: Value) -> None:
+    def emit_ret(self, value: Value, *, origin: str = "") -> None:
         """Return `value`."""
-        self._emit(Ret(self.convert_constant(value)))
+        self._emit(Ret(self.convert_constant(value)), origin)
 
-    def emit_if(self, cond: Operand, false_offset: int | Label) -> None:
+    def emit_if(self, cond: Operand, false_offset: int | Label, *, origin: str = "") -> None:
         """Go on if `cond` is true, else go to the label, or `false_offset` instructions on."""
-        self._emit(If(cond, self._offset(false_offset)))
+        self._emit(If(cond, self._offset(false_offset)), origin)
 
-    def emit_goto(self, offset: int | Label) -> None:
+    def emit_goto(self, offset: int | Label, *, origin: str = "") -> None:
         """Go to the label, or `offset` instructions on."""
-        self._emit(Goto(self._offset(offset)))
+        self._emit(Goto(self._offset(offset)), origin)
 
     def label(self) -> Label:
         """A label that is to be placed in the open function."""
-        return Label()
+        return Label(self._function())
 
     def place(self, label: Label) -> None:
         """Put `label` before the next instruction."""
-        label.at = len(self._function().code)
+        function = self._own(label)
+        if label.at is not None:
+            raise IllFormed(f"the label is placed twice: at instruction {label.at}, and here")
+        label.at = len(function.code)
 
     # --- the function's end -----------------------------------------------------------
 
@@ -194,15 +204,28 @@ class ExecBuilder:
             raise IllFormed("no function is open: use `with ib.function(name, num_inputs):`")
         return self._open
 
-    def _emit(self, instruction: Instruction) -> None:
-        self._function().code.append(instruction)
+    def _emit(self, instruction: Instruction, origin: str) -> None:
+        if not origin.isprintable():
+            raise IllFormed(f"the origin {origin!r} is not one line of printable text")
+        function = self._function()
+        function.code.append(instruction)
+        function.origins.append(origin)
 
     def _offset(self, target: int | Label) -> int:
         if isinstance(target, int):
             return target
-        function = self._function()
+        function = self._own(target)
         function.jumps[len(function.code)] = target
         return 0
+
+    def _own(self, label: Label) -> _Open:
+        """The open function, to which `label` has to belong."""
+        function = self._function()
+        if label.function is not function:
+            raise IllFormed(
+                f"function {function.name!r}: the label is of function {label.function.name!r}"
+            )
+        return function
 
     def _close(self, function: _Open, *, allow_unused: bool) -> None:
         _resolve_jumps(function)
@@ -220,6 +243,7 @@ class ExecBuilder:
         for instruction in function.code:
             self._offsets.append(len(self._words))
             self._words.extend(encode(renumber(instruction, numbers)))
+        self._origins += function.origins
         finished = VMFunction(
             function.name,
             function.params,

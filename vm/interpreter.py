@@ -4,6 +4,7 @@ Calls of functions and of closures do not use the stack of Python.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,12 @@ from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Builtin, Packed, invoke_closure
 from relax_egraph.vm.closure import Closure
-from relax_egraph.vm.decoding import Around, Code, Decoder, Frame, Gather, Program
+from relax_egraph.vm.decoding import Around, Caller, Code, Decoder, Gather, Program
 from relax_egraph.vm.executable import Executable
-from relax_egraph.vm.printing import instruction_text
+from relax_egraph.vm.stack import Place, moments, note_stack
 
 # names for the loop below: attributes of an enum cost more than a global
-_PACKED, _FUNCTION, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO, _SEGMENT = map(int, Code)
+_PACKED, _, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO, _SEGMENT, _PAUSE = map(int, Code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,69 +86,77 @@ class Interpreter:
         """Interpret a function on what `convert` made of its arguments.
 
         A call whose result is what the function returns takes the place of its caller, so that
-        recursion in that position has no depth.
+        recursion in that position has no depth.  An exception gets a note of the stack.
         """
         registers = program.frame.copy()
         registers[: len(args)] = args
-        code, pc = program.code, 0
-        callers: list[tuple[Program, Frame, int, int]] = []
+        code, pc, tail_calls = program.code, 0, 0
+        callers: list[Caller] = []
+        started = next(moments)
         try:
+            step = code[0]
             while True:
-                kind, a, b, c = code[pc]
-                if kind == _SEGMENT:
-                    values = a.run(*a.gather(registers))
-                    if values is not None:
-                        for target, value in zip(a.targets, values, strict=True):
-                            registers[target] = value
-                        pc = a.end
-                        continue
-                    kind, a, b, c = a.first
+                kind, a, b, c = step
                 if kind == _PACKED:
                     registers[c] = a(*b(registers))
                     pc += 1
-                elif kind == _FUNCTION:
-                    if len(callers) >= self._max_depth:
-                        raise RunError(f"more than {self._max_depth} calls within calls")
-                    callers.append((program, registers, pc + 1, c))
-                    args = b(registers)
-                    program, pc = a, 0
-                    code, registers = a.code, a.frame.copy()
-                    registers[: len(args)] = args
-                elif kind == _TAIL:
-                    args = b(registers)
-                    program, pc = a, 0
-                    code, registers = a.code, a.frame.copy()
-                    registers[: len(args)] = args
-                elif kind in (_INVOKE, _INVOKE_TAIL):
-                    called, args = _opened(b(registers))
-                    if type(called) is not Entry or called.interpreter is not self:
-                        registers[c] = invoke_closure(called, *args)
-                        pc += 1
-                        continue
-                    called.takes(len(args))
-                    if kind == _INVOKE:
-                        if len(callers) >= self._max_depth:
-                            raise RunError(f"more than {self._max_depth} calls within calls")
-                        callers.append((program, registers, pc + 1, c))
-                    program, pc = called.program, 0
-                    code, registers = program.code, program.frame.copy()
-                    registers[: len(args)] = args
                 elif kind == _RET:
                     value = registers[a]
                     if not callers:
                         return value
-                    program, registers, pc, dst = callers.pop()
+                    program, registers, pc, c, tail_calls = callers.pop()
                     code = program.code
-                    registers[dst] = value
+                    registers[c] = value
                 elif kind == _IF:
                     pc = pc + 1 if registers[a] else b
-                else:
+                elif kind == _GOTO:
                     pc = a
-        except Exception as error:
-            at = self._executable.instructions(program.function)[pc]
-            text = instruction_text(self._executable, at, pc)
-            error.add_note(f"in function {program.function.name!r}, instruction {pc}: {text}")
+                elif kind == _SEGMENT:
+                    values = a.run(*a.gather(registers))
+                    if values is None:
+                        step = a.first
+                        continue
+                    for target, value in zip(a.targets, values, strict=True):
+                        registers[target] = value
+                    pc = a.end
+                elif kind == _PAUSE:
+                    a(program, registers, pc, tail_calls, callers)
+                    step = b
+                    continue
+                else:
+                    args = b(registers)
+                    if kind in (_INVOKE, _INVOKE_TAIL):
+                        called, args = _opened(args)
+                        if type(called) is not Entry or called.interpreter is not self:
+                            registers[c] = invoke_closure(called, *args)
+                            pc += 1
+                            step = code[pc]
+                            continue
+                        called.takes(len(args))
+                        a = called.program
+                    if kind in (_TAIL, _INVOKE_TAIL):
+                        tail_calls += 1
+                    else:
+                        if len(callers) >= self._max_depth:
+                            raise RunError(f"more than {self._max_depth} calls within calls")
+                        callers.append((program, registers, pc + 1, c, tail_calls))
+                        tail_calls = 0
+                    program, pc = a, 0
+                    code, registers = a.code, a.frame.copy()
+                    registers[: len(args)] = args
+                step = code[pc]
+        except BaseException as error:
+            with suppress(Exception):  # some exceptions take no notes
+                note_stack(error, self.places(program, pc, tail_calls, callers), started)
             raise
+
+    def places(
+        self, program: Program, at: int, tail_calls: int, callers: Sequence[Caller]
+    ) -> list[Place]:
+        """Where the calls are, the innermost last: at instruction `at` of `program`."""
+        calls = [(caller, after - 1, count) for caller, _, after, _, count in callers]
+        calls.append((program, at, tail_calls))
+        return [Place(self._executable, p.function, at, count) for p, at, count in calls]
 
 
 def _opened(called: Sequence[Any]) -> tuple[Any, Sequence[Any]]:

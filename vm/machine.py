@@ -1,18 +1,25 @@
 """`VirtualMachine`: an executable, ready to be called."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from relax_egraph.errors import RunError
-from relax_egraph.vm.arguments import arrange, convert
-from relax_egraph.vm.builtins import BUILTINS, Builtin, Packed
+from relax_egraph.vm.arguments import convert
+from relax_egraph.vm.builtins import Packed, invoke_closure
+from relax_egraph.vm.call_report import CallReport, Roofline
+from relax_egraph.vm.entries import Entries
 from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.instrument import Instrument, watched_by
 from relax_egraph.vm.interpreter import Interpreter
 from relax_egraph.vm.native.engine import NativeEngine
 from relax_egraph.vm.native.program import Surroundings
 from relax_egraph.vm.pool import StoragePool
-from relax_egraph.vm.registry import registered
+from relax_egraph.vm.profile import profile
+from relax_egraph.vm.resolve import resolve
+from relax_egraph.vm.stateful import State
 from relax_egraph.vm.storage import Bytes
+from relax_egraph.vm.timing import Timing, measure
 
 MAX_DEPTH = 10_000
 """Calls of functions within calls at most, unless the machine is told otherwise."""
@@ -33,8 +40,8 @@ class VirtualMachine:
 
     The `engine` ``"interpreter"`` runs bytecode one instruction after the other.  ``"native"`` runs
     each function as one call of machine code; `RunError` says which have no such form, because
-    they call packed functions, branch or recurse.  ``"auto"`` is native where it can be.  Both
-    give the same results and the same errors.
+    they call packed functions, or recurse but in their own place.  ``"auto"`` is native where it
+    can be.  All give the same results and the same errors.
 
     Kernels run on `num_threads` threads, the caller's among them, by default on as many as
     ``RELAX_EGRAPH_NUM_THREADS`` says or else the process may use; on one where the system is not
@@ -52,11 +59,17 @@ class VirtualMachine:
     ) -> None:
         if engine not in get_args(Engine):
             raise ValueError(f"engine is {engine!r}, needs one of {', '.join(get_args(Engine))}")
+        if max_depth < 0:
+            raise ValueError(f"max_depth is {max_depth}, needs 0 or more")
+        if not isinstance(executable, Executable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"needs what build or load returned, got {executable!r:.80}")
         self._executable = executable
         self._pool = StoragePool()
         kernels = executable.linker(executable, num_threads) if executable.linker else {}
-        found = _resolve(executable, packed or {}, kernels)
-        self._interpreter = Interpreter(executable, found, self, max_depth)
+        found = resolve(executable, packed or {}, kernels)
+        self.interpreting = partial(Interpreter, executable, found, self, max_depth)
+        """Makes an interpreter for the machine, which shares nothing with others that run it."""
+        self._interpreter = self.interpreting()
         self._native: NativeEngine | None = None
         if engine != "interpreter" and executable.driver is not None:
             around = Surroundings(kernels, executable.constants, self._pool.take)
@@ -65,7 +78,8 @@ class VirtualMachine:
             )
         if engine == "native":
             self._require_native()
-        self._entries: dict[str, Callable[..., Any]] = {}
+        self._entries = Entries(self._interpreter, self._native)
+        self._state = State()
 
     @property
     def executable(self) -> Executable:
@@ -73,30 +87,84 @@ class VirtualMachine:
         return self._executable
 
     def __contains__(self, name: object) -> bool:
-        return name in self._interpreter.programs
+        return name in self._entries
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        if name not in self._entries:
-            self._entries[name] = self._entry(name)
         return self._entries[name]
 
     def allocate(self, size: int) -> Bytes:
         """Storage of at least `size` bytes, on a 64-byte line."""
         return self._pool.take(size)
 
-    def _entry(self, name: str) -> Callable[..., Any]:
-        programs, run = self._interpreter.programs, self._interpreter.run
-        program = programs.get(name)
-        if program is None or program.function.private:
-            names = [n for n, p in programs.items() if not p.function.private]
-            raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
+    # --- calls in steps, of closures, of functions with their arguments given -------------
 
-        def function(*args: Any, **named: Any) -> Any:
-            return run(program, arrange(program.function, args, named))
+    def set_input(self, name: str, /, *args: Any, **named: Any) -> None:
+        """Give the function `name` its arguments, for `invoke_stateful` in this thread.
 
-        if self._native is None or name not in self._native.programs:
-            return function
-        return self._native.entry(name, function)
+        They are converted once; an array that is not copied may be written between calls.
+        """
+        self._state.inputs[name] = self._entries.given(name, args, named)
+
+    def invoke_stateful(self, name: str) -> None:
+        """Call the function `name` with what `set_input` gave it in this thread."""
+        function, arguments = self._state.input(name)
+        self._state.outputs[name] = self[function](*arguments)
+
+    def get_outputs(self, name: str) -> Any:
+        """What the last `invoke_stateful` of `name` in this thread returned."""
+        return self._state.output(name)
+
+    def save_function(self, name: str, saved: str, /, *args: Any, **named: Any) -> None:
+        """Make ``vm[saved]()`` the call of `name` with these arguments, converted once.
+
+        Raises ``ValueError`` if the executable has a function `saved`; a saved one is replaced.
+        """
+        self._entries.save(saved, self._entries.given(name, args, named))
+
+    def invoke_closure(self, closure: Any, *args: Any) -> Any:
+        """The result of a closure that some function of a machine returned."""
+        return invoke_closure(closure, *(convert("an argument of the closure", a) for a in args))
+
+    # --- watching and measuring -----------------------------------------------------------
+
+    def set_instrument(self, instrument: Instrument | None) -> None:
+        """Let `instrument` see each call of a packed function, or none any more.
+
+        It is seen by what is got from the machine from now on: ``vm["main"]``, not a function that
+        was got before.  While there is one, functions are interpreted.
+        """
+        watched = None if instrument is None else self.interpreting(watched_by(instrument))
+        self._entries.watch(watched)
+
+    def time_evaluator(
+        self, name: str, *, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0.0
+    ) -> Callable[..., Timing]:
+        """What times the function `name`, called with its arguments; see `measure`."""
+
+        def evaluate(*args: Any, **named: Any) -> Timing:
+            function, arguments = self._entries.given(name, args, named)
+            return measure(partial(self[function], *arguments), number, repeat, min_repeat_ms)
+
+        return evaluate
+
+    def profile(
+        self,
+        name: str,
+        /,
+        *args: Any,
+        repeat: int = 1,
+        machine: Roofline | None = None,
+        **named: Any,
+    ) -> CallReport:
+        """Call the function `name` and time what it calls, interpreted.
+
+        With `repeat`, a call counts as long as the shortest of so many runs; all but the last run
+        on copies of the arrays, which therefore are written once.  `machine` says how long each
+        call takes at least.  A parameter that is named as one of these is given by position.
+        """
+        function, arguments = self._entries.given(name, args, named)
+
+        return profile(self.interpreting, function, arguments, self._executable, repeat, machine)
 
     def _require_native(self) -> None:
         """Raise `RunError` unless every function that can be called is native."""
@@ -110,37 +178,3 @@ class VirtualMachine:
         ]
         if reasons:
             raise RunError(f"no native form: {'; '.join(reasons)}")
-
-
-def _resolve(
-    executable: Executable,
-    packed: Mapping[str, Packed],
-    kernels: Mapping[str, Callable[..., Any]],
-) -> dict[str, Packed | Builtin]:
-    tables = (_converting(packed.get), kernels.get, _converting(registered), BUILTINS.get)
-    found: dict[str, Packed | Builtin] = {}
-    missing: list[str] = []
-    for name in executable.packed_names:
-        chosen = next((f for f in (table(name) for table in tables) if f is not None), None)
-        if chosen is None:
-            missing.append(f"kernel {name}" if name in executable.kernel_names else name)
-        else:
-            found[name] = chosen
-    if missing:
-        raise RunError(
-            f"no packed function {', '.join(missing)}: give it in packed=, "
-            "or register it with register_func"
-        )
-    return found
-
-
-def _converting(table: Callable[[str], Packed | None]) -> Callable[[str], Packed | None]:
-    """`table` of functions that others wrote: their results become what kernels take."""
-
-    def look_up(name: str) -> Packed | None:
-        function = table(name)
-        if function is None:
-            return None
-        return lambda *args: convert(f"the result of {name!r}", function(*args))
-
-    return look_up

@@ -1,16 +1,19 @@
 """Executables as text: a listing, and the program that builds them again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from relax_egraph.vm.analysis import dying_registers, tail_calls
 from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Kind, Operand, Ret
 from relax_egraph.vm.executable import ConstantValue, Executable, VMFunction
 
 
-def as_text(executable: Executable) -> str:
-    """One line for each instruction; a jump shows the number of the instruction it leads to."""
-    return "\n\n".join("\n".join(_listing(executable, f)) for f in executable.functions)
+def as_text(executable: Executable, *, analyses: bool = False) -> str:
+    """See `Executable.as_text`."""
+    listings = (_listing(executable, f, analyses=analyses) for f in executable.functions)
+    return "\n\n".join("\n".join(listing) for listing in listings)
 
 
 def instruction_text(executable: Executable, instruction: Instruction, at: int) -> str:
@@ -27,6 +30,22 @@ def instruction_text(executable: Executable, instruction: Instruction, at: int) 
             return f"goto  {at + offset}"
 
 
+def with_comment(line: str, comment: str) -> str:
+    """`line`, and behind it what is said of it, if anything is."""
+    return f"{line}  # {comment}" if comment else line
+
+
+def instruction_at(executable: Executable, function: VMFunction, at: int) -> Instruction:
+    """Instruction `at` of `function`."""
+    number = function.start + at
+    return executable.instructions(replace(function, start=number, end=number + 1))[0]
+
+
+def origin(executable: Executable, function: VMFunction, at: int) -> str:
+    """What the source calls the value that instruction `at` of `function` computes, or nothing."""
+    return executable.origins[function.start + at] if executable.origins else ""
+
+
 def as_python(executable: Executable) -> str:
     """See `Executable.as_python`."""
     lines = ["ib = ExecBuilder(constants)"]
@@ -35,15 +54,27 @@ def as_python(executable: Executable) -> str:
     return "\n".join([*lines, "executable = ib.get()", ""])
 
 
-def _listing(executable: Executable, function: VMFunction) -> Iterator[str]:
+def _listing(executable: Executable, function: VMFunction, *, analyses: bool) -> Iterator[str]:
     params = [
         f"{name}: {info}" if info else name
         for name, info in zip(function.params, function.param_info, strict=True)
     ]
     private = "private " if function.private else ""
     yield f"{private}@{function.name}({', '.join(params)}):"
-    for at, instruction in enumerate(executable.instructions(function)):
-        yield f"  {at:>3}  {instruction_text(executable, instruction, at)}"
+    code = executable.instructions(function)
+    found = list(_found(executable, code)) if analyses else [""] * len(code)
+    for at, instruction in enumerate(code):
+        text = instruction_text(executable, instruction, at)
+        comments = filter(None, (origin(executable, function, at), found[at]))
+        yield f"  {at:>3}  {with_comment(text, '; '.join(comments))}"
+
+
+def _found(executable: Executable, code: Sequence[Instruction]) -> Iterator[str]:
+    """What analyses say of each instruction."""
+    tails = tail_calls(executable, code)
+    for at, dying in enumerate(dying_registers(code)):
+        ends = f"last of {', '.join(f'%{r}' for r in dying)}" if dying else ""
+        yield "; ".join(filter(None, ("tail call" if at in tails else "", ends)))
 
 
 def _operand(executable: Executable, operand: Operand) -> str:
@@ -72,19 +103,21 @@ def _program(executable: Executable, function: VMFunction) -> Iterator[str]:
         f"with ib.function({function.name!r}, {len(function.params)}, {function.params!r}, "
         f"{function.param_info!r}{private}, allow_unused=True):"
     )
-    for instruction in executable.instructions(function):
+    for at, instruction in enumerate(executable.instructions(function)):
+        name = origin(executable, function, at)
+        known = f", origin={name!r}" if name else ""
         match instruction:
             case Call(callee, args, dst):
-                name = executable.callees[callee]
                 inputs = ", ".join(_source(executable, a) for a in args)
                 target = "" if dst.kind is Kind.VOID else f", dst={_source(executable, dst)}"
-                yield f"    ib.emit_call({name!r}, [{inputs}]{target})"
+                called = executable.callees[callee]
+                yield f"    ib.emit_call({called!r}, [{inputs}]{target}{known})"
             case Ret(value):
-                yield f"    ib.emit_ret({_source(executable, value)})"
+                yield f"    ib.emit_ret({_source(executable, value)}{known})"
             case If(cond, false_offset):
-                yield f"    ib.emit_if({_source(executable, cond)}, {false_offset})"
+                yield f"    ib.emit_if({_source(executable, cond)}, {false_offset}{known})"
             case Goto(offset):
-                yield f"    ib.emit_goto({offset})"
+                yield f"    ib.emit_goto({offset}{known})"
 
 
 def _source(executable: Executable, operand: Operand) -> str:

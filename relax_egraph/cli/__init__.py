@@ -1,4 +1,4 @@
-"""The command ``relax-egraph``: show, optimize and run programs, extract e-graphs, list rules.
+"""The command ``relax-egraph``: what is done with programs, e-graphs, rules and machines.
 
 Exit status: 0 done, 1 the program or its input is wrong, 2 wrong use.
 """
@@ -7,12 +7,12 @@ import sys
 
 import click
 
-from relax_egraph.cli import egraphs, machine, programs, rules
+from relax_egraph.cli import egraphs, machine, memory, profile, programs, rules
 from relax_egraph.cli.group import commands as commands
 from relax_egraph.cli.programs import STAGES as STAGES
 from relax_egraph.errors import RelaxEgraphError
 
-SUBCOMMANDS = (programs, egraphs, machine, rules)
+SUBCOMMANDS = (programs, memory, profile, egraphs, machine, rules)
 """The modules whose commands belong to it, by being imported."""
 
 

@@ -15,11 +15,17 @@ from rich.syntax import Syntax
 
 import relax_egraph as rx
 from relax_egraph.cli.group import EXISTING, commands
+from relax_egraph.cli.reading import (
+    EXECUTABLE,
+    array_of,
+    machine_running,
+    module_of,
+    profile_of,
+    size_of,
+)
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.extract import REFERENCE_PROFILE
 
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "bytecode")
-EXECUTABLE = ".rxe"
 
 
 @commands.command()
@@ -66,21 +72,21 @@ def optimize(
     """Optimize the program FILE; a name ending in .rxe gets the executable, any other the text."""
     try:
         report = rx.explain(
-            _module(file),
+            module_of(file),
             rules=rules,
             without=without,
             fast_math=fast_math,
             assume=assume,
             variants=dict(map(_ranges, variants)),
-            hints=dict(map(_hint, hints)),
-            profile=_profile(profile),
+            hints=dict(size_of(text, "--hint") for text in hints),
+            profile=profile_of(profile),
         )
     except RelaxEgraphError:
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if output.suffix == EXECUTABLE:
-        rx.build(report.module).save(output)
+        rx.build(report.module, portable=True).save(output)
     else:
         rx.save_module(report.module, output)
     if as_json:
@@ -99,13 +105,8 @@ def run(
     file: Path, inputs: tuple[str, ...], function: str, output: Path | None, as_json: bool
 ) -> None:
     """Run a function of FILE on arrays and print what it returns."""
-    arguments = dict(_argument(text) for text in inputs)
-    saved = file.suffix == EXECUTABLE
-    executable = rx.load(file) if saved else rx.build(rx.optimize(_module(file)))
-    machine = rx.VirtualMachine(executable)
-    if function not in machine:
-        raise click.BadParameter(f"no function {function!r} in {file}", param_hint="--function")
-    result = machine[function](**arguments)
+    arguments = dict(array_of(text) for text in inputs)
+    result = machine_running(file, function)[function](**arguments)
     if output is not None:
         np.save(output, np.asarray(result))
     if as_json:
@@ -119,7 +120,7 @@ def _stage(file: Path, stage: str, rules: tuple[Path, ...]) -> str:
         if stage != "bytecode":
             raise click.UsageError(f"{file} is an executable: only --stage bytecode is in it")
         return rx.load(file).as_text()
-    module = _module(file)
+    module = module_of(file)
     if stage == "relax":
         if rules:
             raise click.UsageError("rules do nothing at --stage relax: it is the program as it is")
@@ -138,24 +139,6 @@ def _stage(file: Path, stage: str, rules: tuple[Path, ...]) -> str:
             return rx.build(report.module).as_text()
 
 
-def _module(file: Path) -> rx.IRModule:
-    try:
-        return rx.load_module(file)
-    except UnicodeDecodeError:
-        needed = f"a program in script form, or an executable ({EXECUTABLE})"
-        raise click.BadParameter(f"{file} is no text: needs {needed}") from None
-
-
-def _argument(text: str) -> tuple[str, Any]:
-    name, equals, path = text.partition("=")
-    if not equals or not name:
-        raise click.BadParameter(f"{text!r} is not of the form NAME=FILE.npy", param_hint="--input")
-    try:
-        return name, np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise click.BadParameter(f"{path}: {error}", param_hint="--input") from None
-
-
 def _ranges(text: str) -> tuple[str, list[tuple[int, int | None]]]:
     """``s=1,2:64,65:`` is ``"s", [(1, 1), (2, 64), (65, None)]``."""
     name, _, ranges = text.partition("=")
@@ -169,21 +152,6 @@ def _ranges(text: str) -> tuple[str, list[tuple[int, int | None]]]:
             message = f"{text!r} is not of the form {needed}"
             raise click.BadParameter(message, param_hint="--variant") from None
     return name, found
-
-
-def _hint(text: str) -> tuple[str, int]:
-    """``n=128`` is ``"n", 128``."""
-    name, _, size = text.partition("=")
-    if not size.isdecimal():
-        message = f"{text!r} is not of the form NAME=SIZE, such as n=128"
-        raise click.BadParameter(message, param_hint="--hint")
-    return name, int(size)
-
-
-def _profile(named: str | None) -> rx.Profile:
-    if named is None:
-        return REFERENCE_PROFILE
-    return rx.calibrated() if named == "calibrated" else rx.Profile.read(Path(named))
 
 
 def _plain(value: Any) -> Any:

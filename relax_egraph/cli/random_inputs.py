@@ -1,0 +1,58 @@
+"""Random arguments for a function, from what its parameters say they take."""
+
+import ast
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir import dims
+
+Sizes = Mapping[str, int]
+"""The sizes of dimension symbols."""
+
+
+def random_input(name: str, info: str, sizes: Sizes) -> Any:
+    """A value of `info`, as script writes it: ``R.Tensor((n, 4), "float32")``.
+
+    Floats are normally distributed; integers are 0 or 1, so that they may be indices.  The same for
+    the same `name`.  Raises `RunError` where `info` leaves open what it is to be.
+    """
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    try:
+        return _value(ast.parse(info, mode="eval").body, sizes, rng)
+    except KeyError as missing:
+        name = missing.args[0]
+        raise RunError(f"no size of {name}: give it by --size {name}=128") from None
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        taken = info or "any object"
+        raise RunError(f"parameter {name} takes {taken}: give it by --input") from None
+
+
+def _value(info: ast.expr, sizes: Sizes, rng: np.random.Generator) -> Any:
+    match info:
+        case ast.Call(
+            func=ast.Attribute(attr="Tensor"),
+            args=[ast.Tuple(elts=shape), ast.Constant(value=str(dtype))],
+        ):
+            return _array(_shape(shape, sizes), np.dtype(dtype), rng)
+        case ast.Call(func=ast.Attribute(attr="Shape"), args=[ast.Tuple(elts=shape)]):
+            return _shape(shape, sizes)
+        case ast.Call(func=ast.Attribute(attr="Prim"), keywords=[ast.keyword(value=dim)]):
+            return _shape([dim], sizes)[0]
+        case ast.Call(func=ast.Attribute(attr="Tuple"), args=fields):
+            return tuple(_value(f, sizes, rng) for f in fields)
+        case _:
+            raise ValueError(ast.unparse(info))
+
+
+def _array(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
+    if dtype.kind in "biu":
+        return rng.integers(0, 2, shape).astype(dtype)
+    return rng.standard_normal(shape, np.float32).astype(dtype)
+
+
+def _shape(written: Sequence[ast.expr], sizes: Sizes) -> tuple[int, ...]:
+    return tuple(dims.evaluate(dims.from_ast(dim), sizes) for dim in written)

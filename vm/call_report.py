@@ -1,0 +1,204 @@
+"""What a profile says: each call of a packed function, with its time and what it moved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from relax_egraph.vm.chrome_trace import save_trace, trace_of
+from relax_egraph.vm.timing import duration
+
+Kind: TypeAlias = Literal["kernel", "packed", "builtin"]
+
+_WIDE = 160
+"""Columns of the table as text."""
+
+
+class Roofline(Protocol):
+    """A machine, as far as it says how fast a call can be."""
+
+    def seconds(self, operations: float, nbytes: float, dtype: str) -> float:
+        """The least seconds for so many operations on elements of `dtype`, and so many bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCall:
+    """A call of the packed function `name`: instruction `instruction` of `function`.
+
+    `begin` and `end` are seconds since the run began in the shortest run, `seconds` is the least of
+    all runs.  `arrays` are the arrays that were given, as ``float32[3, 4]``, then those returned;
+    `dtype` is that of the largest.
+    `nbytes` counts each of them once, and what is read and written twice: what is moved at least,
+    if all of it is used; of builtins, 0.
+    `operations` are known of kernels that say them; `share` is the least time that the machine
+    takes for these, and for the bytes, as a share of `seconds`.
+    """
+
+    kind: Kind
+    name: str
+    function: str
+    instruction: int
+    origin: str
+    begin: float
+    end: float
+    seconds: float
+    arrays: tuple[str, ...]
+    dtype: str
+    nbytes: int
+    operations: int | None
+    share: float | None = None
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes per second."""
+        return self.nbytes / self.seconds if self.seconds else 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Operations per second, where they are known."""
+        if self.operations is None:
+            return None
+        return self.operations / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A call of a function of the executable, in seconds since the run began."""
+
+    name: str
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallSum:
+    """All calls of one packed function."""
+
+    kind: Kind
+    name: str
+    count: int
+    seconds: float
+    nbytes: int
+    operations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """Where the time of one call of `function` went, interpreted.
+
+    `seconds` is the shortest of `repeat` runs, without what it took to write times down.
+    """
+
+    function: str
+    repeat: int
+    seconds: float
+    calls: tuple[TimedCall, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def outside(self) -> float:
+        """Seconds of the shortest run that were spent in no packed function."""
+        inside, end = 0.0, 0.0
+        for call in self.calls:  # in order of `begin`; one may be within another
+            inside += max(0.0, call.end - max(call.begin, end))
+            end = max(end, call.end)
+        return self.seconds - inside
+
+    def sums(self) -> tuple[CallSum, ...]:
+        """Times by packed function, the longest first."""
+        calls: dict[str, list[TimedCall]] = {}
+        for call in self.calls:
+            calls.setdefault(call.name, []).append(call)
+        found = [_sum(same) for same in calls.values()]
+        return tuple(sorted(found, key=lambda s: -s.seconds))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, times in seconds."""
+        return {
+            "function": self.function,
+            "repeat": self.repeat,
+            "seconds": self.seconds,
+            "outside": self.outside,
+            "calls": [{**_fields(c), "bandwidth": c.bandwidth, "rate": c.rate} for c in self.calls],
+            "sums": [_fields(s) for s in self.sums()],
+        }
+
+    def chrome_trace(self) -> dict[str, Any]:
+        """The shortest run in the Trace Event Format, which Perfetto and Chrome show."""
+        return trace_of(self)
+
+    def save_trace(self, path: str | Path) -> None:
+        """Write `chrome_trace` as JSON; the file at `path` is the old one or the whole new one."""
+        save_trace(self.chrome_trace(), Path(path))
+
+    def table(self) -> Table:
+        """Calls but those of builtins, sums, and what is left, to be printed by rich."""
+        named = [c for c in self.calls if c.kind != "builtin"]
+        builtins = [c.seconds for c in self.calls if c.kind == "builtin"]
+        title = f"{self.function}: {duration(self.seconds)}, the least of {self.repeat}"
+        table = Table(title=title, title_justify="left", box=box.SIMPLE)
+        for heading in ("", "value", "calls"):
+            table.add_column(heading, no_wrap=True)
+        table.add_column("arrays")
+        for heading in ("time", "of all", "GB/s", "GFLOP/s", "roofline"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for number, call in enumerate(named):
+            shapes = _shapes(call.arrays)
+            table.add_row(str(number), call.origin, call.name, shapes, *self._figures(call))
+        table.add_section()
+        for total in self.sums():
+            if total.kind != "builtin" and total.count > 1:
+                of_all = self._of_all(total.seconds)
+                table.add_row("", f"{total.count} ×", total.name, "", *of_all, "", "", "")
+        table.add_section()
+        table.add_row("", f"{len(builtins)} ×", "builtins", "", *self._of_all(sum(builtins)))
+        table.add_row("", "", "between calls", "", *self._of_all(self.outside))
+        return table
+
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=_WIDE, color_system=None)
+        console.print(self.table())
+        text = console.file
+        assert isinstance(text, StringIO)
+        return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())
+
+    def _of_all(self, seconds: float) -> tuple[str, str]:
+        return duration(seconds), f"{seconds / self.seconds:.1%}" if self.seconds else ""
+
+    def _figures(self, call: TimedCall) -> tuple[str, ...]:
+        rate = "" if call.rate is None else f"{call.rate / 1e9:.3g}"
+        share = "" if call.share is None else f"{call.share:.1%}"
+        return *self._of_all(call.seconds), f"{call.bandwidth / 1e9:.3g}", rate, share
+
+
+def _shapes(arrays: tuple[str, ...]) -> str:
+    """``float32[3, 4]``, ``float32[4]`` as ``float32 3×4 4``."""
+    written, last = list[str](), ""
+    for array in arrays:
+        dtype, _, extents = array.removesuffix("]").partition("[")
+        shape = extents.replace(", ", "×") or "()"
+        written.append(shape if dtype == last else f"{dtype} {shape}")
+        last = dtype
+    return " ".join(written)
+
+
+def _sum(calls: list[TimedCall]) -> CallSum:
+    counts = [c.operations for c in calls if c.operations is not None]
+    return CallSum(
+        calls[0].kind,
+        calls[0].name,
+        len(calls),
+        sum(c.seconds for c in calls),
+        sum(c.nbytes for c in calls),
+        sum(counts) if len(counts) == len(calls) else None,
+    )
+
+
+def _fields(record: TimedCall | CallSum) -> Mapping[str, Any]:
+    return {name: getattr(record, name) for name in record.__slots__}

@@ -1,0 +1,53 @@
+"""Profiles as Chrome traces: JSON that Perfetto and ``chrome://tracing`` show."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from relax_egraph.vm.call_report import CallReport
+
+
+def trace_of(report: "CallReport") -> dict[str, Any]:
+    """`report` in the Trace Event Format: complete events, times in microseconds.
+
+    Functions are events around those of what they call.
+    """
+    events: list[dict[str, Any]] = [
+        {"name": s.name, "cat": "function", **_complete(s.begin, s.end), "args": {}}
+        for s in report.spans
+    ]
+    events += [
+        {
+            "name": c.name,
+            "cat": c.kind,
+            **_complete(c.begin, c.end),
+            "args": {
+                "value": c.origin,
+                "at": f"{c.function}, instruction {c.instruction}",
+                "arrays": list(c.arrays),
+                "bytes": c.nbytes,
+                "operations": c.operations,
+            },
+        }
+        for c in report.calls
+    ]
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    name = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "relax-egraph"}}
+    return {"traceEvents": [name, *events], "displayTimeUnit": "ns"}
+
+
+def save_trace(trace: dict[str, Any], path: Path) -> None:
+    """Write `trace` aside, then give it its name."""
+    aside = path.with_name(f"{path.name}.{os.getpid()}.aside")
+    try:
+        aside.write_text(json.dumps(trace), "utf-8")
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _complete(begin: float, end: float) -> dict[str, Any]:
+    times = {"ts": round(begin * 1e6, 3), "dur": round((end - begin) * 1e6, 3)}
+    return {"ph": "X", **times, "pid": 1, "tid": 1}

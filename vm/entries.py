@@ -1,0 +1,100 @@
+"""The functions of a machine as Python calls them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import is_
+from threading import RLock
+from typing import Any, NamedTuple
+
+from relax_egraph.vm.arguments import arrange, in_order
+from relax_egraph.vm.decoding import Program
+from relax_egraph.vm.interpreter import Interpreter
+from relax_egraph.vm.native.engine import NativeEngine
+
+
+class Given(NamedTuple):
+    """A function and the arguments that it is to be called with, converted."""
+
+    function: str
+    arguments: tuple[Any, ...]
+
+
+class Entries:
+    """By name: functions of `interpreter`, native as far as `native` has them, and saved calls.
+
+    Each is made once, at first use.
+    """
+
+    def __init__(self, interpreter: Interpreter, native: NativeEngine | None) -> None:
+        self._interpreter = interpreter
+        self._native = native
+        self._watched: Interpreter | None = None
+        self._saved: dict[str, Given] = {}
+        self._made: dict[str, Callable[..., Any]] = {}
+        self._making = RLock()  # what is collected meanwhile may ask for an entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._interpreter.programs or name in self._saved
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        entry = self._made.get(name)
+        if entry is None:
+            with self._making:
+                entry = self._made.get(name) or self._made.setdefault(name, self._make(name))
+        return entry
+
+    def given(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Given:
+        """What a call of `name` comes to: of a saved one, what was saved."""
+        if name in self._saved and not args and not named:
+            return self._saved[name]
+        function = self._program(self._interpreter, name).function
+        return Given(name, tuple(arrange(function, args, named)))
+
+    def save(self, name: str, given: Given) -> None:
+        """Make `name` a call of what is `given`; of a saved one, in its place.
+
+        Raises ``ValueError`` if a function has that name.
+        """
+        if name in self._interpreter.programs:
+            raise ValueError(f"the executable has a function {name!r}: save it by another name")
+        with self._making:
+            self._saved[name] = given
+            self._made.pop(name, None)
+
+    def watch(self, watched: Interpreter | None) -> None:
+        """Run functions that are asked for from now on by `watched`, or by no such one any more."""
+        with self._making:
+            self._watched = watched
+            self._made.clear()
+
+    def _program(self, interpreter: Interpreter, name: str) -> Program:
+        programs = interpreter.programs
+        program = programs.get(name)
+        if program is None or program.function.private:
+            names = [*(n for n, p in programs.items() if not p.function.private), *self._saved]
+            raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
+        return program
+
+    def _make(self, name: str) -> Callable[..., Any]:
+        if name in self._saved:
+            function_name, arguments = self._saved[name]
+            return partial(self._make(function_name), *arguments)
+        interpreter = self._watched or self._interpreter
+        program = self._program(interpreter, name)
+        function, run = program.function, interpreter.run
+
+        def interpreted(*args: Any, **named: Any) -> Any:
+            return run(program, arrange(function, args, named))
+
+        if self._watched or self._native is None or name not in self._native.programs:
+            return interpreted
+
+        def unusual(*args: Any, **named: Any) -> Any:
+            """What the native program left: names and conversions first, then it tries again."""
+            if named:
+                return native(*in_order(function, args, named))
+            given = arrange(function, args, named)
+            return run(program, given) if all(map(is_, given, args)) else native(*given)
+
+        native = self._native.entry(name, unusual)
+        return native

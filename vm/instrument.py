@@ -1,0 +1,65 @@
+"""Watching a machine: a function of the user's sees each call of a packed function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from relax_egraph.vm.arguments import convert
+from relax_egraph.vm.builtins import Packed
+from relax_egraph.vm.decoding import Around, CallSite
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallEvent:
+    """A call of the packed function `name`: a kernel, a function of the user's, or a builtin.
+
+    It is instruction `instruction` of `function`, and computes the value `origin` of the source,
+    if that is known.  Kernels write into their last `arguments` and have no `result`; builtins
+    come without the constants of the instruction.
+    """
+
+    when: Literal["before", "after"]
+    name: str
+    function: str
+    instruction: int
+    origin: str
+    arguments: tuple[Any, ...]
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skip:
+    """What an instrument returns before a call that is not to be: its result is `result`."""
+
+    result: Any = None
+
+
+Instrument: TypeAlias = Callable[[CallEvent], Skip | None]
+"""Called before each call of a packed function, and after it unless it was skipped or failed."""
+
+
+def watched_by(instrument: Instrument) -> Around:
+    """What calls `instrument` around each call.
+
+    Raises ``TypeError`` if it cannot be called, and in a call if it returns anything but ``None``
+    or a `Skip`.
+    """
+    if not callable(instrument):
+        raise TypeError(f"an instrument is called with each event: {instrument!r} is no callable")
+
+    def around(site: CallSite, callee: Packed) -> Packed:
+        def call(*args: Any) -> Any:
+            event = CallEvent("before", site.callee, site.function, site.at, site.origin, args)
+            answer = instrument(event)
+            if isinstance(answer, Skip):
+                return convert(f"what is to be the result of {site.callee!r}", answer.result)
+            if answer is not None:
+                kind = type(answer).__name__
+                raise TypeError(f"an instrument returns None or Skip(result), not {kind}")
+            result = callee(*args)
+            instrument(replace(event, when="after", result=result))
+            return result
+
+        return call
+
+    return around
