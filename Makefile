@@ -2,7 +2,8 @@
 # make test    run the tests
 # make lint    ruff and pyright
 # make bench   measure against numpy and whatever of `pip install -e .[bench]` is there, in one run
-#              ONLY=words of names   MODELS=folder of nasrnn.json   JSON=file for the figures
+#              ONLY=words of names   MODELS=folder of networks as lists of layers
+#              JSON=file for the figures   SVG=file for the roofline, which is beside the JSON else
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make docs    write the pages that are generated
@@ -32,7 +33,7 @@ lint: .venv/lint
 	$(BIN)/pyright
 
 bench: .venv/installed
-	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)")
+	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)") $(if $(SVG),--svg "$(SVG)")
 
 bench-models: .venv/installed
 	$(BIN)/python -m bench.models $(MODELS)
@@ -42,6 +43,7 @@ bench-extract: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators
+	$(BIN)/python -m docs.builtins
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

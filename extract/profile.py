@@ -67,6 +67,11 @@ class Profile:
                 break
         return seconds
 
+    def seconds(self, operations: float, nbytes: float, dtype: str) -> float:
+        """The roofline: the least seconds for operations on elements of `dtype`, and for bytes."""
+        computing = operations / self.peak_of(dtype) if operations else 0.0
+        return max(self.moving(nbytes), computing)
+
     def as_dict(self) -> dict[str, Any]:
         """What JSON can hold; the size of the last level is ``None``."""
         levels = [[_finite(x.size), x.bandwidth] for x in self.levels]

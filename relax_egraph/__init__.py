@@ -18,6 +18,8 @@ from relax_egraph.egraph.scope import vocabulary as vocabulary
 from relax_egraph.extract import Prices as Prices
 from relax_egraph.extract import Profile as Profile
 from relax_egraph.ir import IRModule as IRModule
+from relax_egraph.memory import MemoryPlan as MemoryPlan
+from relax_egraph.memory import plan_memory as plan_memory
 from relax_egraph.optimize import Explanation as Explanation
 from relax_egraph.optimize import explain as explain
 from relax_egraph.optimize import optimize as optimize

@@ -9,21 +9,23 @@ What no kernel runs, because a shape is known only at run time, calls ``relax.ru
 operator's numpy reference.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from relax_egraph.errors import IllFormed
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower import jit
+from relax_egraph.lower.emit.target import ANY
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.jit.compiled import CompiledKernels
+from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of, kernel_set
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.pack_constants import pack_constants
@@ -32,15 +34,19 @@ from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
+from relax_egraph.lower.work import work_of
 from relax_egraph.passes import Sequential, inline_called_once, lambda_lift, module_pass
+from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.check_claims import check_claims
+from relax_egraph.passes.kill_after_last_use import kill_after_last_use
+from relax_egraph.passes.static_plan_block_memory import static_plan_block_memory
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.arguments import convert
-from relax_egraph.vm.executable import Executable, KernelSet
+from relax_egraph.vm.executable import Executable
 
 
 @module_pass(name="schedule")
@@ -52,17 +58,22 @@ def schedule_all(module: IRModule) -> IRModule:
     return IRModule(functions)
 
 
-LOWER = Sequential(
-    (
-        *(inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops),
-        *(pack_constants, mark_constant_inputs, schedule_all, prepare_constants),
-    ),
-    name="lower",
+TO_STAGES = Sequential(
+    (inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops), name="to-stages"
 )
-"""Local functions are lifted; operators and fused functions become calls of scheduled loops."""
+"""Local functions are lifted; operators and fused functions become calls of loop functions."""
+
+TO_LOOPS = Sequential(
+    (pack_constants, mark_constant_inputs, schedule_all, prepare_constants), name="to-loops"
+)
+"""Loop functions are scheduled; what they compute of constants is computed."""
 
 TO_VM = Sequential(
-    (to_non_dataflow, call_tir_rewrite, vm_memory_lower, vm_shape_lower), name="to-vm"
+    (
+        *(to_non_dataflow, call_tir_rewrite, static_plan_block_memory, vm_memory_lower),
+        *(kill_after_last_use, vm_shape_lower, attach_global_symbol),
+    ),
+    name="to-vm",
 )
 """Blocks, allocation and symbols become what the virtual machine knows."""
 
@@ -73,27 +84,43 @@ def lower_module(module: IRModule) -> IRModule:
     Raises `IllFormed` if the module breaks a law of the IR.
     """
     assert_well_formed(module)
-    return LOWER(module)
+    return TO_LOOPS(TO_STAGES(module))
 
 
 @deep(IllFormed, "the module is nested too deeply")
-def build(module: IRModule) -> Executable:
-    """Compile `module` for this processor.
+def build(
+    module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
+) -> Executable:
+    """Compile `module` for processors: this one, ``"generic"``, ``"x86-64-v3"``, ``"znver4"``.
+
+    The executable runs where the system is the same and one of `targets` is no more than what the
+    processor has; if it is `portable`, elsewhere too: it then has LLVM texts, of which machine code
+    is made when they are linked.  See `processor` for names, also of other architectures.
 
     Raises `IllFormed` for a module that breaks a law of the IR, `NotLowerable` for a loop function
-    that no machine code is written for.
+    that no machine code is written for, ``ValueError`` for a name that LLVM does not know.
     """
-    lowered = lower_module(module)
-    compiled = jit.compile_kernels(_prim_funcs(lowered), intrinsics=INTRINSICS)
-    symbols = {name: info.symbol for name, info in compiled.kernels.items()}
-    kernel_set = KernelSet(compiled.target.cpu, compiled.to_bytes(), symbols)
+    chosen = list(dict.fromkeys(map(processor, targets))) + ([ANY] if portable else [])
+    assert_well_formed(module)
+    staged = TO_STAGES(module)
+    lowered = TO_LOOPS(staged)
+    kernels = _prim_funcs(lowered)
+    sets = tuple(kernel_set(jit.compile_kernels(kernels, target, INTRINSICS)) for target in chosen)
     executable = codegen(TO_VM(lowered))
-    return replace(executable, kernels=(kernel_set,), linker=link, driver=driver())
+    work = work_of(staged, kernels)
+    return replace(executable, kernels=sets, work=work, linker=link, driver=driver())
 
 
-def load(path: str | Path) -> Executable:
-    """Read a saved executable; raises `ExecutableError` if it is damaged or not for this one."""
-    return replace(Executable.load(path), linker=link, driver=driver())
+def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) -> Executable:
+    """Read a saved executable; see `Executable.load`.
+
+    Raises `ExecutableError` if it is damaged; that no kernels are for this processor is said by the
+    machine that is to run it.
+    """
+    executable = Executable.load(path, digest, mapped=mapped)
+    for kernels in executable.kernels:
+        head_of(kernels)
+    return replace(executable, linker=link, driver=driver())
 
 
 def llvm_text(module: IRModule) -> str:
@@ -108,15 +135,17 @@ def link(
 ) -> Mapping[str, Callable[..., Any]]:
     """The kernels of `executable` as callables, and the operators it calls at run time.
 
-    The kernels share `num_threads` threads, the caller's among them; see `thread_count`.
+    The kernels share `num_threads` threads, the caller's among them; see `thread_count`.  Raises
+    `ExecutableError` if none are for this processor, or if objects are damaged.
     """
     count = thread_count(num_threads)
     linked: dict[str, Callable[..., Any]] = {
-        name: _at_run_time(name) for name in executable.packed_names if name.startswith(PREFIX)
+        name: _at_run_time(name)
+        for name in executable.packed_names
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX) in OPS
     }
-    for kernel_set in executable.kernels:
-        compiled = CompiledKernels.from_bytes(kernel_set.code)
-        linked.update(jit.link(compiled, thread_pool(count)))
+    if executable.kernels:
+        linked.update(jit.link(fitting_kernels(executable.kernels), thread_pool(count)))
     return linked
 
 

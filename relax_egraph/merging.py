@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from relax_egraph.ir.expr import Function, GlobalVar
-from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.structural import structural_equal
 from relax_egraph.passes.dispatch import Decision, Split, dispatch
 from relax_egraph.variants import Case, Part

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float, is_signed
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import (
     Attr,
     Call,

@@ -14,7 +14,7 @@ from relax_egraph.egraph import view
 from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.ir import dims
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
 

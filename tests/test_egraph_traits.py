@@ -7,7 +7,7 @@ import pytest
 
 from relax_egraph.egraph.traits import NO_DTYPE
 from relax_egraph.egraph.vocabulary import operators
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.op import complete_attrs
 from tests.ops import SAMPLERS
 from tests.ops.case import Draw

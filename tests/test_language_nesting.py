@@ -10,7 +10,7 @@ from relax_egraph import VirtualMachine, build, optimize, parse
 from relax_egraph.errors import IllFormed, RunError, ScriptError
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.evaluate import evaluate
-from relax_egraph.ir.mutator import unused
+from relax_egraph.ir.names import unused
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import (

@@ -10,10 +10,11 @@ import relax_egraph
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "calibrate", "egraph", "errors", "extract", "ir", "lower", "optimize"),
+        *("build", "calibrate", "egraph", "errors", "extract", "ir", "lower", "memory", "optimize"),
         *("passes", "rules", "script", "tir", "vm"),
     },
-    "cli": {"", "calibrate", "extract"},
+    "cli": {"", "calibrate", "extract", "ir.dims", "memory"},
+    "memory": {"build", "passes", "ir"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
         *("planning", "merging", "variants", "explanation", "egraph", "extract"),
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "explanation": {"egraph", "extract", "ir"},
     "build": {"lower", "vm", "passes", "tir", "ir"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite", "platformdirs"},
-    "vm": {"ir.dtypes", "ir.struct_info"},
+    "vm": {"ir.dtypes", "ir.message", "ir.struct_info"},
     "extract": {"egraph.view", "ir", "highspy"},
     "verify": {"egraph", "rules", "ir"},
     "egraph": {"rules", "ir", "egglog"},

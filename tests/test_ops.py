@@ -15,10 +15,10 @@ import pytest
 from relax_egraph import VirtualMachine, build
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import relation, substituted
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float, is_stored, limits
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Call, Expr, PrimValue, ShapeExpr, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS, infer

@@ -8,9 +8,9 @@ import pytest
 
 from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import IllTyped, RunError
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim, symbol
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Call, Var
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.struct_info import tensor

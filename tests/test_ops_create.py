@@ -7,10 +7,11 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim, parse, symbol
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.ir.evaluate import apply_op, evaluate
+from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, Var, const
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo, tensor

@@ -8,8 +8,8 @@ import pytest
 from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import IllTyped, NotLowerable, RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder, call
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, tensor

@@ -8,7 +8,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.errors import IllTyped, RunError
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Attr, Call, Var
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor

@@ -8,9 +8,10 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim, parse, symbol
-from relax_egraph.ir.evaluate import apply_op, evaluate
+from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Attr, Expr, Tuple, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo, tensor

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dims import Dim, minimum, symbol
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Call, Var
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import RunError
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import symbol
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Call, ShapeExpr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import tensor

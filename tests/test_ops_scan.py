@@ -7,8 +7,8 @@ import pytest
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, tensor

@@ -8,9 +8,9 @@ import pytest
 from relax_egraph import VirtualMachine, build, parse
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.ops.slices import slice_of

@@ -9,8 +9,8 @@ from relax_egraph import VirtualMachine, build
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder, call
-from relax_egraph.ir.evaluate import apply_op
 from relax_egraph.ir.expr import Attr, Expr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo, tensor

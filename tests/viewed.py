@@ -15,7 +15,7 @@ from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.report import StopReason
 from relax_egraph.egraph.view import LEAF, SCALAR, Child, ClassId, ENode, View
 from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, dims
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Constant, Expr, Function, PrimValue, Tuple
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo

@@ -3,10 +3,11 @@
 from typing import Any
 
 from relax_egraph import IRModule
-from relax_egraph.ir.evaluate import REFERENCE, apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, VarBinding
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.visitor import ExprVisitor
 from relax_egraph.passes import function_pass
 

@@ -9,6 +9,7 @@ from relax_egraph.errors import RunError
 from relax_egraph.ir.expr import DataflowBlock, Function, SeqExpr
 from relax_egraph.ir.module import IRModule
 from relax_egraph.lower.vm_codegen import codegen
+from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
@@ -130,18 +131,16 @@ def test_calls_then_write_into_memory_that_is_allocated_for_them() -> None:
         n = T.int64()
         m = T.int64()
         cls = Module
-        alloc: R.Tensor((n, m), "float32") = R.builtin.alloc_tensor(
-            R.shape([n, m]), R.str("float32")
-        )
+        lv0: R.Tensor((n, m), "float32") = R.builtin.alloc_tensor(R.shape([n, m]), R.str("float32"))
         x1: R.Tensor((n, m), "float32") = R.match_cast(x, R.Tensor((n, m), "float32"))
         _: R.Tuple() = cls.tirexp(
-            x1, alloc, R.prim_value(n), R.prim_value(m), sinfo_args=(R.Tuple(),)
+            x1, lv0, R.prim_value(n), R.prim_value(m), sinfo_args=(R.Tuple(),)
         )
-        alloc1: R.Tensor((m * n,), "float32") = R.builtin.alloc_tensor(
+        gv0: R.Tensor((m * n,), "float32") = R.builtin.alloc_tensor(
             R.shape([m * n]), R.str("float32")
         )
-        _1: R.Tuple() = R.call_packed("flatten", alloc, alloc1, sinfo_args=(R.Tuple(),))
-        return alloc1
+        _1: R.Tuple() = R.call_packed("flatten", lv0, gv0, sinfo_args=(R.Tuple(),))
+        return gv0
 """
     )
 
@@ -159,19 +158,19 @@ def test_tensors_then_lie_in_storages() -> None:
         m = T.int64()
         cls = Module
         storage: R.Object = R.memory.alloc_storage(R.prim_value(m * n * 4))
-        alloc: R.Tensor((n, m), "float32") = R.memory.alloc_tensor(
+        lv0: R.Tensor((n, m), "float32") = R.memory.alloc_tensor(
             storage, R.prim_value(0), R.shape([n, m]), R.str("float32")
         )
         x1: R.Tensor((n, m), "float32") = R.match_cast(x, R.Tensor((n, m), "float32"))
         _: R.Tuple() = cls.tirexp(
-            x1, alloc, R.prim_value(n), R.prim_value(m), sinfo_args=(R.Tuple(),)
+            x1, lv0, R.prim_value(n), R.prim_value(m), sinfo_args=(R.Tuple(),)
         )
         storage1: R.Object = R.memory.alloc_storage(R.prim_value(m * n * 4))
-        alloc1: R.Tensor((m * n,), "float32") = R.memory.alloc_tensor(
+        gv0: R.Tensor((m * n,), "float32") = R.memory.alloc_tensor(
             storage1, R.prim_value(0), R.shape([m * n]), R.str("float32")
         )
-        _1: R.Tuple() = R.call_packed("flatten", alloc, alloc1, sinfo_args=(R.Tuple(),))
-        return alloc1
+        _1: R.Tuple() = R.call_packed("flatten", lv0, gv0, sinfo_args=(R.Tuple(),))
+        return gv0
 """
     )
 
@@ -200,11 +199,13 @@ def test_symbols_then_become_slots_of_a_heap() -> None:
             R.str("n -> @0"),
             R.str("m -> @1"),
         )
-        _4: R.Tuple() = R.vm.compute_shape(shape_heap, R.prim_value(2), R.str("@0 * @1 * 4"))
+        _4: R.Tuple() = R.vm.compute_shapes(
+            shape_heap, R.prim_value(2), R.str("@0 * @1 * 4"), R.prim_value(3), R.str("@0 * @1")
+        )
         dim: R.Prim("int64") = R.vm.load_prim(shape_heap, R.prim_value(2))
         storage: R.Object = R.memory.alloc_storage(dim)
         shape: R.Shape(ndim=2) = R.vm.make_shape(shape_heap, R.str("@0"), R.str("@1"))
-        alloc: R.Tensor(dtype="float32", ndim=2) = R.memory.alloc_tensor(
+        lv0: R.Tensor(dtype="float32", ndim=2) = R.memory.alloc_tensor(
             storage, R.prim_value(0), shape, R.str("float32")
         )
         _5: R.Tuple() = R.vm.check_tensor_info(
@@ -225,24 +226,32 @@ def test_symbols_then_become_slots_of_a_heap() -> None:
         x1: R.Tensor(dtype="float32", ndim=2) = x
         dim1: R.Prim("int64") = R.vm.load_prim(shape_heap, R.prim_value(0))
         dim2: R.Prim("int64") = R.vm.load_prim(shape_heap, R.prim_value(1))
-        _: R.Tuple() = cls.tirexp(x1, alloc, dim1, dim2, sinfo_args=(R.Tuple(),))
+        _: R.Tuple() = cls.tirexp(x1, lv0, dim1, dim2, sinfo_args=(R.Tuple(),))
         storage1: R.Object = R.memory.alloc_storage(dim)
-        _7: R.Tuple() = R.vm.compute_shape(shape_heap, R.prim_value(3), R.str("@0 * @1"))
         shape1: R.Shape(ndim=1) = R.vm.make_shape(shape_heap, R.str("@3"))
-        alloc1: R.Tensor(dtype="float32", ndim=1) = R.memory.alloc_tensor(
+        gv0: R.Tensor(dtype="float32", ndim=1) = R.memory.alloc_tensor(
             storage1, R.prim_value(0), shape1, R.str("float32")
         )
-        _1: R.Tuple() = R.call_packed("flatten", alloc, alloc1, sinfo_args=(R.Tuple(),))
-        return alloc1
+        _1: R.Tuple() = R.call_packed("flatten", lv0, gv0, sinfo_args=(R.Tuple(),))
+        return gv0
 """
     )
 
 
-def test_the_build_runs_the_four_passes_in_this_order() -> None:
+def test_the_build_runs_the_passes_in_this_order() -> None:
     names = [step.name for step in TO_VM.passes]
 
-    assert names == ["to_non_dataflow", "call_tir_rewrite", "vm_memory_lower", "vm_shape_lower"]
-    assert TO_VM(read(SOURCE)).script() == vm_shape_lower(with_memory()).script()
+    assert names == [
+        "to_non_dataflow",
+        "call_tir_rewrite",
+        "static_plan_block_memory",
+        "vm_memory_lower",
+        "kill_after_last_use",
+        "vm_shape_lower",
+        "attach_global_symbol",
+    ]
+    lowered = vm_shape_lower(with_memory())
+    assert TO_VM(read(SOURCE)).script() == attach_global_symbol(lowered).script()
 
 
 def test_what_is_lowered_becomes_instructions() -> None:
@@ -252,7 +261,7 @@ def test_what_is_lowered_becomes_instructions() -> None:
         "vm.builtin.alloc_shape_heap",
         "vm.builtin.check_tensor_info",
         "vm.builtin.match_shape",
-        "vm.builtin.compute_shape",
+        "vm.builtin.compute_shapes",
         "vm.builtin.load_prim",
         "vm.builtin.alloc_storage",
         "vm.builtin.make_shape",
@@ -292,14 +301,14 @@ def myfunc(x):
     shape_heap = R.call_packed("vm.builtin.alloc_shape_heap", 4)
     R.call_packed("vm.builtin.store_shape", x.shape, shape_heap, 0, 1)
     sh = R.call_packed("vm.builtin.load_shape", shape_heap, 0, 1, sinfo_args=R.Shape(ndim=2))
-    R.call_packed("vm.builtin.compute_shape", shape_heap, 2, "@0 * @1 * 4")
+    R.call_packed("vm.builtin.compute_shapes", shape_heap, 2, "@0 * @1 * 4")
     shape_size = R.vm.load_prim(shape_heap, 2)
 
     storage0 = relax.vm.builtin.alloc_storage(shape_size)
     gv0 = relax.vm.builtin.alloc_tensor(storage0, 0, sh, "float32")
     R.call_packed("tirexp", x, gv0)
 
-    R.call_packed("vm.builtin.compute_shape", shape_heap, 3, "@0 * @1")
+    R.call_packed("vm.builtin.compute_shapes", shape_heap, 3, "@0 * @1")
     sh1 = R.call_packed("vm.builtin.load_shape", shape_heap, 3, sinfo_args=R.Shape(ndim=1))
     storage1 = relax.vm.builtin.alloc_storage(shape_size)
     gv1 = relax.vm.builtin.alloc_tensor(storage1, 0, sh1, "float32")
@@ -375,9 +384,8 @@ def main(a: R.Tensor[(m, n), "f32"]):
     assert [line[7:] for line in text.splitlines()[3:]] == [
         "call  vm.builtin.match_shape  in: %0, %1, c[0]='main: parameter a', "
         "c[1]='R.Tensor((m, n), \"float32\")', c[3]='m -> @0', c[4]='n -> @1'  dst: void",
-        "call  vm.builtin.compute_shape  in: %1, i2, c[5]='@0 + 1'  dst: void",
-        "call  vm.builtin.compute_shape  in: %1, i3, c[6]='@1 + 1'  dst: void",
-        "call  vm.builtin.make_shape  in: %1, c[7]='@2', c[8]='@3'  dst: %1",
+        "call  vm.builtin.compute_shapes  in: %1, i2, c[5]='@0 + 1', i3, c[6]='@1 + 1'  dst: void",
+        "call  vm.builtin.make_shape  in: %1, c[7]='@2', c[8]='@3'  dst: %1  # shape",
         "ret   %1",
     ]
     assert VirtualMachine(build(module))["main"](floats(2, 5)) == (3, 6)

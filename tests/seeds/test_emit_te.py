@@ -319,7 +319,7 @@ def test_the_symbols_are_unpacked_into_the_call() -> None:
     text = codegen(TO_VM(dynamic())).as_text()
 
     (line,) = (line for line in text.splitlines() if "  ewise_fun  " in line)
-    assert line.partition("call  ")[2] == "ewise_fun  in: %0, %4, %3, %2  dst: void"
+    assert line.partition("call  ")[2] == "ewise_fun  in: %0, %4, %3, %2  dst: void  # gv"
 
 
 def test_a_function_reused_is_in_the_module_once() -> None:

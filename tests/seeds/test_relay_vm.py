@@ -12,9 +12,9 @@ import relax_egraph as rx
 from relax_egraph.errors import RunError
 from relax_egraph.passes import inline_private_functions, lambda_lift, normalize
 from relax_egraph.vm import ExecBuilder, Executable, VirtualMachine
-from relax_egraph.vm.binary import SECTIONS
 from relax_egraph.vm.bytecode import Opcode
 from relax_egraph.vm.closure import Closure
+from relax_egraph.vm.sections import SECTIONS
 from tests.seeds.programs import Array, floats, read
 
 EQUAL: dict[str, Callable[..., Any]] = {"equal": operator.eq}
@@ -112,12 +112,10 @@ def test_alloc_tensor_reg_takes_the_shape_from_a_register(shape: tuple[int, ...]
 
 
 def test_alloc_adt_get_field_and_get_tag() -> None:
-    """A data type is a tuple whose field 0 is its tag."""
-
     def emit(ib: ExecBuilder) -> None:
-        ib.emit_call("vm.builtin.make_tuple", [ib.imm(1), ib.r(0), ib.r(1)], dst=ib.r(2))
-        ib.emit_call("vm.builtin.tuple_getitem", [ib.r(2), 0], dst=ib.r(3))
-        ib.emit_call("vm.builtin.tuple_getitem", [ib.r(2), 2], dst=ib.r(4))
+        ib.emit_call("vm.builtin.make_tagged", [ib.imm(1), ib.r(0), ib.r(1)], dst=ib.r(2))
+        ib.emit_call("vm.builtin.get_tag", [ib.r(2)], dst=ib.r(3))
+        ib.emit_call("vm.builtin.get_field", [ib.r(2), 1], dst=ib.r(4))
         ib.emit_call("vm.builtin.make_tuple", [ib.r(3), ib.r(4)], dst=ib.r(5))
         ib.emit_ret(ib.r(5))
 
@@ -174,7 +172,7 @@ def test_fatal_fails() -> None:
 
     assert str(failed.value) == "no case of the match fits"
     assert failed.value.__notes__ == [
-        "in function 'main', instruction 6: "
+        "virtual machine stack, innermost last:\n  main, instruction 6: "
         "call  vm.builtin.fatal  in: c[2]='no case of the match fits'  dst: %1"
     ]
 
