@@ -13,12 +13,20 @@ import click
 from rich.console import Console
 
 from bench import peers, tables
+from bench.building import Building, buildings
 from bench.compiling import Compilation, compilations
 from bench.encoders import encoders_tables
 from bench.language import language_table
+from bench.limits import roofs
+from bench.machine import Group, machine_groups
 from bench.measure import measure
+from bench.model_tables import buildings_table
+from bench.models import fired_table, models_table, outcomes_of
+from bench.networks import networks
 from bench.output import console
 from bench.result import Result
+from bench.roofline import roofline
+from bench.roofline_svg import roofline_svg
 from bench.workloads import workloads
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.object_cache import ENVIRONMENT
@@ -29,13 +37,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command
 @click.option("--only", default="", metavar="WORDS", help="What has one of them in its name.")
-@click.option("--models", type=FOLDER, help="The folder of nasrnn.json.")
+@click.option("--models", type=FOLDER, help="A folder of networks as lists of layers.")
 @click.option("--seconds", default=0.3, help="For each system, on each workload.")
 @click.option("--json", "file", type=FILE, help="Where to write all that was measured.")
-def main(only: str, models: Path | None, seconds: float, file: Path | None) -> None:
+@click.option("--svg", "picture", type=FILE, help="The roofline; by default beside the JSON.")
+def main(
+    only: str, models: Path | None, seconds: float, file: Path | None, picture: Path | None
+) -> None:
     """Measure workloads on all systems that are installed, and the compiler itself.
 
-    The tables are named language, encoders and compile; workloads by what is in the first column.
+    The tables are named language, encoders, machine, compile and models; workloads by what is in
+    the first column.
     """
 
     def chosen(name: str) -> bool:
@@ -43,6 +55,7 @@ def main(only: str, models: Path | None, seconds: float, file: Path | None) -> N
 
     out = console()
     known = [w for w in workloads(models).values() if chosen(w.name)]
+    whole = [w for w in networks().values() if chosen("models") or chosen(w.name)]
     parallel = [w for w in known if "two threads" in w.wanted]
     with TemporaryDirectory() as cache:
         os.environ[ENVIRONMENT] = cache
@@ -50,12 +63,25 @@ def main(only: str, models: Path | None, seconds: float, file: Path | None) -> N
             out.print(language_table())
         if chosen("encoders"):
             out.print(encoders_tables())
+        groups = machine_groups(seconds) if chosen("machine") else []
+        for group in groups:
+            out.print(tables.figures_table(group.title, group.figures))
         compiled = compilations() if chosen("compile") else []
         if compiled:
             out.print(tables.compilations_table(compiled))
+        built = buildings() if chosen("models") else []
+        if built:
+            out.print(buildings_table(built))
+        if models is not None and chosen("models"):
+            outcomes = outcomes_of(models, seconds, out)
+            out.print(models_table(outcomes), fired_table(outcomes))
         one = _measured([w.name for w in known], models, 1, seconds, out)
         if one:
             out.print(tables.one_thread_table(one))
+        large = _measured([w.name for w in whole], models, 1, seconds, out)
+        if large:
+            out.print(tables.one_thread_table(large, "models, one thread, µs"))
+        one += large
         if optimized := [r for r in one if "unoptimized" in r.wanted]:
             out.print(tables.optimizer_table(optimized))
         two = _measured([w.name for w in parallel], models, 2, seconds, out)
@@ -64,7 +90,11 @@ def main(only: str, models: Path | None, seconds: float, file: Path | None) -> N
     for remark in tables.remarks([*one, *two]):
         out.print(remark, highlight=False)
     if file is not None:
-        file.write_text(_report(compiled, [*one, *two]), "utf-8")
+        file.write_text(_report(groups, compiled, built, [*one, *two]), "utf-8")
+        picture = picture or file.with_suffix(".svg")
+    drawn = roofline(roofs(seconds), one) if picture is not None else None
+    if drawn is not None and picture is not None and drawn.subjects:
+        picture.write_text(roofline_svg(drawn, f"{host().cpu}, one thread, float32"), "utf-8")
 
 
 def _measured(
@@ -81,12 +111,19 @@ def _measured(
     return results
 
 
-def _report(compiled: list[Compilation], results: list[Result]) -> str:
-    """All of it, as JSON; times are in seconds."""
+def _report(
+    groups: list[Group],
+    compiled: list[Compilation],
+    built: list[Building],
+    results: list[Result],
+) -> str:
+    """All of it, as JSON; times are in seconds, unless a title says another unit."""
     report = {
         "cpu": host().cpu,
         "peers": peers.installed(),
+        "machine": [asdict(g) for g in groups],
         "compile": [asdict(c) for c in compiled],
+        "models": [asdict(b) for b in built],
         "workloads": [{**asdict(r), "ratios": r.ratios} for r in results],
     }
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"

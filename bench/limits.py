@@ -1,11 +1,12 @@
 """What the machine can do, measured beside a workload: runs that each do a known amount."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from bench.program import Array
 from bench.system import empty
-from bench.timing import Run, in_turn
+from bench.timing import Run, in_turn, least
 from bench.workloads import Limit, Task
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.runtime.limits import ACCUMULATORS, UNROLLED, flops_per_turn, limit_kernels
@@ -23,29 +24,65 @@ def limits_of(task: Task) -> Mapping[str, Measure]:
 
 
 def _arithmetic(task: Task) -> Mapping[str, Measure]:
-    out = _floats(ACCUMULATORS * host().lanes())
-    turns = round(FLOPS / flops_per_turn())
-    run = partial(limit_kernels()["multiply_add"], out, turns)
-    return {"multiply-adds": (run, float(turns * flops_per_turn()))}
+    return {"multiply-adds": _multiply_adds()}
 
 
 def _copy(task: Task) -> Mapping[str, Measure]:
     count = round(task.amount / 8)
-    x, y = _floats(count), _floats(count)
     kernels = {"copy": "copy", "copy past caches": "copy_past_caches"}
-    return {
-        name: (partial(limit_kernels()[kernel], x, y, count), 8.0 * count)
-        for name, kernel in kernels.items()
-    }
+    return {name: _copying(kernel, count) for name, kernel in kernels.items()}
 
 
 def _read(task: Task) -> Mapping[str, Measure]:
     """Reading as many bytes, from as many places in turn as the workload has weights."""
-    count = round(task.amount / 4)
+    return {"read": _reading(round(task.amount / 4), len(task.modules))}
+
+
+def _multiply_adds() -> Measure:
+    out = _floats(ACCUMULATORS * host().lanes())
+    turns = round(FLOPS / flops_per_turn())
+    run = partial(limit_kernels()["multiply_add"], out, turns)
+    return run, float(turns * flops_per_turn())
+
+
+def _copying(kernel: str, count: int) -> Measure:
+    run = partial(limit_kernels()[kernel], _floats(count), _floats(count), count)
+    return run, 8.0 * count
+
+
+def _reading(count: int, places: int) -> Measure:
     out = _floats(UNROLLED * host().lanes())
     read = limit_kernels()["read"]
-    runs = [partial(read, _floats(count), out, count) for _ in task.modules]
-    return {"read": (in_turn(runs), 4.0 * count)}
+    return in_turn([partial(read, _floats(count), out, count) for _ in range(places)]), 4.0 * count
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """What the machine does a second: operations if it `is_level`, else bytes."""
+
+    name: str
+    rate: float
+    is_level: bool
+
+
+MEMORY, CACHE = 1 << 28, 1 << 19
+"""Bytes that no cache holds, and that the second one does."""
+
+
+def roofs(seconds: float) -> list[Roof]:
+    """The limits of one core, each measured for about so many `seconds`."""
+    measures: dict[str, Measure] = {
+        "multiply-adds": _multiply_adds(),
+        "read, memory": _reading(MEMORY // 4, 1),
+        "copy, memory": _copying("copy", MEMORY // 8),
+        "copy past caches, memory": _copying("copy_past_caches", MEMORY // 8),
+        "read, second cache": _reading(CACHE // 4, 1),
+    }
+    times = least({name: run for name, (run, _) in measures.items()}, seconds)
+    return [
+        Roof(name, amount / times[name], name == "multiply-adds")
+        for name, (_, amount) in measures.items()
+    ]
 
 
 _MEASURES: Mapping[Limit, Callable[[Task], Mapping[str, Measure]]] = {

@@ -9,13 +9,16 @@ from statistics import median
 from bench import ours, peers
 from bench.contention import busy_core
 from bench.limits import limits_of
-from bench.program import Array, NotRunnable
+from bench.networks import networks
+from bench.program import Array, NotRunnable, program_of
 from bench.reference import error_of, exact
 from bench.result import ONE_THREAD, OURS, UNOPTIMIZED, Result
-from bench.system import Bind
+from bench.system import Bind, Bound
 from bench.timing import Run, in_turn, least, samples
-from bench.workloads import Ratio, Task, workloads
+from bench.work import least_bytes
+from bench.workloads import Ratio, Task, Workload, workloads
 from relax_egraph.ir.module import IRModule
+from relax_egraph.vm.call_report import CallSum
 
 UNITS: Mapping[bool, frozenset[Ratio]] = {
     False: frozenset({"peer", "limit", "unoptimized"}),
@@ -33,16 +36,20 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
     A peer that does not run it, or whose result is wrong, is left out; if that is one of our own,
     raises `NotRunnable`.
     """
-    workload = workloads(models)[name]
+    workload = known(models)[name]
     task = workload.make()
     expected = [exact(module, task.inputs) for module in task.modules]
     runs: dict[str, Run] = {}
     errors: dict[str, float] = {}
     left_out: dict[str, str] = {}
+    kernels: list[CallSum] = []
     own = [OURS, *[ONE_THREAD] * (threads > 1), *[UNOPTIMIZED] * ("unoptimized" in workload.wanted)]
     for system in (*own, *peers.installed()):
         try:
-            runs[system], errors[system] = _checked(system, task, expected, threads)
+            bound, errors[system] = _checked(system, task, expected, threads)
+            runs[system] = in_turn([b.run for b in bound])
+            if system == OURS and (profile := bound[0].profile):
+                kernels = [s for s in profile().sums() if s.kind != "builtin"]
         except NotRunnable as reason:
             if system in own:
                 raise NotRunnable(f"{name}: {system}: {reason}") from None
@@ -61,16 +68,25 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
         errors=errors,
         left_out=left_out,
         contended=_contended(runs, seconds) if threads > 1 else {},
+        nbytes=least_bytes(program_of(task.modules[0]), task.inputs),
+        kernels=tuple(kernels),
     )
 
 
-def _checked(system: str, task: Task, expected: Sequence[Array], threads: int) -> tuple[Run, float]:
-    """What runs `task`, and its error; raises `NotRunnable` if that is too large."""
+def known(models: Path | None) -> dict[str, Workload]:
+    """What can be measured, by name."""
+    return workloads(models) | networks()
+
+
+def _checked(
+    system: str, task: Task, expected: Sequence[Array], threads: int
+) -> tuple[list[Bound], float]:
+    """What runs each module of `task`, and its error; raises `NotRunnable` if that is too large."""
     bound = [_compiled(system, module, threads)(task.inputs) for module in task.modules]
     error = max(error_of(b.result(), e) for b, e in zip(bound, expected, strict=True))
     if not error < TOLERANCE:
         raise NotRunnable(f"its error is {error:.1e}")
-    return in_turn([b.run for b in bound]), error
+    return bound, error
 
 
 @lru_cache(maxsize=16)

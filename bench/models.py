@@ -1,29 +1,37 @@
 """``python -m bench.models FOLDER``: networks as lists of layers, optimized and run.
 
 Each ``*.json`` of the folder is optimized within a budget of e-nodes, built as it came and as it
-became, and run on one input: the results must agree.  Printed are what fired and what it bought.
+became, and run on one input, on one thread, taking turns: the results must agree.  Printed are what
+fired and what it bought.
 """
 
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
 from bench.census import Census, census
 from bench.output import console
 from bench.tensat import import_model, read_model
+from bench.timing import Run, least
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 MOST_NODES = 50_000
 TOLERANCE = 1e-4
 """Largest difference, relative to the largest magnitude of the result, that counts as equal."""
+
+SECONDS = 1.0
+"""How long each of both is run."""
 
 COUNTED = ("matmul", "nn.conv2d", "nn.batch_norm", "permute_dims", "concat", "nn.attention")
 
@@ -32,7 +40,7 @@ Arrays = list[npt.NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one model: `seconds` are of `rx.explain`, and of one run before and after.
+    """What became of one model: `seconds` are of `rx.explain`, `runs` of a call before and after.
 
     `greedy` is the cost of the program that greedy extraction chooses.
     """
@@ -52,6 +60,12 @@ class Outcome:
         return sum(r.saturation.nodes for r in self.explained.regions)
 
     @property
+    def gain(self) -> float:
+        """How many times faster the model became."""
+        before, after = self.runs
+        return before / after
+
+    @property
     def failures(self) -> list[str]:
         """What is not as it must be."""
         failed: list[str] = []
@@ -62,22 +76,33 @@ class Outcome:
         return failed
 
 
-def outcome_of(path: Path) -> Outcome:
-    """Import, optimize, and run the model in the file `path`."""
+def outcomes_of(folder: Path, seconds: float, out: Console) -> list[Outcome]:
+    """Of all models in `folder`, by name; `out` shows which one is at work."""
+    outcomes: list[Outcome] = []
+    for path in sorted(folder.glob("*.json")):
+        with out.status(path.stem):
+            outcomes.append(outcome_of(path, seconds))
+    return outcomes
+
+
+def outcome_of(path: Path, seconds: float) -> Outcome:
+    """Import, optimize, and run the model in the file `path` for about so many `seconds`."""
     module = import_model(read_model(path))
     start = time.perf_counter()
     explained = rx.explain(module)
-    seconds = time.perf_counter() - start
+    optimizing = time.perf_counter() - start
     inputs = _inputs(module)
-    (first, results), (second, others) = (_run(m, inputs) for m in (module, explained.module))
+    runs = {name: _built(m, inputs) for name, m in (("", module), ("best", explained.module))}
+    results, others = map(_results, runs.values())
+    times = least(runs, seconds)
     return Outcome(
         path.stem,
         explained,
         rx.explain(module, time_limit=0).cost,
-        seconds,
+        optimizing,
         census(module),
         census(explained.module),
-        (first, second),
+        (times[""], times["best"]),
         max(map(_difference, results, others)),
     )
 
@@ -91,12 +116,13 @@ def _inputs(module: rx.IRModule) -> Arrays:
     return [random.standard_normal([int(d) for d in s or ()], np.float32) for s in shapes]
 
 
-def _run(module: rx.IRModule, inputs: Arrays) -> tuple[float, Arrays]:
-    main = rx.VirtualMachine(rx.build(module))["main"]
-    start = time.perf_counter()
-    result = main(*inputs)
-    seconds = time.perf_counter() - start
-    return seconds, [np.array(r) for r in (result if isinstance(result, tuple) else (result,))]
+def _built(module: rx.IRModule, inputs: Arrays) -> Run:
+    return partial(rx.VirtualMachine(rx.build(module), num_threads=1)["main"], *inputs)
+
+
+def _results(run: Run) -> Arrays:
+    result = run()
+    return [np.array(r) for r in (result if isinstance(result, tuple) else (result,))]
 
 
 def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float:
@@ -105,14 +131,14 @@ def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float
 
 
 def models_table(outcomes: Sequence[Outcome]) -> Table:
-    """One line a model: size, time, cost before and after, run time, operators."""
+    """One line a model: size, time, cost before and after, run time, operators; then their mean."""
     columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost, ms", "greedy")
-    more = ("optimal", "bound", "run", "difference", "kernels", *COUNTED)
+    more = ("optimal", "bound", "run, ms", "gain", "difference", "kernels", *COUNTED)
     table = Table(*columns, *more, title="models", title_justify="left")
     for o in outcomes:
         statuses = dict.fromkeys(r.extraction.status for r in o.explained.regions)
         costs = (o.explained.cost_before, o.greedy, o.explained.cost, o.explained.bound)
-        run = " → ".join(f"{seconds * 1e3:.0f}" for seconds in o.runs) + " ms"
+        run = " → ".join(f"{seconds * 1e3:.2f}" for seconds in o.runs)
         counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
         kernels = _change(o.before.kernels.total(), o.after.kernels.total())
         cells = (
@@ -120,12 +146,17 @@ def models_table(outcomes: Sequence[Outcome]) -> Table:
             "; ".join(statuses),
             *(f"{cost * 1e3:.3f}" for cost in costs),
             run,
+            f"{o.gain:.2f}",
             f"{o.difference:.0e}",
             kernels,
             *counts,
         )
         regions = str(sum(r.uses for r in o.explained.regions))
         table.add_row(o.name, regions, str(o.nodes), *cells)
+    if outcomes:
+        mean = geometric_mean([o.gain for o in outcomes])
+        table.add_section()
+        table.add_row("geometric mean", *[""] * len(columns[1:] + more[:3]), f"{mean:.2f}")
     return table
 
 
@@ -145,14 +176,10 @@ def fired_table(outcomes: Sequence[Outcome]) -> Table:
 
 def main(folder: Path) -> None:
     """Print the tables for all models in `folder`; exits with 1 if a model fails."""
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise SystemExit(f"{folder}: no model (*.json)")
     out = console()
-    outcomes: list[Outcome] = []
-    for path in paths:
-        with out.status(path.stem):
-            outcomes.append(outcome_of(path))
+    outcomes = outcomes_of(folder, SECONDS, out)
+    if not outcomes:
+        raise SystemExit(f"{folder}: no model (*.json)")
     out.print(models_table(outcomes))
     out.print(fired_table(outcomes))
     if failures := [f for o in outcomes for f in o.failures]:

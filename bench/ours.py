@@ -10,6 +10,9 @@ import relax_egraph as rx
 from bench.program import Array
 from bench.system import Bind, Bound
 
+REPEAT = 5
+"""Runs of a profile, of which the least times count."""
+
 
 def optimized(module: rx.IRModule, threads: int) -> Bind:
     """The module that the optimizer makes of `module`."""
@@ -20,10 +23,12 @@ def optimized(module: rx.IRModule, threads: int) -> Bind:
 
 def as_written(module: rx.IRModule, threads: int) -> Bind:
     """`module`, without the optimizer."""
-    main = rx.VirtualMachine(rx.build(module), num_threads=threads)["main"]
+    vm = rx.VirtualMachine(rx.build(module), num_threads=threads)
+    main = vm["main"]
 
     def bind(inputs: Sequence[Array]) -> Bound:
         run = partial(main, *inputs)
-        return Bound(run, lambda: np.array(run()))
+        profile = partial(vm.profile, "main", *inputs, repeat=REPEAT)
+        return Bound(run, lambda: np.array(run()), profile)
 
     return bind

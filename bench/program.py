@@ -1,20 +1,38 @@
 """A module as a straight line of operators, and that line as a Python function over other ones."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.attributes import complete_attrs
-from relax_egraph.ir.expr import Attr, Call, Constant, Expr, Function, Var
+from relax_egraph.ir.expr import (
+    Attr,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.ir.walk import bindings_of
 
 Array = npt.NDArray[Any]
+
+Operand: TypeAlias = "Var | Constant | ShapeExpr | tuple[Operand, ...]"
+"""A tensor, a shape, or several of them."""
+
+GET = "tuple_get"
+"""The operator of a step that takes a field of a tuple: the one at its attribute `index`."""
 
 Operators = Mapping[str, Callable[..., Callable[..., Any]]]
 """For the name of an operator, what makes of its attributes a function of its operands."""
@@ -29,7 +47,7 @@ class Step:
     """``result = operator(*operands, **attrs)``; `attrs` are complete."""
 
     operator: str
-    operands: tuple[Var | Constant, ...]
+    operands: tuple[Operand, ...]
     attrs: Mapping[str, Attr]
     result: Var
 
@@ -45,7 +63,8 @@ class Program:
     @cached_property
     def names(self) -> Mapping[Var | Constant, str]:
         """A name for each value: ``x0 …`` of parameters, ``c0 …`` of constants, ``v0 …``."""
-        constants = [o for s in self.steps for o in s.operands if isinstance(o, Constant)]
+        leaves = [leaf for s in self.steps for leaf in leaves_of(s.operands)]
+        constants = [leaf for leaf in leaves if isinstance(leaf, Constant)]
         values = (("x", self.params), ("c", constants), ("v", [s.result for s in self.steps]))
         return {
             value: f"{letter}{number}"
@@ -59,6 +78,13 @@ class Program:
         return {n: v.data for v, n in self.names.items() if isinstance(v, Constant)}
 
 
+def leaves_of(operand: Operand) -> list[Var | Constant | ShapeExpr]:
+    """The tensors and shapes of `operand`, in order."""
+    if isinstance(operand, tuple):
+        return [leaf for each in operand for leaf in leaves_of(each)]
+    return [operand]
+
+
 def program_of(module: IRModule) -> Program:
     """`module` as a program; raises `NotRunnable` if it is more than operators on tensors."""
     main = module["main"]
@@ -70,13 +96,12 @@ def program_of(module: IRModule) -> Program:
         value = getattr(binding, "value", None)
         if isinstance(value, Var):
             known[binding.var] = known.get(value, value)
+        elif isinstance(value, TupleGetItem):
+            operands = _operands((value.tuple_value,), known)
+            steps.append(Step(GET, operands, {"index": value.index}, binding.var))
         elif isinstance(value, Call) and isinstance(value.op, Op):
-            operands = [known.get(a, a) for a in value.args]
-            tensors = tuple(o for o in operands if isinstance(o, Var | Constant))
-            if len(tensors) < len(operands):
-                raise NotRunnable(f"{value.op} of {value.args}: needs tensors alone")
             attrs = complete_attrs(value.op, value.attrs)
-            steps.append(Step(value.op.name, tensors, attrs, binding.var))
+            steps.append(Step(value.op.name, _operands(value.args, known), attrs, binding.var))
         else:
             raise NotRunnable(f"{binding.var.name} is no operator's result")
     result = known.get(main.body.body, main.body.body)
@@ -85,25 +110,68 @@ def program_of(module: IRModule) -> Program:
     return Program(main.params, tuple(steps), result)
 
 
+def _operands(args: Sequence[Expr], known: Mapping[Expr, Var]) -> tuple[Operand, ...]:
+    found: list[Operand] = []
+    for arg in args:
+        value = known.get(arg, arg)
+        if isinstance(value, Tuple):
+            found.append(_operands(value.fields, known))
+        elif isinstance(value, Var | Constant | ShapeExpr):
+            found.append(value)
+        else:
+            raise NotRunnable(f"an operand is {value}: needs tensors and shapes alone")
+    return tuple(found)
+
+
 def as_function(
     program: Program, operators: Operators, constant: Callable[[Array], Any]
 ) -> Callable[..., Any]:
     """`program` over `operators`: one line of Python for each step, compiled.
 
-    Raises `NotRunnable` for an operator that is not in the table.
+    Shapes are tuples of numbers, for which symbols are read off the parameters.  Raises
+    `NotRunnable` for an operator that is not in the table.
     """
     names = program.names
     known: dict[str, Any] = {name: constant(data) for name, data in program.constants.items()}
     lines = [f"def main({', '.join(names[p] for p in program.params)}):"]
+    lines += [f"    {symbol} = {where}" for symbol, where in _symbols(program).items()]
     for number, step in enumerate(program.steps):
+        operands = ", ".join(_written(o, names) for o in step.operands)
+        if step.operator == GET:
+            lines.append(f"    {names[step.result]} = {operands}[{step.attrs['index']}]")
+            continue
         if step.operator not in operators:
             raise NotRunnable(f"no operator {step.operator}")
         known[f"f{number}"] = operators[step.operator](**step.attrs)
-        operands = ", ".join(names[o] for o in step.operands)
         lines.append(f"    {names[step.result]} = f{number}({operands})")
     lines.append(f"    return {names[program.result]}")
     exec("\n".join(lines), known)
     return known["main"]
+
+
+def _symbols(program: Program) -> dict[str, str]:
+    """Where to read the symbols of its shapes: where a parameter has one as an extent, by name."""
+    shapes = [o for s in program.steps for o in leaves_of(s.operands) if isinstance(o, ShapeExpr)]
+    asked = {name for shape in shapes for d in shape.values for name in dims.symbols(d)}
+    found: dict[str, str] = {}
+    for param in program.params:
+        info = param.struct_info
+        extents = info.dims if isinstance(info, TensorStructInfo) else None
+        for axis, extent in enumerate(extents or ()):
+            if (name := dims.text(extent)) in asked:
+                found.setdefault(name, f"{program.names[param]}.shape[{axis}]")
+    return found
+
+
+def _written(operand: Operand, names: Mapping[Var | Constant, str]) -> str:
+    """`operand` as Python writes it."""
+    match operand:
+        case tuple():
+            return f"({''.join(f'{_written(o, names)}, ' for o in operand)})"
+        case ShapeExpr(values):
+            return f"({''.join(f'{dims.text(d)}, ' for d in values)})"
+        case _:
+            return names[operand]
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
@@ -111,6 +179,15 @@ def plain(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
 
     def chosen(**_: Attr) -> Callable[..., Any]:
         return function
+
+    return chosen
+
+
+def passing(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
+    """`function` with the attributes as keyword arguments: for a table of `Operators`."""
+
+    def chosen(**attrs: Attr) -> Callable[..., Any]:
+        return partial(function, **attrs)
 
     return chosen
 

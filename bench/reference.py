@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bench.program import Array, Operators, as_function, in_double, program_of
-from relax_egraph.ir.evaluate import apply_op
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.workloads import Limit, Ratio
+from relax_egraph.vm.call_report import CallSum
 
 OURS, UNOPTIMIZED, ONE_THREAD = "relax-egraph", "not optimized", "one thread"
 """What we are called: as we run, without the optimizer, and on one thread beside two."""
@@ -15,7 +16,8 @@ class Result:
 
     `seconds` are of one run, by system.  `rates` are what the machine does a second, by the loop
     that shows it.  `errors` are relative to the largest magnitude of the result.  `left_out` says
-    why a system has no time.  `contended` are medians of seconds with a core taken away.
+    why a system has no time.  `contended` are medians of seconds with a core taken away.  `nbytes`
+    are those of inputs, constants and the result; `kernels` are ours, timed one by one.
     """
 
     name: str
@@ -28,6 +30,8 @@ class Result:
     errors: Mapping[str, float]
     left_out: Mapping[str, str]
     contended: Mapping[str, float]
+    nbytes: float = 0.0
+    kernels: tuple[CallSum, ...] = ()
 
     @property
     def best_peer(self) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 from bench.program import Array
 from bench.timing import Run
 from relax_egraph.ir.module import IRModule
+from relax_egraph.vm.call_report import CallReport
 from relax_egraph.vm.storage import aligned_bytes
 
 
@@ -17,11 +18,12 @@ class Bound:
     """A compiled module with its arguments.
 
     `run` computes, and returns when that is done; `result` is what it computes, in memory of its
-    own.  Both keep alive what they use.
+    own; `profile` says where the time goes, if the system can.  All keep alive what they use.
     """
 
     run: Run
     result: Callable[[], Array]
+    profile: Callable[[], CallReport] | None = None
 
 
 Bind: TypeAlias = Callable[[Sequence[Array]], Bound]

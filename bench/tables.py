@@ -1,21 +1,24 @@
 """What was measured, as tables: a ratio that falls short stands out, beside the one wanted."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from bench.compiling import Compilation
+from bench.figure import Figure
 from bench.result import ONE_THREAD, OURS, UNOPTIMIZED, Result
 from bench.workloads import Ratio
 
-_SHORT, _ENOUGH = "bold red", "green"
+SHORT, ENOUGH = "bold red", "green"
+"""How a figure looks that falls short, and one that does not."""
 
 
-def one_thread_table(results: Sequence[Result]) -> Table:
+def one_thread_table(results: Sequence[Result], title: str = "one thread, µs") -> Table:
     """Microseconds by system, and how fast we are beside the best peer and the machine."""
     peers = _peers(results)
-    table = _table("one thread, µs", OURS, *peers, "best / ours", "of limit", "limit", "error")
+    table = _table(title, OURS, *peers, "best / ours", "of limit", "limit", "error")
     for result in results:
         table.add_row(
             result.name,
@@ -62,9 +65,23 @@ def compilations_table(compilations: Sequence[Compilation]) -> Table:
     for c in compilations:
         least = Text(_milli(c.least))
         if c.wanted is not None:
-            least.stylize(_ENOUGH if c.least <= c.wanted else _SHORT)
+            least.stylize(ENOUGH if c.least <= c.wanted else SHORT)
         wanted = "" if c.wanted is None else f"≤ {_milli(c.wanted)}"
         table.add_row(c.name, _milli(c.first), least, _milli(c.most), wanted)
+    return table
+
+
+def figures_table(title: str, figures: Sequence[Figure]) -> Table:
+    """Each figure beside what is wanted of it, and what others take."""
+    beside = list(dict.fromkeys(name for f in figures for name in f.beside))
+    table = _table(title, "measured", "wanted", *beside, first="")
+    for f in figures:
+        value = Text(_short(f.value))
+        if f.wanted is not None:
+            value.stylize(SHORT if f.falls_short else ENOUGH)
+        wanted = "" if f.wanted is None else f"≤ {_short(f.wanted)}"
+        others = (_short(f.beside[name]) if name in f.beside else "" for name in beside)
+        table.add_row(f.name, value, wanted, *others)
     return table
 
 
@@ -88,9 +105,9 @@ _NAMES: dict[Ratio, str] = {
 }
 
 
-def _table(title: str, *columns: str) -> Table:
+def _table(title: str, *columns: str, first: str = "workload") -> Table:
     table = Table(title=title, title_justify="left")
-    table.add_column("workload", no_wrap=True)
+    table.add_column(first, no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
     return table
@@ -109,7 +126,7 @@ def _ratio(result: Result, unit: Ratio) -> Text:
         return Text("")
     if wanted is None:
         return Text(f"{ratio:.2f}")
-    style = _SHORT if unit in result.short else _ENOUGH
+    style = SHORT if unit in result.short else ENOUGH
     return Text.assemble((f"{ratio:.2f}", style), f" ≥ {wanted:.2f}")
 
 
@@ -122,6 +139,11 @@ def _limit(result: Result) -> str:
 
 def _micro(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds * 1e6:.1f}"
+
+
+def _short(number: float) -> str:
+    """Three digits, or all that are before the point."""
+    return f"{number:,.{max(0, 2 - max(0, math.floor(math.log10(max(number, 1)))))}f}"
 
 
 def _milli(seconds: float) -> str:

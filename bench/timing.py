@@ -24,8 +24,9 @@ LEAST_ROUNDS = 3
 
 _TRIES = 5
 _REST, _MOST_RESTS = 5e-3, 50
-_ALONE = 0.95
-"""What share of the time a run is busy on its own thread, if no other works for it."""
+_ALONE, _AWAKE = 0.95, 0.2
+"""What share of the work of this process the thread of a run does, and of the time it works at
+the least, if it waits for no other."""
 
 
 def least(
@@ -60,15 +61,20 @@ def samples(
 
 
 def clock_of(run: Run, calls: int = 1) -> Clock:
-    """The clock of this thread if `run`, called so often, works on no other; else the wall's."""
-    shares: list[float] = []
+    """The clock of this thread if `run`, called so often, works on no other; else the wall's.
+
+    On a machine that is shared a run stands still at times, but then no other thread of this
+    process works for it either.
+    """
+    alone = awake = 0.0
     for _ in range(_TRIES):
-        wall, busy = time.perf_counter(), time.thread_time()
+        wall, all_threads, busy = time.perf_counter(), time.process_time(), time.thread_time()
         for _ in repeat(None, calls):
             run()
         busy = time.thread_time() - busy
-        shares.append(busy / (time.perf_counter() - wall))
-    return time.thread_time if max(shares) > _ALONE else time.perf_counter
+        alone = max(alone, busy / max(time.process_time() - all_threads, 1e-9))
+        awake = max(awake, busy / (time.perf_counter() - wall))
+    return time.thread_time if alone > _ALONE and awake > _AWAKE else time.perf_counter
 
 
 def in_turn(runs: Sequence[Run]) -> Run:

@@ -38,6 +38,11 @@ def peer(name: str) -> Compile:
     return _PEERS[name][1]()
 
 
+def operator_by_operator() -> Compile | None:
+    """onnxruntime without its optimizations, each operator a kernel of its own; if it is there."""
+    return _of("onnxruntime", "as_written")() if "onnxruntime" in installed() else None
+
+
 def environment(threads: int) -> dict[str, str]:
     """What must be in the environment before peers are imported, for so many threads each."""
     counts = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.program import Array, Operators, as_function, plain, program_of
+from bench.program import Array, NotRunnable, Operators, as_function, passing, plain, program_of
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
@@ -51,15 +51,105 @@ def _rms_norm(*, axes: tuple[int, ...], epsilon: float) -> Callable[..., Any]:
     return rms_norm
 
 
+def _astype(*, dtype: str) -> Callable[[Any], Any]:
+    return lambda x: x.astype(dtype)
+
+
+def _strided_slice(*, axes: tuple[int, ...], **_: object) -> Callable[..., Any]:
+    def strided_slice(x: Any, begin: tuple[int, ...], end: tuple[int, ...]) -> Any:
+        for axis, first, behind in zip(axes, begin, end, strict=True):
+            x = jax.lax.slice_in_dim(x, first, min(behind, x.shape[axis]), axis=axis)
+        return x
+
+    return strided_slice
+
+
+def _conv2d(
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    **_: object,
+) -> Callable[..., Any]:
+    def conv2d(x: Any, w: Any) -> Any:
+        return jax.lax.conv_general_dilated(
+            x,
+            w,
+            strides,
+            _sides(padding),
+            rhs_dilation=dilation,
+            feature_group_count=groups,
+        )
+
+    return conv2d
+
+
+def _batch_norm(*, epsilon: float, **_: object) -> Callable[..., Any]:
+    def batch_norm(x: Any, *parts: Any) -> Any:
+        gamma, beta, mean, variance = (p[:, None, None] for p in parts)
+        return ((x - mean) * jax.lax.rsqrt(variance + epsilon) * gamma + beta,)
+
+    return batch_norm
+
+
+def _max_pool2d(
+    *, pool_size: tuple[int, ...], strides: tuple[int, ...], padding: tuple[int, ...], **_: object
+) -> Callable[[Any], Any]:
+    def max_pool2d(x: Any) -> Any:
+        window, steps = (1, 1, *pool_size), (1, 1, *strides)
+        sides = ((0, 0), (0, 0), *_sides(padding))
+        return jax.lax.reduce_window(x, -jax.numpy.inf, jax.lax.max, window, steps, sides)
+
+    return max_pool2d
+
+
+def _sides(padding: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """What is before each axis, and behind it."""
+    half = len(padding) // 2 if len(padding) > 2 else 0
+    return tuple(zip(padding[: half or None], padding[half:], strict=True))
+
+
+def _global_mean(*, output_size: tuple[int, ...], **_: object) -> Callable[[Any], Any]:
+    if output_size != (1, 1):
+        raise NotRunnable(f"output_size {output_size}: needs (1, 1)")
+    return lambda x: x.mean((2, 3), keepdims=True)
+
+
 _OPERATORS: Operators = {
     "add": plain(jax.numpy.add),
+    "subtract": plain(jax.numpy.subtract),
     "multiply": plain(jax.numpy.multiply),
-    "matmul": plain(jax.numpy.matmul),
+    "divide": plain(jax.numpy.divide),
+    "power": plain(jax.numpy.power),
+    "negative": plain(jax.numpy.negative),
+    "sqrt": plain(jax.numpy.sqrt),
+    "exp": plain(jax.numpy.exp),
+    "erf": plain(jax.lax.erf),
     "tanh": plain(jax.numpy.tanh),
     "sigmoid": plain(jax.nn.sigmoid),
+    "where": plain(jax.numpy.where),
+    "matmul": plain(jax.numpy.matmul),
+    "sum": passing(jax.numpy.sum),
+    "max": passing(jax.numpy.max),
+    "mean": passing(jax.numpy.mean),
+    "astype": _astype,
+    "ones": passing(jax.numpy.ones),
+    "tril": plain(jax.numpy.tril),
+    "concat": passing(jax.numpy.concatenate),
+    "reshape": plain(jax.numpy.reshape),
+    "expand_dims": passing(jax.numpy.expand_dims),
+    "permute_dims": passing(jax.numpy.transpose),
+    "broadcast_to": plain(jax.numpy.broadcast_to),
+    "strided_slice": _strided_slice,
     "nn.relu": plain(jax.nn.relu),
     "nn.gelu": plain(partial(jax.nn.gelu, approximate=False)),
+    "nn.silu": plain(jax.nn.silu),
     "nn.softmax": _softmax,
     "nn.layer_norm": _layer_norm,
     "nn.rms_norm": _rms_norm,
+    "nn.conv2d": _conv2d,
+    "nn.batch_norm": _batch_norm,
+    "nn.max_pool2d": _max_pool2d,
+    "nn.adaptive_avg_pool2d": _global_mean,
 }

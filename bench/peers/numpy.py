@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.program import Array, Operators, as_function, plain, program_of
+from bench.program import Array, Operators, as_function, passing, plain, program_of
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
@@ -68,14 +68,53 @@ def _rms_norm(*, axes: tuple[int, ...], epsilon: float) -> Callable[..., Array]:
     return rms_norm
 
 
+def _silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def _astype(*, dtype: str) -> Callable[[Array], Array]:
+    return lambda x: x.astype(dtype)
+
+
+def _strided_slice(*, axes: tuple[int, ...], **_: object) -> Callable[..., Array]:
+    def strided_slice(x: Array, begin: tuple[int, ...], end: tuple[int, ...]) -> Array:
+        parts = [slice(None)] * x.ndim
+        for axis, first, behind in zip(axes, begin, end, strict=True):
+            parts[axis] = slice(first, behind)
+        return x[tuple(parts)]
+
+    return strided_slice
+
+
 _OPERATORS: Operators = {
     "add": plain(np.add),
+    "subtract": plain(np.subtract),
     "multiply": plain(np.multiply),
-    "matmul": plain(np.matmul),
+    "divide": plain(np.divide),
+    "power": plain(np.power),
+    "negative": plain(np.negative),
+    "sqrt": plain(np.sqrt),
+    "exp": plain(np.exp),
+    "erf": plain(_erf),
     "tanh": plain(np.tanh),
     "sigmoid": plain(_sigmoid),
+    "where": plain(np.where),
+    "matmul": plain(np.matmul),
+    "sum": passing(np.sum),
+    "max": passing(np.max),
+    "mean": passing(np.mean),
+    "astype": _astype,
+    "ones": passing(np.ones),
+    "tril": plain(np.tril),
+    "concat": passing(np.concatenate),
+    "reshape": plain(np.reshape),
+    "expand_dims": passing(np.expand_dims),
+    "permute_dims": passing(np.transpose),
+    "broadcast_to": plain(np.broadcast_to),
+    "strided_slice": _strided_slice,
     "nn.relu": plain(_relu),
     "nn.gelu": plain(_gelu),
+    "nn.silu": plain(_silu),
     "nn.softmax": _softmax,
     "nn.layer_norm": _layer_norm,
     "nn.rms_norm": _rms_norm,

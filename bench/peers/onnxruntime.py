@@ -17,8 +17,18 @@ onnxruntime: Any = import_module("onnxruntime")  # it may not be there when type
 
 def compiled(module: IRModule, threads: int) -> Bind:
     """A session of `module`, with all of its graph optimizations."""
+    return _session(module, threads, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
+
+
+def as_written(module: IRModule, threads: int) -> Bind:
+    """A session of `module`, each operator of which is a kernel."""
+    return _session(module, threads, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+
+
+def _session(module: IRModule, threads: int, optimizations: Any) -> Bind:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.graph_optimization_level = optimizations
     data = onnx_model(module).SerializeToString()
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     names = [declared.name for declared in session.get_inputs()]

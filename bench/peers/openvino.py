@@ -31,7 +31,7 @@ def compiled(module: IRModule, threads: int) -> Bind:
     def bind(inputs: Sequence[Array]) -> Bound:
         request = executable.create_infer_request()
         if model.is_dynamic():
-            request.infer([np.zeros(_first_shape(i), np.float32) for i in executable.inputs])
+            request.infer([_first_array(i) for i in executable.inputs])
         for place, x in enumerate(inputs):
             request.set_input_tensor(place, openvino.Tensor(x, shared_memory=True))
         request.infer()
@@ -48,6 +48,7 @@ def compiled(module: IRModule, threads: int) -> Bind:
     return bind
 
 
-def _first_shape(declared: Any) -> list[int]:
+def _first_array(declared: Any) -> Array:
     extents = declared.get_partial_shape()
-    return [_FIRST_LENGTH if e.is_dynamic else e.get_length() for e in extents]
+    shape = [_FIRST_LENGTH if e.is_dynamic else e.get_length() for e in extents]
+    return np.zeros(shape, declared.get_element_type().to_dtype())

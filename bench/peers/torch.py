@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.program import Array, NotRunnable, Operators, as_function, plain, program_of
+from bench.program import Array, NotRunnable, Operators, as_function, passing, plain, program_of
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
@@ -57,15 +57,106 @@ def _rms_norm(*, epsilon: float, **_: object) -> Callable[..., Any]:
     return rms_norm
 
 
+def _expand_dims(*, axis: tuple[int, ...]) -> Callable[[Any], Any]:
+    def expand_dims(x: Any) -> Any:
+        for place in sorted(axis):
+            x = x.unsqueeze(place)
+        return x
+
+    return expand_dims
+
+
+def _astype(*, dtype: str) -> Callable[[Any], Any]:
+    kind = getattr(torch, dtype)
+    return lambda x: x.to(kind)
+
+
+def _permute_dims(*, axes: tuple[int, ...] | None) -> Callable[[Any], Any]:
+    def permute_dims(x: Any) -> Any:
+        return x.permute(axes or tuple(reversed(range(x.dim()))))
+
+    return permute_dims
+
+
+def _strided_slice(*, axes: tuple[int, ...], **_: object) -> Callable[..., Any]:
+    def strided_slice(x: Any, begin: tuple[int, ...], end: tuple[int, ...]) -> Any:
+        for axis, first, behind in zip(axes, begin, end, strict=True):
+            x = x.narrow(axis, first, min(behind, x.shape[axis]) - first)
+        return x
+
+    return strided_slice
+
+
+def _conv2d(
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    **_: object,
+) -> Callable[..., Any]:
+    def conv2d(x: Any, w: Any) -> Any:
+        return functional.conv2d(x, w, None, strides, padding[:2], dilation, groups)
+
+    return conv2d
+
+
+def _batch_norm(*, epsilon: float, **_: object) -> Callable[..., Any]:
+    def batch_norm(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+        return (functional.batch_norm(x, mean, variance, gamma, beta, eps=epsilon),)
+
+    return batch_norm
+
+
+def _max_pool2d(
+    *, pool_size: tuple[int, ...], strides: tuple[int, ...], padding: tuple[int, ...], **_: object
+) -> Callable[[Any], Any]:
+    before = padding[:2]
+    return lambda x: functional.max_pool2d(x, pool_size, strides, before)
+
+
+def _adaptive_avg_pool2d(*, output_size: tuple[int, ...], **_: object) -> Callable[[Any], Any]:
+    return partial(functional.adaptive_avg_pool2d, output_size=output_size)
+
+
+def _ones(*, dtype: str) -> Callable[[tuple[int, ...]], Any]:
+    return partial(torch.ones, dtype=getattr(torch, dtype))
+
+
 _OPERATORS: Operators = {
     "add": plain(torch.add),
+    "subtract": plain(torch.sub),
     "multiply": plain(torch.mul),
-    "matmul": plain(torch.matmul),
+    "divide": plain(torch.div),
+    "power": plain(torch.pow),
+    "negative": plain(torch.neg),
+    "sqrt": plain(torch.sqrt),
+    "exp": plain(torch.exp),
+    "erf": plain(torch.erf),
     "tanh": plain(torch.tanh),
     "sigmoid": plain(torch.sigmoid),
+    "where": plain(torch.where),
+    "matmul": plain(torch.matmul),
+    "sum": passing(torch.sum),
+    "max": passing(torch.amax),
+    "mean": passing(torch.mean),
+    "astype": _astype,
+    "ones": _ones,
+    "tril": plain(torch.tril),
+    "concat": passing(torch.cat),
+    "reshape": plain(torch.reshape),
+    "expand_dims": _expand_dims,
+    "permute_dims": _permute_dims,
+    "broadcast_to": plain(torch.broadcast_to),
+    "strided_slice": _strided_slice,
     "nn.relu": plain(torch.relu),
     "nn.gelu": plain(functional.gelu),
+    "nn.silu": plain(functional.silu),
     "nn.softmax": _softmax,
     "nn.layer_norm": _layer_norm,
     "nn.rms_norm": _rms_norm,
+    "nn.conv2d": _conv2d,
+    "nn.batch_norm": _batch_norm,
+    "nn.max_pool2d": _max_pool2d,
+    "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
 }

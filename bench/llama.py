@@ -1,0 +1,166 @@
+"""A decoder layer of LLaMA as exporters write it: of one token with a cache, or of a whole prompt.
+
+Rms norms, rotary embeddings by halves, fewer heads of keys and values than of queries, and a gated
+inner layer.  The layer of one token sees what the cache has, and itself; of a prompt, each token
+sees those before it.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, shape, symbol, tensor
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, Constant, Expr, Tuple
+
+Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The widths of a layer; `groups` are the heads of keys and values."""
+
+    hidden: int = 1024
+    heads: int = 16
+    groups: int = 4
+    inner: int = 2816
+
+    @property
+    def head(self) -> int:
+        """The elements of a head."""
+        return self.hidden // self.heads
+
+
+def decode_step(widths: Widths) -> IRModule:
+    """``main(x: (1, 1, hidden), cos, sin: (1, head), keys, values: (1, groups, past, head))``.
+
+    `past`, how many tokens the cache has, is symbolic.
+    """
+    writer = _Layer(widths)
+    past = symbol("past")
+    x, cos, sin = _inputs(widths, 1)
+    cached = tensor((1, widths.groups, past, widths.head), "float32")
+    keys, values = Var("keys", cached), Var("values", cached)
+    with writer.bb.function("main", [x, cos, sin, keys, values]):
+        with writer.bb.dataflow():
+            query, key, value = writer.projected(x, (cos, sin), 1)
+            key = writer.op("concat", Tuple((keys, key)), axis=2)
+            value = writer.op("concat", Tuple((values, value)), axis=2)
+            mixed = writer.attend_one(query, key, value)
+            out = writer.bb.emit_output(writer.rest(x, mixed))
+        writer.bb.emit_func_output(out)
+    return writer.bb.get()
+
+
+def prefill(widths: Widths, length: int) -> IRModule:
+    """``main(x: (1, length, hidden), cos, sin: (length, head))``."""
+    writer = _Layer(widths)
+    x, cos, sin = _inputs(widths, length)
+    with writer.bb.function("main", [x, cos, sin]):
+        with writer.bb.dataflow():
+            query, key, value = writer.projected(x, (cos, sin), length)
+            mixed = writer.attend_before(query, key, value, length)
+            out = writer.bb.emit_output(writer.rest(x, mixed))
+        writer.bb.emit_func_output(out)
+    return writer.bb.get()
+
+
+def angles(widths: Widths, first: int, length: int) -> tuple[Array, Array]:
+    """Cosines and sines for so many positions from `first` on."""
+    rates = 10000.0 ** (-np.arange(0, widths.head, 2) / widths.head)
+    turns = np.outer(np.arange(first, first + length), rates)
+    both = np.concatenate((turns, turns), axis=1)
+    return np.cos(both).astype(np.float32), np.sin(both).astype(np.float32)
+
+
+def _inputs(widths: Widths, length: Dim) -> tuple[Var, Var, Var]:
+    turned = tensor((length, widths.head), "float32")
+    x = Var("x", tensor((1, length, widths.hidden), "float32"))
+    return x, Var("cos", turned), Var("sin", turned)
+
+
+class _Layer:
+    """Writes a layer into the open block; weights are drawn as they come."""
+
+    def __init__(self, widths: Widths) -> None:
+        self.widths = widths
+        self.bb = BlockBuilder()
+        self._random = np.random.default_rng(0)
+
+    def op(self, name: str, *args: Expr, **attrs: Attr) -> Var:
+        return self.bb.emit(call(name, *args, **attrs))
+
+    def projected(self, x: Expr, turn: tuple[Expr, Expr], length: Dim) -> tuple[Var, Var, Var]:
+        """Queries, keys and values, (1, heads or groups, length, head); the first two turned."""
+        w, normed = self.widths, self.norm(x)
+        query = self.heads(self.linear(normed, w.hidden, w.hidden), w.heads, length)
+        key, value = (
+            self.heads(self.linear(normed, w.hidden, w.groups * w.head), w.groups, length)
+            for _ in range(2)
+        )
+        return self.turned(query, turn), self.turned(key, turn), value
+
+    def attend_one(self, query: Var, keys: Expr, values: Expr) -> Var:
+        """Of one token: the heads that share keys and values are rows of one product."""
+        w = self.widths
+        rows = self.op("reshape", query, shape((1, w.groups, w.heads // w.groups, w.head)))
+        shares = self.op("nn.softmax", self.scores(rows, keys))
+        return self.op("reshape", self.op("matmul", shares, values), shape((1, 1, w.hidden)))
+
+    def attend_before(self, query: Var, keys: Var, values: Var, length: int) -> Var:
+        """Of tokens that see those before them; keys and values are repeated for their heads."""
+        w = self.widths
+        seen = self.op("tril", self.op("ones", shape((length, length)), dtype="bool"))
+        scores = self.scores(query, self.repeated(keys, length))
+        hidden = const(np.array(-np.inf, np.float32))
+        shares = self.op("nn.softmax", self.op("where", seen, scores, hidden))
+        mixed = self.op("matmul", shares, self.repeated(values, length))
+        joined = self.op("permute_dims", mixed, axes=(0, 2, 1, 3))
+        return self.op("reshape", joined, shape((1, length, w.hidden)))
+
+    def rest(self, x: Expr, mixed: Expr) -> Expr:
+        """What follows attention: its projection, and the inner layer, each added to its input."""
+        w = self.widths
+        attended = self.op("add", x, self.linear(mixed, w.hidden, w.hidden))
+        normed = self.norm(attended)
+        gate = self.op("nn.silu", self.linear(normed, w.hidden, w.inner))
+        gated = self.op("multiply", gate, self.linear(normed, w.hidden, w.inner))
+        return call("add", attended, self.linear(gated, w.inner, w.hidden))
+
+    def scores(self, query: Expr, keys: Expr) -> Var:
+        product = self.op("matmul", query, self.op("permute_dims", keys, axes=(0, 1, 3, 2)))
+        return self.op("multiply", product, const(1 / math.sqrt(self.widths.head)))
+
+    def repeated(self, x: Var, length: int) -> Var:
+        """Each group as often as it has heads."""
+        w = self.widths
+        five = (1, w.groups, w.heads // w.groups, length, w.head)
+        wide = self.op("broadcast_to", self.op("expand_dims", x, axis=(2,)), shape(five))
+        return self.op("reshape", wide, shape((1, w.heads, length, w.head)))
+
+    def heads(self, x: Var, count: int, length: Dim) -> Var:
+        parted = self.op("reshape", x, shape((1, length, count, self.widths.head)))
+        return self.op("permute_dims", parted, axes=(0, 2, 1, 3))
+
+    def turned(self, x: Var, turn: tuple[Expr, Expr]) -> Var:
+        """Rotary embedding: each element of the first half is a pair with one of the second."""
+        cos, sin = turn
+        half, head = self.widths.head // 2, self.widths.head
+        first = self.op("strided_slice", x, shape((0,)), shape((half,)), axes=(3,))
+        second = self.op("strided_slice", x, shape((half,)), shape((head,)), axes=(3,))
+        other = self.op("concat", Tuple((self.op("negative", second), first)), axis=3)
+        return self.op("add", self.op("multiply", x, cos), self.op("multiply", other, sin))
+
+    def norm(self, x: Expr) -> Var:
+        weight = 1 + self._random.standard_normal(self.widths.hidden, np.float32) / 8
+        return self.op("nn.rms_norm", x, const(weight))
+
+    def linear(self, x: Expr, inputs: int, outputs: int) -> Var:
+        return self.op("matmul", x, self._weight(inputs, outputs))
+
+    def _weight(self, inputs: int, outputs: int) -> Constant:
+        weight = self._random.standard_normal((inputs, outputs), np.float32)
+        weight *= np.float32(1 / math.sqrt(inputs))
+        return const(weight)

@@ -1,0 +1,98 @@
+"""Whole models as workloads: encoders, residual networks, a decoder layer with its cache."""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+
+import numpy as np
+
+from bench import llama, resnet
+from bench.program import Array, program_of
+from bench.transformer import Sizes, encoder
+from bench.work import least_bytes, operations
+from bench.workloads import Task, Wanted, Workload, drawn
+from relax_egraph.ir.module import IRModule
+
+LENGTHS = (1, 16, 128, 512)
+"""Tokens that an encoder is given: all by one module."""
+
+WIDTHS = llama.Widths()
+
+
+def networks() -> dict[str, Workload]:
+    """All of them, by name."""
+    found: list[Workload] = []
+
+    def add(name: str, wanted: Wanted, make: Callable[[], Task]) -> None:
+        found.append(Workload(name, wanted, make))
+
+    for layers, bars in _ENCODERS.items():
+        for length in LENGTHS:
+            made = partial(_encoder, layers, length)
+            add(f"{named_layers(layers)}, s = {length}", bars.get(length, {}), made)
+    add("ResNet basic block, 64×56²", {"peer": 1.2}, _basic_block)
+    for batch in (1, 8):
+        add(f"ResNet-50, n = {batch}", {"peer": 1.15}, partial(_resnet50, batch))
+    for past, wanted in _DECODE.items():
+        add(f"LLaMA decode, cache {past}", wanted, partial(_decode, past))
+    add("LLaMA prefill, s = 128", {}, partial(_prefill, 128))
+    return {workload.name: workload for workload in found}
+
+
+def named_layers(layers: int) -> str:
+    """What an encoder of so many layers is called."""
+    return f"encoder, {layers} layer{'s' * (layers > 1)}"
+
+
+@cache
+def bert(layers: int, shared: bool = False) -> IRModule:
+    """The encoder of BERT-base, of so many layers; batch and length are symbolic."""
+    return encoder(Sizes(layers, 768, 12, 3072, shared=shared))
+
+
+_ENCODERS: Mapping[int, Mapping[int, Wanted]] = {
+    1: {16: {"peer": 1.05}, 128: {"peer": 1.05}, 512: {"peer": 1.05}},
+    12: {128: {"limit": 0.85}},
+}
+_DECODE: Mapping[int, Wanted] = {
+    64: {"peer": 1.0},
+    512: {"peer": 1.0},
+    2048: {"peer": 1.0, "limit": 0.9},
+}
+
+
+def _task(module: IRModule, inputs: tuple[Array, ...], one_row: bool = False) -> Task:
+    """Bound by what it computes, or by what it reads if weights meet `one_row` only."""
+    program = program_of(module)
+    if one_row:
+        return Task((module,), inputs, "read", least_bytes(program, inputs))
+    return Task((module,), inputs, "arithmetic", operations(program, inputs))
+
+
+def _encoder(layers: int, length: int) -> Task:
+    inputs = (drawn(1, length, 768), np.ones((1, length), np.int64))
+    return _task(bert(layers), inputs, one_row=length == 1)
+
+
+def _basic_block() -> Task:
+    return _task(resnet.basic_block(1, 64, 56), (drawn(1, 64, 56, 56),))
+
+
+def _resnet50(batch: int) -> Task:
+    return _task(resnet.resnet50(batch), (drawn(batch, 3, 224, 224),))
+
+
+@cache
+def _decode_step() -> IRModule:
+    return llama.decode_step(WIDTHS)
+
+
+def _decode(past: int) -> Task:
+    cached = (1, WIDTHS.groups, past, WIDTHS.head)
+    tokens = drawn(1, 1, WIDTHS.hidden), *llama.angles(WIDTHS, past, 1)
+    caches = drawn(*cached, seed=1), drawn(*cached, seed=2)
+    return _task(_decode_step(), (*tokens, *caches), one_row=True)
+
+
+def _prefill(length: int) -> Task:
+    inputs = drawn(1, length, WIDTHS.hidden), *llama.angles(WIDTHS, 0, length)
+    return _task(llama.prefill(WIDTHS, length), inputs)

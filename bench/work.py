@@ -1,0 +1,54 @@
+"""What a program has to do at the least: operations of its products, bytes it reads and writes."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bench.program import Array, Operand, Program
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Constant, Var
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+
+def operations(program: Program, inputs: Sequence[Array]) -> float:
+    """Two for each multiply-add of matrix products and convolutions, as they are defined.
+
+    What is elementwise is not counted; whoever needs fewer operations can be faster than the peak.
+    """
+    sizes = sizes_of(program, inputs)
+    total = 0
+    for step in program.steps:
+        if step.operator == "matmul":
+            summed = _extents(step.operands[0], sizes)[-1]
+        elif step.operator == "nn.conv2d":
+            summed = math.prod(_extents(step.operands[1], sizes)[1:])
+        else:
+            continue
+        total += 2 * summed * math.prod(_extents(step.result, sizes))
+    return float(total)
+
+
+def least_bytes(program: Program, inputs: Sequence[Array]) -> float:
+    """The bytes of inputs, constants and the result, which is of float32, each once."""
+    made = math.prod(_extents(program.result, sizes_of(program, inputs)))
+    read = sum(x.nbytes for x in (*inputs, *program.constants.values()))
+    return float(read + 4 * made)
+
+
+def sizes_of(program: Program, inputs: Sequence[Array]) -> dict[str, int]:
+    """The symbols of the parameters."""
+    found: dict[str, int] = {}
+    for param, x in zip(program.params, inputs, strict=True):
+        info = param.struct_info
+        assert isinstance(info, TensorStructInfo)
+        for extent, size in zip(info.dims or (), x.shape, strict=True):
+            if not isinstance(extent, int):
+                found[dims.text(extent)] = size
+    return found
+
+
+def _extents(operand: Operand, sizes: Mapping[str, int]) -> list[int]:
+    assert isinstance(operand, Var | Constant)
+    info = operand.struct_info
+    assert isinstance(info, TensorStructInfo)
+    assert info.dims is not None
+    return [dims.evaluate(d, sizes) for d in info.dims]
