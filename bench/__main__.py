@@ -21,7 +21,7 @@ from bench.limits import roofs
 from bench.machine import Group, machine_groups
 from bench.measure import measure
 from bench.model_tables import buildings_table
-from bench.models import fired_table, models_table, outcomes_of
+from bench.models import outcomes_of, tables_of
 from bench.networks import networks
 from bench.output import console
 from bench.result import Result
@@ -73,8 +73,7 @@ def main(
         if built:
             out.print(buildings_table(built))
         if models is not None and chosen("models"):
-            outcomes = outcomes_of(models, seconds, out)
-            out.print(models_table(outcomes), fired_table(outcomes))
+            out.print(*tables_of(outcomes_of(models, seconds, out)))
         one = _measured([w.name for w in known], models, 1, seconds, out)
         if one:
             out.print(tables.one_thread_table(one))

@@ -131,32 +131,38 @@ def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float
 
 
 def models_table(outcomes: Sequence[Outcome]) -> Table:
-    """One line a model: size, time, cost before and after, run time, operators; then their mean."""
+    """One line a model: what the optimizer did, cost and run time before and after; their mean."""
     columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost, ms", "greedy")
-    more = ("optimal", "bound", "run, ms", "gain", "difference", "kernels", *COUNTED)
+    more = ("optimal", "bound", "run, ms", "gain", "difference")
     table = Table(*columns, *more, title="models", title_justify="left")
     for o in outcomes:
         statuses = dict.fromkeys(r.extraction.status for r in o.explained.regions)
         costs = (o.explained.cost_before, o.greedy, o.explained.cost, o.explained.bound)
-        run = " → ".join(f"{seconds * 1e3:.2f}" for seconds in o.runs)
-        counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
-        kernels = _change(o.before.kernels.total(), o.after.kernels.total())
-        cells = (
+        table.add_row(
+            o.name,
+            str(sum(r.uses for r in o.explained.regions)),
+            str(o.nodes),
             f"{o.seconds:.2f} s",
             "; ".join(statuses),
             *(f"{cost * 1e3:.3f}" for cost in costs),
-            run,
+            " → ".join(f"{seconds * 1e3:.2f}" for seconds in o.runs),
             f"{o.gain:.2f}",
             f"{o.difference:.0e}",
-            kernels,
-            *counts,
         )
-        regions = str(sum(r.uses for r in o.explained.regions))
-        table.add_row(o.name, regions, str(o.nodes), *cells)
     if outcomes:
         mean = geometric_mean([o.gain for o in outcomes])
         table.add_section()
         table.add_row("geometric mean", *[""] * len(columns[1:] + more[:3]), f"{mean:.2f}")
+    return table
+
+
+def operators_table(outcomes: Sequence[Outcome]) -> Table:
+    """How many kernels and operators a model has before and after."""
+    table = Table("model", "kernels", *COUNTED, title="what is left", title_justify="left")
+    for o in outcomes:
+        counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
+        kernels = _change(o.before.kernels.total(), o.after.kernels.total())
+        table.add_row(o.name, kernels, *counts)
     return table
 
 
@@ -174,14 +180,18 @@ def fired_table(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
+def tables_of(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
+    """All of them."""
+    return models_table(outcomes), operators_table(outcomes), fired_table(outcomes)
+
+
 def main(folder: Path) -> None:
     """Print the tables for all models in `folder`; exits with 1 if a model fails."""
     out = console()
     outcomes = outcomes_of(folder, SECONDS, out)
     if not outcomes:
         raise SystemExit(f"{folder}: no model (*.json)")
-    out.print(models_table(outcomes))
-    out.print(fired_table(outcomes))
+    out.print(*tables_of(outcomes))
     if failures := [f for o in outcomes for f in o.failures]:
         raise SystemExit("\n".join(failures))
 

@@ -78,7 +78,7 @@ def _basic_block() -> Task:
 
 
 def _resnet50(batch: int) -> Task:
-    return _task(resnet.resnet50(batch), (drawn(batch, 3, 224, 224),))
+    return _task(resnet.resnet(batch), (drawn(batch, 3, 224, 224),))
 
 
 @cache

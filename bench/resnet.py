@@ -5,16 +5,20 @@ bottleneck that halves the image the middle convolution does, as in later versio
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, shape, tensor
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, TupleGetItem
 
-DEPTHS = (3, 4, 6, 3)
-"""How many bottlenecks each stage of ResNet-50 has."""
+Array = npt.NDArray[np.float32]
+
+RESNET50 = (3, 4, 6, 3)
+"""How many bottlenecks each stage has."""
 
 EXPANSION = 4
 """How many times the channels of its middle a bottleneck returns."""
@@ -33,8 +37,10 @@ def basic_block(batch: Dim, channels: int, side: int) -> IRModule:
     return writer.bb.get()
 
 
-def resnet50(batch: Dim, side: int = 224, classes: int = 1000) -> IRModule:
-    """``main(x: (batch, 3, side, side))``, the logits of so many `classes`."""
+def resnet(
+    batch: Dim, depths: Sequence[int] = RESNET50, side: int = 224, classes: int = 1000
+) -> IRModule:
+    """``main(x: (batch, 3, side, side))``: the logits of so many `classes`."""
     writer = _Network()
     x = Var("x", tensor((batch, 3, side, side), "float32"))
     with writer.bb.function("main", [x]):
@@ -43,7 +49,7 @@ def resnet50(batch: Dim, side: int = 224, classes: int = 1000) -> IRModule:
             pool = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
             value: Expr = writer.op("nn.max_pool2d", first, **pool)
             channels = 64
-            for stage, depth in enumerate(DEPTHS):
+            for stage, depth in enumerate(depths):
                 for place in range(depth):
                     stride = 2 if stage > 0 and place == 0 else 1
                     value = writer.bottleneck(value, channels, 64 << stage, stride)
@@ -97,5 +103,5 @@ class _Network:
         weight = self._drawn(inputs, outputs) * np.float32(1 / math.sqrt(inputs))
         return call("add", self.op("matmul", x, const(weight)), const(self._drawn(outputs)))
 
-    def _drawn(self, *extents: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float32]]":
+    def _drawn(self, *extents: int) -> Array:
         return self.random.standard_normal(extents, np.float32)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.program import NotRunnable, as_function, plain, program_of
+from bench.program import NotRunnable, as_function, passing, plain, program_of
 from relax_egraph import ir
-from relax_egraph.ir.expr import Expr
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, TupleGetItem, Var
 from relax_egraph.ir.module import IRModule
 
 
@@ -31,8 +31,9 @@ def test_a_program_has_the_steps_in_order_and_names_what_they_read() -> None:
 
     names = program.names
     lines = [
-        f"{names[s.result]} = {s.operator}({', '.join(names[o] for o in s.operands)}) {s.attrs}"
+        f"{names[s.result]} = {s.operator}({', '.join(map(str, read))}) {s.attrs}"
         for s in program.steps
+        if (read := [names[o] for o in s.operands if isinstance(o, Var | Constant)])
     ]
 
     assert lines == [
@@ -68,13 +69,37 @@ def test_an_operator_that_is_not_in_the_table_is_named() -> None:
 
 
 def test_a_module_of_more_than_operators_is_refused() -> None:
-    x = ir.Var("x", ir.tensor((4,), "float32"))
+    x = ir.Var("x", ir.tensor((4, 4), "float32"))
     bb = ir.BlockBuilder()
     with bb.function("main", [x]):
-        bb.emit_func_output(bb.emit(ir.call("reshape", x, ir.shape((2, 2)))))
+        bb.emit_func_output(bb.emit(ir.call("tril", x, PrimValue(1))))
 
-    with pytest.raises(NotRunnable, match="needs tensors alone"):
+    with pytest.raises(NotRunnable, match="needs tensors and shapes alone"):
         program_of(bb.get())
+
+
+def test_shapes_tuples_and_their_fields_are_written_as_python_has_them() -> None:
+    n = ir.symbol("n")
+    x = ir.Var("x", ir.tensor((n, 4), "float32"))
+    bb = ir.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            joined = bb.emit(ir.call("concat", Tuple((x, x)), axis=0))
+            parts = bb.emit(ir.call("split", joined, indices_or_sections=2, axis=1))
+            second = bb.emit(TupleGetItem(parts, 1))
+            out = bb.emit_output(ir.call("reshape", second, ir.shape((4, n))))
+        bb.emit_func_output(out)
+    table = {
+        "concat": passing(np.concatenate),
+        "split": passing(np.split),
+        "reshape": plain(np.reshape),
+    }
+
+    function = as_function(program_of(bb.get()), table, np.asarray)
+
+    given = np.arange(12.0).reshape(3, 4)
+    both = np.concatenate((given, given), axis=0)
+    np.testing.assert_array_equal(function(given), both[:, 2:].reshape(4, 3))
 
 
 def test_an_onnx_model_has_the_same_steps_and_a_symbolic_extent() -> None:

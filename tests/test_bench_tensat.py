@@ -101,7 +101,7 @@ def test_the_same_file_is_the_same_module_and_another_seed_is_not(path: Path) ->
 
 
 def test_a_model_runs_the_same_when_it_is_optimized(path: Path) -> None:
-    outcome = outcome_of(path)
+    outcome = outcome_of(path, seconds=0)
 
     assert outcome.failures == []
     assert outcome.before.operators["nn.batch_norm"] == 1
