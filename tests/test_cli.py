@@ -41,7 +41,7 @@ def invoke(*args: object) -> Result:
         ("egraph", "R.ewise_fma"),
         ("kernels", "R.ewise_fma"),
         ("tir", "T.prim_func"),
-        ("llvm", "define void @"),
+        ("llvm", "define i32 @"),
         ("bytecode", "call"),
     ],
 )
