@@ -22,8 +22,9 @@ from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
+from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import statements
-from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
+from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
 from tests.guarded import guarded
 
 Array = np.ndarray[Any, Any]
@@ -248,11 +249,19 @@ def calls(function: PrimFunc) -> list[str]:
 
 
 def test_channels_that_do_not_lie_side_by_side_are_transposed() -> None:
-    first = convolution("conv2d", (1, 8, 9, 9), (40, 8, 5, 5))
-    last = convolution("conv2d", (1, 9, 9, 8), (5, 5, 8, 40), **LAST)
+    first = convolution("conv2d", (1, 8, 9, 9), (72, 8, 5, 5))
+    last = convolution("conv2d", (1, 9, 9, 8), (5, 5, 8, 72), **LAST)
 
     assert calls(first) == ["transpose_32", "gemm_tile", "transpose_32"]
     assert calls(last) == ["gemm_tile"]
+
+
+def test_few_features_are_multiplied_where_data_lies() -> None:
+    few = convolution("conv2d", (1, 9, 9, 8), (5, 5, 8, 40), **LAST)
+    in_short_lines = convolution("conv2d", (1, 9, 7, 8), (5, 5, 8, 40), **LAST)
+
+    assert calls(few) == ["window_tile"]
+    assert calls(in_short_lines) == ["window_tile"]
 
 
 def test_minimal_filtering_is_as_accurate_as_it_says() -> None:
@@ -289,3 +298,21 @@ def test_constant_weights_are_prepared_when_a_module_is_built(size: int) -> None
     (kernel,) = (f for f in lowered.functions.values() if isinstance(f, PrimFunc))
     assert all(b.shape != weights[0].shape for b in kernel.inputs) or size == 1
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_long_lines_are_no_bands() -> None:
+    """One axis has a single line, which threads could not share."""
+    along_one = convolution("conv1d", (1, 4, 90), (32, 4, 5))
+    long = convolution(
+        "conv2d", (1, 9, 9000, 16), (3, 3, 16, 32), padding=(1,), strides=(2,), **LAST
+    )
+
+    assert calls(along_one)[1] == "window_tile"
+    assert "rows0" in {b.name for b in allocated(along_one)}
+    assert "rows0" in {b.name for b in allocated(long)}
+
+
+def allocated(function: PrimFunc) -> list[Buffer]:
+    """The buffers that turns of the scheduled function need."""
+    blocks = (s for s in statements(schedule(function).body) if isinstance(s, TirBlock))
+    return [b for block in blocks for b in block.allocs]

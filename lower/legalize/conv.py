@@ -1,12 +1,14 @@
 """Convolutions and their transposes: sums over channels and the taps of the window.
 
 The data that the taps of a convolution see is laid out with zeros around it first, so that no
-condition on an index stands inside of the reduction.  A transposed one multiplies each element of
-data with the whole window, which is a product of matrices, and adds up what reaches a position.
+condition on an index stands inside of the reduction.  A transposed one of float32 is the sum of the
+taps that reach a position, which schedules take apart; any other multiplies each element of data
+with the whole window, which is a product of matrices, and adds up what reaches a position.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from relax_egraph.errors import NotLowerable
@@ -30,7 +32,12 @@ def _conv(name: str, rank: int, data: te.Tensor, weight: te.Tensor, **attrs: Any
     needed, split, _ = how.channels(channels, o, i)
     if not dims.equal(channels, needed) or not dims.divides(how.groups, split):
         raise NotLowerable("whether the channels fit together is known only at run time")
-    return _transposed(how, data, weight) if how.transposed else _direct(name, how, data, weight)
+    if not how.transposed:
+        return _direct(name, how, data, weight)
+    is_plain = {data.dtype, weight.dtype, how.out_dtype or data.dtype} == {"float32"}
+    if is_plain and how.groups == 1 and _has_few_phases(how, weight):
+        return _gathered(name, how, data, weight)
+    return _scattered(how, data, weight)
 
 
 def _direct(name: str, how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
@@ -88,7 +95,33 @@ def _padded(how: Convolution, data: te.Tensor) -> te.Tensor:
     return te.compute(shape, value, "padded")
 
 
-def _transposed(how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+MOST_PHASES = 16
+"""Of how many convolutions a transposed one may be made, one for each phase of the strides."""
+
+
+def _has_few_phases(how: Convolution, weight: te.Tensor) -> bool:
+    _, _, *sizes = canonical(weight.shape, how.kernel)
+    return prod(how.windows.strides) <= MOST_PHASES and all(isinstance(d, int) for d in sizes)
+
+
+def _gathered(name: str, how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    """Each position as the sum over the taps that reach it: a convolution of data spread out."""
+    _, channels, *extents = canonical(data.shape, how.data)
+    _, _, *sizes = canonical(weight.shape, how.kernel)
+    c = te.reduce_axis(dims.mul(channels, any_read(extents)), "c")
+    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(sizes)]
+
+    def value(*at: TirVar) -> Reduction:
+        batch, feature, *positions = canonical(at, how.out)
+        places = _origins(how, positions, taps, extents)
+        seen = element(data, laid_out((Place(batch), Place(c), *places), how.data), 0)
+        w = weight[laid_out((feature, c, *taps), how.kernel)]
+        return te.sum(multiply_scalars(seen, w), [c, *taps])
+
+    return te.compute(how.shape(data.shape, weight.shape), value, name)
+
+
+def _scattered(how: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     batch, channels, *extents = canonical(data.shape, how.data)
     out_group, _, *sizes = canonical(weight.shape, how.kernel)
     dtype = how.out_dtype or data.dtype

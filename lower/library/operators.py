@@ -13,8 +13,9 @@ where arithmetic bounds, else GB/s of what is read and written.
     conv2d 1×1; of stride 2                                   213 - 240; 195 - 233 GFLOP/s
     conv2d 3×3 of stride 1, as the definition counts          290 - 500 GFLOP/s, 355 at 7²
     conv2d otherwise; of 3 channels                           195 - 245; 84 - 190 GFLOP/s
-    conv2d in groups of 4, 8, 16, 32, 64 features             15, 47, 134, 180, 225 GFLOP/s
-    conv2d of each channel by itself; transposed              40 - 90, 17 - 65 GFLOP/s
+    conv2d in groups of 4, 8, 16, 32, 64 features             41, 89, 168, 204, 225 GFLOP/s
+    conv2d of each channel by itself; transposed              40 - 90, 130 - 200 GFLOP/s
+    conv2d transposed, in groups                              17 - 65 GFLOP/s
     pool 3×3 of stride 1; of stride 2; over all               4.8 - 7.8; 0.5 - 0.8; 5 - 19 GFLOP/s
     einsum of two matrices, batched or not                    93 - 233 GFLOP/s
     resize2d                                                  3.9 GFLOP/s
@@ -75,7 +76,7 @@ WINDOWED = frozenset(
 )
 """Those that move a window over their first operand."""
 
-_FEATURES = ((32, 0.75), (16, 0.55), (8, 0.19), (0, 0.06))
+_FEATURES = ((32, 0.85), (16, 0.7), (8, 0.37), (0, 0.17))
 """The share of peak from a number of features of a group on: they are a vector's lanes."""
 
 _FEWEST = 16
@@ -107,6 +108,8 @@ def schedule_alone(
 def _conv(name: str, attrs: Mapping[str, Attr], shapes: Sequence[Shape]) -> Schedule:
     """A window of one element is a product of matrices; one of 3 × 3 takes fewer products."""
     if name.endswith("_transpose"):
+        if attrs["groups"] == 1:
+            return Schedule("conv", flops=0.75, bandwidth=0.4)
         return Schedule("generic", flops=0.08, bandwidth=0.2)
     weight = dict(zip(str(attrs["kernel_layout"]), shapes[1], strict=True))
     features, channels = weight.pop("O"), weight.pop("I")

@@ -7,12 +7,20 @@ form that the schedule multiplies with by loops that come first.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, joined
 from relax_egraph.lower.schedule.conv.convolution import Convolution, match_convolution
-from relax_egraph.lower.schedule.conv.depthwise import by_channels, by_taps, is_depthwise
+from relax_egraph.lower.schedule.conv.depthwise import (
+    by_channels,
+    by_taps,
+    has_many_edges,
+    is_depthwise,
+    padded,
+)
 from relax_egraph.lower.schedule.conv.parts import NOTHING, channels_last
+from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.conv.rows import by_rows, packed
-from relax_egraph.lower.schedule.conv.winograd import by_tiles, is_faster, transformed
+from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
+from relax_egraph.lower.schedule.conv.winograd import by_tiles, fastest, transformed
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import collapse, store_loops
 from relax_egraph.lower.schedule.matmul import follows
@@ -23,6 +31,9 @@ from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc
+
+TOLERANCE = "tolerance"
+"""The attribute of a loop function that says how far results may err: 1e-4 of their mean size."""
 
 FEWEST_COLUMNS = 256
 """With fewer positions side by side, features are the better columns of a product."""
@@ -38,24 +49,38 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
         return None
     c, names = parts.c, Names.beside(function)
     source, copy = channels_last(c, names)
+    before = [store_loops((s,), names, "parallel") for s in parts.before]
+    copies = [] if copy is None else [copy]
+    allocs = () if copy is None else (source.buffer,)
     bare = replace(c.stage, value=NOTHING, reduction=None)
     merged = collapse(c.positions, [bare, *parts.rest])
     is_output = any(c.stage.buffer is b for b in function.outputs)
+    is_constant = _is_constant(c.weight.buffer, function, parts.before)
+    tolerance = function.attrs.get(TOLERANCE, 0.0)
+    assert isinstance(tolerance, float)
     results = Results(bare, c.feature.var, parts.rest, is_output, {})
+    if c.is_transposed:
+        nests, made = by_phases(c, source, results, names)
+        return finished(function, "conv", [*before, *copies, *nests], (*allocs, *made))
     if is_depthwise(c):
         weight, prepare = by_taps(c, names)
+        if has_many_edges(c):
+            c, source, pad = padded(c, source, names)
+            copies.append(pad)
+            allocs = (*allocs, source.buffer)
         nest = by_channels(c, source, weight, results, names)
-    elif is_faster(c, is_constant=_is_constant(c.weight.buffer, function, parts.before)):
-        weight, prepare = transformed(c, names)
-        nest = by_tiles(c, source, weight, results, names)
+    elif filter := fastest(c, is_constant=is_constant, tolerance=tolerance):
+        weight, prepare = transformed(c, filter, names)
+        nest = by_tiles(c, filter, source, weight, results, names)
     else:
+        c = joined(c)
         weight, prepare = packed(c, names)
-        of_rows = replace(results, values=merged.values)
-        nest = by_rows(c, source, weight, of_rows, merged, names)
-    before = [store_loops((s,), names, "parallel") for s in parts.before]
-    copies = [] if copy is None else [copy]
-    allocs = (weight,) if copy is None else (source.buffer, weight)
-    return finished(function, "conv", [*before, prepare, *copies, nest], allocs)
+        if is_faster(c):
+            nest = by_bands(c, source, weight, results, names)
+        else:
+            of_rows = replace(results, values=merged.values)
+            nest = by_rows(c, source, [Target(weight, of_rows)], merged, names)
+    return finished(function, "conv", [*before, prepare, *copies, nest], (*allocs, weight))
 
 
 @dataclass(frozen=True, slots=True)

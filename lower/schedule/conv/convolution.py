@@ -16,6 +16,8 @@ from relax_egraph.tir.expr import (
     Select,
     TirExpr,
     TirVar,
+    binary,
+    from_dim,
 )
 from relax_egraph.tir.rewrite import substitute, variables
 
@@ -25,7 +27,8 @@ class Window:
     """How the window moves along an axis: its `position` in the result, and its taps.
 
     Tap ``r`` at position ``p`` sees data at ``p · stride + r · dilation - before``, or 0 if that
-    is not within `extent`.
+    is not within `extent`.  Of a transposed convolution, whose `dilation` is negative, that place
+    is divided by `up`, and where it does not divide, 0 is seen.
     """
 
     position: Axis
@@ -35,6 +38,7 @@ class Window:
     dilation: int
     before: int
     extent: Dim
+    up: int = 1
 
     def seen(self, position: TirExpr, tap: TirExpr) -> TirExpr:
         """The place in data."""
@@ -46,7 +50,8 @@ class Convolution:
     """``stage.buffer[…] = Σ data · weight`` over the channels of a group and the taps.
 
     `places` are where in the indices of `data` the batch, the channel and the axes of the
-    `windows` are.  Each of `groups` makes `features` features of `channels` channels.
+    `windows` are.  Each of `groups` makes `features` features of `channels` channels; it may be
+    several groups `joined`, whose features do not depend on each other's channels.
     """
 
     stage: Stage
@@ -60,6 +65,12 @@ class Convolution:
     channels: Dim
     features: Dim
     groups: Dim
+    joined: int = 1
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether it is one, so that `phases` has to be asked for plain ones."""
+        return any(w.dilation < 0 for w in self.windows)
 
     @property
     def taps(self) -> tuple[Dim, ...]:
@@ -78,11 +89,17 @@ class Convolution:
 
     def weight_at(self, feature: TirExpr, channel: TirExpr, taps: Sequence[TirExpr]) -> TirExpr:
         """An element of the weight; `channel` counts within its group."""
-        point: dict[TirVar, TirExpr] = {self.feature.var: feature, self.channel: channel}
+        one = dims.floordiv(self.channels, self.joined)
+        own = channel if self.joined == 1 else channel % from_dim(one)
+        point: dict[TirVar, TirExpr] = {self.feature.var: feature, self.channel: own}
         for window, tap in zip(self.windows, taps, strict=True):
             if window.tap is not None:
                 point[window.tap] = tap
-        return substitute(self.weight, point)
+        element = substitute(self.weight, point)
+        if self.joined == 1:
+            return element
+        group = feature // from_dim(dims.floordiv(self.features, self.joined)) % self.joined
+        return Select(Binary("==", channel // from_dim(one), group), element, Imm(0.0, "float32"))
 
 
 def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | None:
@@ -128,7 +145,7 @@ def _convolution(
         return None
     (feature,) = features
     inside = [_unclamped(i) for i in data.indices]
-    if not _is_zero_outside(data, inside, condition, axes):
+    if not _is_zero_outside(data, inside, condition, axes, feature):
         return None
     found: list[Window] = []
     places: list[int] = []
@@ -211,20 +228,35 @@ def _window(
     sizes: dict[TirVar, Dim],
 ) -> Window | None:
     own = sorted(variables(index), key=lambda v: v in reduced)
+    index, up = _quotient(index)
     steps = coefficients(index, own)
     offset = dim_of(substitute(index, dict.fromkeys(own, ZERO)))
     if not own or len(own) > 2 or own[0] in reduced or (len(own) == 2 and own[1] not in reduced):
         return None
-    if steps is None or not all(isinstance(s, int) and s > 0 for s in steps):
+    if steps is None or not all(isinstance(s, int) for s in steps):
         return None
     if not isinstance(offset, int):
         return None
-    stride, dilation = int(steps[0]), int(steps[1]) if len(own) == 2 else 1
+    plain = 1 if up == 1 else -1
+    stride, dilation = int(steps[0]), int(steps[1]) if len(own) == 2 else plain
+    if stride < 1 or dilation == 0 or ((up > 1 or dilation < 0) and (stride > 1 or dilation > 0)):
+        return None
     tap = own[1] if len(own) == 2 else None
     size = sizes.get(tap) if tap is not None else 1
     if size is None:
         return None
-    return Window(axes[own[0]], tap, size, stride, dilation, -offset, extent)
+    if dilation < 0 and not isinstance(size, int):
+        return None
+    return Window(axes[own[0]], tap, size, stride, dilation, -offset, extent, up)
+
+
+def _quotient(index: TirExpr) -> tuple[TirExpr, int]:
+    """What is divided, and by what."""
+    match index:
+        case Binary(kind="//", a=whole, b=Imm(value=int(divisor))) if divisor > 0:
+            return whole, divisor
+        case _:
+            return index, 1
 
 
 def _unclamped(index: TirExpr) -> TirExpr:
@@ -242,10 +274,15 @@ def _is_zero_outside(
     inside: Sequence[TirExpr],
     condition: TirExpr | None,
     axes: dict[TirVar, Axis],
+    feature: TirVar,
 ) -> bool:
     """Whether `condition` holds for just those places of `inside` that `data` has."""
     wanted = {_Bound(at, "below"): k for k, at in enumerate(inside)}
     wanted |= {_Bound(at, "above"): k for k, at in enumerate(inside)}
+    for k, at in enumerate(inside):
+        whole, up = _quotient(at)
+        if up > 1 and feature not in variables(at):
+            wanted[_Bound(binary("%", whole, up), "whole")] = k
     tested = set[_Bound]()
     for part in _conjuncts(condition):
         match part:
@@ -255,6 +292,8 @@ def _is_zero_outside(
                 test = _Bound(at, "above")
                 if test in wanted and dim_of(limit) != data.buffer.shape[wanted[test]]:
                     return False
+            case Binary(kind="==", a=at, b=Imm(value=0)):
+                test = _Bound(at, "whole")
             case _:
                 return False
         if test not in wanted:
@@ -283,6 +322,8 @@ def _conjuncts(condition: TirExpr | None) -> Iterator[TirExpr]:
 def _never_beyond(test: _Bound, extent: Dim, axes: dict[TirVar, Axis]) -> bool:
     """Whether an index cannot be beyond this bound of its axis."""
     own = list(variables(test.at))
+    if test.side == "whole":
+        return False
     if test.side == "above":
         # An index that is not tested is one that the loops keep inside, as all of TIR is.
         return True

@@ -1,11 +1,14 @@
 """Convolutions of each channel by itself: no product of matrices, but a stream of channels."""
 
+import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.parts import (
     NOTHING,
     Source,
@@ -20,8 +23,14 @@ from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, as_expr, from_dim
+from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.tir.expr import Buffer, Scope, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
+
+FEWEST_INSIDE = 0.7
+"""The share of windows that see nothing but data, below which those at edges take too long."""
+
+_Element = Callable[[Sequence[TirExpr], TirVar], TirExpr]
 
 MOST_TAPS = 64
 """How many products the expression of an element may be the sum of."""
@@ -38,6 +47,53 @@ def by_taps(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
     taps, f = [names.var("k") for _ in c.taps], names.var("f")
     fill = along(f, from_dim(c.groups), store(made[(*taps, f)], c.weight_at(f, ZERO, taps)))
     return made, serial([(k, from_dim(d)) for k, d in zip(taps, c.taps, strict=True)], fill)
+
+
+def padded(c: Convolution, source: Source, names: Names) -> tuple[Convolution, Source, Stmt]:
+    """`c` of a copy of its data with the zeros around that its windows see, and the copy."""
+    windows = [
+        replace(w, before=0, extent=dims.add(dims.mul(w.stride, dims.sub(w.position.extent, 1)), r))
+        for w, r in zip(c.windows, map(_reach, c.windows), strict=True)
+    ]
+    shape = (c.batch.extent, *(w.extent for w in windows), c.groups)
+    copy = Buffer(names.fresh("padded"), shape, "float32")
+    axes = [Axis(names.var("i"), d) for d in shape[:-1]]
+    b, *places = (a.var for a in axes)
+    seen, extent = [names.var("y") for _ in windows], from_dim(c.groups)
+    f, g = names.var("f"), names.var("f")
+    inside = along(f, extent, store(copy[(b, *places, f)], source.at(b, seen, f)))
+    outside = along(g, extent, store(copy[(b, *places, g)], NOTHING))
+    tested = [(y, w.extent) for y, w in zip(seen, c.windows, strict=True)]
+    begins = [place - w.before for place, w in zip(places, c.windows, strict=True)]
+    *lines, last = axes
+    body = let(seen, begins, IfThenElse(within(tested), inside, outside))
+    body = parallel(lines, serial([(last.var, from_dim(last.extent))], body))
+    last_place = len(shape) - 1
+    return (
+        replace(c, data=copy, windows=tuple(windows)),
+        Source(copy, (0, last_place, *range(1, last_place))),
+        body,
+    )
+
+
+def has_many_edges(c: Convolution) -> bool:
+    """Whether so many windows see beyond data that it is worth a copy with padding."""
+    inside = 1.0
+    for w in c.windows:
+        reach, positions = _reach(w), w.position.extent
+        if not isinstance(reach, int) or not isinstance(positions, int) or positions < 1:
+            return False
+        if not isinstance(w.extent, int):
+            return False
+        first = -(-w.before // w.stride)
+        last = (w.extent - reach + w.before) // w.stride
+        inside *= max(0, min(last, positions - 1) - max(first, 0) + 1) / positions
+    return inside < FEWEST_INSIDE
+
+
+def _reach(w: Window) -> Dim:
+    """How many places a window spans."""
+    return dims.add(dims.mul(w.dilation, dims.sub(w.size, 1)), 1)
 
 
 def by_channels(
@@ -81,46 +137,57 @@ class _Window:
     names: Names
 
     def sums(self, stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
-        """`stores` of the sum for each channel: tap by tap where not all taps are in data."""
-        count = dims.product(self.c.taps)
-        at_edge = self._tap_by_tap(stores)
-        if not isinstance(count, int) or not 0 < count <= MOST_TAPS:
-            return at_edge
-        f = self.names.var("f")
-        total: TirExpr | None = None
-        for taps in product(*(range(d) for d in self.c.taps if isinstance(d, int))):
-            term = self._term([as_expr(tap) for tap in taps], f)
-            total = term if total is None else total + term
-        assert total is not None
-        whole = along(f, from_dim(self.c.groups), stores(total, f))
+        """`stores` of the sum for each channel; what is at an edge is copied first, with zeros."""
+        patch = Buffer(self.names.fresh("patch"), (*self.c.taps, self.c.groups), "float32")
+        at_edge = self._stored(lambda taps, f: patch[(*taps, f)], stores)
+        at_edge = TirBlock("edge", (), seq(self._copied(patch), at_edge), allocs=(patch,))
         corners = [
-            (begin, dims.sub(w.extent, dims.mul(w.dilation, dims.sub(w.size, 1))))
+            (begin, dims.add(dims.sub(w.extent, _reach(w)), 1))
             for begin, w in zip(self.begins, self.c.windows, strict=True)
         ]
-        return IfThenElse(within(corners), whole, at_edge)
+        return IfThenElse(within(corners), self._stored(self._element, stores), at_edge)
 
-    def _tap_by_tap(self, stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
-        names, extent = self.names, from_dim(self.c.groups)
-        is_small = isinstance(self.c.groups, int)
-        sums = Buffer(
-            names.fresh("sums"), (self.c.groups,), "float32", "local" if is_small else "global"
-        )
-        f = names.var("f")
-        clear = along(f, extent, store(sums[f], NOTHING))
-        f, taps = names.var("f"), [names.var("k") for _ in self.c.taps]
-        add = along(f, extent, store(sums[f], sums[f] + self._term(taps, f)))
-        # Zeros around data are multiplied as data is: by an infinite weight to NaN.
-        zero = along(f, extent, store(sums[f], sums[f] + NOTHING * self.weight[(*taps, f)]))
-        places = zip(self._seen(taps), self.c.windows, strict=True)
-        body = IfThenElse(within([(at, w.extent) for at, w in places]), add, zero)
-        loops = [(k, from_dim(d)) for k, d in zip(taps, self.c.taps, strict=True)]
-        f = names.var("f")
-        out = along(f, extent, stores(sums[f], f))
-        return TirBlock("edge", (), seq(clear, serial(loops, body), out), allocs=(sums,))
+    def _copied(self, patch: Buffer) -> Stmt:
+        """What the window sees, in `patch`."""
+        f, taps = self.names.var("f"), [self.names.var("k") for _ in self.c.taps]
+        inside = along(f, self.extent, store(patch[(*taps, f)], self._element(taps, f)))
+        f = self.names.var("f")
+        outside = along(f, self.extent, store(patch[(*taps, f)], NOTHING))
+        places = zip(self._places(taps), self.c.windows, strict=True)
+        body = IfThenElse(within([(at, w.extent) for at, w in places]), inside, outside)
+        return serial(self._loops(taps), body)
 
-    def _seen(self, taps: Sequence[TirExpr]) -> list[TirExpr]:
+    def _stored(self, element: _Element, stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
+        """`stores` of the sums of elements and weights: one expression, unless that is long."""
+        count, f = dims.product(self.c.taps), self.names.var("f")
+
+        def term(taps: Sequence[TirExpr], f: TirVar) -> TirExpr:
+            return element(taps, f) * self.weight[(*taps, f)]
+
+        if isinstance(count, int) and 0 < count <= MOST_TAPS:
+            every = product(*(range(d) for d in self.c.taps if isinstance(d, int)))
+            terms = (term([as_expr(tap) for tap in taps], f) for taps in every)
+            return along(f, self.extent, stores(reduce(operator.add, terms), f))
+        scope: Scope = "local" if isinstance(self.c.groups, int) else "global"
+        sums = Buffer(self.names.fresh("sums"), (self.c.groups,), "float32", scope)
+        clear = along(f, self.extent, store(sums[f], NOTHING))
+        f, taps = self.names.var("f"), [self.names.var("k") for _ in self.c.taps]
+        add = along(f, self.extent, store(sums[f], sums[f] + term(taps, f)))
+        f = self.names.var("f")
+        out = along(f, self.extent, stores(sums[f], f))
+        return TirBlock("sums", (), seq(clear, serial(self._loops(taps), add), out), allocs=(sums,))
+
+    @property
+    def extent(self) -> TirExpr:
+        """How many channels there are."""
+        return from_dim(self.c.groups)
+
+    def _loops(self, taps: Sequence[TirVar]) -> list[tuple[TirVar, TirExpr]]:
+        return [(k, from_dim(d)) for k, d in zip(taps, self.c.taps, strict=True)]
+
+    def _places(self, taps: Sequence[TirExpr]) -> list[TirExpr]:
         windows = zip(self.begins, taps, self.c.windows, strict=True)
         return [begin + tap * w.dilation for begin, tap, w in windows]
 
-    def _term(self, taps: Sequence[TirExpr], f: TirVar) -> TirExpr:
-        return self.source.at(self.batch, self._seen(taps), f) * self.weight[(*taps, f)]
+    def _element(self, taps: Sequence[TirExpr], f: TirVar) -> TirExpr:
+        return self.source.at(self.batch, self._places(taps), f)

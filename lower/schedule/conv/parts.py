@@ -39,7 +39,7 @@ def channels_last(c: Convolution, names: Names) -> tuple[Source, Stmt | None]:
     """Data with its channels last, and the copy that makes it so if it is not."""
     batch, channel, *positions = c.places
     order = (batch, *positions, channel)
-    if channel == len(order) - 1:
+    if order == (*range(len(order)),):
         return Source(c.data, c.places), None
     copy = Buffer(names.fresh("last"), tuple(c.data.shape[k] for k in order), "float32")
     axes = tuple(Axis(names.var("i"), d) for d in copy.shape)
@@ -132,6 +132,10 @@ def gemm(
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
     of_a, of_b, of_c = map(from_dim, strides)
+    if isinstance(strides[1], int) and strides[1] < PANEL:
+        one = Imm(1, "int64")
+        scalars = (of_a, ZERO, ZERO, of_b, of_c, *size[:2], one, one, size[2], adds)
+        return TensorIntrinsic("window_tile", places, scalars)
     scalars = (of_a, Imm(1, "int64"), of_b, of_c, *size, adds, ZERO)
     return TensorIntrinsic("gemm_tile", places, scalars)
 
@@ -140,3 +144,13 @@ def transpose(a: BufferLoad, b: BufferLoad, strides: tuple[Dim, Dim], size: Size
     """``b = aᵀ`` by the micro-kernel; `size` is that of `a`, `strides` those of rows."""
     places = tuple((load.buffer, load.indices) for load in (a, b))
     return TensorIntrinsic("transpose_32", places, (*map(from_dim, strides), *size))
+
+
+def apart(number: TirExpr, axes: Sequence[Axis]) -> list[TirExpr]:
+    """The values of `axes` in the turn with this number."""
+    found: list[TirExpr] = []
+    for k, axis in enumerate(axes):
+        inner = dims.product(a.extent for a in axes[k + 1 :])
+        part = binary("//", number, from_dim(inner))
+        found.append(binary("%", part, from_dim(axis.extent)) if k else part)
+    return found

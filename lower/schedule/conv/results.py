@@ -9,6 +9,7 @@ from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
+from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 
 
@@ -16,7 +17,7 @@ from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 class Results:
     """What is stored of each element: the stages that follow the convolution, perhaps itself.
 
-    `values` are those of axes that are merged with others.
+    `values` are those of axes that are not in a point, computed of those that are.
     """
 
     stage: Stage
@@ -32,7 +33,8 @@ class Results:
 
     def of(self, element: TirExpr, point: Point) -> Stmt:
         """The stores for the `element` of the convolution at `point`."""
-        values = {**self.values, **point}
+        values = {v: substitute(value, point) for v, value in self.values.items()}
+        values.update(point)
         return stores_at(values, self.stage, element, self.rest, is_output=self.is_output)
 
     def of_tile(

@@ -15,6 +15,7 @@ from relax_egraph.lower.schedule.conv.parts import (
     Panels,
     Source,
     along,
+    apart,
     gemm,
     let,
     serial,
@@ -28,7 +29,7 @@ from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, binary, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
 SCRATCH = 96 * 1024
@@ -58,15 +59,18 @@ def packed(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
     return made, parallel((*groups, *across), serial([*inner], fill))
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A `packed` weight that rows are multiplied with, and what is stored of the products."""
+
+    weight: Buffer
+    results: Results
+
+
 def by_rows(
-    c: Convolution,
-    source: Source,
-    weight: Buffer,
-    results: Results,
-    merged: Collapse,
-    names: Names,
+    c: Convolution, source: Source, targets: Sequence[Target], merged: Collapse, names: Names
 ) -> Stmt:
-    """The convolution of data with channels last and a `packed` weight.
+    """Convolutions of data with channels last, which differ in nothing but their `targets`.
 
     `merged` are the axes of the positions as far as the results let them be one.
     """
@@ -77,26 +81,42 @@ def by_rows(
     b, batch = turns(c.batch.extent, "b", names)
     g, groups = turns(c.groups, "g", names)
     rows = Buffer(names.fresh("rows"), (height, *c.taps, c.channels), "float32")
+    begin = [ZERO] * len(c.taps)
+    left = rows[(ZERO, *begin, ZERO)]
+    if in_order := not outer and _is_in_order(c):
+        left = source.at(b, [*begin[1:], block.start], ZERO)
     i, places = names.var("i"), [names.var("y") for _ in c.windows]
     positions = _positions(c, merged, values, row, block.start + i)
     begins = [w.seen(p, ZERO) for w, p in zip(c.windows, positions, strict=True)]
     gather = _Gather(c, source, rows, b, g * from_dim(c.channels), names)
     fill = serial([(i, block.count)], let(places, begins, gather.window(i, places)))
-    panels = Panels.of(c)
-    p, across = turns(panels.count, "p", names)
 
-    def point(r: TirExpr, j: TirExpr) -> Point:
-        feature = g * from_dim(c.features) + (p * panels.width + j)
-        return {**values, c.batch.var: b, row.var: block.start + r, c.feature.var: feature}
+    def product(target: Target) -> Stmt:
+        panels = Panels.of(c)
+        p, across = turns(panels.count, "p", names)
 
-    tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
-    size = (block.count, panels.columns(p))
-    multiply = _multiply(c, rows, weight, (g, p), tile, size, names)
-    stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
-    body = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
-    body = around(across, body)
-    body = TirBlock("rows", (), seq(fill, body), allocs=(rows,))
+        def point(r: TirExpr, j: TirExpr) -> Point:
+            feature = g * from_dim(c.features) + (p * panels.width + j)
+            return {**values, c.batch.var: b, row.var: block.start + r, c.feature.var: feature}
+
+        tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
+        size = (block.count, panels.columns(p))
+        multiply = _multiply(c, left, target.weight, (g, p), tile, size, names)
+        stores = target.results.of_tile(tile[ZERO, ZERO], size, point, names)
+        return around(across, TirBlock("tile", (), seq(multiply, stores), allocs=(tile,)))
+
+    body = seq(*map(product, targets))
+    if not in_order:
+        body = TirBlock("rows", (), seq(fill, body), allocs=(rows,))
     return parallel((*batch, *groups, *lines, *block.blocks), body)
+
+
+def _is_in_order(c: Convolution) -> bool:
+    """Whether data itself is what the windows see, one after the other."""
+    return c.groups == 1 and all(
+        w.size == w.stride == 1 and w.before == 0 and dims.equal(w.extent, w.position.extent)
+        for w in c.windows
+    )
 
 
 def _block_height(rows: Dim, depth: Dim) -> int:
@@ -119,28 +139,26 @@ def _positions(
         a for a in c.positions if a.extent != 1 and (a.var is row.var or a.var in merged.values)
     ]
     found: dict[TirVar, TirExpr] = dict(values)
-    for k, axis in enumerate(together):
-        inner = dims.product(a.extent for a in together[k + 1 :])
-        part = binary("//", number, from_dim(inner))
-        found[axis.var] = binary("%", part, from_dim(axis.extent)) if k else part
+    found |= zip((a.var for a in together), apart(number, together), strict=True)
     return [found.get(a.var, ZERO) for a in c.positions]
 
 
 def _multiply(
     c: Convolution,
-    rows: Buffer,
+    rows: BufferLoad,
     weight: Buffer,
     panel: tuple[TirExpr, TirExpr],
     tile: Buffer,
     size: tuple[TirExpr, TirExpr],
     names: Names,
 ) -> Stmt:
-    """All `rows` with a `panel` of the weight, piece by piece of the depth."""
+    """All rows from `rows` on with a `panel` of the weight, piece by piece of the depth."""
     pieces = cut_sum(c.depth, PIECE, "ko", names)
     begin = [ZERO] * len(c.taps)
     width = tile.shape[1]
+    *before, last = rows.indices
     call = gemm(
-        rows[(ZERO, *begin, pieces.start)],
+        BufferLoad(rows.buffer, (*before, last + pieces.start)),
         weight[(*panel, *begin, pieces.start, ZERO)],
         tile[ZERO, ZERO],
         (c.depth, width, width),

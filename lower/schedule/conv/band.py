@@ -1,0 +1,139 @@
+"""Lines of data with their padding, copied to where windows are read without conditions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
+from relax_egraph.lower.schedule.conv.parts import (
+    NOTHING,
+    Source,
+    along,
+    let,
+    serial,
+    store,
+    within,
+)
+from relax_egraph.lower.schedule.cut import Cut
+from relax_egraph.lower.schedule.loops import ZERO
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.stmt import IfThenElse, Stmt, seq
+
+BAND = 64 * 1024
+"""Floats of a band, about: 256 KiB."""
+
+MOST_LINES = 8
+"""Lines of the result that are computed of a band: with more, threads would share too few."""
+
+UNKNOWN_LINES = 4
+"""The same where the size of a line is known only at run time."""
+
+
+def smallest(c: Convolution) -> Dim:
+    """Floats of a band for one line of the result."""
+    *outer, down, _ = c.windows
+    planes = dims.product(w.size for w in outer)
+    return dims.mul(planes, dims.mul(_seen(down, 1), _line(c)))
+
+
+def _line(c: Convolution) -> Dim:
+    across = c.windows[-1]
+    return dims.mul(_seen(across, across.position.extent), dims.mul(c.groups, c.channels))
+
+
+def lines_of_block(c: Convolution) -> int:
+    """How many lines of the result to compute of a band: of lines that are known, equal parts."""
+    down = c.windows[-2]
+    most, lines, line, reach = UNKNOWN_LINES, down.position.extent, _line(c), _seen(down, 1)
+    if isinstance(line, int) and isinstance(reach, int) and line > 0:
+        most = min(MOST_LINES, max(1, 1 + (BAND // line - reach) // down.stride))
+    if not isinstance(lines, int) or lines <= 0:
+        return most
+    return -(-lines // -(-lines // most))
+
+
+def _seen(w: Window, count: Dim) -> Dim:
+    """How many places `count` windows side by side see."""
+    reach = dims.add(dims.mul(dims.sub(w.size, 1), w.dilation), 1)
+    return dims.maximum(0, dims.add(dims.mul(dims.sub(count, 1), w.stride), reach))
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What the windows of a `block` of lines see, in `buffer`: ``[*taps, line, place, channel]``.
+
+    It is that of data at `batch`, and of `windows` at `outer` positions along all axes but the last
+    two, whose taps are apart.
+    """
+
+    source: Source
+    windows: tuple[Window, ...]
+    batch: TirExpr
+    outer: tuple[TirExpr, ...]
+    block: Cut
+    buffer: Buffer
+
+    @classmethod
+    def of(
+        cls,
+        c: Convolution,
+        source: Source,
+        at: tuple[TirExpr, Sequence[TirExpr]],
+        block: Cut,
+        names: Names,
+    ) -> "Band":
+        """The band of `c` for the batch and the outer positions `at`."""
+        *outer, down, across = c.windows
+        width = _seen(across, across.position.extent)
+        lines, channels = _seen(down, block.size), dims.mul(c.groups, c.channels)
+        shape = (*(w.size for w in outer), lines, width, channels)
+        buffer = Buffer(names.fresh("band"), shape, "float32")
+        batch, places = at
+        return cls(source, c.windows, batch, tuple(places), block, buffer)
+
+    def fill(self, names: Names) -> Stmt:
+        """Copy the lines, with zeros where there is no data."""
+        *outer, down, _ = self.windows
+        taps, r, y = [names.var("k") for _ in outer], names.var("r"), names.var("y")
+        above = [w.seen(at, k) for w, at, k in zip(outer, self.outer, taps, strict=True)]
+        whole, nothing = self._line((*taps, r), (*above, y), names)
+        tested = [(at, w.extent) for at, w in zip((*above, y), (*outer, down), strict=True)]
+        begin = down.seen(self.block.start, ZERO)
+        body = let([y], [begin + r], IfThenElse(within(tested), whole, nothing))
+        reach = _seen(down, 1)
+        count = (self.block.count - 1) * down.stride + from_dim(reach)
+        loops = [(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)]
+        return serial([*loops, (r, count)], body)
+
+    def _line(
+        self, line: Sequence[TirExpr], at: Sequence[TirExpr], names: Names
+    ) -> tuple[Stmt, Stmt]:
+        """A `line` of the band that is the one of data `at`, and one without data."""
+        across, (*_, width, channels) = self.windows[-1], self.buffer.shape
+        left, skipped = max(0, across.before), max(0, -across.before)
+        begin = dims.minimum(left, width)
+        rest = dims.minimum(dims.sub(across.extent, skipped), dims.sub(width, begin))
+        count = dims.maximum(0, rest)
+        end = dims.add(begin, count)
+
+        def run(begin: Dim, count: Dim, value: Callable[[TirVar], TirExpr]) -> list[Stmt]:
+            if count == 0:
+                return []
+            v = names.var("v")
+            place = self.buffer[(*line, from_dim(begin), v)]
+            return [along(v, from_dim(dims.mul(count, channels)), store(place, value(v)))]
+
+        def element(v: TirVar) -> TirExpr:
+            return self.source.at(self.batch, (*at, Imm(skipped, "int64")), v)
+
+        def zero(_: TirVar) -> TirExpr:
+            return NOTHING
+
+        parts = (
+            *run(0, begin, zero),
+            *run(begin, count, element),
+            *run(end, dims.sub(width, end), zero),
+        )
+        return seq(*parts), seq(*run(0, width, zero))

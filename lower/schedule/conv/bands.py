@@ -1,0 +1,138 @@
+"""Convolutions of few features: windows are multiplied where data lies.
+
+A band of lines is copied with its padding, once for all windows that see it; gathering each window
+by itself would take as long as multiplying it with so few features.
+"""
+
+from dataclasses import replace
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.conv.band import BAND, Band, lines_of_block, smallest
+from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.conv.parts import Panels, Size, Source, serial, turns
+from relax_egraph.lower.schedule.conv.results import Results
+from relax_egraph.lower.schedule.cut import cut
+from relax_egraph.lower.schedule.epilogue import Point
+from relax_egraph.lower.schedule.loops import ZERO, around, parallel
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.tir.expr import Buffer, TirExpr, binary, from_dim
+from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
+
+MOST_FEATURES = 64
+"""With more features in a group, gathering windows hardly counts."""
+
+FEWEST_IN_LINE = 8
+"""With fewer positions in a line, windows of several lines are better multiplied at once."""
+
+MOST_BANDS = 4
+"""How many times the size of a band one of a single line may have."""
+
+LANES = 16
+"""Features that groups are joined to have: a vector of the widest."""
+
+MOST_ROWS = 96
+"""Positions that are computed at once."""
+
+
+def is_faster(c: Convolution) -> bool:
+    """Whether this is faster than gathering windows: there are lines, and not too long ones."""
+    if len(c.windows) < 2:
+        return False
+    size = smallest(c)
+    if isinstance(size, int) and size > MOST_BANDS * BAND:
+        return False
+    few = isinstance(c.features, int) and c.features <= MOST_FEATURES
+    width = c.windows[-1].position.extent
+    long = not isinstance(width, int) or width >= FEWEST_IN_LINE
+    return few and any(d != 1 for d in c.taps) and (long or c.groups != 1)
+
+
+def joined(c: Convolution) -> Convolution:
+    """`c` with groups of few features joined: their weight has zeros between groups.
+
+    What is not finite makes NaN of results of the groups that it is joined with.
+    """
+    if not isinstance(c.features, int) or not isinstance(c.groups, int) or c.features >= LANES:
+        return c
+    counts = (n for n in range(1, c.groups + 1) if c.groups % n == 0)
+    count = next((n for n in counts if n * c.features >= LANES), c.groups)
+    return replace(
+        c,
+        channels=dims.mul(c.channels, count),
+        features=c.features * count,
+        groups=c.groups // count,
+        joined=count,
+    )
+
+
+def by_bands(
+    c: Convolution, source: Source, weight: Buffer, results: Results, names: Names
+) -> Stmt:
+    """The convolution of data with channels last and a `packed` weight."""
+    *outer, down, across = c.windows
+    axes, values = names.renamed([w.position for w in outer], "i")
+    block = cut(down.position.extent, lines_of_block(c), "io", names)
+    b, batch = turns(c.batch.extent, "b", names)
+    places = [values[w.position.var] for w in outer]
+    band = Band.of(c, source, (b, places), block, names)
+    line, g, p = names.var("l"), names.var("g"), names.var("p")
+    panels, row = Panels.of(c), across.position
+    piece = cut(row.extent, _rows_of_piece(row.extent), "jo", names)
+    tile = Buffer(names.fresh("tile"), (piece.size, panels.width), "float32", "local")
+    size = (piece.count, panels.columns(p))
+
+    def point(r: TirExpr, j: TirExpr) -> Point:
+        at = {down.position.var: block.start + line, row.var: piece.start + r}
+        feature = g * from_dim(c.features) + (p * panels.width + j)
+        return {**values, **at, c.batch.var: b, c.feature.var: feature}
+
+    multiply = _multiply(c, band, weight, (g, p), tile, (line, piece.start), size, names)
+    stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
+    body: Stmt = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
+    loops = [(g, from_dim(c.groups)), (p, from_dim(panels.count)), (line, block.count)]
+    body = seq(band.fill(names), serial(loops, around(piece.blocks, body)))
+    body = TirBlock("band", (), body, allocs=(band.buffer,))
+    return parallel((*batch, *axes, *block.blocks), body)
+
+
+def _rows_of_piece(rows: Dim) -> int:
+    """How many positions of a line to compute at once: of a line that is known, equal parts."""
+    if not isinstance(rows, int) or rows <= 0:
+        return MOST_ROWS
+    return -(-rows // -(-rows // MOST_ROWS))
+
+
+def _multiply(
+    c: Convolution,
+    band: Band,
+    weight: Buffer,
+    panel: tuple[TirExpr, TirExpr],
+    tile: Buffer,
+    corner: tuple[TirExpr, TirExpr],
+    size: Size,
+    names: Names,
+) -> Stmt:
+    """The windows from `corner` on, a line and a position in it, with a `panel` of the weight.
+
+    Taps of one group that lie side by side are one run.
+    """
+    *outer, down, across = band.windows
+    (line, start), (*_, width, channels), held = corner, band.buffer.shape, tile.shape[1]
+    taps = [names.var("k") for _ in outer]
+    is_run = c.groups == 1 and across.dilation == 1
+    runs, depth = (1, dims.mul(across.size, c.channels)) if is_run else (across.size, c.channels)
+    strides = (
+        dims.mul(across.stride, channels),
+        dims.mul(down.dilation, dims.mul(width, channels)),
+        dims.mul(across.dilation, channels),
+        held,
+        held,
+    )
+    seen = (*taps, line * down.stride, start * across.stride, panel[0] * from_dim(c.channels))
+    first = [ZERO] * 4
+    places = (band.buffer, seen), (weight, (*panel, *taps, *first)), (tile, (ZERO, ZERO))
+    adds = binary("min", 1, sum(taps, start=ZERO)) if taps else ZERO
+    over = (from_dim(down.size), from_dim(runs), from_dim(depth))
+    call = TensorIntrinsic("window_tile", places, (*map(from_dim, strides), *size, *over, adds))
+    return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)

@@ -1,0 +1,148 @@
+"""Transposed convolutions as plain ones: one for each phase of the stride.
+
+With data spread out by a stride s, the results at ``y0, y0 + s, y0 + 2s, …`` see just the taps that
+fall on data, and those are side by side: a plain convolution of stride 1.  No zero between elements
+of data is multiplied with anything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster
+from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
+from relax_egraph.lower.schedule.conv.parts import Source, apart
+from relax_egraph.lower.schedule.conv.results import Results
+from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
+from relax_egraph.lower.schedule.epilogue import Point
+from relax_egraph.lower.schedule.loops import ZERO, Collapse, store_loops
+from relax_egraph.lower.schedule.movement import nest
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
+from relax_egraph.tir.rewrite import substitute
+from relax_egraph.tir.stmt import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A plain convolution, and where in the result its positions are."""
+
+    c: Convolution
+    places: Point
+
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """What it reads: phases for which this is the same see the same data at each position."""
+        return tuple(
+            (w.position.extent, w.size, w.dilation, w.before, w.extent) for w in self.c.windows
+        )
+
+
+def phases(c: Convolution, names: Names) -> list[Phase]:
+    """The phases of `c` that have a result, as far as that is known."""
+    found: list[Phase] = []
+    for starts in product(*(range(w.up) for w in c.windows)):
+        windows: list[Window] = []
+        places: dict[TirVar, TirExpr] = {}
+        taps: dict[TirVar, TirExpr] = {}
+        for w, start in zip(c.windows, starts, strict=True):
+            window, tap = _of_phase(w, start, names)
+            windows.append(window)
+            places[w.position.var] = window.position.var * w.up + start
+            if w.tap is not None:
+                taps[w.tap] = tap
+        weight = BufferLoad(c.weight.buffer, tuple(substitute(i, taps) for i in c.weight.indices))
+        if all(w.position.extent != 0 for w in windows):
+            found.append(Phase(replace(c, windows=tuple(windows), weight=weight), places))
+    return found
+
+
+def _of_phase(w: Window, start: int, names: Names) -> tuple[Window, TirExpr]:
+    """The window of the positions from `start` on, and the tap of `w` that each of its taps is."""
+    assert isinstance(w.size, int)
+    dilation = -w.dilation
+    first = next((k for k in range(w.size) if (start - w.before - k * dilation) % w.up == 0), 0)
+    every = w.up // gcd(w.up, dilation)
+    reaches = (start - w.before - first * dilation) % w.up == 0
+    count = len(range(first, w.size, every)) if reaches else 0
+    last = first + (count - 1) * every
+    before = -((start - w.before - last * dilation) // w.up)
+    extent = dims.floordiv(dims.add(w.position.extent, w.up - 1 - start), w.up)
+    tap = names.var("k")
+    window = Window(
+        Axis(names.var("q"), extent), tap, count, 1, every * dilation // w.up, before, w.extent
+    )
+    return window, last - tap * every
+
+
+def _grouped(found: Sequence[Phase]) -> list[list[Phase]]:
+    """The phases in groups that read the same."""
+    groups: dict[tuple[object, ...], list[Phase]] = {}
+    for phase in found:
+        groups.setdefault(phase.seen, []).append(phase)
+    return list(groups.values())
+
+
+def by_phases(
+    c: Convolution, source: Source, results: Results, names: Names
+) -> tuple[list[Stmt], list[Buffer]]:
+    """A transposed convolution of data with channels last, and the buffers that it needs.
+
+    Results whose features do not lie side by side are made so first, and what follows after that.
+    """
+    after: list[Stmt] = []
+    allocs: list[Buffer] = []
+    last = results
+    if not results.features_last:
+        last, after = _features_last(c, results, names)
+        allocs.append(last.stage.buffer)
+    prepared: list[Stmt] = []
+    nests: list[Stmt] = []
+    for together in _grouped(phases(c, names)):
+        first = together[0].c
+        merged, weights = _as_one(first.positions), list[Buffer]()
+        for phase in together:
+            weight, prepare = packed(phase.c, names)
+            weights.append(weight)
+            prepared.append(prepare)
+        allocs += weights
+        if is_faster(first):
+            for phase, weight in zip(together, weights, strict=True):
+                own = replace(last, values=phase.places)
+                nests.append(by_bands(phase.c, source, weight, own, names))
+            continue
+        targets = [
+            Target(weight, replace(last, values=_places(phase, merged.axes[0].var)))
+            for phase, weight in zip(together, weights, strict=True)
+        ]
+        nests.append(by_rows(first, source, targets, merged, names))
+    return [*prepared, *nests, *after], allocs
+
+
+def _features_last(c: Convolution, results: Results, names: Names) -> tuple[Results, list[Stmt]]:
+    """The results in a buffer with features last, and what makes of that what was asked for."""
+    axes = (c.batch, *c.positions, c.feature)
+    at = tuple(a.var for a in axes)
+    made = Buffer(names.fresh("made"), tuple(a.extent for a in axes), "float32")
+    after = [nest(replace(results.stage, value=BufferLoad(made, at)), names)]
+    if results.rest:
+        after.append(store_loops(results.rest, names, "parallel"))
+    stage = replace(results.stage, buffer=made, indices=at)
+    return replace(results, stage=stage, rest=(), is_output=True), after
+
+
+def _as_one(axes: Sequence[Axis]) -> Collapse:
+    """`axes` as one, which counts their turns and has the variable of the last."""
+    *outer, last = axes
+    whole = Axis(last.var, dims.product(a.extent for a in axes))
+    return Collapse((whole,), {a.var: ZERO for a in outer})
+
+
+def _places(phase: Phase, number: TirVar) -> Point:
+    """The places in the result of the position with this number."""
+    axes = phase.c.positions
+    own = {a.var: at for a, at in zip(axes, apart(number, axes), strict=True)}
+    return {v: substitute(place, own) for v, place in phase.places.items()}
