@@ -21,6 +21,7 @@ from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.jit.compiled import KernelInfo
 from relax_egraph.lower.legalize.attention import attention
 from relax_egraph.lower.legalize.norm import softmax
+from relax_egraph.lower.runtime.threads import thread_pool
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
 from relax_egraph.tir.call_te import computed
@@ -31,14 +32,14 @@ from relax_egraph.tir.stmt import IfThenElse, PrimFunc, TensorIntrinsic
 from relax_egraph.tir.tensor import Reduction
 from tests.guarded import guarded
 from tests.kernels import TARGETS
-from tests.scheduled import assert_same_results
+from tests.scheduled import assert_same_results, loops_of
 
 Array = np.ndarray[Any, Any]
 
 S, T = dims.symbol("s"), dims.symbol("t")
 
 LENGTHS = [
-    *((1, 1), (1, 127), (1, 513), (2, 300), (3, 17), (4, 64)),
+    *((1, 1), (1, 127), (1, 256), (1, 513), (2, 257), (2, 300), (3, 17), (4, 64)),
     *((5, 1), (15, 63), (16, 16), (17, 65), (63, 128), (64, 64), (65, 129)),
     *((127, 15), (128, 128), (129, 2), (300, 257), (513, 300)),
 ]
@@ -154,6 +155,22 @@ def test_heads_share_keys_and_values(
 @pytest.mark.parametrize(("s", "t"), [(1, 70), (17, 70)])
 def test_a_bias_and_a_causal_mask_are_both_applied(s: int, t: int) -> None:
     assert_attends(s, t, groups=2, bias=(2, 4, S, T), causal_mask="BottomRight")
+
+
+@pytest.mark.skipif(not thread_pool(2), reason="kernels have no threads here")
+@pytest.mark.parametrize("s", [1, 600])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_results_do_not_depend_on_the_number_of_threads(groups: int, s: int) -> None:
+    function = attention_of((1, S, 4, 64), (1, T, groups, 64), (1, T, groups, 64))
+    kernels = compile_kernels({"kernel": schedule(function)}, None, INTRINSICS)
+    operands = samples(function, {"s": s, "t": 1500})
+
+    alone, shared = (
+        run(link(kernels, pool)["kernel"], function, operands, s=s, t=1500)
+        for pool in (0, thread_pool(2))
+    )
+
+    np.testing.assert_array_equal(alone, shared, strict=True)
 
 
 @pytest.mark.parametrize("s", [0, 1, 4, 70])
@@ -328,6 +345,10 @@ def test_an_encoder_attends_the_same_when_it_is_optimized(length: int) -> None:
 # --- what the schedule looks like -----------------------------------------------------------
 
 
+BY_TILES = ["transpose_32", "gemm_tile", "softmax_tile", "gemm_tile"]
+BY_KEYS = ["dot_tile", "softmax_tile", "gemm_tile"]
+
+
 def micro_kernels(function: PrimFunc) -> list[str]:
     """The names of the micro-kernels that the schedule calls, in order of the text."""
     found = statements(schedule(function).body)
@@ -337,15 +358,23 @@ def micro_kernels(function: PrimFunc) -> list[str]:
 def test_many_queries_run_by_tiles_and_no_scores_are_in_memory() -> None:
     function = attention_of((1, 300, 4, 64), (1, 300, 4, 64), (1, 300, 4, 64))
 
-    assert micro_kernels(function) == ["transpose_32", "gemm_tile", "gemm_tile"]
+    assert micro_kernels(function) == BY_TILES
     assert schedule(function).allocs == ()
 
 
 def test_a_few_queries_stream_the_keys() -> None:
     function = attention_of((1, 1, 8, 64), (1, T, 4, 64), (1, T, 4, 64))
 
-    assert micro_kernels(function) == []
+    assert micro_kernels(function) == BY_KEYS
     assert schedule(function).allocs == ()
+
+
+def test_threads_share_the_blocks_of_keys_of_one_query() -> None:
+    function = attention_of((1, 1, 8, 64), (1, T, 4, 64), (1, T, 4, 64))
+
+    shared = [extent for kind, extent in loops_of(schedule(function)) if kind == "parallel"]
+
+    assert shared == ["1", "(t + 255) // 256", "1"]
 
 
 def test_the_number_of_queries_decides_at_run_time_where_it_is_not_known() -> None:
@@ -353,7 +382,7 @@ def test_the_number_of_queries_decides_at_run_time_where_it_is_not_known() -> No
 
     scheduled = schedule(function).body
     assert isinstance(scheduled, IfThenElse)
-    assert micro_kernels(function) == ["transpose_32", "gemm_tile", "gemm_tile"]
+    assert micro_kernels(function) == [*BY_KEYS, *BY_TILES]
 
 
 def test_hidden_tiles_are_left_out() -> None:

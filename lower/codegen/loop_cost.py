@@ -50,12 +50,31 @@ def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return columns * depth * column
 
 
+def _dots(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """The same, where the right operand is read once for all rows."""
+    return _tile((*scalars[:1], *scalars), lanes)
+
+
+def _softmax(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """Highest scores, and exponentials."""
+    return scalars[1] * scalars[2] * (24 * OPERATION) // lanes
+
+
+def _window(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """The same as of a product, of all runs."""
+    rows, columns, lines, taps, depth = scalars[5:10]
+    return columns * lines * taps * depth * (rows * OPERATION // lanes + 4 * BYTE)
+
+
 def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return scalars[2] * scalars[3] * MOVE
 
 
 INTRINSIC_COSTS: Mapping[str, _Cost] = {
-    "gemm_tile": _tile,
+    **dict.fromkeys(("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8"), _tile),
+    "dot_tile": _dots,
+    "softmax_tile": _softmax,
+    "window_tile": _window,
     **{f"transpose_{bits}": _transpose for bits in (8, 16, 32, 64)},
 }
 """The time of a tensor intrinsic, from its scalars and how many float32 fill a vector."""

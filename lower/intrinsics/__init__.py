@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from relax_egraph.lower.emit.module_text import IntrinsicEmitter
-from relax_egraph.lower.intrinsics import gemm, transpose
+from relax_egraph.lower.intrinsics import dots, gemm, softmax, transpose, window
 
 INTRINSICS: Mapping[str, IntrinsicEmitter] = {
-    gemm.NAME: gemm.define_gemm_tile,
+    **gemm.GEMM_TILES,
+    dots.NAME: dots.define_dot_tile,
+    softmax.NAME: softmax.define_softmax_tile,
     **transpose.TRANSPOSES,
+    window.NAME: window.define_window_tile,
 }
 """What writes each micro-kernel, by the name in `TensorIntrinsic`."""

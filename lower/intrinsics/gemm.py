@@ -1,18 +1,19 @@
-"""The product of some rows with some columns: ``gemm_tile``.
+"""The product of some rows with some columns: ``gemm_tile``, and ``gemm_tile_int8`` and others.
 
-One run-time-parametric routine serves every shape.  Columns are cut into strips as wide as the
-micro-kernels, and what is left of them into single vectors.  The rows of a strip are cut into
-blocks as equal in height as they can be, which keeps the multipliers busier than whole blocks
-and a small rest.
+There is one for each dtype of the right operand, run-time-parametric: it serves every shape.
+Columns are cut into strips as wide as the micro-kernels, and what is left of them into single
+vectors.  The rows of a strip are cut into blocks as equal in height as they can be, which keeps
+the multipliers busier than whole blocks and a small rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.intrinsics.gemm_block import (
+    ELEMENTS,
     TALL,
     Block,
     define_block,
@@ -25,32 +26,38 @@ NAME = "gemm_tile"
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I64, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead``."""
 
-LINE = 16
-"""Floats in a line of the cache."""
+LINE = 512
+"""Bits in a line of the cache."""
 
 
-def define_gemm_tile(module: Module, target: Target) -> None:
+def name_of(dtype: str) -> str:
+    """The routine for a right operand of `dtype`."""
+    return NAME if dtype == "float32" else f"{NAME}_{dtype}"
+
+
+def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> None:
     """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead)``.
 
     ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + j]`` for ``i < rows``,
-    ``j < columns``, ``k < depth``, of float32; the sum is added to `c` where `adds`, which is 0
-    or 1, is 1.  `c` overlaps neither `a` nor `b`; nothing beyond these elements is read or written.
+    ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; the sum is added to `c` where
+    `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; nothing beyond these elements
+    is read or written.
 
-    Where `ahead` is not 0, what lies so many floats after `b` is brought to the cache meanwhile,
+    Where `ahead` is not 0, what lies so many elements after `b` is brought to the cache meanwhile,
     as much as there is of `b`.
     """
-    blocks, rest = wide(target), narrow(target)
+    blocks, rest = wide(target, dtype), narrow(target, dtype)
     for block in (*blocks, *rest):
         define_block(module, block)
     _define_wide_strip(module, blocks)
     _define_narrow_strip(module, rest)
-    f = Function(module, NAME, PARAMS)
+    f = Function(module, name_of(dtype), PARAMS)
     a, b, c, a_row, a_step, b_step, c_row, rows, columns, *others = f.args
     width, lanes = blocks[0].vectors * blocks[0].lanes, blocks[0].lanes
     whole = columns - f.binary("urem", columns, width)
 
     def strip(name: str, j: Value, count: Operand) -> None:
-        places = (a, f.address(b, j, F32), f.address(c, j, F32))
+        places = (a, f.address(b, j, ELEMENTS[dtype]), f.address(c, j, F32))
         f.call(name, *places, a_row, a_step, b_step, c_row, rows, f.index(count), *others)
 
     with f.loop(0, whole, width) as across:
@@ -58,6 +65,13 @@ def define_gemm_tile(module: Module, target: Target) -> None:
     with f.loop(whole, columns, lanes) as across:
         strip("gemm_narrow", across.index, f.minimum(columns - across.index, lanes))
     f.finish()
+
+
+def _definition(dtype: str) -> IntrinsicEmitter:
+    def define(module: Module, target: Target) -> None:
+        define_gemm_tile(module, target, dtype)
+
+    return define
 
 
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
@@ -100,11 +114,13 @@ def _blocks(
 ) -> None:
     """Call the micro-kernels of `count` blocks, one under the other, with the parameters of `f`.
 
-    What is ahead has as many lines for each step as a strip has vectors; each block fetches one.
+    What is ahead has for each step as many lines as a row of the strip; each block fetches one.
     """
     a, b, c, a_row, a_step, b_step, c_row, _, columns, depth, adds, ahead = f.args
-    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, LINE), 0)
-    fetched, share = f.address(b, ahead, F32), depth * ahead_step
+    element = ELEMENTS[blocks[0].dtype]
+    lines = max(1, blocks[0].vectors * element.bits // F32.bits)
+    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, LINE // element.bits), 0)
+    fetched, share = f.address(b, ahead, element), depth * ahead_step
     with f.loop(0, count, 1, (a, c, fetched)) as down:
         a_block, c_block, own = down.values
         height = height_of(down.index)
@@ -112,10 +128,14 @@ def _blocks(
         for block in blocks:
             with f.when(f.compare("==", height, block.rows)):
                 f.call(block.name, *places, *strides, columns, depth, adds, own, ahead_step)
-        more = f.compare("<", down.index, blocks[0].vectors - 1)
-        following = f.address(own, f.select(more, share, 0), F32)
+        more = f.compare("<", down.index, lines - 1)
+        following = f.address(own, f.select(more, share, 0), element)
         a_next, c_next = (
             f.address(a_block, height * a_row, F32),
             f.address(c_block, height * c_row, F32),
         )
         down.carry(a_next, c_next, following)
+
+
+GEMM_TILES: Mapping[str, IntrinsicEmitter] = {name_of(d): _definition(d) for d in ELEMENTS}
+"""What writes each routine, by its name."""

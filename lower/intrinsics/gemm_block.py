@@ -2,13 +2,15 @@
 
 A block is a few rows by a few vectors of columns.  Each step of the depth reads one vector of
 the right operand for each vector of columns, and one number of the left operand for each row.
+A right operand of fewer bits is widened to float32 in registers, which changes no number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.half_precision import from_bits
+from relax_egraph.lower.emit.module_text import F32, I8, I16, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
@@ -17,8 +19,11 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PT
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
 
 `adds` is 0 or 1.  Each step of the depth asks for the cache line at `ahead`, and goes
-`ahead_step` floats on.
+`ahead_step` elements of `b` on.
 """
+
+ELEMENTS: Mapping[str, Type] = {"float32": F32, "bfloat16": I16, "int8": I8}
+"""What elements of the right operand are in memory, by the dtype."""
 
 TALL = 6
 """The most rows of a block as wide as a strip."""
@@ -30,19 +35,24 @@ _BUSY = 8
 
 _MOST_SETS = 4
 _FEWEST_ROWS_AHEAD = 4
-"""With fewer rows nothing is asked for ahead: memory is read as fast as it can be anyway."""
+"""With fewer rows nothing is asked for ahead: memory is read as fast as it can be anyway.
+
+Not bytes: widening them fills the window of the processor before the next lines are reached.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
 
-    A block of a single vector may have fewer columns than that has lanes.
+    A block of a single vector may have fewer columns than that has lanes.  The right operand is
+    of `dtype`, one of `ELEMENTS`.
     """
 
     rows: int
     vectors: int
     lanes: int
+    dtype: str
 
     @property
     def name(self) -> str:
@@ -61,50 +71,65 @@ class Block:
         return sets
 
 
-def wide(target: Target) -> tuple[Block, ...]:
+def wide(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks as wide as a strip, the tallest first.
 
     6 rows by 4 vectors of 512 bits fill 32 registers, by 2 vectors the 16 of other targets.
     """
     vectors = 4 if target.vector_bits == 512 else 2
-    return tuple(Block(rows, vectors, target.lanes(32)) for rows in _WIDE_ROWS)
+    return tuple(Block(rows, vectors, target.lanes(32), dtype) for rows in _WIDE_ROWS)
 
 
-def narrow(target: Target) -> tuple[Block, ...]:
+def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks of one vector, the tallest first, for what columns are left.
 
     One vector is read for so many rows that reading it hardly counts.
     """
     tallest = 12 if target.vector_bits == 512 else 8
-    return tuple(Block(rows, 1, target.lanes(32)) for rows in (tallest, *_NARROW_ROWS))
+    lanes = target.lanes(32)
+    return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of `block` in memory; its only vector is under `mask` if there is one."""
+    """A row of `block` in memory, of `dtype`; its only vector is under `mask` if there is one."""
 
     block: Block
     mask: Value | None
+    dtype: str = "float32"
 
     def places(self, pointer: Value) -> list[Value]:
         """The addresses of the vectors from `pointer` on."""
-        f, block = pointer.function, self.block
-        return [f.address(pointer, v * block.lanes, F32) for v in range(block.vectors)]
+        f, block, element = pointer.function, self.block, ELEMENTS[self.dtype]
+        return [f.address(pointer, v * block.lanes, element) for v in range(block.vectors)]
 
     def read(self, pointer: Value) -> list[Value]:
-        """The vectors at `pointer`; what is masked off is 0."""
-        type = F32.of(self.block.lanes)
+        """The vectors at `pointer`, as float32; what is masked off is 0."""
+        type = ELEMENTS[self.dtype].of(self.block.lanes)
         if self.mask is not None:
-            return [masked_load(pointer, type, self.mask)]
-        return [pointer.function.load(place, type) for place in self.places(pointer)]
+            return [_widened(masked_load(pointer, type, self.mask), self.dtype)]
+        loads = [pointer.function.load(place, type) for place in self.places(pointer)]
+        return [_widened(vector, self.dtype) for vector in loads]
 
     def write(self, pointer: Value, values: Sequence[Value]) -> None:
-        """Write the vectors at `pointer`."""
+        """Write the vectors of float32 at `pointer`."""
         for place, value in zip(self.places(pointer), values, strict=True):
             if self.mask is not None:
                 masked_store(value, place, self.mask)
             else:
                 pointer.function.store(value, place)
+
+
+def _widened(stored: Value, dtype: str) -> Value:
+    """Lanes of `dtype`, as they are in memory, as float32."""
+    f = stored.function
+    match dtype:
+        case "int8":
+            return f.convert("sitofp", f.convert("sext", stored, I32), F32)
+        case "bfloat16":
+            return from_bits(stored, dtype)
+        case _:
+            return stored
 
 
 _At = tuple[Value, Value, Value]
@@ -116,20 +141,22 @@ def define_block(module: Module, block: Block) -> None:
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
-    row, size = _Row(block, mask), block.rows * block.vectors
+    row, right, element = _Row(block, mask), _Row(block, mask, block.dtype), ELEMENTS[block.dtype]
+    size = block.rows * block.vectors
     a_rows = [f.address(a, a_row * i if i else 0, F32) for i in range(block.rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
 
     def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
         """Where the next step of the depth is, and the running sums after this one, by rows."""
         a_at, b_at, ahead_at = at
-        terms = row.read(b_at)
-        if block.rows >= _FEWEST_ROWS_AHEAD:
+        terms = right.read(b_at)
+        if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
             _prefetch(ahead_at)
         factors = [f.splat(f.load(f.address(p, a_at, F32), F32), block.lanes) for p in a_rows]
         pairs = [(x, t) for x in factors for t in terms]
         following = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
-        b_next, ahead_next = f.address(b_at, b_step, F32), f.address(ahead_at, ahead_step, F32)
+        b_next = f.address(b_at, b_step, element)
+        ahead_next = f.address(ahead_at, ahead_step, element)
         return (a_at + a_step, b_next, ahead_next), following
 
     zeros = [f.const(F32.of(block.lanes), 0)] * size

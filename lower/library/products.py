@@ -6,19 +6,32 @@ from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.library.maps import is_slice_of_input
 from relax_egraph.lower.library.operators import ROWS, schedule_alone
-from relax_egraph.lower.library.proofs import ATTENTION, numbered, same, shape_of
+from relax_egraph.lower.library.proofs import (
+    ATTENTION,
+    is_slice_inside,
+    numbered,
+    same,
+    shape_of,
+)
+
+NARROW = ("int8", "bfloat16")
+"""What a right operand may be stored as: a product widens it to float32 as it reads it."""
 
 PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
 
 
 def product(kernel: Kernel) -> Schedule | None:
-    """One product of matrices that are inputs, and maps of it that keep its shape."""
+    """One product of matrices that are inputs, the right one narrow or not, and maps of it.
+
+    The maps keep its shape.
+    """
     products = [(v, s) for v, s in numbered(kernel) if s.op.name == "matmul"]
     if len(products) != 1:
         return None
     value, product = products[0]
-    shape = shape_of(kernel, value)
-    if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in product.values):
+    shape, (left, right) = shape_of(kernel, value), product.values
+    read = (left, _narrow(kernel, right))
+    if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in read):
         return None
     if product.struct_info.dtype != "float32" or len(shape_of(kernel, product.values[1])) < 2:
         return None
@@ -27,6 +40,15 @@ def product(kernel: Kernel) -> Schedule | None:
     if not shape or shape[-1] == 1:
         return None
     return _product_schedule(shape, _rows_of(kernel, product))
+
+
+def _narrow(kernel: Kernel, value: int) -> int:
+    """What `value` widens to float32, as a product reads its right operand; else itself."""
+    step = kernel.step(value)
+    if step is None or step.op.name != "astype" or step.struct_info.dtype != "float32":
+        return value
+    (source,) = step.values
+    return source if kernel.info(source).dtype in NARROW else value
 
 
 CONVOLUTIONS = frozenset(f"nn.conv{r}d{kind}" for r in (1, 2, 3) for kind in ("", "_transpose"))
@@ -39,8 +61,8 @@ def convolution(kernel: Kernel) -> Schedule | None:
     if len(found) != 1:
         return None
     value, step = found[0]
-    is_followed = step.struct_info.dtype == "float32" and not step.op.name.endswith("_transpose")
-    if len(kernel.steps) > 1 and not is_followed:
+    in_phases = not step.op.name.endswith("_transpose") or dict(step.attrs)["groups"] == 1
+    if len(kernel.steps) > 1 and not (step.struct_info.dtype == "float32" and in_phases):
         return None
     if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in step.values):
         return None
@@ -61,7 +83,7 @@ def attention(kernel: Kernel) -> Schedule | None:
     *before, last = kernel.steps
     if last.op.name not in ATTENTION or kernel.outputs != (len(kernel.inputs) + len(before),):
         return None
-    if not all(s.op.name in ("strided_slice", "reshape") for s in before):
+    if not all(s.op.name == "reshape" or is_slice_inside(kernel, s) for s in before):
         return None
     return schedule_alone(
         last.op.name, {}, [kernel.info(v) for v in last.values], (last.struct_info,)

@@ -57,14 +57,21 @@ def _fit(a: Shape, b: Shape) -> bool:
     return all(x is y or 1 in (x, y) or dims.equal(x, y) for x, y in pairs)
 
 
+def is_slice_inside(kernel: Kernel, step: Step) -> bool:
+    """Whether `step` is a slice whose positions are proven, so that loops read it where it lies."""
+    return step.op.name == "strided_slice" and _is_proven(shape_of(kernel, step.values[0]), step)
+
+
 def _is_placed(shape: Shape, step: Step) -> bool:
-    """Whether positions are proven to count from the front, or from the end."""
+    """Whether positions are proven, or said, to count from the front, or from the end."""
+    return bool(dict(step.attrs)["assume_inbound"]) or _is_proven(shape, step)
+
+
+def _is_proven(shape: Shape, step: Step) -> bool:
     attrs = dict(step.attrs)
     axes, strides = attrs["axes"], attrs["strides"] or ones(step)
     assert isinstance(axes, tuple)
     assert isinstance(strides, tuple)
-    if attrs["assume_inbound"]:
-        return True
     begin, end = (o.values or () for o in step.operands if isinstance(o, ShapeStructInfo))
     cuts = zip(axes, begin, end, strides, strict=True)
     return all(slice_of(shape[int(a)], b, e, int(s)) is not None for a, b, e, s in cuts)

@@ -1,25 +1,38 @@
-"""Attention of a few queries: keys and values are read once, where they lie, in their order."""
+"""Attention of a few queries: keys and values are read once, where they lie, in their order.
 
+The keys are cut in blocks, each a task of its own that leaves its sums in memory; then these are
+joined.  Where they are cut depends on their number alone, so that results do not depend on the
+number of threads.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.intrinsics.dots import NAME as DOT_TILE
 from relax_egraph.lower.schedule.attention.heads import Heads, heads_of
+from relax_egraph.lower.schedule.attention.mask import ALL
 from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.attention.parts import (
+    Parts,
     Values,
+    multiply,
     number,
     parts,
     where_seen,
 )
-from relax_egraph.lower.schedule.attention.rows import Tile, absorb
+from relax_egraph.lower.schedule.attention.rows import Tile, absorb, copied_query
 from relax_egraph.lower.schedule.attention.state import (
+    LOW,
     NONE,
+    EachRow,
     Row,
     State,
     begin,
     end,
+    goes_on,
     room,
     state_of,
 )
@@ -27,14 +40,24 @@ from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
-from relax_egraph.tir.expr import Binary, TirExpr, binary, from_dim
-from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
-
-TOGETHER = 4
-"""Values that are added at once, so that the sums are less often read and written."""
+from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Imm,
+    Intrinsic,
+    Select,
+    TirExpr,
+    TirVar,
+    from_dim,
+)
+from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 BLOCK_KEYS = 256
-"""Keys between two looks at the maximum: their scores stay in the first cache."""
+"""Keys of a task: their scores stay in the first cache."""
+
+LN_2 = math.log(2)
 
 
 def streams(p: Attention) -> bool:
@@ -45,93 +68,148 @@ def streams(p: Attention) -> bool:
 
 
 def by_keys(p: Attention, most: int, names: Names) -> Stmt:
-    """Some heads at a time, over all blocks of keys, of at most `most` queries."""
+    """The blocks of keys of some heads at a time, of at most `most` queries, and what they join."""
     heads = heads_of(p)
     axes = [replace(a, extent=heads.tasks) if a is heads.axis else a for a in p.batch]
-    batch, fixed = names.renamed(axes, "b")
-    keys = parts(from_dim(p.key.extent), BLOCK_KEYS, "ko", names)
-    rows = from_dim(dims.mul(heads.most, p.rows))
-    state = state_of(heads.most * most, p.width, names, is_clear=True)
-    scores = room("scores", names, heads.most * most, BLOCK_KEYS)
-    each = partial(_each, p, heads, fixed, names)
-    tile = Tile(p, keys, scores, rows, keys.count, ZERO, each)
+    blocks = dims.floordiv(dims.add(p.key.extent, BLOCK_KEYS - 1), BLOCK_KEYS)
+    rows = heads.most * most
+    shape = (*(a.extent for a in axes), blocks, rows)
+    top, total = (Buffer(names.fresh(name), shape, "float32") for name in ("tops", "totals"))
+    sums = Buffer(names.fresh("sums"), (*shape, p.width), "float32")
+    parted = State(top, total, sums, is_clear=p.seen != ALL)
     work = seq(
-        _products(p, heads, tile, fixed, names),
+        _blocks(p, heads, axes, parted, names),
+        _joined(p, heads, axes, parted, blocks, names),
+    )
+    return TirBlock("blocks", (), work, allocs=parted.buffers)
+
+
+def _rows(p: Attention, heads: Heads) -> TirExpr:
+    """How many rows a task has: a query of a head each."""
+    return from_dim(dims.mul(heads.most, p.rows))
+
+
+def _each(p: Attention, heads: Heads, fixed: Values, names: Names) -> EachRow:
+    """Loops over all rows of a task, those of one head of the keys side by side."""
+    rows = from_dim(p.rows)
+
+    def each(body: Callable[[Row], Stmt]) -> Stmt:
+        head = parts(number(heads.together), 1, "h", names)
+        member = parts(number(heads.sharing), 1, "g", names)
+        query = parts(rows, 1, "i", names)
+        point = {**heads.at(head.place, fixed), **p.at(query.place)}
+        if heads.axis:
+            point[heads.axis.var] = point[heads.axis.var] * heads.sharing + member.place
+        row = (head.place * heads.sharing + member.place) * rows + query.place
+        return head.around(member.around(query.around(body(Row(row, point)))))
+
+    return each
+
+
+def _blocks(p: Attention, heads: Heads, axes: Sequence[Axis], parted: State, names: Names) -> Stmt:
+    """The sums of each block of keys, in memory."""
+    batch, fixed = names.renamed(axes, "b")
+    block = parts(from_dim(p.key.extent), BLOCK_KEYS, "ko", names)
+    keys = Parts(None, number(1), block.start, block.count)
+    state = replace(parted, at=(*(a.var for a in batch), block.place))
+    most = parted.most_rows
+    queries, scores = room("queries", names, most, p.size), room("scores", names, most, BLOCK_KEYS)
+    each = _each(p, heads, fixed, names)
+    tile = Tile(p, keys, scores, _rows(p, heads), keys.count, ZERO, each)
+    work = seq(
+        each(lambda row: copied_query(p, queries, row, names)),
+        _products(p, heads, tile, queries, fixed, names),
         absorb(state, tile, names),
         _sums(p, heads, tile, state, fixed, names),
     )
-    last = from_dim(dims.sub(p.rows, 1))
-    work = where_seen(p, ZERO, last, keys, work)
-    body = seq(begin(p, state, rows, names), keys.around(work), end(p, state, rows, each, names))
-    return parallel(batch, TirBlock("queries", (), body, allocs=(scores, *state.buffers)))
+    work = where_seen(p, ZERO, from_dim(dims.sub(p.rows, 1)), keys, work)
+    body = seq(begin(p, state, tile.rows, names), work)
+    body = TirBlock("keys", (), body, allocs=(queries, scores))
+    return parallel(batch, block.around(body, "parallel"))
 
 
-def _each(
-    p: Attention, heads: Heads, fixed: Values, names: Names, body: Callable[[Row], Stmt]
+def _products(
+    p: Attention, heads: Heads, tile: Tile, queries: Buffer, fixed: Values, names: Names
 ) -> Stmt:
-    """Loops over all rows of a task."""
+    """The products of a block of keys with all rows."""
     head = parts(number(heads.together), 1, "h", names)
-    return head.around(_of_head(p, heads, head.place, fixed, names, body))
-
-
-def _of_head(
-    p: Attention,
-    heads: Heads,
-    head: TirExpr,
-    fixed: Values,
-    names: Names,
-    body: Callable[[Row], Stmt],
-) -> Stmt:
-    """Loops over the rows of a task that share a head of keys."""
-    member = parts(number(heads.sharing), 1, "g", names)
-    query = parts(from_dim(p.rows), 1, "i", names)
-    point = {**heads.at(head, fixed), **p.at(query.place)}
-    if heads.axis:
-        point[heads.axis.var] = point[heads.axis.var] * heads.sharing + member.place
-    row = (head * heads.sharing + member.place) * from_dim(p.rows) + query.place
-    return member.around(query.around(body(Row(row, point))))
-
-
-def _products(p: Attention, heads: Heads, tile: Tile, fixed: Values, names: Names) -> Stmt:
-    """The products of a block of keys with all rows, key by key."""
-    head, j = parts(number(heads.together), 1, "h", names), names.var("j")
-    key = bound_load(heads.keys, {**heads.at(head.place, fixed), p.key.var: tile.keys.start + j})
-
-    def product(row: Row) -> Stmt:
-        d, dot = names.var("d"), room("dot", names, 1)
-        query = bound_load(p.queries, {**row.point, p.depth.var: d})
-        term = Binary("*", query, bound_load(key, {p.depth.var: d}))
-        body = seq(
-            Store(dot, (ZERO,), NONE),
-            For(d, number(p.size), "vectorized", Store(dot, (ZERO,), Binary("+", dot[0], term))),
-            Store(tile.buffer, (row.number, j), dot[0]),
-        )
-        return TirBlock("product", (), body, allocs=(dot,))
-
-    rows = _of_head(p, heads, head.place, fixed, names, product)
-    return For(j, tile.count, "serial", head.around(rows))
+    rows = from_dim(dims.mul(heads.sharing, p.rows))
+    at = {**heads.at(head.place, fixed), p.key.var: tile.keys.start, p.depth.var: ZERO}
+    key, row = bound_load(heads.keys, at), head.place * rows
+    step = _step(heads.keys, p.key)
+    places = (queries[row, 0], key, tile.buffer[row, 0])
+    strides = map(from_dim, (p.size, step, BLOCK_KEYS))
+    product = TensorIntrinsic(
+        DOT_TILE,
+        tuple((x.buffer, x.indices) for x in places),
+        (*strides, rows, tile.count, number(p.size)),
+    )
+    return head.around(product)
 
 
 def _sums(
     p: Attention, heads: Heads, tile: Tile, state: State, fixed: Values, names: Names
 ) -> Stmt:
-    """The values of a block times the powers of the rows, some keys at a time."""
-    rounds = binary("//", tile.count, TOGETHER)
+    """The values of a block times the powers of the rows."""
+    head = parts(number(heads.together), 1, "h", names)
+    rows = from_dim(dims.mul(heads.sharing, p.rows))
+    at = {**heads.at(head.place, fixed), p.key.var: tile.keys.start, p.column.var: ZERO}
+    row = head.place * rows
+    total = multiply(
+        (tile.buffer[row, 0], BLOCK_KEYS, 1),
+        (bound_load(heads.values, at), _step(heads.values, p.key), 1),
+        (state.values[(*state.place(row), 0)], p.width, 1),
+        (rows, number(p.width), tile.count),
+        adds=goes_on(state, tile.keys),
+    )
+    return head.around(total)
 
-    def add(keys: Sequence[TirExpr]) -> Stmt:
-        head, e = parts(number(heads.together), 1, "h", names), names.var("e")
-        here = {**heads.at(head.place, fixed), p.column.var: e}
 
-        def sums(row: Row) -> Stmt:
-            value: TirExpr = state.values[row.number, e]
-            for key in keys:
-                place = bound_load(heads.values, {**here, p.key.var: tile.keys.start + key})
-                value = Binary("+", value, Binary("*", tile.buffer[row.number, key], place))
-            return For(e, state.width, "vectorized", Store(state.values, (row.number, e), value))
+def _step(load: BufferLoad, key: Axis) -> Dim:
+    """How far a key goes in memory."""
+    moves = steps(load.buffer, load.indices, (key.var,))
+    assert moves is not None, "keys that are streamed are linear"
+    return moves[0]
 
-        return head.around(_of_head(p, heads, head.place, fixed, names, sums))
 
-    j, k = names.var("j"), names.var("j")
-    first = j * TOGETHER
-    rest = For(k, tile.count - rounds * TOGETHER, "serial", add([rounds * TOGETHER + k]))
-    return seq(For(j, rounds, "serial", add([first + n for n in range(TOGETHER)])), rest)
+def _joined(
+    p: Attention, heads: Heads, axes: Sequence[Axis], parted: State, blocks: Dim, names: Names
+) -> Stmt:
+    """The results, of the sums of all blocks."""
+    batch, fixed = names.renamed(axes, "b")
+    state = state_of(parted.most_rows, p.width, names, is_clear=True)
+    weight, rows = room("weight", names, parted.most_rows), _rows(p, heads)
+
+    def of_blocks(body: Callable[[State, TirVar], Stmt]) -> Stmt:
+        block, r = names.var("k"), names.var("r")
+        part = replace(parted, at=(*(a.var for a in batch), block))
+        return For(block, from_dim(blocks), "serial", body(part, r))
+
+    def highest(part: State, r: TirVar) -> Stmt:
+        top = Binary("max", state.top[r], part.top[part.place(r)])
+        return For(r, rows, "vectorized", Store(state.top, (r,), top))
+
+    def added(part: State, r: TirVar) -> Stmt:
+        less = Binary("-", part.top[part.place(r)], state.top[r])
+        power = Intrinsic("exp", (Binary("*", less, Imm(LN_2, "float32")),))
+        total = Binary("*", part.total[part.place(r)], weight[r])
+        weights = seq(
+            Store(weight, (r,), power),
+            Store(state.total, (r,), Binary("+", state.total[r], total)),
+        )
+        i, e = names.var("i"), names.var("e")
+        value = Binary("*", part.values[(*part.place(i), e)], weight[i])
+        value = Binary("+", state.values[i, e], value)
+        values = For(e, state.width, "vectorized", Store(state.values, (i, e), value))
+        return seq(For(r, rows, "vectorized", weights), For(i, rows, "serial", values))
+
+    r = names.var("r")
+    level = Select(Binary("==", state.top[r], LOW), NONE, state.top[r])
+    body = seq(
+        begin(p, state, rows, names),
+        of_blocks(highest),
+        For(r, rows, "vectorized", Store(state.top, (r,), level)),
+        of_blocks(added),
+        end(p, state, rows, _each(p, heads, fixed, names), names),
+    )
+    return parallel(batch, TirBlock("joined", (), body, allocs=(weight, *state.buffers)))

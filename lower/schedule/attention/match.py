@@ -5,13 +5,12 @@ expression: the score of a query and a key, a map of their product.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.attention.mask import Run, split_mask
-from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.stages import Axis, Combine, Stage
 from relax_egraph.tir.analysis import tree_size, work
@@ -23,6 +22,9 @@ WIDEST = 512
 
 MOST_NODES = 200
 """How large the expression of a score may be, written out."""
+
+LOG2_E = math.log2(math.e)
+"""What makes a logarithm to base 2 of a natural one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +68,28 @@ class Attention:
         assert isinstance(self.column.extent, int)
         return self.column.extent
 
+    @property
+    def factor(self) -> float | None:
+        """The number that a score is of its product, if it is no more than a multiple."""
+        match self.score:
+            case Binary(kind="*", a=a, b=Imm(value=c)) | Binary(kind="*", a=Imm(value=c), b=a):
+                return float(c) if a == self.product else None
+            case _:
+                return 1.0 if self.score == self.product else None
+
+    def query(self, element: TirVar, point: Mapping[TirVar, TirExpr]) -> TirExpr:
+        """An element of a query, by which products become scores to base 2 if they are multiples.
+
+        `point` is what the variables of the other axes are.
+        """
+        at = {**point, self.depth.var: element}
+        load = substitute(self.queries, at)
+        factor = 1.0 if self.factor is None else self.factor * LOG2_E
+        return load if factor == 1.0 else Binary("*", load, Imm(factor, "float32"))
+
     def at(self, row: TirExpr) -> dict[TirVar, TirExpr]:
         """The value of the variable of the queries, if there is one."""
         return {self.row.var: row} if self.row else {}
-
-    def query_steps(self) -> tuple[Dim, Dim]:
-        """How far a query and an element of it go in memory."""
-        along = (self.row.var, self.depth.var) if self.row else (self.depth.var,)
-        moves = steps(self.queries.buffer, self.queries.indices, along)
-        assert moves is not None, "matched attention has linear queries"
-        return (moves[0], moves[1]) if self.row else (0, moves[0])
 
 
 def match_attention(stages: Sequence[Stage], outputs: Sequence[Buffer]) -> Attention | None:
@@ -145,9 +159,6 @@ def _over_axes(
     shared = variables(keys) | variables(values)
     row = next((a for a in spatial if a is not column and a.var not in shared), None)
     if column is None or not _is_some(column.extent) or not _is_some(depth.extent):
-        return None
-    moving = [a.var for a in (row, depth) if a]
-    if steps(queries.buffer, queries.indices, moving) is None:
         return None
     buffers = (last.buffer, product.buffer, *(o.buffer for o in operands))
     if any(b.dtype != "float32" or 0 in b.shape for b in buffers):

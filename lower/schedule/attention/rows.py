@@ -1,37 +1,21 @@
 """The softmax of scores that come tile by tile, with running maxima and sums.
 
-The scores of a tile become powers ``exp(score - maximum)`` in place; where the maximum grows, what
-was added up before shrinks (Milakov and Gimelshein, 2018).
+The scores of a tile, as logarithms to base 2, become powers in place; where the highest of a row
+grows, what was added up before shrinks.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from relax_egraph.lower.schedule.attention.mask import Run
-from relax_egraph.lower.schedule.attention.match import Attention
-from relax_egraph.lower.schedule.attention.parts import Parts, within
-from relax_egraph.lower.schedule.attention.state import (
-    LOW,
-    NONE,
-    EachRow,
-    Row,
-    State,
-    goes_on,
-    room,
-)
+from relax_egraph.lower.intrinsics.softmax import NAME
+from relax_egraph.lower.schedule.attention.mask import ALL, Run
+from relax_egraph.lower.schedule.attention.match import LOG2_E, Attention
+from relax_egraph.lower.schedule.attention.parts import Parts, number, within
+from relax_egraph.lower.schedule.attention.state import EachRow, Row, State, goes_on, room
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import (
-    Binary,
-    Buffer,
-    BufferLoad,
-    Imm,
-    Intrinsic,
-    Select,
-    TirExpr,
-)
-from relax_egraph.tir.rewrite import loads, rewrite, substitute
-from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TirBlock, seq
+from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
+from relax_egraph.tir.rewrite import rewrite, substitute
+from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,106 +54,68 @@ class Tile:
         point = {**row.point, self.attention.key.var: self.keys.start + key}
         return substitute(rewrite(self.attention.score, change), point)
 
-    @property
-    def is_costly(self) -> bool:
-        """Whether a score is computed of more than the product, so that it is better stored."""
-        score = self.attention.score
-        return isinstance(score, Select) or len(loads(score)) > 1
+
+def copied_query(p: Attention, queries: Buffer, row: Row, names: Names) -> Stmt:
+    """The query of a row in `queries`, where products read it."""
+    d = names.var("d")
+    copy = Store(queries, (row.number, d), p.query(d, row.point))
+    return For(d, number(p.size), "vectorized", copy)
 
 
 def absorb(state: State, tile: Tile, names: Names) -> Stmt:
-    """Make powers of the products of a tile, and bring the state of its rows up to date.
+    """Make powers of the products of a tile, and bring the state of its rows up to date."""
+    most = tile.most_rows
+    begin, end = (Buffer(names.fresh(n), (most,), "int64", "local") for n in ("begin", "end"))
+    shrink = room("shrink", names, most)
+    rows = (tile.buffer[0, 0], begin[0], end[0])
+    place = state.place(tile.first)
+    states = (state.top[place], state.total[place], shrink[0])
+    places = tuple((load.buffer, load.indices) for load in (*rows, *states))
+    width = tile.buffer.shape[1]
+    body = seq(
+        *_scores(tile, names),
+        _runs(tile, begin, end, names),
+        TensorIntrinsic(NAME, places, (from_dim(width), tile.rows, tile.count)),
+        *_shrunk(state, tile, shrink, names),
+    )
+    return TirBlock("softmax", (), body, allocs=(begin, end, shrink))
 
-    Each step is done for all rows before the next: within a row each has to wait for the last.
-    """
-    level, shrink = (room(name, names, tile.most_rows) for name in ("level", "shrink"))
+
+def _scores(tile: Tile, names: Names) -> list[Stmt]:
+    """The scores in place of the products, where there is more to them than a factor."""
+    if tile.attention.factor is not None:
+        return []
+
+    def scores(row: Row) -> Stmt:
+        j, seen = names.var("j"), tile.seen(row)
+        first, last = seen.first or ZERO, seen.end or tile.count
+        score = Binary("*", tile.score(row, first + j), Imm(LOG2_E, "float32"))
+        kept = Store(tile.buffer, (row.number, first + j), score)
+        return For(j, last - first, "vectorized", kept)
+
+    return [tile.each(scores)]
+
+
+def _runs(tile: Tile, begin: Buffer, end: Buffer, names: Names) -> Stmt:
+    """Where the keys that a row sees begin and end."""
+
+    def run(row: Row) -> Stmt:
+        seen, at = tile.seen(row), (row.number,)
+        return seq(Store(begin, at, seen.first or ZERO), Store(end, at, seen.end or tile.count))
+
+    if tile.attention.seen != ALL:
+        return tile.each(run)
     r = names.var("r")
-    body = seq(
-        tile.each(lambda row: _highest(state, tile, row, level, names)),
-        For(r, tile.rows, "vectorized", _levels(state, tile.first + r, level[r], shrink)),
-        tile.each(lambda row: _powers(state, tile, row, level[row.number], shrink, names)),
-    )
-    return TirBlock("softmax", (), body, allocs=(level, shrink))
+    return For(r, tile.rows, "vectorized", run(Row(r, {})))
 
 
-def _highest(state: State, tile: Tile, row: Row, level: Buffer, names: Names) -> Stmt:
-    """The highest score of a row so far."""
-    r = row.number
-
-    def highest(j: TirExpr) -> Stmt:
-        score, held = tile.score(row, j), tile.buffer[r, j]
-        if not tile.is_costly:
-            return Store(level, (r,), Binary("max", level[r], score))
-        kept = Store(tile.buffer, held.indices, score)
-        return seq(kept, Store(level, (r,), Binary("max", level[r], held)))
-
-    return seq(Store(level, (r,), state.top[tile.first + r]), _along(tile, row, highest, names))
-
-
-def _levels(state: State, row: TirExpr, level: BufferLoad, shrink: Buffer) -> Stmt:
-    """What is subtracted from scores, and what earlier sums are multiplied with.
-
-    Of a row whose scores are all -∞ so far 0 is subtracted, as -∞ - -∞ is not a number.
-    """
-    own = Select(Binary("==", level, LOW), NONE, level)
-    return seq(
-        Store(shrink, level.indices, Intrinsic("exp", (Binary("-", state.top[row], own),))),
-        Store(state.top, (row,), level),
-        Store(level.buffer, level.indices, own),
-    )
-
-
-def _powers(
-    state: State, tile: Tile, row: Row, level: BufferLoad, shrink: Buffer, names: Names
-) -> Stmt:
-    """The powers of a row in place of its products, 0 of the keys it does not see, and the sums."""
-    r, place, part = row.number, tile.first + row.number, room("part", names, 1)
-
-    def power(j: TirExpr) -> Stmt:
-        held = tile.buffer[r, j]
-        score = held if tile.is_costly else tile.score(row, j)
-        raised = Intrinsic("exp", (Binary("-", score, level),))
-        add = Store(part, (ZERO,), Binary("+", part[0], held))
-        return seq(Store(tile.buffer, held.indices, raised), add)
-
-    total = Binary("+", Binary("*", state.total[place], shrink[r]), part[0])
-    body = seq(
-        Store(part, (ZERO,), NONE),
-        _along(tile, row, power, names),
-        *_hidden(tile, row, names),
-        Store(state.total, (place,), total),
-        *_shrunk(state, tile, place, shrink[r], names),
-    )
-    return TirBlock("row", (), body, allocs=(part,))
-
-
-def _along(tile: Tile, row: Row, body: Callable[[TirExpr], Stmt], names: Names) -> Stmt:
-    """`body` for the keys that a row sees."""
-    seen, j = tile.seen(row), names.var("j")
-    first, last = seen.first or ZERO, seen.end or tile.count
-    return For(j, last - first, "vectorized", body(first + j))
-
-
-def _hidden(tile: Tile, row: Row, names: Names) -> list[Stmt]:
-    """Powers of 0 for the keys that a row does not see."""
-    seen, zeros = tile.seen(row), list[Stmt]()
-    if seen.first is not None:
-        j = names.var("j")
-        zeros.append(For(j, seen.first, "vectorized", Store(tile.buffer, (row.number, j), NONE)))
-    if seen.end is not None:
-        j = names.var("j")
-        zero = Store(tile.buffer, (row.number, seen.end + j), NONE)
-        zeros.append(For(j, tile.count - seen.end, "vectorized", zero))
-    return zeros
-
-
-def _shrunk(
-    state: State, tile: Tile, place: TirExpr, shrink: BufferLoad, names: Names
-) -> list[Stmt]:
+def _shrunk(state: State, tile: Tile, shrink: Buffer, names: Names) -> list[Stmt]:
     """The sums of values, brought to the new maximum, if there are some."""
-    e, there = names.var("e"), goes_on(state, tile.keys)
-    value = Binary("*", state.values[place, e], shrink)
-    loop: Stmt = For(e, state.width, "vectorized", Store(state.values, (place, e), value))
+    r, e, there = names.var("r"), names.var("e"), goes_on(state, tile.keys)
+    place = (*state.place(tile.first + r), e)
+    value = Binary("*", state.values[place], shrink[r])
+    loop: Stmt = For(e, state.width, "vectorized", Store(state.values, place, value))
+    loop = For(r, tile.rows, "serial", loop)
     if isinstance(there, Imm):
         return [loop] if there.value else []
     return [IfThenElse(there > 0, loop)]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.attention.parts import Parts, Values, number
-from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.tir.expr import Binary, Buffer, Imm, Select, TirExpr, binary, from_dim
@@ -25,13 +24,15 @@ ONE = Imm(1.0, "float32")
 class State:
     """The highest score of each row, its sum of powers, its sums of values.
 
-    The sums of values begin with 0 if that `is_clear`, else with the first block.
+    The sums of values begin with 0 if that `is_clear`, else with the first block.  It lies behind
+    the indices `at`, if there are such.
     """
 
     top: Buffer
     total: Buffer
     values: Buffer
     is_clear: bool
+    at: tuple[TirExpr, ...] = ()
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -41,7 +42,18 @@ class State:
     @property
     def width(self) -> TirExpr:
         """How many elements a value has."""
-        return from_dim(self.values.shape[1])
+        return from_dim(self.values.shape[-1])
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows there is room for."""
+        rows = self.top.shape[-1]
+        assert isinstance(rows, int)
+        return rows
+
+    def place(self, row: TirExpr) -> tuple[TirExpr, ...]:
+        """Where the state of `row` is."""
+        return (*self.at, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,7 @@ def begin(p: Attention, state: State, rows: TirExpr, names: Names) -> Stmt:
     """The state before the first block; over no keys, the result is 0."""
     r, i, e = names.var("r"), names.var("r"), names.var("e")
     total: TirExpr = NONE
-    clear: Stmt = For(e, state.width, "vectorized", Store(state.values, (i, e), NONE))
+    clear: Stmt = For(e, state.width, "vectorized", Store(state.values, (*state.place(i), e), NONE))
     clear = For(i, rows, "serial", clear)
     if not isinstance(p.key.extent, int):
         is_empty = from_dim(p.key.extent) < 1
@@ -79,15 +91,13 @@ def begin(p: Attention, state: State, rows: TirExpr, names: Names) -> Stmt:
         clear = clear if state.is_clear else IfThenElse(is_empty, clear)
     elif not state.is_clear:
         clear = seq()
-    heads = seq(Store(state.top, (r,), LOW), Store(state.total, (r,), total))
+    heads = seq(Store(state.top, state.place(r), LOW), Store(state.total, state.place(r), total))
     return seq(For(r, rows, "vectorized", heads), clear)
 
 
 def goes_on(state: State, keys: Parts) -> TirExpr:
     """Whether the sums of values are there before a block of `keys`: 1, or 0."""
-    if state.is_clear:
-        return number(1)
-    return binary("min", 1, keys.var) if keys.var else ZERO
+    return number(1) if state.is_clear else binary("min", 1, keys.place)
 
 
 def end(p: Attention, state: State, rows: TirExpr, each: EachRow, names: Names) -> Stmt:

@@ -22,7 +22,7 @@ from relax_egraph.lower.schedule.attention.parts import (
     where_seen,
     within,
 )
-from relax_egraph.lower.schedule.attention.rows import Tile, absorb
+from relax_egraph.lower.schedule.attention.rows import Tile, absorb, copied_query
 from relax_egraph.lower.schedule.attention.state import (
     EachRow,
     Row,
@@ -37,7 +37,7 @@ from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
-from relax_egraph.tir.expr import Buffer, TirExpr, from_dim
+from relax_egraph.tir.expr import Buffer, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import (
     For,
     Stmt,
@@ -54,6 +54,9 @@ TILE_ROWS = 64
 TILE_KEYS = 256
 """Scores of a tile: 64 KiB, which stay in the second cache."""
 
+MASKED_ROWS = 32
+"""Queries of a tile where a mask hides a run of keys: of fewer queries, fewer keys are in vain."""
+
 STRIP = 64
 """Keys that the micro-kernel takes at once."""
 
@@ -66,9 +69,10 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
     # A tile that is hidden does not begin the sums.
     state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=p.seen != ALL)
     strips = room("strips", names, TILE_KEYS // STRIP, p.size, STRIP)
-    scores = room("scores", names, at_most(p.rows, TILE_ROWS), TILE_KEYS)
+    queries = room("queries", names, at_most(p.rows, _tile_rows(p)), p.size)
+    scores = room("scores", names, at_most(p.rows, _tile_rows(p)), TILE_KEYS)
     values = _values(p, keys, fixed, names)
-    tiles = _tiles(p, fixed, block, keys, state, (strips, scores), values.place, names)
+    tiles = _tiles(p, fixed, block, keys, state, (queries, strips, scores), values.place, names)
     work = seq(_transposed(p, strips, keys, fixed, names), *values.copy, tiles)
     first, last = block.start, block.start + block.count - 1
     work = where_seen(p, first, last, keys, work)
@@ -78,8 +82,13 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
         keys.around(work),
         end(p, state, block.count, rows, names),
     )
-    allocs = (scores, strips, *values.room, *state.buffers)
+    allocs = (queries, scores, strips, *values.room, *state.buffers)
     return parallel(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
+
+
+def _tile_rows(p: Attention) -> int:
+    """How many queries a tile has."""
+    return TILE_ROWS if p.seen == ALL else MASKED_ROWS
 
 
 def _each(p: Attention, fixed: Values, first: TirExpr, count: TirExpr, names: Names) -> EachRow:
@@ -98,36 +107,39 @@ def _tiles(
     block: Parts,
     keys: Parts,
     state: State,
-    buffers: tuple[Buffer, Buffer],
-    values: Operand,
+    buffers: tuple[Buffer, Buffer, Buffer],
+    values: Callable[[TirExpr], Operand],
     names: Names,
 ) -> Stmt:
     """The tiles of a block of queries and a block of keys, which lie in strips."""
-    strips, scores = buffers
-    tile = parts(block.count, TILE_ROWS, "io", names)
+    queries, strips, scores = buffers
+    tile = parts(block.count, _tile_rows(p), "io", names)
     first = block.start + tile.start
     last = first + tile.count - 1
+    begin = within(p.seen.at(p.at(first)), keys).first
+    skipped = begin // STRIP if begin else ZERO
     count = within(p.seen.at(p.at(last)), keys).end or keys.count
-    strip = parts(count, STRIP, "so", names)
-    to_row, to_element = p.query_steps()
-    query = bound_load(p.queries, {**fixed, **p.at(first), p.depth.var: ZERO})
+    left = binary("max", ZERO, count - skipped * STRIP) if begin else count
+    strip = parts(left, STRIP, "so", names)
+    start = skipped * STRIP + strip.start
     product = multiply(
-        (query, to_row, to_element),
-        (strips[strip.place, 0, 0], STRIP, 1),
-        (scores[0, strip.start], TILE_KEYS, 1),
+        (queries[0, 0], p.size, 1),
+        (strips[skipped + strip.place, 0, 0], STRIP, 1),
+        (scores[0, start], TILE_KEYS, 1),
         (tile.count, strip.count, number(p.size)),
         adds=ZERO,
     )
     rows = _each(p, fixed, first, tile.count, names)
     powers = Tile(p, keys, scores, tile.count, count, tile.start, rows)
     total = multiply(
-        (scores[0, 0], TILE_KEYS, 1),
-        values,
+        (scores[0, skipped * STRIP], TILE_KEYS, 1),
+        values(skipped * STRIP),
         (state.values[tile.start, 0], p.width, 1),
-        (tile.count, number(p.width), count),
+        (tile.count, number(p.width), left),
         adds=goes_on(state, keys),
     )
-    work = seq(strip.around(product), absorb(state, powers, names), total)
+    copy = rows(lambda row: copied_query(p, queries, row, names))
+    work = seq(copy, strip.around(product), absorb(state, powers, names), total)
     work = where_seen(p, first, last, keys, work)
     return tile.around(work)
 
@@ -152,9 +164,12 @@ def _transposed(p: Attention, strips: Buffer, keys: Parts, fixed: Values, names:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """Where a block of values is multiplied from, what copies it there, and the room for that."""
+    """From where values of a block are multiplied, by the number of the first.
 
-    place: Operand
+    `copy` copies them there if they are not there; `room` is what that needs.
+    """
+
+    place: Callable[[TirExpr], Operand]
     copy: tuple[Stmt, ...] = ()
     room: tuple[Buffer, ...] = ()
 
@@ -163,9 +178,15 @@ def _values(p: Attention, keys: Parts, fixed: Values, names: Names) -> _Values:
     """A block of values, where it lies if each is contiguous."""
     moves = steps(p.values.buffer, p.values.indices, (p.key.var, p.column.var))
     if moves and moves[1] == 1:
-        first = bound_load(p.values, {**fixed, p.key.var: keys.start, p.column.var: ZERO})
-        return _Values((first, moves[0], 1))
+        step = moves[0]
+
+        def place(first: TirExpr) -> Operand:
+            at = {**fixed, p.key.var: keys.start + first, p.column.var: ZERO}
+            return bound_load(p.values, at), step, 1
+
+        return _Values(place)
     block, j, e = room("block", names, TILE_KEYS, p.width), names.var("j"), names.var("e")
     point = {**fixed, p.key.var: keys.start + j, p.column.var: e}
     row = For(e, number(p.width), "vectorized", Store(block, (j, e), bound_load(p.values, point)))
-    return _Values((block[0, 0], p.width, 1), (For(j, keys.count, "serial", row),), (block,))
+    copy = For(j, keys.count, "serial", row)
+    return _Values(lambda first: (block[first, 0], p.width, 1), (copy,), (block,))

@@ -1,0 +1,178 @@
+"""The softmax of a tile of scores, with running maxima and sums: ``softmax_tile``.
+
+Scores are logarithms to base 2.  In a tile they become powers of 2, in place, relative to the
+highest score that their row has had in this tile and those before (Milakov and Gimelshein, 2018).
+As many rows as a vector has lanes take each step together, so that what is one number for a row
+is a lane: a sum over lanes, row by row, would wait at each step for the last.
+"""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.float_format import SINGLE
+from relax_egraph.lower.emit.float_scale import scaled
+from relax_egraph.lower.emit.lane_functions import polynomial
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.intrinsics.across import Combine, across
+
+NAME = "softmax_tile"
+
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, PTR, PTR, PTR, I64, I64, I64)
+"""``x, first, end, top, total, shrink, x_row, rows, columns``."""
+
+_SETS = 4
+"""So many vectors of a row run at once, each with a maximum or sum of its own."""
+
+_LOWEST = -150.0
+"""2 to this is 0 in float32."""
+
+_EXP2 = (
+    *(1.0, 0.6931469775985886, 0.24022242084416603),
+    *(0.055507337436611126, 0.009671512702471689, 0.0013264727265396362),
+)
+"""2ˣ up to ±½, fitted for the least relative error of those that are exact at 0: 9e-8."""
+
+_LOW = float("-inf")
+
+_Step = Callable[[Value, Value | None, Value], Value]
+"""Takes a place, the mask of what is there (``None``: all), and a value so far."""
+
+
+def define_softmax_tile(module: Module, target: Target) -> None:
+    """Add ``softmax_tile(x, first, end, top, total, shrink, x_row, rows, columns)``.
+
+    Of row ``i < rows``, whose scores are ``x[i·x_row + j]`` for ``first[i] ≤ j < end[i]``, the
+    highest so far is ``top[i]``; what else there is up to `columns` becomes 0::
+
+        old, top[i] = top[i], max(top[i], max_j x[i, j])
+        shrink[i] = 2^(old - top[i])
+        x[i, j] = 2^(x[i, j] - top[i])
+        total[i] = total[i]·shrink[i] + Σ_j x[i, j]
+
+    Of a `top` of -∞ 0 is subtracted.  A score that is no number makes `total` none.
+    """
+    f = Function(module, NAME, PARAMS)
+    x, first, end, top, total, shrink, x_row, rows, columns = f.args
+    lanes = target.lanes(32)
+    tile = _Tile(f, F32.of(lanes), f.allocate(F32, lanes * lanes), f.allocate(F32, lanes))
+    with f.loop(0, rows, lanes) as down:
+        count = f.minimum(rows - down.index, lanes)
+        mask = first_lanes(f, count, lanes)
+
+        def run(i: Value) -> tuple[Value, Value, Value]:
+            row = down.index + i
+            begin, stop = (f.load(f.address(p, row, I64), I64) for p in (first, end))
+            return f.address(x, row * x_row, F32), begin, stop
+
+        def of_rows(array: Value) -> Value:
+            return f.address(array, down.index, F32)
+
+        old = masked_load(of_rows(top), tile.type, mask)
+        new = _larger(old, tile.of_each(count, lambda i: tile.highest(*run(i)), _larger))
+        level = f.select(f.compare("==", new, _LOW), 0.0, new)
+        f.store(level, tile.levels)
+        less = _power(old - level)
+        masked_store(new, of_rows(top), mask)
+        masked_store(less, of_rows(shrink), mask)
+
+        def powers(i: Value) -> Value:
+            row, begin, stop = run(i)
+            tile.clear(row, f.index(0), begin)
+            tile.clear(row, stop, columns)
+            return tile.powers(row, begin, stop, f.load(f.address(tile.levels, i, F32), F32))
+
+        added = tile.of_each(count, powers, operator.add)
+        sums = masked_load(of_rows(total), tile.type, mask)
+        masked_store(f.fma(sums, less, added), of_rows(total), mask)
+    f.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Writes steps of as many rows as `type` has lanes, into `f`.
+
+    There is room for a vector of each row at `parts`, and for one of all rows at `levels`.
+    """
+
+    f: Function
+    type: Type
+    parts: Value
+    levels: Value
+
+    def of_each(self, count: Value, part: Callable[[Value], Value], combine: Combine) -> Value:
+        """In each lane what the lanes of ``part(row)`` combine to, of the first `count` rows."""
+        f, lanes = self.f, self.type.lanes
+        with f.loop(0, count) as down:
+            f.store(part(down.index), f.address(self.parts, down.index * lanes, F32))
+        places = [f.address(self.parts, i * lanes, F32) for i in range(lanes)]
+        return across([f.load(place, self.type) for place in places], combine)
+
+    def highest(self, row: Value, begin: Value, stop: Value) -> Value:
+        """The highest scores from `begin` up to `stop`, by lanes: -∞, and no NaN counts."""
+
+        def step(place: Value, mask: Value | None, sofar: Value) -> Value:
+            return _larger(self._read(place, mask), sofar)
+
+        return self._along(row, begin, stop, _LOW, step, _larger)
+
+    def powers(self, row: Value, begin: Value, stop: Value, level: Value) -> Value:
+        """Make powers of the scores from `begin` up to `stop`; their sums, by lanes."""
+
+        def step(place: Value, mask: Value | None, sofar: Value) -> Value:
+            power = _power(self._read(place, mask) - level)
+            if mask is None:
+                self.f.store(power, place)
+            else:
+                masked_store(power, place, mask)
+            return sofar + power
+
+        return self._along(row, begin, stop, 0.0, step, operator.add)
+
+    def clear(self, row: Value, begin: Value, stop: Value) -> None:
+        """Zeros from `begin` up to `stop`."""
+        f, lanes = self.f, self.type.lanes
+        with f.loop(begin, stop, lanes) as along:
+            mask = first_lanes(f, stop - along.index, lanes)
+            masked_store(f.const(self.type, 0), f.address(row, along.index, F32), mask)
+
+    def _read(self, place: Value, mask: Value | None) -> Value:
+        if mask is None:
+            return self.f.load(place, self.type)
+        return masked_load(place, self.type, mask, _LOW)
+
+    def _along(
+        self, row: Value, begin: Value, stop: Value, start: float, step: _Step, combine: Combine
+    ) -> Value:
+        """What `step` makes of `start` along the vectors of a row."""
+        f, lanes = self.f, self.type.lanes
+        sets, width = [f.const(self.type, start)] * _SETS, _SETS * lanes
+        count = f.maximum(stop - begin, 0)
+        whole = begin + count - f.binary("urem", count, width)
+        with f.loop(begin, whole, width, sets) as main:
+            places = [f.address(row, main.index + k * lanes, F32) for k in range(_SETS)]
+            main.carry(*(step(p, None, v) for p, v in zip(places, main.values, strict=True)))
+        a, b, c, d = main.results
+        with f.loop(whole, stop, lanes, [combine(combine(a, b), combine(c, d))]) as rest:
+            mask = first_lanes(f, stop - rest.index, lanes)
+            rest.carry(step(f.address(row, rest.index, F32), mask, *rest.values))
+        return rest.results[0]
+
+
+def _larger(a: Value, b: Value) -> Value:
+    """The larger of two; `b` if one is no number."""
+    f = a.function
+    return f.select(f.compare(">", a, b), a, b)
+
+
+def _power(x: Value) -> Value:
+    """2ˣ of what is at most 0."""
+    f = x.function
+    x = f.select(f.compare("<", x, _LOWEST), _LOWEST, x)
+    shifted = f.binary("+", x, SINGLE.magic, flags="")
+    whole = f.binary("-", shifted, SINGLE.magic, flags="")
+    return scaled(polynomial(x - whole, _EXP2), shifted)
