@@ -206,11 +206,13 @@ class Costs:
         """Seconds for the steps of `kernel`, each counted as often as it is computed.
 
         What comes before the first reduction, or product, is computed inside of the loops over
-        what uses it: below a broadcast, once for each element of the *broadcast* tensor.
+        what uses it: below a broadcast, once for each element of the *broadcast* tensor.  A product
+        reads its right operand as it is stored, and widens it while it multiplies.
         """
         count = len(kernel.inputs)
         values = [step.values for step in kernel.steps]
         anchors = [*map(_is_anchor, kernel.steps)]
+        widened = {s.values[1] for s in kernel.steps if s.op.name == "matmul"}
         kept: list[bool] = [False] * count
         for operands, anchor in zip(values, anchors, strict=True):
             kept.append(anchor or any([kept[v] for v in operands]))
@@ -223,6 +225,8 @@ class Costs:
             if not anchors[number]:
                 for operand in values[number]:
                     runs[operand] = max(runs[operand], runs[value])
+            if value in widened and step.op.name == "astype":
+                continue
             infos = map(kernel.info, values[number])
             each = self.computing(step.op.name, dict(step.attrs), infos, step.struct_info)
             again = runs[value] / own if own else 1.0

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from relax_egraph.egraph.view import (
     LEAF,
     LOAD,
@@ -60,15 +62,25 @@ def usable(
 ) -> tuple[ENode, ...]:
     """The nodes of class `c` that may be used: of a value that is given, none.
 
-    Inside a kernel what can be loaded as a constant is never computed, only moved.
+    Inside a kernel what can be loaded as a constant is never computed, only moved, or widened from
+    fewer bits.
     """
     if c in given:
         return ()
     nodes = classes[c].nodes
     loaded = (n.classes[0] for n in nodes if n.op == LOAD)
     if any(k in given and is_constant(classes[k]) for k in loaded):
-        return tuple(n for n in nodes if n.op == LOAD or n.op in MOVEMENT)
+        read = (LOAD, *MOVEMENT)
+        return tuple(n for n in nodes if n.op in read or _widens(classes, c, n))
     return nodes
+
+
+def _widens(classes: Mapping[ClassId, EClass], c: ClassId, node: ENode) -> bool:
+    """Whether `node` of class `c` converts to a dtype of more bits."""
+    if node.op != "astype":
+        return False
+    before, after = (classes[k].struct_info.dtype for k in (node.classes[0], c))
+    return bool(before and after) and np.dtype(before).itemsize < np.dtype(after).itemsize
 
 
 def results_of(

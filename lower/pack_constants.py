@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
@@ -113,10 +112,10 @@ class _Packer(ExprMutator):
 
 
 def pack(data: Array, panels: Panels) -> Array:
-    """The float32 matrices of `data` as `panels`, aligned for vectors."""
+    """The matrices of `data` as `panels`, aligned for vectors."""
     depth, width = panels.depth, panels.width
     size = panels.count * depth * panels.padded
-    packed = aligned_bytes(4 * size).view(np.float32).reshape(panels.count, -1)
+    packed = aligned_bytes(data.itemsize * size).view(data.dtype).reshape(panels.count, -1)
     shape = (panels.columns, depth) if panels.is_transposed else (depth, panels.columns)
     for matrix, place in zip(data.reshape(-1, *shape), packed, strict=True):
         for first in range(0, panels.padded, width):

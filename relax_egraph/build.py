@@ -35,7 +35,14 @@ from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
-from relax_egraph.passes import Sequential, inline_called_once, lambda_lift, module_pass
+from relax_egraph.passes import (
+    PassContext,
+    Sequential,
+    declare_option,
+    inline_called_once,
+    lambda_lift,
+    module_pass,
+)
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.check_claims import check_claims
@@ -48,14 +55,27 @@ from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable
 
+TOLERANCE = declare_option(
+    "schedule.tolerance",
+    float,
+    0.0,
+    "how far results may be off for speed, as a part of their root mean square",
+)
+"""At 3e-5 or more, convolutions of windows of 3 × 3 may take fewer products."""
+
 
 @module_pass(name="schedule")
 def schedule_all(module: IRModule) -> IRModule:
     """Give each loop function its loops."""
-    functions: dict[str, BaseFunc] = {
-        name: schedule(f) if isinstance(f, PrimFunc) else f for name, f in module.functions.items()
-    }
-    return IRModule(functions)
+    tolerance = PassContext.current().option(TOLERANCE.key)
+
+    def scheduled(function: BaseFunc) -> BaseFunc:
+        if not isinstance(function, PrimFunc):
+            return function
+        given = {"tolerance": tolerance} if tolerance and "schedule" not in function.attrs else {}
+        return schedule(replace(function, attrs={**function.attrs, **given}))
+
+    return IRModule({name: scheduled(f) for name, f in module.functions.items()})
 
 
 TO_STAGES = Sequential(

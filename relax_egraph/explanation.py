@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
@@ -39,6 +39,23 @@ class RegionReport:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredWeights:
+    """The weights of products that are stored as `dtype`: how many, and their bytes.
+
+    Each column of a product is off by no more than `error` times the norms of a row and a column:
+    what was measured of the worst weight that may be stored so.
+    """
+
+    dtype: str
+    count: int
+    nbytes: int
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.count}, {self.nbytes / 1e6:.1f} MB, off by at most {self.error:.2%}"
+
+
+@dataclass(frozen=True, slots=True)
 class PlanReport:
     """What the program for some sizes costs, in seconds at these: ``2 <= s <= 64``; "" are all.
 
@@ -68,11 +85,13 @@ class PlanReport:
 class Explanation:
     """The optimized module, and why it is what it is: a plan for each combination of variants.
 
-    Costs are in seconds, by the cost model; of several plans they are the mean.
+    Costs are in seconds, by the cost model; of several plans they are the mean.  `weights` are
+    those that are stored in fewer bits, within the tolerance that was asked for.
     """
 
     module: IRModule
     plans: tuple[PlanReport, ...]
+    weights: tuple[StoredWeights, ...] = ()
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:
@@ -125,6 +144,8 @@ class Explanation:
             cost = f"{_us(plan.cost_before)} → {_us(plan.cost)}"
             table.add_row(f"cost before → after{where}", cost)
         table.add_row("proven bound, gap", f"{_us(self.bound)}, {self.gap:.2%}")
+        for stored in self.weights:
+            table.add_row(f"weights in {stored.dtype}", str(stored))
         return table
 
     def as_dict(self) -> dict[str, Any]:
@@ -142,6 +163,7 @@ class Explanation:
             "cost": self.cost,
             "bound": self.bound,
             "gap": self.gap,
+            "weights": [asdict(stored) for stored in self.weights],
         }
 
     def egraph_text(self) -> str:

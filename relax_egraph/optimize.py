@@ -6,6 +6,7 @@
 A module is never changed; if anything fails, nothing is returned and nothing is half done.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,9 +14,10 @@ from functools import partial
 
 from relax_egraph.egraph.decode import BROADCAST
 from relax_egraph.egraph.engine import Budget, RuleBook, Schedule, saturate
+from relax_egraph.egraph.narrowing import DTYPES, Array, Narrowing
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
-from relax_egraph.explanation import PlanReport, RegionReport
+from relax_egraph.explanation import PlanReport, RegionReport, StoredWeights
 from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Hints,
@@ -27,7 +29,7 @@ from relax_egraph.extract import (
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.expr import Call, Expr
+from relax_egraph.ir.expr import Call, Constant, Expr
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.walk import post_order_visit
@@ -63,6 +65,7 @@ def optimize(
     *,
     without: Sequence[str] = (),
     fast_math: bool = False,
+    tolerance: float = 0.0,
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
@@ -77,7 +80,14 @@ def optimize(
 
     `rules` are the user's, beside the rule book: files, texts, or what ``rules.load`` read.
     `without` names families or rules to leave out; `fast_math` lets in those that are equations
-    of real numbers only.  `assume` are conditions on symbols, ``"n >= 1"`` or ``"s % 8 == 0"``:
+    of real numbers only.
+
+    Within `tolerance`, constant weights of products are stored as bfloat16, or as int8 with a
+    scale for each column, where that is faster.  It bounds by what part of ``|x| |w|``, the norms
+    of a row and a column, a result of ``x @ w`` may be off: 0.004 admits bfloat16, 0.02 int8 for
+    most weights.  By default nothing is stored so.
+
+    `assume` are conditions on symbols, ``"n >= 1"`` or ``"s % 8 == 0"``:
     the result is right where they hold, and checks that they do.  `hints` say at which values of
     the symbols programs are compared.
 
@@ -95,13 +105,15 @@ def optimize(
 
     Raises `RuleError` for rules that do not read, `SaturationError` for a rule that is found
     unsound, `AssumptionError` for conditions that do not read or contradict each other,
-    ``ValueError`` for `variants` that are no ranges in ascending order of symbols of parameters.
+    ``ValueError`` for a `tolerance` that is negative or not finite, and for `variants` that are no
+    ranges in ascending order of symbols of parameters.
     """
     return explain(
         module,
         rules,
         without=without,
         fast_math=fast_math,
+        tolerance=tolerance,
         assume=assume,
         hints=hints,
         variants=variants,
@@ -121,6 +133,7 @@ def explain(
     *,
     without: Sequence[str] = (),
     fast_math: bool = False,
+    tolerance: float = 0.0,
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
@@ -133,11 +146,14 @@ def explain(
 ) -> Explanation:
     """Optimize as `optimize` does, and return the module with the reasons."""
     known = assumptions.parse(assume)
-    every = RuleBook.default(rules, without, fast_math)
+    if not 0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
+    every = RuleBook.default(rules, without, fast_math, bounded=tolerance > 0)
     prepared = PREPARE(module)
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
     parts = parts_of(variants or {}, frozenset[str]().union(*symbols.values()))
+    narrowing = Narrowing(tolerance) if tolerance else None
     library, book = Library(), every.for_operators(operators_in(prepared))
     planner = Planner(
         prepared,
@@ -154,6 +170,7 @@ def explain(
         costing=lambda view, at: cost_of_view(
             view, library, profile=profile, hints=at, prices=prices
         ),
+        narrowing=narrowing,
     )
     plans: dict[str, dict[Case, Plan]] = {}
     for name, function in functions.items():
@@ -166,7 +183,8 @@ def explain(
     best = CLEAN_UP(best)
     checked = check_assumptions(known)(best).functions  # callees are called by what has checked
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
-    return Explanation(IRModule(both), _reports(plans, parts))
+    weights = _stored(best, prepared, narrowing) if narrowing else ()
+    return Explanation(IRModule(both), _reports(plans, parts), weights)
 
 
 def _assembled(
@@ -207,6 +225,31 @@ def _reports(
         regions = tuple(known[identity, count] for identity, count in uses.items())
         reports.append(PlanReport(", ".join(map(str, case)), regions))
     return tuple(reports)
+
+
+def _stored(best: IRModule, source: IRModule, narrowing: Narrowing) -> tuple[StoredWeights, ...]:
+    """What weights `best` stores in fewer bits than `source` does."""
+    before = {id(array) for array in _constants(source)}
+    new = [array for array in _constants(best) if id(array) not in before]
+    found: list[StoredWeights] = []
+    for dtype in DTYPES:
+        sizes = [array.nbytes for array in new if array.dtype.name == dtype]
+        if sizes:
+            found.append(StoredWeights(dtype, len(sizes), sum(sizes), narrowing.worst(dtype)))
+    return tuple(found)
+
+
+def _constants(module: IRModule) -> list[Array]:
+    """The arrays of constants in `module`, each once."""
+    found: dict[int, Array] = {}
+
+    def visit(expr: Expr) -> None:
+        if isinstance(expr, Constant):
+            found[id(expr.data)] = expr.data
+
+    for _, function in module.relax_functions():
+        post_order_visit(function, visit)
+    return [*found.values()]
 
 
 def operators_in(module: IRModule) -> frozenset[str]:

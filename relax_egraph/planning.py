@@ -11,6 +11,7 @@ from relax_egraph.egraph.decode import decode
 from relax_egraph.egraph.encode import Encoded, encode
 from relax_egraph.egraph.engine import Saturated
 from relax_egraph.egraph.fused import FusedFunctions
+from relax_egraph.egraph.narrowing import Narrowing
 from relax_egraph.egraph.regions import Region, binders_of, regions_of
 from relax_egraph.egraph.signature import signature
 from relax_egraph.egraph.source_order import source_first
@@ -77,11 +78,13 @@ class Planner:
         saturating: Callable[[View], Saturated],
         extracting: Callable[[View, Hints], Extraction],
         costing: Callable[[View, Hints], float],
+        narrowing: Narrowing | None = None,
     ) -> None:
         self._module = module
         self._saturate = saturating
         self._extract = extracting
         self._cost_of = costing
+        self._narrowing = narrowing
         self._builder = BlockBuilder(module)
         self._fused = FusedFunctions(self._builder.add_func)
         self._kinds: dict[Hashable, _Kind] = {}
@@ -103,12 +106,18 @@ class Planner:
         """The regions of a block of function `name`, each with the kind that it is of."""
         if block not in self._parts:
             regions = regions_of(block.bindings, _kept(block))
-            encoded = [encode(region.bindings, region.outputs) for region in regions]
+            encoded = [self._encoded(region) for region in regions]
             self._parts[block] = tuple(
                 _Part(region, source, self._kind(name, source))
                 for region, source in zip(regions, encoded, strict=True)
             )
         return self._parts[block]
+
+    def _encoded(self, region: Region) -> Encoded:
+        encoded = encode(region.bindings, region.outputs)
+        if self._narrowing is None:
+            return encoded
+        return replace(encoded, view=self._narrowing.of(encoded.view))
 
     def report(self, kind: _Kind, hints: Hints) -> RegionReport:
         """The best program of regions of a `kind`, at those of `hints` that matter to it."""

@@ -20,7 +20,7 @@ FAMILIES = (
     *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
-    *("unfold", "horizontal", "fusion"),
+    *("unfold", "horizontal", "weights", "fusion"),
 )
 """The families of rewrites."""
 

@@ -50,7 +50,7 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
             value: TirExpr = place
             for step in steps:
                 at = {**point(j), **p.at_depth(step)}
-                value = Binary("+", value, Binary("*", bound_load(p.a, at), bound_load(p.b, at)))
+                value = Binary("+", value, Binary("*", bound_load(p.a, at), p.right(at)))
             return Store(place.buffer, place.indices, value)
 
         return along(update)

@@ -19,7 +19,7 @@ from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
-from relax_egraph.lower.schedule.product import match_contraction
+from relax_egraph.lower.schedule.product import match_contraction, widened_late
 from relax_egraph.lower.schedule.scheduled import finished
 from relax_egraph.lower.schedule.stages import Stage, computed_from, stages_of
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
@@ -61,6 +61,7 @@ class _Parts:
 
 
 def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
+    stages = widened_late(stages, function.outputs)
     products = [s for s in stages if match_contraction(s)]
     if len(products) != 1:
         return None

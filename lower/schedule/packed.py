@@ -22,7 +22,7 @@ PIECE = 1024
 """Steps of the depth that run at once: with 64 columns 256 KiB, which stay in the second cache."""
 
 LINE = 16
-"""Floats in a line of the cache."""
+"""Floats in a line of the cache, which fill a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Panels:
     """Matrices of `depth` rows, cut into strips of `width` columns.
 
     They are made of `count` matrices, or of their transposes if it `is_transposed`.  The last
-    strip is filled up with zeros to whole lines of the cache.
+    strip is filled up with zeros to whole vectors of floats.
     """
 
     count: int

@@ -4,6 +4,7 @@ Rows of a wide operand lie far apart, so that a strip of it over a long depth is
 and over.  A strip is copied once, for all rows.
 """
 
+from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
@@ -27,7 +28,7 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     depth = p.depth.extent if p.depth else 1
-    panel = Buffer(names.fresh("panel"), (depth, columns.size), "float32")
+    panel = Buffer(names.fresh("panel"), (depth, columns.size), p.b.buffer.dtype)
     pack = _pack(p, panel, columns, values, names)
     made = pack if p.over else None
     right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE, made=made)
@@ -43,7 +44,8 @@ def _pack(p: Product, panel: Buffer, columns: Cut, batch: Point, names: Names) -
         first = bound_load(p.b, {**batch, p.column.var: columns.start, **p.at_depth(ZERO)})
         places = ((first.buffer, first.indices), (panel, (ZERO, ZERO)))
         strides = (from_dim(p.b_column), Imm(columns.size, "int64"))
-        return TensorIntrinsic(name_of(32), places, (*strides, columns.count, depth))
+        transpose = name_of(TABLE[panel.dtype].bits)
+        return TensorIntrinsic(transpose, places, (*strides, columns.count, depth))
     k, j = names.var("k"), names.var("j")
     place = {p.column.var: columns.start + j, **p.at_depth(k)}
     copy = Store(panel, (k, j), bound_load(p.b, {**batch, **place}))

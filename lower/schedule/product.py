@@ -1,15 +1,17 @@
 """Recognises products of matrices among the stages, by how their operands move in memory."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.library.products import NARROW
 from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import bound, collapse
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Binary, BufferLoad, TirExpr, TirVar
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Cast, TirExpr, TirVar
 from relax_egraph.tir.rewrite import substitute
 
 FEWEST_TRANSPOSED = 8
@@ -24,11 +26,12 @@ FEWEST_STEPS = 8
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
 
-    `row` is ``None`` where there is one row, `depth` where it is 1.  `a` does not move with
-    `column`, nor `b` with `row`.  The result is contiguous along `column`; `a_row`, `a_step`,
-    `b_step`, `b_column` and `c_row` are how far a row, a step of the depth and a column go in
-    memory.  `values` are the axes of the stage that have no loop.  The sum is also `over` axes
-    that are no part of the depth, none of them empty.
+    All are of float32, but that `b` may be of a `NARROW` dtype.  `row` is ``None`` where there is
+    one row, `depth` where it is 1.  `a` does not move with `column`, nor `b` with `row`.  The
+    result is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and `c_row` are how
+    far a row, a step of the depth and a column go in memory.  `values` are the axes of the stage
+    that have no loop.  The sum is also `over` axes that are no part of the depth, none of them
+    empty.
     """
 
     stage: Stage
@@ -51,6 +54,11 @@ class Product:
         rows = {self.row.var: row} if self.row else {}
         return {**rows, self.column.var: column}
 
+    def right(self, point: Mapping[TirVar, TirExpr]) -> TirExpr:
+        """The element of the right operand at `point`, as float32."""
+        load = bound_load(self.b, dict(point))
+        return load if load.buffer.dtype == "float32" else Cast("float32", load)
+
     def at_depth(self, step: TirExpr) -> dict[TirVar, TirExpr]:
         """The value of the variable of the depth, if there is one."""
         return {self.depth.var: step} if self.depth else {}
@@ -62,19 +70,22 @@ def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
     The stages of `rest` are over the same axes as `stage`.
     """
     product = match_contraction(stage, rest)
-    return None if product is None or product.over else product
+    if product is None or product.over or product.b.buffer.dtype in NARROW:
+        return None
+    return product
 
 
 def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
-    """`stage` as a product, or as a sum of products `over` axes; else as `match_product`."""
+    """`stage` as a product, or as a sum of products `over` axes, perhaps with a narrow operand.
+
+    Else as `match_product`.
+    """
     reduction = stage.reduction
-    if reduction is None or not stage.sums_floats:
+    if reduction is None or not stage.sums_floats or not isinstance(stage.value, Binary):
         return None
-    match stage.value:
-        case Binary(kind="*", a=BufferLoad() as x, b=BufferLoad() as y):
-            pass
-        case _:
-            return None
+    x, y = map(_read, (stage.value.a, stage.value.b))
+    if stage.value.kind != "*" or x is None or y is None:
+        return None
     if any(0 in b.shape for b in (stage.buffer, x.buffer, y.buffer)):
         return None  # nothing moves in memory, whatever axis it moves with
     spatial = collapse(stage.axes, [stage, *rest])
@@ -89,9 +100,37 @@ def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | Non
     stage = bound(stage, values)
     x, y = bound_load(x, values), bound_load(y, values)
     for a, b in ((x, y), (y, x)):
+        if a.buffer.dtype in NARROW:
+            continue
         if product := _oriented(stage, values, spatial.axes, depth, a, b):
             return replace(product, over=others)
     return None
+
+
+def _read(operand: TirExpr) -> BufferLoad | None:
+    """What a factor reads, if it is that, or the narrow element that it widens."""
+    match operand:
+        case BufferLoad():
+            return operand
+        case Cast(dtype="float32", value=BufferLoad(buffer=buffer) as load):
+            return load if buffer.dtype in NARROW else None
+        case _:
+            return None
+
+
+def widened_late(stages: Sequence[Stage], keep: Sequence[Buffer]) -> Sequence[Stage]:
+    """`stages` with narrow right operands read as they are stored, by the products themselves.
+
+    What `keep` names is made as it was.
+    """
+    for late in [s.buffer for s in stages if isinstance(s.value, Cast) and _read(s.value)]:
+        users = [s.buffer for s in stages if s.reads(late)]
+        if not users or any(late is b for b in keep):
+            continue
+        changed = inline(stages, [s.buffer for s in stages if s.buffer is not late])
+        if all(match_contraction(s) for s in changed if any(s.buffer is b for b in users)):
+            stages = changed
+    return stages
 
 
 def _longest(axes: Sequence[Axis]) -> Axis | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
+from relax_egraph.lower.intrinsics.gemm import name_of
 from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around
@@ -77,7 +78,7 @@ def block(
     strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(c_row))
     size = (rows.count, columns.count, pieces.count)
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    call = TensorIntrinsic("gemm_tile", places, (*strides, *size, adds, ahead))
+    call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
     turn = around(pieces.blocks, call)
     fill = around(p.over, turn if right.made is None else seq(right.made, turn))
     if not epilogue.rest:

@@ -48,6 +48,7 @@ def show(file: Path, stage: str, rules: tuple[Path, ...], as_json: bool) -> None
 @click.option("--rules", multiple=True, type=EXISTING, help="A rule file beside the rule book.")
 @click.option("--without", multiple=True, metavar="NAME", help="A family or rule to leave out.")
 @click.option("--fast-math", is_flag=True, help="Use rules that only real numbers obey, too.")
+@click.option("--tolerance", default=0.0, help="Keep weights in fewer bits, within this error.")
 @click.option("--assume", multiple=True, metavar="CONDITION", help='Of symbols: "s % 8 == 0".')
 @click.option(
     "--variant", "variants", multiple=True, metavar="RANGES", help="Plans by size: s=1,2:64,65:"
@@ -63,6 +64,7 @@ def optimize(
     rules: tuple[Path, ...],
     without: tuple[str, ...],
     fast_math: bool,
+    tolerance: float,
     assume: tuple[str, ...],
     variants: tuple[str, ...],
     hints: tuple[str, ...],
@@ -76,6 +78,7 @@ def optimize(
             rules=rules,
             without=without,
             fast_math=fast_math,
+            tolerance=tolerance,
             assume=assume,
             variants=dict(map(_ranges, variants)),
             hints=dict(size_of(text, "--hint") for text in hints),

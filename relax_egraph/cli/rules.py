@@ -43,7 +43,7 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: bool) -> None:
     """Print every rule: its family, law, what it does to rounding, and place."""
-    book = rx.RuleBook.default(rules, fast_math=True)
+    book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
     chosen = {_known(family, known, "--family") for family in families} or known
     found = [rule for rule in book.rules if rule.ruleset in chosen]

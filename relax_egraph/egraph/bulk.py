@@ -56,6 +56,9 @@ def load_view(egraph: EGraph, view: View) -> None:
             loading.fact("is-const", number)
         if eclass.scalar is not None:
             loading.fact("const-scalar", number, ("f64", float(eclass.scalar)))
+        for dtype, axis in eclass.narrow:
+            text = loading.literal("String", literals.string(dtype))
+            loading.fact("within-tolerance", number, text, ("i64", axis))
     folder = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with TemporaryDirectory(dir=folder) as scratch:
         run_text(egraph, "\n".join(loading.program(Path(scratch))))
@@ -92,8 +95,8 @@ class _Loading:
             case _:
                 self._row(f"R.{node.op}", number, [*self._operands(node), *self._attrs(node)])
 
-    def fact(self, name: str, number: ClassId, value: Column | None = None) -> None:
-        self._row(name, number, [] if value is None else [value])
+    def fact(self, name: str, number: ClassId, *values: Column) -> None:
+        self._row(name, number, values)
 
     def shape(self, shape: Shape) -> Column:
         for size in shape:
@@ -173,7 +176,7 @@ class _Loading:
 
 
 _FUNCTIONS = {"rank-of", "const-scalar", "source-index"}
-_RELATIONS = {"shape-claim", "dtype-claim", "is-const"}
+_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance"}
 
 
 def _body(number: int, sorts: tuple[str, ...]) -> str:

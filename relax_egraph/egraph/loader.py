@@ -19,9 +19,9 @@ from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
 from relax_egraph.errors import RuleError, Span
 
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
-FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "unstated"]
+FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
 
-_FLOAT = re.compile(r"float: (exact|reassociates|fast)")
+_FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
 _DECLARES = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
 _RULES = ("rewrite", "birewrite", "rule")
 _RUNS = (

@@ -15,7 +15,7 @@ from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import Scope, near
 
-OWN_PHASE = ("lower", "fusion")
+OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
 
 
@@ -24,7 +24,8 @@ class RuleBook:
     """Rule texts by name; equal books are read once per process.
 
     Making one reads every text: `RuleError` says what is wrong with the first that is.  Rules of
-    float class ``fast`` are in it with `fast_math` only.  It has no rule that could fire only
+    float class ``fast`` are in it with `fast_math` only, those of ``bounded`` if it is `bounded`,
+    for a caller that states a tolerance.  It has no rule that could fire only
     where something `absent` is.
     """
 
@@ -33,6 +34,7 @@ class RuleBook:
     without: frozenset[str] = frozenset()
     fast_math: bool = False
     absent: frozenset[str] = frozenset()
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         reading = reading_of(self)
@@ -48,6 +50,7 @@ class RuleBook:
         without: Iterable[str] = (),
         fast_math: bool = False,
         families: Iterable[str] = rules.FAMILIES,
+        bounded: bool = False,
     ) -> "RuleBook":
         """The families of the book (all, or those given) and the user's rules.
 
@@ -60,7 +63,8 @@ class RuleBook:
             Source(name or ("<rules>" if k == 1 else f"<rules-{k}>"), text)
             for k, (name, text) in enumerate(rules.read(user).files, 1)
         )
-        return RuleBook(chosen, sources, left_out - set(rules.FAMILIES), fast_math)
+        names = left_out - set(rules.FAMILIES)
+        return RuleBook(chosen, sources, names, fast_math, bounded=bounded)
 
     def for_operators(self, names: Iterable[str]) -> "RuleBook":
         """What of this book can matter to blocks of the operators `names`: ``"add"``."""
@@ -219,7 +223,8 @@ def _can_matter(entry: Entry, book: RuleBook) -> bool:
 
 
 def _runs(rule: RuleInfo, book: RuleBook) -> bool:
-    return rule.name not in book.without and (book.fast_math or rule.float_class != "fast")
+    left_out = {"fast": not book.fast_math, "bounded": not book.bounded}
+    return rule.name not in book.without and not left_out.get(rule.float_class, False)
 
 
 def _texts(entries: Iterable[Entry], own: Mapping[str, str]) -> Iterator[str]:

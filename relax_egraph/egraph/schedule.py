@@ -50,15 +50,16 @@ Schedule = tuple[Phase, ...]
 
 
 def default_schedule(book: RuleBook) -> Schedule:
-    """All rewrites of `book` together, then lowering to kernels, then their fusion.
+    """All rewrites of `book` together, those of weights, then lowering to kernels, then fusion.
 
     Lowering is linear, and without it there is no kernel to extract: it is not held to the budget.
     """
+    used = {"lower", *(rule.ruleset for rule in book.rewrites)}
     rewrites = tuple(name for name in book.rulesets if name not in OWN_PHASE)
     own = tuple(
         Phase(name, (name,), nodes=inf, growth=8.0, match_limit=inf)
         for name in OWN_PHASE
-        if name in book.rulesets
+        if name in used.intersection(book.rulesets)
     )
     return (Phase(REWRITE, rewrites), *own)
 

@@ -37,7 +37,8 @@ def signature(view: View) -> Hashable:
 
 def _class(eclass: EClass) -> Hashable:
     nodes = tuple(map(_node, eclass.nodes))
-    return (eclass.sort, nodes, eclass.struct_info, eclass.is_const, repr(eclass.scalar))
+    known = (eclass.is_const, repr(eclass.scalar), eclass.narrow)
+    return (eclass.sort, nodes, eclass.struct_info, *known)
 
 
 def _node(node: ENode) -> Hashable:

@@ -159,6 +159,14 @@ class Tables:
         return {row.inputs[0] for row in self._unordered("is-const")}
 
     @cached_property
+    def narrow(self) -> dict[Value, tuple[str, int]]:
+        """Constants that may be stored in fewer bits: as what, and along which axis."""
+        return {
+            t: (self.decode("String", dtype), self.decode("i64", axis))
+            for t, dtype, axis in (row.inputs for row in self._unordered("within-tolerance"))
+        }
+
+    @cached_property
     def memory(self) -> dict[Value, Value]:
         """For each kernel class a tensor of its value: the one that stores it, or that it loads."""
         loads = {row.output: row.inputs[0] for row in self.rows("K.load")}

@@ -104,6 +104,7 @@ class Rows:
                 infos.setdefault(c.struct_info, len(infos)),
                 c.is_const,
                 c.scalar,
+                c.narrow,
             )
             for number, c in view.classes.items()
         ]
@@ -112,10 +113,8 @@ class Rows:
     def view(self, leaves: tuple[Expr, ...] = (), opaque: tuple[Binding, ...] = ()) -> View:
         """The view, with what its nodes' keys refer to."""
         classes = {
-            number: EClass(
-                sort, tuple(ENode(*node) for node in nodes), self.infos[info], is_const, scalar
-            )
-            for number, sort, nodes, info, is_const, scalar in self.classes
+            number: EClass(sort, tuple(ENode(*node) for node in nodes), self.infos[info], *known)
+            for number, sort, nodes, info, *known in self.classes
         }
         return View(classes, self.roots, leaves, opaque)
 

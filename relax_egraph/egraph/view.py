@@ -58,7 +58,9 @@ class EClass:
 
     `struct_info` is what is known of the value (a kernel class has that of the tensor that it
     would store; of a tuple it says nothing); `is_const`: it depends on constants only, so it
-    costs nothing at run time; `scalar`: its value, where it is a known scalar.
+    costs nothing at run time; `scalar`: its value, where it is a known scalar; `narrow`: what a
+    constant may be stored as within the caller's tolerance, by dtype and by the axis along which
+    elements share a scale.
     """
 
     sort: Sort
@@ -66,6 +68,7 @@ class EClass:
     struct_info: TensorStructInfo
     is_const: bool = False
     scalar: float | None = None
+    narrow: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

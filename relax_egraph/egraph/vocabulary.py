@@ -123,6 +123,12 @@ _FACTS = (
         "the position of a value that the program has; a value that only rules made has none",
         merge="(min old new)",
     ),
+    _declare(
+        "relation",
+        "within-tolerance x:Tensor dtype:String axis:i64",
+        "Unit",
+        "constant x, stored as dtype with a scale for all along axis, is within the tolerance",
+    ),
     _declare("relation", "is-float x:Tensor", "Unit", "the elements are float32 or float64"),
     _declare("function", "numel-of x:Tensor", "Dim", "the number of elements"),
     _declare("function", "dim-text d:Dim", "String", "the canonical text of a dimension"),

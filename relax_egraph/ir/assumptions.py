@@ -18,6 +18,7 @@ from relax_egraph.ir.symbol_ranges import Assumptions as Assumptions
 from relax_egraph.ir.symbol_ranges import Range
 from relax_egraph.ir.symbol_ranges import active as active
 from relax_egraph.ir.symbol_ranges import assuming as assuming
+from relax_egraph.ir.syntax import parsed_expression
 
 FORMS = "n >= 1, n <= 512, 1 <= n <= 512, s % 8 == 0, m == 2*n"
 """The forms of conditions, for messages; bounds and remainders are numbers."""
@@ -69,7 +70,7 @@ def parse(texts: str | Sequence[str]) -> Assumptions:
 
 def _read(source: _Text) -> Iterator[_Condition]:
     try:
-        tree = ast.parse(source.text, mode="eval").body
+        tree = parsed_expression(source.text)
     except (SyntaxError, ValueError):
         raise source.error(None, "this does not read") from None
     if not isinstance(tree, ast.Compare):

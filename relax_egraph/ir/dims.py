@@ -28,6 +28,7 @@ from relax_egraph.ir.symbol_ranges import (
     replaced,
 )
 from relax_egraph.ir.symbol_ranges import symbol as symbol
+from relax_egraph.ir.syntax import parsed_expression
 
 Dim: TypeAlias = int | sympy.Expr
 """A dimension in canonical form."""
@@ -361,4 +362,4 @@ def from_ast(node: ast.expr) -> Dim:
 @memoised
 def parse(written: str) -> Dim:
     """Read what `text` writes: ``parse(text(d)) == d``."""
-    return from_ast(ast.parse(written, mode="eval").body)
+    return from_ast(parsed_expression(written))

@@ -21,6 +21,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted, nearest
 from relax_egraph.script.spellings import DTYPE_NAMES
@@ -211,7 +212,7 @@ class Annotations:
 
     def _quoted(self, node: ast.expr, text: str, otherwise: str) -> ast.expr:
         try:
-            return ast.parse(text.strip(), mode="eval").body
+            return parsed_expression(text.strip())
         except (SyntaxError, ValueError):
             raise self.source.error(node, f'"{text}" {otherwise}') from None
 

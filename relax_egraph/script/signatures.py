@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 
+from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.source import Source, arguments, dotted
@@ -71,7 +72,7 @@ def unquoted(annotation: ast.expr | None, source: Source) -> ast.expr | None:
         case _:
             return annotation
     try:
-        inner = ast.parse(text.strip(), mode="eval").body
+        inner = parsed_expression(text.strip())
     except (SyntaxError, ValueError):
         raise source.error(annotation, f'"{text}" is no annotation') from None
     for part in ast.walk(inner):

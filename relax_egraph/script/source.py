@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable
 
 from relax_egraph.errors import ScriptError, Span
+from relax_egraph.ir.syntax import parsed
 from relax_egraph.script.spellings import KEYWORDS, today
 
 _TAB_WIDTHS = (4, 8)
@@ -66,7 +67,7 @@ class Source:
         collects = gc.isenabled()
         gc.disable()  # half of the time of a long text would go into looking for garbage
         try:
-            return ast.parse(text)
+            return parsed(text)
         except TabError:
             raise
         except SyntaxError as problem:
@@ -114,7 +115,7 @@ def _chain(node: ast.expr) -> str:
 
 def _is_python(text: str) -> bool:
     try:
-        ast.parse(textwrap.dedent(text))
+        parsed(textwrap.dedent(text))
     except (SyntaxError, ValueError):
         return False
     return True

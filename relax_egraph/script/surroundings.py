@@ -15,6 +15,7 @@ import numpy as np
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Constant, Function
 from relax_egraph.ir.module import BaseFunc
+from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.script.placeholders import Applied, Computed, Name, Symbol
 from relax_egraph.script.source import Source
 from relax_egraph.tir.stmt import PrimFunc
@@ -90,10 +91,10 @@ class Surroundings(ast.NodeTransformer):
     def _written(self, node: ast.expr, value: object) -> ast.expr | None:
         """Syntax for `value`; ``None`` if there is none."""
         if id(value) in self._spoken:
-            return ast.parse(self._spoken[id(value)], mode="eval").body
+            return parsed_expression(self._spoken[id(value)])
         match value:
             case Name(name=name):
-                return ast.parse(name, mode="eval").body
+                return parsed_expression(name)
             case Applied(name=name):
                 message = f"`{ast.unparse(node)}` is an annotation that stands elsewhere"
                 raise self._source.error(node, message, f"write {name}(…) in place")

@@ -15,6 +15,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.structural import SYMBOL
+from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.tir.functions import PREDICATES
 
 BinaryKind: TypeAlias = Literal[
@@ -297,4 +298,4 @@ def _from_text(text: str) -> TirExpr:
             case _:
                 raise ValueError(f"{text} is no dimension")
 
-    return walk(ast.parse(text, mode="eval").body)
+    return walk(parsed_expression(text))

@@ -13,7 +13,7 @@ from relax_egraph.verify.classes import Classes, Difference
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.inputs import KINDS
 from relax_egraph.verify.program import Program
-from relax_egraph.verify.tolerance import ORDER, Need
+from relax_egraph.verify.tolerance import ORDER, Need, kept
 from relax_egraph.verify.values import Evaluation
 
 _EXTENTS = ((2, 3, 5), (0, 1, 2, 5))
@@ -61,5 +61,5 @@ def _has_empty(instance: Instance, extents: Mapping[str, int]) -> bool:
 
 
 def stated(rule: RuleInfo) -> Need:
-    """The class that a rule keeps to; without a word it is exact."""
-    return "exact" if rule.float_class == "unstated" else rule.float_class
+    """The class that a rule keeps to."""
+    return kept(rule.float_class)

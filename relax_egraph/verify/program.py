@@ -20,7 +20,9 @@ class Step:
     """Value `number` of the program, which is `variable` of an instance.
 
     `children` are numbers of other steps, tuples of them, shapes, scalars of the host, or ``None``;
-    `how` is an operator, or ``leaf``, ``const``, ``tuple_get``, ``same``.  A `constant` is a leaf.
+    `how` is an operator, or ``leaf``, ``const``, ``tuple_get``, ``same``.  A `constant` is a leaf;
+    what is `narrow` loses nothing if it is stored so: the dtype and the axis along which elements
+    share a scale.
     """
 
     number: int
@@ -32,6 +34,7 @@ class Step:
     info: TensorStructInfo | None = None
     scalar: float | None = None
     constant: bool = False
+    narrow: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -86,9 +89,13 @@ class Program:
         shape = info.dims or ()
         constant = self._constant(variable, instance)
         step = self._step(number, variable, "leaf", (), (), info, value)
-        self.steps.append(replace(step, constant=constant))
+        narrow = tuple(_narrow(variable, instance))
+        self.steps.append(replace(step, constant=constant, narrow=narrow))
         name = f"t{number}"
         self.texts[-1].append(f"(let {name} (Leaf {number})) (union {name} (Value {number}))")
+        for dtype, axis in narrow:
+            text = literals.string(dtype)
+            self.texts[-1].append(f"(within-tolerance {name} {text} {axis})")
         self._claim(name, info)
         static = [d for d in shape if isinstance(d, int)]
         if value is not None:
@@ -237,6 +244,14 @@ class Program:
         """The symbols of all shapes."""
         infos = [s.info for s in self.steps if s.info is not None]
         return sorted({n for i in infos for d in i.dims or () for n in dims.symbols(d)})
+
+
+def _narrow(variable: str, instance: Instance) -> Iterator[tuple[str, int]]:
+    """What the constant `variable` may be stored as."""
+    for premise in instance.problem.premises:
+        if premise.head == "within-tolerance" and premise.args[0] == variable:
+            _, dtype, axis = premise.args
+            yield instance.get(dtype), instance.get(axis)
 
 
 def host_value(value: PrimValue, extents: Mapping[str, int]) -> Any:

@@ -49,7 +49,10 @@ class _Resolving:
         made: dict[str, Node] = {}
         for node in sorted(map(self.baked, nodes), key=lambda n: n.made):
             made.setdefault(node.result, node)
-        _refuse_cycles(made, self.elements)
+        elements = {
+            str(bake(v)): tuple(str(bake(e)) for e in items) for v, items in self.elements.items()
+        }
+        _refuse_cycles(made, elements)
         tensors = [v for v, s in self.sorts.items() if s in VALUES and bake(v) == v]
         shapes = {t: bake(f"{t}.shape") for t in tensors}
         dtypes = {t: bake(f"{t}.dtype") for t in tensors}
@@ -67,10 +70,7 @@ class _Resolving:
                 for p in facts.premises
             ),
             sorts={v: s for v, s in self.sorts.items() if bake(v) == v},
-            elements={
-                str(bake(v)): tuple(str(bake(e)) for e in items)
-                for v, items in self.elements.items()
-            },
+            elements=elements,
             scalars={str(bake(t)): bake(c) for t, c in facts.scalars.items()},
             constants=frozenset(str(bake(t)) for t in facts.constants),
             positions={str(bake(t)): bake(i) for t, i in facts.positions.items()},
@@ -175,6 +175,9 @@ class _Resolving:
                     found.scalars[x] = other
                 case "is-const":
                     found.constants.add(x)
+                case "within-tolerance":
+                    found.constants.add(x)
+                    found.premises.append(apply)
                 case "source-index" if other is not None:
                     found.positions[x] = other
                 case head if head.startswith(("R.", "K.")) or head in ("Leaf", "Value"):

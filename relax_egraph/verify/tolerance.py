@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from relax_egraph.egraph.loader import FloatClass
 from relax_egraph.ir.dtypes import is_float, limits
 from relax_egraph.verify.inputs import Array, Kind
 
@@ -35,6 +36,21 @@ class Computed:
     value: Array
     wide: Array
     scale: float
+
+
+def kept(stated: FloatClass) -> Need:
+    """What a rule of float class `stated` keeps to.
+
+    Of a ``bounded`` rule the error is that of constants as they are stored.  Those that it is tried
+    on have none: the rest only rounds.
+    """
+    match stated:
+        case "unstated":
+            return "exact"
+        case "bounded":
+            return "reassociates"
+        case _:
+            return stated
 
 
 def need(left: Computed, right: Computed, kind: Kind) -> tuple[Need, tuple[int, ...] | None]:

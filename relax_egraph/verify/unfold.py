@@ -29,7 +29,7 @@ NATIVE = frozenset(
     (
         *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
         *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
-        *("shape-conflict", "dtype-conflict", "operand-conflict"),
+        *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
     )
 )
 """Facts that are known of an instance as it is drawn."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.egraph.narrowing import stored
 from relax_egraph.egraph.tables import Key
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
@@ -69,6 +70,8 @@ class Evaluation:
         if step.scalar is not None:
             return constant(step.scalar, shape, dtype)
         value = random_array(self.rng, shape, dtype, self.kind, step.constant)
+        for narrow, axis in step.narrow:
+            value = stored(value, narrow, axis)
         wide = value.astype(np.float64) if is_float(value.dtype.name) else value
         return Computed(value, wide, magnitude(wide))
 

@@ -11,7 +11,7 @@ from relax_egraph.verify.classes import Difference
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.problem import VALUES
 from relax_egraph.verify.query import Pattern, written
-from relax_egraph.verify.tolerance import ORDER, Need
+from relax_egraph.verify.tolerance import ORDER, Need, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,7 @@ class Verdict:
     @property
     def sound(self) -> bool:
         """Whether it fired, and keeps to the class that is stated; unstated is exact."""
-        stated: Need = "exact" if self.stated == "unstated" else self.stated
-        return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(stated)
+        return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(kept(self.stated))
 
     def together(self, other: "Verdict") -> "Verdict":
         """The verdict on the same rule from these instances and those of `other`."""

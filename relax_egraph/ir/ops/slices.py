@@ -58,7 +58,7 @@ def _position(at: Dim, extent: Dim, least: Dim, most: Dim) -> Dim | None:
 
 
 def _count(taken: Dim, stride: int) -> Dim:
-    return _rounded(_greater(taken, 0), stride)
+    return _greater(_rounded(taken, stride), 0)
 
 
 def _rounded(taken: Dim, stride: int) -> Dim:

@@ -1,0 +1,22 @@
+"""Python's parser, entered by one thread at a time.
+
+CPython keeps the depth of the tree that it makes in one place for all threads, and fails where two
+of them make trees at once (python/cpython#106905).
+"""
+
+import ast
+from threading import RLock
+
+_LOCK = RLock()
+
+
+def parsed(text: str) -> ast.Module:
+    """The tree of a whole `text`; raises as ``ast.parse`` does."""
+    with _LOCK:
+        return ast.parse(text)
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """The tree of one expression; raises as ``ast.parse`` does."""
+    with _LOCK:
+        return ast.parse(text, mode="eval").body
