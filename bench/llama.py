@@ -33,12 +33,12 @@ class Widths:
         return self.hidden // self.heads
 
 
-def decode_step(widths: Widths) -> IRModule:
+def decode_step(widths: Widths, seed: int = 0) -> IRModule:
     """``main(x: (1, 1, hidden), cos, sin: (1, head), keys, values: (1, groups, past, head))``.
 
-    `past`, how many tokens the cache has, is symbolic.
+    `past`, how many tokens the cache has, is symbolic; weights differ by the `seed`.
     """
-    writer = _Layer(widths)
+    writer = _Layer(widths, seed)
     past = symbol("past")
     x, cos, sin = _inputs(widths, 1)
     cached = tensor((1, widths.groups, past, widths.head), "float32")
@@ -84,10 +84,10 @@ def _inputs(widths: Widths, length: Dim) -> tuple[Var, Var, Var]:
 class _Layer:
     """Writes a layer into the open block; weights are drawn as they come."""
 
-    def __init__(self, widths: Widths) -> None:
+    def __init__(self, widths: Widths, seed: int = 0) -> None:
         self.widths = widths
         self.bb = BlockBuilder()
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(seed)
 
     def op(self, name: str, *args: Expr, **attrs: Attr) -> Var:
         return self.bb.emit(call(name, *args, **attrs))

@@ -33,8 +33,8 @@ TOLERANCE = 1e-5
 def measure(name: str, models: Path | None, threads: int, seconds: float) -> Result:
     """Measure one workload for about so many `seconds` a system.
 
-    A peer that does not run it, or whose result is wrong, is left out; if that is one of our own,
-    raises `NotRunnable`.
+    A peer that does not run it, that fails, or whose result is wrong is left out; if that is one of
+    our own, raises `NotRunnable`.
     """
     workload = known(models)[name]
     task = workload.make()
@@ -54,6 +54,11 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
             if system in own:
                 raise NotRunnable(f"{name}: {system}: {reason}") from None
             left_out[system] = str(reason)
+        except Exception as failure:  # each peer has exceptions of its own
+            if system in own:
+                raise
+            first, *_ = (*str(failure).splitlines(), "")
+            left_out[system] = f"{type(failure).__name__}: {first}"
     limits = limits_of(task) if threads == 1 else {}
     loops = {loop: run for loop, (run, _) in limits.items()}
     times = least(runs | loops, seconds, None if threads == 1 else time.perf_counter)

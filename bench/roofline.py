@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from bench.limits import Roof
 from bench.result import OURS, Result
 
+SEEN = 0.01
+"""The share of the time of its workload from which on a kernel is shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -80,6 +83,6 @@ def _subject(result: Result) -> Subject | None:
     kernels = [
         Point(k.name, k.operations / k.nbytes, k.operations / k.seconds)
         for k in result.kernels
-        if k.operations and k.nbytes and k.seconds
+        if k.operations and k.nbytes and k.seconds > SEEN * result.seconds[OURS]
     ]
     return Subject(result.name, tuple(systems), tuple(kernels))

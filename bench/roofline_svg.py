@@ -14,7 +14,7 @@ LEFT, TOP, WIDTH, HEIGHT = 70.0, 60.0, 820.0, 640.0
 """The frame of the picture; below it are the systems, to its right the list of workloads."""
 
 LIST_WIDTH, LINE = 470.0, 15.0
-BELOW = 80.0
+BELOW = 96.0
 LETTER, LABEL_HEIGHT = 6.5, 12.0
 """Pixels of a digit of a label, and of its height."""
 
@@ -23,6 +23,9 @@ MARK, KERNEL = 4.0, 2.0
 
 COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f")
 """Of the systems: ours first."""
+
+DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
+"""Of the roofs: lengths of lines and gaps."""
 
 _STYLE = """text { font: 11px sans-serif; fill: #222 }
 .title { font-size: 15px }
@@ -59,6 +62,7 @@ def roofline_svg(picture: Roofline, title: str) -> str:
     x, y = _scales(picture)
     systems = list(dict.fromkeys(p.name for s in picture.subjects for p in s.systems))
     colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(systems)}
+    dashed = [(r, DASHES[k % len(DASHES)]) for k, r in enumerate(picture.roofs)]
     lower = max(TOP + HEIGHT + BELOW, TOP + LINE * (len(picture.subjects) + 2))
     wide = LEFT + WIDTH + LIST_WIDTH
     lines = [
@@ -67,11 +71,12 @@ def roofline_svg(picture: Roofline, title: str) -> str:
         '<rect width="100%" height="100%" fill="white"/>',
         _text(LEFT, 30, title, "title"),
         *_axes(x, y),
-        *(line for roof in picture.roofs for line in _roof(roof, picture.peak, x, y)),
+        *(line for r, d in dashed for line in _roof(r, picture.peak, d, x, y)),
         *_marks(picture, colours, x, y),
         *_numbers(picture, x, y),
         *_list(picture.subjects),
         *_legend(colours),
+        *_legend_of_roofs(dashed),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -107,23 +112,17 @@ def _axes(x: Scale, y: Scale) -> list[str]:
     return lines
 
 
-def _roof(roof: Roof, peak: Roof, x: Scale, y: Scale) -> list[str]:
-    """A level line from where bandwidths meet it, or a rising one, up to the peak."""
+def _roof(roof: Roof, peak: Roof, dashes: str, x: Scale, y: Scale) -> list[str]:
+    """A level line, or one that rises up to the peak; none if all of it is outside."""
     low, high = 10.0**x.first, 10.0**x.last
     if roof.is_level:
-        start, end = (x(low), y(roof.rate)), (x(high), y(roof.rate))
-        name = f"{roof.name} {roof.rate / 1e9:.0f} GFLOP/s"
-        return [_line(start, end, "roof"), _text(end[0] - 6, end[1] - 6, name, anchor="end")]
+        return [_line((x(low), y(roof.rate)), (x(high), y(roof.rate)), "roof", dashes)]
     left = max(low, 10.0**y.first / roof.rate)
     right = min(high, peak.rate / roof.rate)
     if left >= right:
         return []
-    start, end = (x(left), y(roof.rate * left)), (x(right), y(roof.rate * right))
-    turned = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
-    at = f"{start[0] + 8:.1f},{start[1] - 12:.1f}"
-    name = f"{roof.name} {roof.rate / 1e9:.0f} GB/s"
-    text = f'<text transform="translate({at}) rotate({turned:.1f})">{escape(name)}</text>'
-    return [_line(start, end, "roof"), text]
+    start, end = ((x(at), y(roof.rate * at)) for at in (left, right))
+    return [_line(start, end, "roof", dashes)]
 
 
 def _marks(picture: Roofline, colours: Mapping[str, str], x: Scale, y: Scale) -> Iterable[str]:
@@ -190,15 +189,27 @@ def _legend(colours: Mapping[str, str]) -> Iterable[str]:
     yield _text(left + 9, down, "one kernel of ours")
 
 
+def _legend_of_roofs(dashed: Iterable[tuple[Roof, str]]) -> Iterable[str]:
+    left, down = LEFT, TOP + HEIGHT + 80
+    for roof, dashes in dashed:
+        unit = "GFLOP/s" if roof.is_level else "GB/s"
+        name = f"{roof.name} {roof.rate / 1e9:.0f} {unit}"
+        yield _line((left, down - 4), (left + 30, down - 4), "roof", dashes)
+        yield _text(left + 36, down, name)
+        left += 56 + LETTER * len(name)
+
+
 def _circle(point: Point, name: str, radius: float, style: str, x: Scale, y: Scale) -> str:
     said = escape(f"{name}: {point.rate / 1e9:.3g} GFLOP/s, {point.intensity:.3g} a byte")
     where = f'cx="{x(point.intensity):.1f}" cy="{y(point.rate):.1f}"'
     return f'<circle {where} r="{radius:g}" {style}><title>{said}</title></circle>'
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], kind: str) -> str:
+def _line(start: tuple[float, float], end: tuple[float, float], kind: str, dashes: str = "") -> str:
     (x1, y1), (x2, y2) = start, end
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line class="{kind}" {ends}{dashed}/>'
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:

@@ -67,7 +67,7 @@ class RuleCase(pytest.Item):
     line: int
 
     def runtest(self) -> None:
-        book = RuleBook.default(families=self.families, fast_math=True)
+        book = RuleBook.default(families=self.families, fast_math=True, bounded=True)
         names = re.findall(r'[^\s()"]+', self.case)
         with prepared(book.where(names).texts) as egraph:
             self.run_on(egraph)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.intrinsics.gemm import GEMM_TILES
 from relax_egraph.lower.intrinsics.transpose import TRANSPOSES
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.index import dim_of
@@ -42,6 +43,48 @@ def gemm_tile(
             line += a[i * a_row + k * a_step] * b[k * b_step : k * b_step + columns]
 
 
+def dot_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    b_row: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    depth: int,
+) -> None:
+    """What the micro-kernel computes."""
+    for i in range(rows):
+        for j in range(columns):
+            left, right = (x[at : at + depth] for x, at in ((a, i * a_row), (b, j * b_row)))
+            c[i * c_row + j] = left @ right
+
+
+def softmax_tile(
+    x: Array,
+    first: Array,
+    end: Array,
+    top: Array,
+    total: Array,
+    shrink: Array,
+    x_row: int,
+    rows: int,
+    columns: int,
+) -> None:
+    """What the micro-kernel computes, of scores that are numbers."""
+    for i in range(rows):
+        line, old = x[i * x_row : i * x_row + columns], top[i]
+        seen = line[first[i] : end[i]]
+        top[i] = max([old, *seen])
+        level = 0 if top[i] == -np.inf else top[i]
+        powers = np.exp2(seen - level)
+        line[...] = 0
+        line[first[i] : end[i]] = powers
+        shrink[i] = np.exp2(old - level)
+        total[i] = total[i] * shrink[i] + powers.sum()
+
+
 def transpose(a: Array, b: Array, a_row: int, b_row: int, rows: int, columns: int) -> None:
     """What the micro-kernels that transpose a block compute."""
     for i in range(rows):
@@ -49,8 +92,37 @@ def transpose(a: Array, b: Array, a_row: int, b_row: int, rows: int, columns: in
             b[j * b_row + i] = a[i * a_row + j]
 
 
+def window_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    a_line: int,
+    a_tap: int,
+    b_step: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    lines: int,
+    taps: int,
+    depth: int,
+    adds: int,
+) -> None:
+    """What the micro-kernel computes."""
+    for i in range(rows):
+        line = c[i * c_row : i * c_row + columns]
+        if not adds:
+            line[...] = 0
+        for n, (step, tap, k) in enumerate(np.ndindex(lines, taps, depth)):
+            value = a[i * a_row + step * a_line + tap * a_tap + k]
+            line += value * b[n * b_step : n * b_step + columns]
+
+
 MICRO_KERNELS: Mapping[str, MicroKernel] = {
-    "gemm_tile": gemm_tile,
+    **dict.fromkeys(GEMM_TILES, gemm_tile),
+    "dot_tile": dot_tile,
+    "softmax_tile": softmax_tile,
+    "window_tile": window_tile,
     **dict.fromkeys(TRANSPOSES, transpose),
 }
 """What runs for each tensor intrinsic when a function is interpreted."""

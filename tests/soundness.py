@@ -11,6 +11,7 @@ import numpy.typing as npt
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph import view
+from relax_egraph.egraph.narrowing import stored
 from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.ir import dims
@@ -74,6 +75,8 @@ def _value(
             return np.full(shape, tables.scalars[key[1]], dtype)
         case view.LEAF:
             drawn = rng.standard_normal(shape)
+            if key[1] in tables.narrow:  # what is stored so loses nothing
+                return stored(drawn.astype(dtype), *tables.narrow[key[1]])
             return drawn > 0 if dtype == "bool" else drawn.astype(dtype)
         case view.SCALAR:
             return np.asarray(term.scalar, dtype)

@@ -1,5 +1,6 @@
 """The picture of a run: what is in it, and where it stands."""
 
+from dataclasses import replace
 from itertools import combinations
 from xml.etree import ElementTree
 
@@ -54,6 +55,15 @@ def test_a_workload_is_at_one_intensity_on_all_systems() -> None:
     assert subject.remark == "200 GFLOP/s, 1.60×"
 
 
+def test_a_kernel_that_takes_next_to_no_time_is_left_out() -> None:
+    small = CallSum("kernel", "small", 1, 1e-5, 100, 100)
+    long = replace(PRODUCT, kernels=(*PRODUCT.kernels, small))
+
+    (subject,) = roofline(ROOFS, [long]).subjects
+
+    assert [k.name for k in subject.kernels] == ["k<product & more>"]
+
+
 def test_what_has_no_operations_and_what_has_two_threads_is_left_out() -> None:
     idle = result("idle", 0, 1e6, ours=1e-3)
     two = Result("two", 2, "copy", 1.0, {}, {OURS: 1.0}, {}, {}, {}, {}, 1.0, PRODUCT.kernels)
@@ -80,7 +90,12 @@ def test_the_picture_is_svg_with_all_points_where_their_logarithms_are() -> None
 def test_a_bandwidth_rises_to_the_peak() -> None:
     root = ElementTree.fromstring(roofline_svg(roofline(ROOFS, [PRODUCT, COPY]), ""))
 
-    level, rising = (line for line in root.iter(f"{SVG}line") if line.get("class") == "roof")
+    level, rising, *legend = (
+        line for line in root.iter(f"{SVG}line") if line.get("class") == "roof"
+    )
+    assert [line.get("stroke-dasharray") for line in (level, rising)] == [
+        line.get("stroke-dasharray") for line in legend
+    ]
     assert rising.get("y2") == level.get("y1") == level.get("y2")
     assert float(rising.get("x1", "")) == LEFT
     # the peak is met at 250 / 40 operations a byte, the left border is at 0.1

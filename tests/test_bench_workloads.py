@@ -106,10 +106,14 @@ def test_a_peer_that_does_not_run_a_module_is_left_out(monkeypatch: pytest.Monke
     def refused(module: IRModule, threads: int) -> Bind:
         raise NotRunnable("no operator nn.softmax")
 
-    monkeypatch.setattr(peers, "installed", lambda: {"odd": ""})
-    monkeypatch.setattr(peers, "peer", {"odd": refused}.__getitem__)
+    def fails(module: IRModule, threads: int) -> Bind:
+        raise KeyError("softmax\nand more")
+
+    monkeypatch.setattr(peers, "installed", lambda: {"odd": "", "broken": ""})
+    monkeypatch.setattr(peers, "peer", {"odd": refused, "broken": fails}.__getitem__)
 
     result = measure.measure("softmax (64, 1024)", None, threads=1, seconds=0)
 
-    assert result.left_out == {"odd": "no operator nn.softmax"}
+    reasons = {"odd": "no operator nn.softmax", "broken": "KeyError: 'softmax\\nand more'"}
+    assert result.left_out == reasons
     assert set(result.ratios) == {"limit"}

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     },
     "cli": {"", "calibrate", "extract", "ir.dims", "memory"},
     "memory": {"build", "passes", "ir"},
+    "accuracy": {"build", "ir", "vm"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
         *("planning", "merging", "variants", "explanation", "egraph", "extract"),
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "explanation": {"egraph", "extract", "ir"},
     "build": {"lower", "vm", "passes", "tir", "ir"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite", "platformdirs"},
-    "vm": {"ir.dtypes", "ir.message", "ir.struct_info"},
+    "vm": {"ir.dtypes", "ir.message", "ir.struct_info", "ir.syntax"},
     "extract": {"egraph.view", "ir", "highspy"},
     "verify": {"egraph", "rules", "ir"},
     "egraph": {"rules", "ir", "egglog"},

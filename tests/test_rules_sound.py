@@ -9,7 +9,7 @@ from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.check import INSTANCES, check_rules
 
-BOOK = RuleBook.default(fast_math=True)
+BOOK = RuleBook.default(fast_math=True, bounded=True)
 CASES = [
     case
     for path in sorted((Path(__file__).parent / "rules").glob("*.egg"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.ir.syntax import parsed_expression
 
 Heap: TypeAlias = list[int]
 """The dimensions of one call of a function; a slot is written before it is read."""
@@ -94,7 +95,7 @@ def parse_dim(text: str) -> ast.expr:
 
     Raises `ExecutableError` if it is no dimension.
     """
-    return ast.parse(_checked(text), mode="eval").body
+    return parsed_expression(_checked(text))
 
 
 def slot_of(text: str) -> int | None:
@@ -109,7 +110,7 @@ def _checked(text: str) -> str:
         return text if text[0] != "@" else f"heap[{text[1:]}]"
     source = _SLOT.sub(r"heap[\1]", text)
     try:
-        if len(source) <= MAX_TEXT and _is_dim(ast.parse(source, mode="eval").body):
+        if len(source) <= MAX_TEXT and _is_dim(parsed_expression(source)):
             return source
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass

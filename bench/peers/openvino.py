@@ -26,9 +26,10 @@ def compiled(module: IRModule, threads: int) -> Bind:
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
     }
-    executable = core.compile_model(model, "CPU", options)
 
     def bind(inputs: Sequence[Array]) -> Bound:
+        """Of an executable of its own: one that had shorter inputs before corrupts memory."""
+        executable = core.compile_model(model, "CPU", options)
         request = executable.create_infer_request()
         if model.is_dynamic():
             request.infer([_first_array(i) for i in executable.inputs])
