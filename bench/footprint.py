@@ -19,6 +19,7 @@ from bench.program import Array
 from bench.transformer import Sizes, encoder
 from relax_egraph.ir import dims
 from relax_egraph.lower.runtime.driver_link import memory_of
+from relax_egraph.lower.runtime.workspace import workspace_functions
 from relax_egraph.passes.estimate_memory import estimate_memory
 
 T = TypeVar("T")
@@ -121,6 +122,7 @@ def _warm_up() -> None:
     """Do what a process does once: load libraries, and write the code that calls code."""
     vm = rx.VirtualMachine(rx.build(chains.chain(1, symbolic=True)), num_threads=1)
     vm["main"](np.zeros(chains.WIDTH, np.float32))
+    workspace_functions()
 
 
 def _held() -> int:
