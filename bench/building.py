@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import relax_egraph as rx
 from bench.census import census
+from bench.held import held, most
 from bench.measure import known
 from bench.networks import named_layers
 from bench.program import program_of
@@ -127,33 +127,16 @@ def _making(
     os.environ[ENVIRONMENT] = cache
     module, sizes = model()
     gc.collect()
-    before = _held()
+    before = held()
     start = time.process_time()
     best = rx.optimize(module)
     optimized = time.process_time()
     executable = rx.build(best)
     built = time.process_time()
-    making = Making(optimized - start, built - optimized, _most() - before)
+    making = Making(optimized - start, built - optimized, most() - before)
     if not counted:
         return making, (0, 0, 0)
     weights = sum(c.nbytes for c in program_of(module).constants.values())
     del executable
     live = estimate_memory(rx.lower_module(best))["main"].peak(sizes)
     return making, (census(best).kernels.total(), weights, live)
-
-
-def _held() -> int:
-    """The bytes of all pages that this process holds; the most is counted anew from here."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
-
-
-def _most() -> int:
-    """The most that it held since."""
-    return _status("VmHWM")
-
-
-def _status(name: str) -> int:
-    text = Path("/proc/self/status").read_text()
-    (line,) = (line for line in text.splitlines() if line.startswith(name))
-    return int(line.split()[1]) * 1024

@@ -15,6 +15,7 @@ import numpy as np
 import relax_egraph as rx
 from bench import chains
 from bench.figure import Figure
+from bench.held import held, most
 from bench.program import Array
 from bench.transformer import Sizes, encoder
 from relax_egraph.ir import dims
@@ -81,12 +82,12 @@ def load_model(model: Model) -> tuple[list[Figure], list[Figure]]:
     """Load an encoder and call it: milliseconds, and megabytes."""
     _warm_up()
     inputs = model.inputs()
-    before = _held()
+    before = held()
     executable, load = _timed(lambda: rx.load(model.file))
-    loaded = _most() - before
+    loaded = most() - before
     main, create = _timed(lambda: rx.VirtualMachine(executable, num_threads=1)["main"])
     result, first = _timed(lambda: main(*inputs))
-    called = _most() - before
+    called = most() - before
     again, later = _timed(lambda: main(*inputs))
     np.testing.assert_array_equal(again, result)
     _, read = _timed(model.file.read_bytes)
@@ -123,20 +124,3 @@ def _warm_up() -> None:
     vm = rx.VirtualMachine(rx.build(chains.chain(1, symbolic=True)), num_threads=1)
     vm["main"](np.zeros(chains.WIDTH, np.float32))
     workspace_functions()
-
-
-def _held() -> int:
-    """The bytes of all pages that this process holds; the most is counted anew from here."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
-
-
-def _most() -> int:
-    """The most that it held since."""
-    return _status("VmHWM")
-
-
-def _status(name: str) -> int:
-    text = Path("/proc/self/status").read_text()
-    (line,) = (line for line in text.splitlines() if line.startswith(name))
-    return int(line.split()[1]) * 1024

@@ -2,13 +2,13 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from relax_egraph.errors import ExtractionError
+from relax_egraph.files import replacing
 from relax_egraph.ir.dtypes import computed
 
 _COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64")
@@ -88,9 +88,8 @@ class Profile:
     def write(self, file: Path) -> None:
         """Save as JSON, aside and renamed."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_suffix(f".{os.getpid()}.aside")
-        aside.write_text(json.dumps(self.as_dict(), indent=1) + "\n", "utf-8")
-        aside.replace(file)
+        with replacing(file) as written:
+            written.write(json.dumps(self.as_dict(), indent=1).encode() + b"\n")
 
 
 def _finite(size: float) -> float | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.module import IRModule
-from relax_egraph.lower.schedule.index import dim_of
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Binary, BufferLoad, Intrinsic, Not, TirExpr, TirVar
 from relax_egraph.tir.rewrite import operands, postorder
 from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, Seq, Stmt, Store, TirBlock

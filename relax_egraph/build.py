@@ -72,8 +72,9 @@ def schedule_all(module: IRModule) -> IRModule:
     def scheduled(function: BaseFunc) -> BaseFunc:
         if not isinstance(function, PrimFunc):
             return function
-        given = {"tolerance": tolerance} if tolerance and "schedule" not in function.attrs else {}
-        return schedule(replace(function, attrs={**function.attrs, **given}))
+        if tolerance and "schedule" not in function.attrs:
+            function = replace(function, attrs={**function.attrs, "tolerance": tolerance})
+        return schedule(function)
 
     return IRModule({name: scheduled(f) for name, f in module.functions.items()})
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import ExecutableError
+from relax_egraph.files import replacing
 from relax_egraph.vm.executable import ConstantValue, Executable, KernelSet
 from relax_egraph.vm.native.program import Driver
 from relax_egraph.vm.reading import read_executable
@@ -30,16 +31,9 @@ def to_bytes(executable: Executable) -> bytes:
 
 def save(executable: Executable, path: Path) -> None:
     """See `Executable.save`."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     contents = _contents(executable)
-    try:
-        with aside.open("wb") as file:
-            file.writelines(chunks(contents))
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.writelines(chunks(contents))
 
 
 def load(path: Path, digest: str | None = None, *, mapped: bool = True) -> Executable:

@@ -1,5 +1,6 @@
 """What a profile says: each call of a packed function, with its time and what it moved."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -7,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
-from relax_egraph.vm.chrome_trace import save_trace, trace_of
+from relax_egraph.files import replacing
+from relax_egraph.vm.chrome_trace import trace_of
 from relax_egraph.vm.timing import duration
 
 Kind: TypeAlias = Literal["kernel", "packed", "builtin"]
@@ -135,7 +136,8 @@ class CallReport:
 
     def save_trace(self, path: str | Path) -> None:
         """Write `chrome_trace` as JSON; the file at `path` is the old one or the whole new one."""
-        save_trace(self.chrome_trace(), Path(path))
+        with replacing(Path(path)) as file:
+            file.write(json.dumps(self.chrome_trace()).encode())
 
     def table(self) -> Table:
         """Calls but those of builtins, sums, and what is left, to be printed by rich."""
@@ -162,6 +164,8 @@ class CallReport:
         return table
 
     def __str__(self) -> str:
+        from rich.console import Console  # 10 ms: not before it is needed
+
         console = Console(file=StringIO(), width=_WIDE, color_system=None)
         console.print(self.table())
         text = console.file

@@ -1,8 +1,5 @@
 """Profiles as Chrome traces: JSON that Perfetto and ``chrome://tracing`` show."""
 
-import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,16 +33,6 @@ def trace_of(report: "CallReport") -> dict[str, Any]:
     events.sort(key=lambda event: (event["ts"], -event["dur"]))
     name = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "relax-egraph"}}
     return {"traceEvents": [name, *events], "displayTimeUnit": "ns"}
-
-
-def save_trace(trace: dict[str, Any], path: Path) -> None:
-    """Write `trace` aside, then give it its name."""
-    aside = path.with_name(f"{path.name}.{os.getpid()}.aside")
-    try:
-        aside.write_text(json.dumps(trace), "utf-8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _complete(begin: float, end: float) -> dict[str, Any]:

@@ -28,8 +28,9 @@ They may use so many threads; ``None`` leaves the number to the linker.
 class VMFunction:
     """A function: its instructions are ``start … end - 1``, its arguments the first registers.
 
-    `param_info` is what each parameter takes, as script writes it, for messages; empty text
-    where nothing is said.  A `private` function is not callable from outside.
+    `param_info` is what each parameter takes, as script writes it: for messages, and to tell
+    numbers and shapes from arrays of them; empty text where nothing is said.  A `private` function
+    is not callable from outside.
     """
 
     name: str

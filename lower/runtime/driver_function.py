@@ -11,7 +11,7 @@ from relax_egraph.lower.runtime.driver_objects import (
     set_word,
     word,
 )
-from relax_egraph.vm.native.builtins import MOST_AXES
+from relax_egraph.vm.native.kinds import MOST_AXES
 
 
 class DriverFunction(Function):

@@ -4,42 +4,17 @@ from collections.abc import Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,
     BufferLoad,
-    DimSymbol,
     Imm,
     TirExpr,
     TirVar,
     from_dim,
 )
 from relax_egraph.tir.rewrite import operands
-
-
-def dim_of(expr: TirExpr) -> Dim | None:
-    """`expr` as a dimension; ``None`` if it is built of more than literals and symbols."""
-    match expr:
-        case Imm(value=int(value), dtype="int64"):
-            return value
-        case DimSymbol(name=name):
-            return dims.symbol(name)
-        case Binary(kind=kind, a=left, b=right) if kind in _ARITHMETIC:
-            a, b = dim_of(left), dim_of(right)
-            return None if a is None or b is None else _ARITHMETIC[kind](a, b)
-        case _:
-            return None
-
-
-_ARITHMETIC = {
-    "+": dims.add,
-    "-": dims.sub,
-    "*": dims.mul,
-    "//": dims.floordiv,
-    "%": dims.mod,
-    "min": dims.minimum,
-    "max": dims.maximum,
-}
 
 
 def coefficients(expr: TirExpr, variables: Sequence[TirVar]) -> tuple[Dim, ...] | None:

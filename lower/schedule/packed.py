@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue
-from relax_egraph.lower.schedule.index import dim_of, steps
+from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt

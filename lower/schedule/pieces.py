@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.index import dim_of
 from relax_egraph.lower.schedule.inline import MOST_NODES
 from relax_egraph.lower.schedule.loops import NARROW, ZERO, around, bound, store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.ranges import borders, decided
 from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.analysis import tree_size
 from relax_egraph.tir.expr import Binary, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, nodes

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.index import coefficients, dim_of
+from relax_egraph.lower.schedule.index import coefficients
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import (
     COMPARISONS,
     Binary,

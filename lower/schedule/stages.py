@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias, cast
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.schedule.index import dim_of, run_on
+from relax_egraph.lower.schedule.index import run_on
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,

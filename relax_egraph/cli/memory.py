@@ -11,6 +11,7 @@ import relax_egraph as rx
 from relax_egraph.cli.group import EXISTING, commands
 from relax_egraph.cli.memory_picture import picture
 from relax_egraph.cli.reading import EXECUTABLE, module_of, size_of
+from relax_egraph.files import replacing
 from relax_egraph.memory import Dim, MemoryPlan, plan_memory, written
 
 
@@ -37,7 +38,8 @@ def memory(
         if plan.symbols:
             lacking = ", ".join(f"--size {name}=…" for name in plan.symbols)
             raise click.UsageError(f"a picture has sizes in bytes: needs {lacking}")
-        svg.write_text(picture(plan, f"{file.name}: {function}"), encoding="utf-8")
+        with replacing(svg) as written_svg:
+            written_svg.write(picture(plan, f"{file.name}: {function}").encode())
     if as_json:
         click.echo(json.dumps({"file": str(file), "function": function, **plan.as_dict()}))
     else:

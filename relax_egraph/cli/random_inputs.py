@@ -9,6 +9,7 @@ import numpy as np
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.syntax import parsed_expression
 
 Sizes = Mapping[str, int]
 """The sizes of dimension symbols."""
@@ -22,7 +23,7 @@ def random_input(name: str, info: str, sizes: Sizes) -> Any:
     """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     try:
-        return _value(ast.parse(info, mode="eval").body, sizes, rng)
+        return _value(parsed_expression(info), sizes, rng)
     except KeyError as missing:
         name = missing.args[0]
         raise RunError(f"no size of {name}: give it by --size {name}=128") from None

@@ -11,10 +11,11 @@ from relax_egraph.ir.expr import Constant, Expr, Function, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.passes.byte_sizes import ByteSizes, Extent
+from relax_egraph.passes.lifetimes import Lifetimes, Place, Tensor
 from relax_egraph.passes.memory_plan import MemoryPlan, PlannedStorage, PlannedTensor
 from relax_egraph.passes.offset_packing import Block, largest_live, pack
 from relax_egraph.passes.shared_tensors import Group, groups_of
-from relax_egraph.passes.tensor_lifetimes import Lifetimes, Place, Tensor, lifetimes_of
+from relax_egraph.passes.tensor_lifetimes import lifetimes_of
 from relax_egraph.passes.upper_bounds import at_most, upper_bounds
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.polynomial import Polynomial
-from relax_egraph.passes.tensor_lifetimes import (
+from relax_egraph.passes.lifetimes import (
     KernelCall,
     Lifetimes,
     Meeting,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import ScriptError, Span
+from relax_egraph.files import replacing
 from relax_egraph.ir.dtypes import from_file
 from relax_egraph.ir.module import IRModule
 from relax_egraph.script.parser import parse
@@ -77,10 +78,5 @@ def _archive(constants: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def _write(target: Path, data: bytes) -> None:
-    """Replace the whole file at once; nothing is left behind if writing fails."""
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(data)
-        os.replace(aside, target)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(target) as file:
+        file.write(data)

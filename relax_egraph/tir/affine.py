@@ -45,7 +45,7 @@ def affine(expr: TirExpr, known: Environment) -> Polynomial | None:
                 return None
             return {"+": left + right, "-": left - right, "*": left * right}[kind]
         case _:
-            dim = _dim(expr)
+            dim = dim_of(expr)
             return None if dim is None else polynomial(dim)
 
 
@@ -108,15 +108,15 @@ def mentions(value: Polynomial, loops: Set[str]) -> bool:
     return any(a in loops for monomial, _ in value.terms for a in monomial)
 
 
-def _dim(expr: TirExpr) -> Dim | None:
-    """`expr` as a dimension, if it is over dimensions only."""
+def dim_of(expr: TirExpr) -> Dim | None:
+    """`expr` as a dimension; ``None`` if it is built of more than literals and symbols."""
     match expr:
         case DimSymbol(name=name):
             return dims.symbol(name)
         case Imm(value=int(value), dtype="int64"):
             return value
         case Binary(kind=kind, a=a, b=b) if kind in _ARITHMETIC:
-            left, right = _dim(a), _dim(b)
+            left, right = dim_of(a), dim_of(b)
             if left is None or right is None or (kind in ("//", "%") and right == 0):
                 return None
             return _ARITHMETIC[kind](left, right)

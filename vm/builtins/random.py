@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 _DTYPES = (np.float32, np.float64)
 
 
-def rng_state(seed: Any) -> np.random.Generator:
+def rng_state(seed: Any) -> "np.random.Generator":
     """A generator that begins at `seed`, an integer that is not negative."""
     if type(seed) is not int or seed < 0:
         raise wrong("rng_state", "seed", seed, "an integer that is not negative")

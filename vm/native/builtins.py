@@ -4,17 +4,15 @@ Those that are not here, and those whose operands are not of the kinds that are 
 to the interpreter.
 """
 
-import ast
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.vm.dim_program import parse_dim
 from relax_egraph.vm.matching import parse_pattern
-from relax_egraph.vm.native.numbers import Number, Numbers, is_multiple, literal
+from relax_egraph.vm.native.dimensions import evaluate
+from relax_egraph.vm.native.kinds import MOST_AXES
+from relax_egraph.vm.native.numbers import Number, is_multiple, literal
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.tracer import Handler, Operands, Tracer
 from relax_egraph.vm.native.values import (
@@ -29,9 +27,6 @@ from relax_egraph.vm.native.values import (
     Truth,
     Value,
 )
-
-MOST_AXES = 64
-"""Axes of an array of numpy at most."""
 
 # --- shapes ---------------------------------------------------------------------------
 
@@ -55,7 +50,7 @@ def _compute_shapes(o: Operands) -> Value:
     (given,), stores = o.split(1)
     heap = o.tracer.heap(given)
     for slot, text in zip(stores[::2], stores[1::2], strict=True):
-        o.tracer.store(heap, slot, _evaluate(o.tracer, heap, text))
+        o.tracer.store(heap, slot, evaluate(o.tracer, heap, text))
     return NOTHING
 
 
@@ -71,7 +66,7 @@ def _load_prim(o: Operands) -> Value:
 
 def _make_prim_value(o: Operands) -> Value:
     (given,), (text,) = o.split(1)
-    return Prim(_evaluate(o.tracer, o.tracer.heap(given), text))
+    return Prim(evaluate(o.tracer, o.tracer.heap(given), text))
 
 
 def _to_shape(o: Operands) -> Value:
@@ -81,7 +76,7 @@ def _to_shape(o: Operands) -> Value:
 def _make_shape(o: Operands) -> Value:
     (given,), texts = o.split(1)
     heap = o.tracer.heap(given)
-    return Shape(tuple(_evaluate(o.tracer, heap, text) for text in texts))
+    return Shape(tuple(evaluate(o.tracer, heap, text) for text in texts))
 
 
 def _shape_of(o: Operands) -> Value:
@@ -270,37 +265,6 @@ def _tensor_extents(t: Tracer, value: Value) -> tuple[Number, ...]:
 def _bytes(t: Tracer, extents: Sequence[Number], dtype: str) -> Number:
     return t.trace.numbers.product((*extents, np.dtype(dtype).itemsize))
 
-
-def _evaluate(t: Tracer, heap: Heap, text: str) -> Number:
-    """The dimension `text` over what is in `heap`."""
-    numbers = t.trace.numbers
-
-    def number(node: ast.expr) -> Number:
-        match node:
-            case ast.Constant(value=value):
-                return literal(value)
-            case ast.Subscript(slice=ast.Constant(value=int(slot))):
-                return t.load(heap, slot)
-            case ast.UnaryOp(operand=operand):
-                return numbers.multiply(number(operand), -1)
-            case ast.BinOp(left=left, op=op, right=right):
-                return _OPERATORS[type(op)](numbers, number(left), number(right))
-            case ast.Call(func=ast.Name(id=name), args=args):
-                pick = numbers.minimum if name == "min" else numbers.maximum
-                return reduce(pick, map(number, args))
-            case _:
-                raise Refused(f"the dimension {text}")
-
-    return number(parse_dim(text))
-
-
-_OPERATORS: Mapping[type[ast.operator], Any] = {
-    ast.Add: Numbers.add,
-    ast.Sub: Numbers.subtract,
-    ast.Mult: Numbers.multiply,
-    ast.FloorDiv: Numbers.floordiv,
-    ast.Mod: Numbers.mod,
-}
 
 NATIVE_BUILTINS: Mapping[str, Handler] = {
     f"vm.builtin.{name}": handler

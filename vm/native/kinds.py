@@ -31,8 +31,8 @@ from relax_egraph.vm.native.values import (
 MOST_FIELDS = 10_000
 """Fields of a tuple that is given, at most."""
 
-MOST_DIMENSIONS = 64
-"""Of arrays of numpy."""
+MOST_AXES = 64
+"""Axes of an array of numpy at most."""
 
 
 class Kinds:
@@ -168,7 +168,7 @@ class Kinds:
     def _extents(self, index: int, rank: int | None) -> tuple[Number, ...] | None:
         if rank is None:
             return None
-        if rank > MOST_DIMENSIONS:
+        if rank > MOST_AXES:
             raise Refused(f"an array of {rank} dimensions")
         return tuple(self.trace.numbers.given("extent", index, axis) for axis in range(rank))
 

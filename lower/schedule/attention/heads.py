@@ -6,9 +6,10 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.attention.parts import Values
-from relax_egraph.lower.schedule.index import dim_of, steps
+from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Binary, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import nodes, rewrite, variables
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, joined
-from relax_egraph.lower.schedule.conv.convolution import Convolution, match_convolution
+from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.depthwise import (
     by_channels,
     by_taps,
@@ -16,6 +16,7 @@ from relax_egraph.lower.schedule.conv.depthwise import (
     is_depthwise,
     padded,
 )
+from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.parts import NOTHING, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.results import Results
