@@ -17,7 +17,7 @@ FACTS = ("dim", "facts")
 """What is deduced of every value; always part of the book."""
 
 FAMILIES = (
-    *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "windows"),
+    *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "along", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
     *("unfold", "horizontal", "weights", "fusion"),
