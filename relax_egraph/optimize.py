@@ -14,7 +14,7 @@ from functools import partial
 
 from relax_egraph.egraph.decode import BROADCAST
 from relax_egraph.egraph.engine import Budget, RuleBook, Schedule, saturate
-from relax_egraph.egraph.narrowing import DTYPES, Array, Narrowing
+from relax_egraph.egraph.narrowing import DTYPES, Narrowing
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
 from relax_egraph.explanation import PlanReport, RegionReport, StoredWeights
@@ -29,10 +29,10 @@ from relax_egraph.extract import (
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.expr import Call, Constant, Expr
+from relax_egraph.ir.expr import Call, Expr
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.ir.walk import constants_of, post_order_visit
 from relax_egraph.lower.library import Library
 from relax_egraph.merging import merged
 from relax_egraph.passes import (
@@ -229,27 +229,15 @@ def _reports(
 
 def _stored(best: IRModule, source: IRModule, narrowing: Narrowing) -> tuple[StoredWeights, ...]:
     """What weights `best` stores in fewer bits than `source` does."""
-    before = {id(array) for array in _constants(source)}
-    new = [array for array in _constants(best) if id(array) not in before]
+    old, now = ([f for _, f in m.relax_functions()] for m in (source, best))
+    before = {id(c.data) for c in constants_of(*old)}
+    new = [c.data for c in constants_of(*now) if id(c.data) not in before]
     found: list[StoredWeights] = []
     for dtype in DTYPES:
         sizes = [array.nbytes for array in new if array.dtype.name == dtype]
         if sizes:
             found.append(StoredWeights(dtype, len(sizes), sum(sizes), narrowing.worst(dtype)))
     return tuple(found)
-
-
-def _constants(module: IRModule) -> list[Array]:
-    """The arrays of constants in `module`, each once."""
-    found: dict[int, Array] = {}
-
-    def visit(expr: Expr) -> None:
-        if isinstance(expr, Constant):
-            found[id(expr.data)] = expr.data
-
-    for _, function in module.relax_functions():
-        post_order_visit(function, visit)
-    return [*found.values()]
 
 
 def operators_in(module: IRModule) -> frozenset[str]:

@@ -119,6 +119,19 @@ def variables_of(expr: Expr) -> tuple[Var, ...]:
     return tuple(found)
 
 
+def constants_of(*exprs: Expr) -> tuple[Constant, ...]:
+    """The constants in `exprs`; of those with the same array, one."""
+    found: dict[int, Constant] = {}
+
+    def note(e: Expr) -> None:
+        if isinstance(e, Constant):
+            found.setdefault(id(e.data), e)
+
+    for expr in exprs:
+        post_order_visit(expr, note)
+    return tuple(found.values())
+
+
 def has_effects(expr: Expr) -> bool:
     """Whether evaluating `expr` may do more than give a value; making a function never does.
 

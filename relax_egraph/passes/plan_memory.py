@@ -7,9 +7,9 @@ plan.peak({"n": 128})            # arenas, what leaves, and weights, where n is 
 
 from collections.abc import Mapping, Sequence
 
-from relax_egraph.ir.expr import Constant, Expr, Function, Var
+from relax_egraph.ir.expr import Function, Var
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.ir.walk import constants_of
 from relax_egraph.passes.byte_sizes import ByteSizes, Extent
 from relax_egraph.passes.lifetimes import Lifetimes, Place, Tensor
 from relax_egraph.passes.memory_plan import MemoryPlan, PlannedStorage, PlannedTensor
@@ -63,7 +63,7 @@ def _planned(function: Function, lifetimes: Lifetimes, bounds: Mapping[str, int]
         tuple(lifetimes.steps),
         tuple(live.dim() for live in largest_live(list(blocks.values()), sizes)),
         tuple(lifetimes.unknown),
-        _weights(function),
+        sum(c.data.nbytes for c in constants_of(function)),
     )
 
 
@@ -85,14 +85,3 @@ def _before(members: Sequence[Group], sequence: int) -> Var:
     """The binding of `sequence` at or in which the first tensor of `members` is allocated."""
     first = min((g.first for g in members), key=lambda t: t.number)
     return next(p.binding for p in first.places if p.sequence == sequence)
-
-
-def _weights(function: Function) -> int:
-    found: dict[int, int] = {}
-
-    def note(expr: Expr) -> None:
-        if isinstance(expr, Constant):
-            found[id(expr.data)] = expr.data.nbytes
-
-    post_order_visit(function, note)
-    return sum(found.values())

@@ -21,10 +21,10 @@ from relax_egraph.vm.native.values import (
     Owner,
     Prim,
     Shape,
-    Storage,
     Tensor,
     Truth,
     Value,
+    itself,
 )
 
 Leaf: TypeAlias = tuple[Computed, Number] | tuple[Carried, Tensor]
@@ -206,8 +206,7 @@ def has_heap(value: Value) -> bool:
 
 
 def _memory(tensor: Tensor) -> tuple[Owner, Number, bool]:
-    owner = tensor.owner
-    return owner.itself() if isinstance(owner, Storage) else owner, tensor.offset, tensor.view
+    return itself(tensor.owner), tensor.offset, tensor.view
 
 
 def _same(numbers: "tuple[object, ...]", others: "tuple[object, ...]") -> bool:

@@ -21,6 +21,7 @@ from relax_egraph.vm.native.values import (
     Tensor,
     Truth,
     Value,
+    itself,
 )
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def _carry(leaves: Sequence[Leaf], copies: Mapping[Tensor, Tensor]) -> Carry:
         (to, n) for to, n in leaves if isinstance(to, Computed) and not isinstance(n, Tensor)
     ]
     tensors = [(to, t) for to, t in leaves if isinstance(to, Carried) and isinstance(t, Tensor)]
-    owners = [t.owner.itself() if isinstance(t.owner, Storage) else t.owner for _, t in tensors]
+    owners = [itself(t.owner) for _, t in tensors]
     own = [o for o in owners if isinstance(o, Storage | Carried)]
     if len(set(map(id, own))) < len(own):
         raise Refused("two tensors in one storage, from turn to turn")

@@ -26,6 +26,7 @@ from relax_egraph.vm.native.values import (
     Tensor,
     Truth,
     Value,
+    itself,
 )
 
 MOST_FIELDS = 10_000
@@ -186,14 +187,14 @@ class Kinds:
     def has_read(self, value: Value) -> Value:
         """`value`; remembers of what is in a tensor when it was asked for."""
         if isinstance(value, Truth) and isinstance(value.of, Tensor):
-            self._read[id(value)] = value, self._stores[_itself(value.of.owner)]
+            self._read[id(value)] = value, self._stores[itself(value.of.owner)]
         return value
 
     def known(self, value: Value) -> Value:
         """`value`; a condition is read only where it decides, so that its tensor has to last."""
         if isinstance(value, Truth) and isinstance(value.of, Tensor):
             _, stores = self._read[id(value)]
-            if self._stores[_itself(value.of.owner)] != stores:
+            if self._stores[itself(value.of.owner)] != stores:
                 raise Refused("a condition of which the tensor has been overwritten")
         if isinstance(value, Fields):
             for field in value.values:
@@ -204,7 +205,7 @@ class Kinds:
 
     def write(self, tensor: Tensor) -> None:
         """Some kernel writes `tensor`."""
-        self._stores[_itself(tensor.owner)] += 1
+        self._stores[itself(tensor.owner)] += 1
         match tensor.owner:
             case Argument() as argument:
                 self.use(argument).writable = True
@@ -230,7 +231,3 @@ class Kinds:
         if isinstance(a, int) and isinstance(b, int):
             raise Refused(f"{a} is more than {b}")
         self.trace.region.checks.append(Check("at most", a, b))
-
-
-def _itself(owner: Owner) -> Owner:
-    return owner.itself() if isinstance(owner, Storage) else owner

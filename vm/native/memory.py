@@ -29,6 +29,7 @@ from relax_egraph.vm.native.values import (
     Storage,
     Tensor,
     Value,
+    itself,
 )
 from relax_egraph.vm.native.words import Words
 
@@ -204,11 +205,6 @@ def _flagged(escaping: Iterable[Owner]) -> set[Carried]:
             found.add(owner)
             pending += owner.origins
     return found
-
-
-def itself(owner: Owner) -> Owner:
-    """`owner`, of storages that were made one that one."""
-    return owner.itself() if isinstance(owner, Storage) else owner
 
 
 def _itemsize(dtype: str) -> int:

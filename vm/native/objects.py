@@ -2,7 +2,7 @@
 
 from typing import TypeGuard
 
-from relax_egraph.vm.native.memory import Memory, itself
+from relax_egraph.vm.native.memory import Memory
 from relax_egraph.vm.native.program import (
     Op,
     Operand,
@@ -27,6 +27,7 @@ from relax_egraph.vm.native.values import (
     Tensor,
     Truth,
     Value,
+    itself,
 )
 
 MOST_SLOTS = 1000

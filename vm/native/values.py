@@ -57,6 +57,11 @@ Owner: TypeAlias = Argument | Fixed | Storage | Carried
 """Where the elements of a tensor are."""
 
 
+def itself(owner: Owner) -> Owner:
+    """`owner`, of storages that were made one that one."""
+    return owner.itself() if isinstance(owner, Storage) else owner
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
     """A tensor in `owner`, `offset` bytes from its beginning.
