@@ -1,5 +1,6 @@
 """Modules in files come back whole, with their constants, or not at all."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,10 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(
 ) -> None:
     save_module(parse(PLAIN), tmp_path / "model.py")
 
-    def full(self: Path, data: bytes) -> int:
+    def full(descriptor: int) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space left"):
         save_module(module, tmp_path / "model.py")
 
