@@ -7,6 +7,7 @@ rx.VirtualMachine(rx.build(best))["main"](x)
 """
 
 from relax_egraph import rules as rules
+from relax_egraph.build import assembly_text as assembly_text
 from relax_egraph.build import build as build
 from relax_egraph.build import llvm_text as llvm_text
 from relax_egraph.build import load as load
@@ -17,6 +18,7 @@ from relax_egraph.egraph.rulebook import RuleBook as RuleBook
 from relax_egraph.egraph.scope import vocabulary as vocabulary
 from relax_egraph.extract import Prices as Prices
 from relax_egraph.extract import Profile as Profile
+from relax_egraph.frontends import from_onnx as from_onnx
 from relax_egraph.ir import IRModule as IRModule
 from relax_egraph.memory import MemoryPlan as MemoryPlan
 from relax_egraph.memory import plan_memory as plan_memory

@@ -8,6 +8,7 @@
     - ScriptError         a program in script form
     - RuleError           a rule file
     - AssumptionError     a condition on symbols
+  + ModelError          a foreign model does not read, or has what has no counterpart here
   + SaturationError     a rule panicked, or united values of different shape
   + ExtractionError     no program can be extracted
   + NotLowerable        no kernel is written for an operator at these types
@@ -86,6 +87,10 @@ class RuleError(TextError):
 
 class AssumptionError(TextError):
     """A condition on symbols does not read, or contradicts another."""
+
+
+class ModelError(RelaxEgraphError, ValueError):
+    """A foreign model does not read, or has nodes without a counterpart; says all of them."""
 
 
 class SaturationError(RelaxEgraphError, RuntimeError):

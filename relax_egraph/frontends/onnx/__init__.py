@@ -1,0 +1,1 @@
+"""ONNX models become modules; the only door to the package onnx."""

@@ -1,0 +1,232 @@
+"""The nodes of a graph, one after the other, become bindings of a function."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+
+from relax_egraph.errors import ModelError, RelaxEgraphError
+from relax_egraph.frontends.onnx.attributes import Attributes
+from relax_egraph.frontends.onnx.elements import of_dims
+from relax_egraph.frontends.onnx.folding import folded
+from relax_egraph.frontends.onnx.frame import Frame, domain_of
+from relax_egraph.frontends.onnx.function_body import body_of, with_attributes
+from relax_egraph.frontends.onnx.model import Problem
+from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.onnx.reading import opsets_of
+from relax_egraph.frontends.onnx.registry import Converter, converter_of, signature_of
+from relax_egraph.frontends.onnx.signatures import Signature, of_schema
+from relax_egraph.frontends.onnx.texts import DEEPEST
+from relax_egraph.frontends.onnx.values import Scope, Value, check_rank, of_expr
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Constant, Expr
+from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+
+_MOST_SIZE = 2**63 - 1
+
+
+class Poisoned(Exception):
+    """A node needs what could not be converted."""
+
+
+def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
+    """Convert `nodes`; what could not be is in the model's problems, and so not in the scope."""
+    if frame.depth > DEEPEST:
+        raise ModelError(f"functions and graphs are nested more than {DEEPEST} deep")
+    failed, made = set[str](), set[str]()
+    for proto in nodes:
+        frame.model.count_node()
+        try:
+            if failed.intersection(proto.input):
+                raise Poisoned
+            if twice := made.intersection(proto.output):
+                raise ModelError(f"it gives {min(twice)!r}, as a node before it does")
+            made.update(filter(None, proto.output))
+            _convert(proto, frame)
+        except Poisoned:
+            failed.update(filter(None, proto.output))
+        except RelaxEgraphError as refusal:
+            failed.update(filter(None, proto.output))
+            problem = Problem(
+                proto.name or next(filter(None, proto.output), ""),
+                ".".join(filter(None, (domain_of(proto.domain), proto.op_type))),
+                frame.opsets.get(domain_of(proto.domain), 1),
+                str(refusal),
+            )
+            frame.model.problems.append(problem)
+
+
+def initialize(tensors: Iterable[onnx.TensorProto], frame: Frame) -> None:
+    """Bind the names of `tensors` to constants."""
+    for proto in tensors:
+        constant = Constant(frame.model.store.array(proto))
+        frame.scope.values[proto.name] = of_expr(constant)
+
+
+def _convert(proto: onnx.NodeProto, frame: Frame) -> None:
+    model, domain = frame.model, domain_of(proto.domain)
+    operands = tuple(_operand(name, frame.scope) for name in proto.input)
+    given = {a.name: a for a in _attributes(proto, frame.given)}
+    own = model.functions.get((domain, proto.op_type))
+    if own is not None:
+        _inline(own, given, operands, proto.output, frame)
+        return
+    opset = frame.opsets.get(domain)
+    if opset is None:
+        raise ModelError(f"the model imports no opset of the domain {domain!r}")
+    signature = _signature(proto.op_type, opset, domain)
+    signature.check_arity(len(operands))
+    signature.check_attributes(given)
+    attrs = Attributes(given, signature.defaults)
+    outputs = tuple(proto.output)
+    if known := _known(proto.op_type if not domain else "", operands, attrs):
+        _bind(outputs, [known], frame)
+        return
+    converter = converter_of(domain, proto.op_type)
+    if converter is not None:
+        node = Node(proto.op_type, signature.version, attrs, operands, outputs, frame)
+        made = _converted(converter, node)
+        results = list(made) if isinstance(made, Sequence) else [made]
+        _bind(outputs, [None if r is None else of_expr(r) for r in results], frame)
+        return
+    assert signature.schema is not None
+    body = body_of(signature.schema, opset, with_attributes(proto, given), operands, frame.scope)
+    if body is None:
+        raise ModelError("there is no such operator here")
+    _inline(body, {**signature.defaults, **given}, operands, proto.output, frame)
+
+
+def _converted(converter: Converter, node: Node) -> Expr | Sequence[Expr | None]:
+    """What `converter` makes of `node`; counts and numbers that it trips over are the model's."""
+    try:
+        return converter(node)
+    except RelaxEgraphError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ModelError(f"its operands and attributes do not fit together: {error}") from error
+
+
+def _operand(name: str, scope: Scope) -> Value | None:
+    if not name:
+        return None
+    if name not in scope.values:
+        raise ModelError(f"it needs {name!r}, which nothing before it gives")
+    return scope.values[name]
+
+
+def _attributes(
+    proto: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+) -> Iterable[onnx.AttributeProto]:
+    """The attributes of a node; those that refer to attributes of its function, by their values."""
+    for attribute in proto.attribute:
+        if not attribute.ref_attr_name:
+            yield attribute
+        elif (referred := given.get(attribute.ref_attr_name)) is not None:
+            named = onnx.AttributeProto()
+            named.CopyFrom(referred)
+            named.name = attribute.name
+            yield named
+
+
+def _signature(op: str, opset: int, domain: str) -> Signature:
+    known = of_schema(op, opset, domain) or signature_of(domain, op)
+    if known is None:
+        where = f" of {domain}" if domain else ""
+        raise ModelError(f"opset {opset}{where} has no operator {op}")
+    return known
+
+
+def _known(op: str, operands: Sequence[Value | None], attrs: Attributes) -> Value | None:
+    """The elements of the node's result, if it is shape arithmetic of what is known."""
+    if op in ("Shape", "Size") and operands and (first := operands[0]) is not None:
+        shape = _extents(first)
+        if shape is None:
+            return None
+        if op == "Size":
+            size = dims.product(shape)
+            return None if isinstance(size, int) and size > _MOST_SIZE else _scalar(size)
+        cut = shape[slice(attrs.schema_default("start"), attrs.schema_default("end"))]
+        return Value(elements=of_dims(cut, (len(cut),)))
+    if any(o is not None and o.elements is None for o in operands) or not any(operands):
+        return None
+    elements = folded(op, [None if o is None else o.elements for o in operands], attrs)
+    return None if elements is None else Value(elements=elements)
+
+
+def _scalar(dim: Dim) -> Value:
+    return Value(elements=of_dims([dim], ()))
+
+
+def _extents(value: Value) -> tuple[Dim, ...] | None:
+    """The shape of `value`, if it is known."""
+    if value.elements is not None:
+        return value.elements.array.shape
+    assert value.expr is not None
+    return info_of(value.expr).dims
+
+
+def _bind(outputs: Sequence[str], values: Sequence[Value | None], frame: Frame) -> None:
+    """Give `values` the names that the node's outputs have."""
+    wanted = [k for k, name in enumerate(outputs) if name]
+    if wanted and (wanted[-1] >= len(values) or any(values[k] is None for k in wanted)):
+        raise ModelError(f"it has {len(outputs)} outputs, of which only {len(values)} are here")
+    for k in wanted:
+        value = values[k]
+        assert value is not None
+        check_rank(value)
+        frame.scope.values[outputs[k]] = _as_declared(outputs[k], value, frame)
+
+
+def _as_declared(name: str, value: Value, frame: Frame) -> Value:
+    """`value`, of which extents that are computed at run time are what the model declares."""
+    declared, info = frame.model.declared.get(name), value.expr and value.expr.struct_info
+    if declared is None or not isinstance(info, TensorStructInfo) or frame.given:
+        return value
+    shape = info.dims
+    if shape is None:
+        extents = [
+            frame.model.symbols.computed(f"{name}_{axis}") if extent is None else extent
+            for axis, extent in enumerate(declared)
+        ]
+    elif len(shape) != len(declared):
+        return value
+    else:
+        extents = [
+            said if said is not None and frame.model.symbols.is_computed(extent) else extent
+            for extent, said in zip(shape, declared, strict=True)
+        ]
+    if shape is not None and tuple(extents) == shape:
+        return value
+    assert value.expr is not None
+    claimed = tensor(tuple(extents), info.dtype)
+    return Value(frame.scope.bb.emit_match_cast(value.expr, claimed))
+
+
+def _inline(
+    function: onnx.FunctionProto,
+    given: Mapping[str, onnx.AttributeProto],
+    operands: Sequence[Value | None],
+    outputs: Sequence[str],
+    frame: Frame,
+) -> None:
+    """Convert the body of `function` where it is called."""
+    model = frame.model
+    if len(operands) > len(function.input):
+        most = len(function.input)
+        raise ModelError(f"it has {len(operands)} operands, takes {most} at the most")
+    values = {name: value for name, value in zip(function.input, operands, strict=False) if value}
+    defaults = {a.name: a for a in function.attribute_proto}
+    opsets = {**frame.opsets, **opsets_of(function.opset_import)}
+    inner = Frame(
+        Scope(frame.scope.bb, values),
+        model,
+        opsets,
+        {**defaults, **given},
+        frame.depth + 1,
+    )
+    before = len(model.problems)
+    convert(function.node, inner)
+    if len(model.problems) > before:
+        raise Poisoned
+    results = [inner.scope.values.get(name) for name in function.output]
+    _bind(outputs, results, frame)

@@ -1,0 +1,137 @@
+"""From an ONNX model to a module."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx import operators as operators
+from relax_egraph.frontends.onnx.frame import Frame, domain_of
+from relax_egraph.frontends.onnx.graph import convert, initialize
+from relax_egraph.frontends.onnx.model import Model
+from relax_egraph.frontends.onnx.reading import opsets_of, read
+from relax_egraph.frontends.onnx.tensors import dtype_of
+from relax_egraph.frontends.onnx.values import Scope, Symbols, Value, check_rank, identifier
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Tuple, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.names import unused
+from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, tensor
+from relax_egraph.passes import convert_to_dataflow
+
+Shapes = Mapping[str, Sequence[int | str]]
+"""By the name of an input, its extents; a text is a symbol, or an expression of symbols."""
+
+
+def import_model(
+    model: str | os.PathLike[str] | onnx.ModelProto, shapes: Shapes | None = None
+) -> IRModule:
+    """What `relax_egraph.from_onnx` gives."""
+    proto, store = read(model)
+    graph = proto.graph
+    constants = {t.name for t in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in constants]
+    for name, count in Counter(i.name for i in inputs).items():
+        if count > 1:
+            raise ModelError(f"the model has {count} inputs {name!r}")
+    said = dict(shapes or {})
+    if strangers := said.keys() - {i.name for i in inputs}:
+        has = ", ".join(i.name for i in inputs) or "none"
+        raise ModelError(f"the model has no input {min(strangers)!r}; it has: {has}")
+    symbols = Symbols(frozenset(_plain_names(inputs, said)))
+    whole = Model(
+        store,
+        {(domain_of(f.domain), f.name): f for f in proto.functions},
+        {v.name: extents for v in (*graph.value_info, *graph.output) if (extents := _declared(v))},
+        symbols,
+    )
+    bb, taken, numbers = BlockBuilder(), set[str](), dict[str, int]()
+    params = [
+        Var(unused(identifier(i.name), taken, numbers), _info(i, said.get(i.name), symbols))
+        for i in inputs
+    ]
+    for param in params:
+        check_rank(Value(param))
+    given = {i.name: Value(p, None, _item(i.type)) for i, p in zip(inputs, params, strict=True)}
+    scope = Scope(bb, given)
+    frame = Frame(scope, whole, opsets_of(proto.opset_import), {})
+    initialize(graph.initializer, frame)
+    with bb.function("main", params):
+        convert(graph.node, frame)
+        if whole.problems:
+            raise whole.refused()
+        for output in graph.output:
+            if output.name not in scope.values:
+                raise ModelError(f"nothing gives the model's output {output.name!r}")
+        outputs = [scope.expr(scope.values[o.name]) for o in graph.output]
+        bb.emit_func_output(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
+    return convert_to_dataflow(1)(bb.get())
+
+
+def _plain_names(inputs: Sequence[onnx.ValueInfoProto], said: Shapes) -> set[str]:
+    """The names that stand alone as an extent of an input."""
+    names = {e for extents in said.values() for e in extents if isinstance(e, str)}
+    for value in inputs:
+        if value.name not in said:
+            names |= {d.dim_param for d in _tensor_type(value.type).shape.dim}
+    return {name for name in names if name.isidentifier()}
+
+
+def _info(
+    value: onnx.ValueInfoProto, said: Sequence[int | str] | None, symbols: Symbols
+) -> StructInfo:
+    """What is known of an input."""
+    kind = value.type.WhichOneof("value")
+    if kind not in ("tensor_type", "optional_type", "sequence_type"):
+        raise ModelError(f"input {value.name!r} is of {kind or 'no type'}, needs a tensor")
+    if kind != "tensor_type":
+        return ObjectStructInfo()
+    described = value.type.tensor_type
+    try:
+        dtype = dtype_of(described.elem_type)
+    except ModelError as refusal:
+        raise ModelError(f"input {value.name!r}: {refusal}") from None
+    if said is not None:
+        extents = [symbols.named(e) if isinstance(e, str) else e for e in said]
+        return tensor(tuple(extents), dtype)
+    if not described.HasField("shape"):
+        return tensor(None, dtype)
+    shape = [
+        _extent(dim, f"{value.name}_{axis}", symbols)
+        for axis, dim in enumerate(described.shape.dim)
+    ]
+    return tensor(tuple(shape), dtype)
+
+
+def _item(kind: onnx.TypeProto) -> TensorStructInfo:
+    """What is said of the tensors in a sequence, which may be optional."""
+    if kind.WhichOneof("value") == "optional_type":
+        return _item(kind.optional_type.elem_type)
+    described = kind.sequence_type.elem_type.tensor_type
+    if not described.elem_type:
+        return TensorStructInfo()
+    rank = len(described.shape.dim) if described.HasField("shape") else -1
+    return tensor(None, dtype_of(described.elem_type), rank)
+
+
+def _extent(dim: onnx.TensorShapeProto.Dimension, name: str, symbols: Symbols) -> Dim:
+    if dim.HasField("dim_value"):
+        if dim.dim_value < 0:
+            raise ModelError(f"the extent {name} of an input is {dim.dim_value}")
+        return dim.dim_value
+    return symbols.named(dim.dim_param) if dim.dim_param else symbols.fresh(name)
+
+
+def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
+    return kind.tensor_type
+
+
+def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
+    """The extents that the model says a tensor has."""
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    extents = value.type.tensor_type.shape.dim
+    return tuple(d.dim_value if d.HasField("dim_value") else None for d in extents)

@@ -1,0 +1,236 @@
+"""Loops become two functions that call each other last: one that asks, one that does a turn.
+
+    loop(turn, last, go_on, state…, around…) = step(…) if turn < last and go_on else state
+    step(turn, last, go_on, state…, around…) = loop(turn + 1, last, go_on', state'…, around…)
+
+`state` is what the body hands on from turn to turn, and what it gives in each turn, as sequences.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.frame import Frame
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.frontends.onnx.subgraphs import (
+    Surroundings,
+    call_function,
+    define,
+    distinct,
+    surroundings,
+)
+from relax_egraph.frontends.onnx.values import Scope, identifier
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols, implies, in_scope
+from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import (
+    BindingBlock,
+    Expr,
+    GlobalVar,
+    If,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+    const,
+)
+from relax_egraph.ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+
+_COUNT = tensor((), "int64")
+_CONDITION = tensor((), "bool")
+_MOST_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn as the body sees it: its number, whether to go on, the state, and what is passed."""
+
+    number: Expr
+    go_on: Expr
+    state: tuple[Expr, ...]
+    passed: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop: `body` emits a turn and gives its results.
+
+    The first of them is whether to go on, if the body `decides`; then comes the new `state`, and
+    then so many values that each turn has `given`.  `passed` are values that it reads, `graph` a
+    subgraph that it converts and that reads names around it.
+    """
+
+    name: str
+    body: Callable[[Frame, Turn], Sequence[Expr]]
+    state: tuple[Expr, ...]
+    given: int
+    decides: bool = False
+    passed: tuple[Expr, ...] = ()
+    graph: onnx.GraphProto | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """A loop that has run: the last state, what the turns gave in sequences, and of what kind."""
+
+    state: tuple[Expr, ...]
+    given: tuple[Expr, ...]
+    kinds: tuple[StructInfo, ...]
+
+
+def run_loop(loop: Loop, last: Expr, go_on: Expr, frame: Frame) -> Looped:
+    """Emit the functions of `loop` and its call, for turns before `last` while `go_on` holds."""
+    infos, own = [e.struct_info for e in loop.state], set[Dim]()
+    for _ in range(_MOST_ROUNDS):
+        weaker, kinds = _after_a_turn(loop, infos, frame, own)
+        if weaker == infos:
+            break
+        infos = weaker
+    else:
+        raise ModelError("what its body hands on changes from turn to turn without end")
+    around = surroundings(loop.graph, frame, infos, loop.passed)
+    state = [Var("state", info) for info in infos]
+    lists = [Var("given", ObjectStructInfo()) for _ in range(loop.given)]
+    heads = [Var("turn", _COUNT), Var("last", _COUNT), Var("go_on", _CONDITION)]
+    params = distinct([*heads, *state, *lists, *around.params()])
+    model = frame.model
+    loop_name, step_name = (model.function_name(identifier(loop.name + s)) for s in ("", "_step"))
+    told = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
+    told -= set(map(dims.text, own))
+    held = [p.struct_info for p in params[3 : 3 + len(state) + len(lists)]]
+    result = TupleStructInfo(tuple(in_scope(i, told) for i in held))
+    looping = GlobalVar(loop_name, FuncStructInfo(tuple(p.struct_info for p in params), result))
+    step = define(frame, step_name, params, lambda: _step(loop, looping, params, around, frame))
+    define(frame, loop_name, params, lambda: _asked(step, params, len(held), result, frame))
+    empty = tuple(Tuple(()) for _ in lists)
+    made = call_function(
+        looping, (const(0, "int64"), last, go_on, *loop.state, *empty, *around.exprs)
+    )
+    bound = frame.scope.bb.emit(made)
+    fields = tuple(TupleGetItem(bound, k) for k in range(len(held)))
+    return Looped(fields[: len(state)], fields[len(state) :], tuple(kinds))
+
+
+def _step(
+    loop: Loop, looping: GlobalVar, params: Sequence[Var], around: Surroundings, frame: Frame
+) -> Expr:
+    """One turn, and the loop from the next one on."""
+    bb = frame.scope.bb
+    count, given = len(loop.state), loop.given
+    turn, last, go_on, *rest = params
+    state, lists, passed = rest[:count], rest[count : count + given], rest[count + given :]
+    inner = around.inside(frame, passed)
+    extra = tuple(passed[len(around.names) :][: len(loop.passed)])
+    outputs = loop.body(inner, Turn(turn, go_on, tuple(state), extra))
+    following = outputs[0] if loop.decides else go_on
+    following = _scalar(bb, following)
+    new_state = outputs[loop.decides :][:count]
+    new = outputs[loop.decides + count :]
+    longer = [_appended(bb, held, item) for held, item in zip(lists, new, strict=True)]
+    next_turn = bb.emit(call("add", turn, const(1, "int64")))
+    operands = (next_turn, last, following, *new_state, *longer, *passed)
+    return bb.emit(call_function(looping, operands))
+
+
+def _scalar(bb: BlockBuilder, condition: Expr) -> Expr:
+    info = condition.struct_info
+    if isinstance(info, TensorStructInfo) and info.ndim == 1:
+        return bb.emit(call("squeeze", condition, axis=0))
+    return condition
+
+
+def _appended(bb: BlockBuilder, held: Expr, item: Expr) -> Expr:
+    return bb.emit(
+        call_packed("vm.builtin.sequence_append", (held, item), (ObjectStructInfo(),), pure=True)
+    )
+
+
+def _asked(
+    step: GlobalVar, params: Sequence[Var], held: int, result: StructInfo, frame: Frame
+) -> Expr:
+    """A turn and the rest of the loop, or the state, as it is."""
+    bb = frame.scope.bb
+    turn, last, go_on, *rest = params
+    before = bb.emit(call("less", turn, last))
+    more = bb.emit(call("logical_and", before, go_on))
+    stepped = Var("stepped", result)
+    kept = Var("kept", result)
+    true = SeqExpr((BindingBlock((VarBinding(stepped, call_function(step, params)),)),), stepped)
+    false = SeqExpr((BindingBlock((VarBinding(kept, Tuple(tuple(rest[:held]))),)),), kept)
+    return bb.emit(If(more, true, false, result))
+
+
+def _after_a_turn(
+    loop: Loop, infos: Sequence[StructInfo], frame: Frame, own: set[Dim]
+) -> tuple[list[StructInfo], list[StructInfo]]:
+    """What is known of the state before a turn and after it alike, and of what turns give.
+
+    `own` are the symbols of extents that change: each turn has others.  The turn is converted for
+    that in a module of its own, which nobody keeps.
+    """
+    bb = BlockBuilder()
+    values = dict(frame.scope.values)
+    scratch = Frame(Scope(bb, values), frame.model, frame.opsets, frame.given, frame.depth + 1)
+    state = tuple(Var(f"state{k}", info) for k, info in enumerate(infos))
+    passed = tuple(Var(f"passed{k}", e.struct_info) for k, e in enumerate(loop.passed))
+    turn, go_on = Var("turn", _COUNT), Var("go_on", _CONDITION)
+    with bb.function("scratch", (turn, go_on, *state, *passed)):
+        outputs = loop.body(scratch, Turn(turn, go_on, state, passed))
+        bb.emit_func_output(Tuple(()))
+    after = [o.struct_info for o in outputs[loop.decides :][: len(infos)]]
+    kinds = [o.struct_info for o in outputs[loop.decides + len(infos) :]]
+    pairs = zip(infos, after, strict=True)
+    return [_weaker(a, b, frame, own) for a, b in pairs], kinds
+
+
+def _weaker(before: StructInfo, after: StructInfo, frame: Frame, own: set[Dim]) -> StructInfo:
+    """What holds of both; an extent that changes is a symbol of its own."""
+    if implies(after, before):
+        return before
+    if not isinstance(before, TensorStructInfo) or not isinstance(after, TensorStructInfo):
+        return ObjectStructInfo()
+    if before.dtype != after.dtype:
+        raise ModelError(f"its body hands on {after} for {before}")
+    if before.ndim != after.ndim or before.dims is None:
+        return tensor(None, before.dtype)
+    extents: list[Dim] = []
+    for axis, (was, becomes) in enumerate(
+        zip(before.dims, after.dims or (None,) * before.ndim, strict=True)
+    ):
+        kept = was in own or (becomes is not None and dims.equal(was, becomes))
+        extents.append(was if kept else frame.model.symbols.computed(f"extent{axis}"))
+        own.update(extents[-1:] if not kept else ())
+    return tensor(tuple(extents), before.dtype)
+
+
+def tensor_of(kind: StructInfo) -> TensorStructInfo:
+    """`kind`, which is that of a tensor of known rank and dtype."""
+    if not isinstance(kind, TensorStructInfo) or kind.ndim < 0 or kind.dtype is None:
+        raise ModelError(f"each turn gives {kind}, needs a tensor of known rank")
+    return kind
+
+
+def stacked(node: Node, held: Expr, kind: StructInfo, axis: int) -> Expr:
+    """The tensors of a sequence side by side along a new axis; of none, nothing of their shape."""
+    each = tensor_of(kind)
+    empty = [d if isinstance(d, int) else 0 for d in each.dims or (0,) * each.ndim]
+    made = call_packed(
+        "vm.builtin.sequence_stack",
+        (held, PrimValue(axis), ShapeExpr(tuple(empty)), const(0, each.dtype)),
+        (tensor(None, each.dtype, each.ndim + 1),),
+        pure=True,
+    )
+    return node.bind(made)

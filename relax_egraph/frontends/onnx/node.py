@@ -1,0 +1,197 @@
+"""A node of a graph as those see it who convert operators."""
+
+from dataclasses import dataclass
+from functools import reduce
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.attributes import Attributes
+from relax_egraph.frontends.onnx.elements import Elements
+from relax_egraph.frontends.onnx.frame import Frame
+from relax_egraph.frontends.onnx.values import Scope, Value, identifier
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import common
+from relax_egraph.ir.block_builder import call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, Constant, Expr, ShapeExpr, TupleGetItem, const
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.run_time import run_time_call
+from relax_egraph.ir.struct_info import (
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: operator, attributes, operands, and where what becomes of it is emitted.
+
+    `version` is the opset in which the operator got the form that the model uses.  An operand
+    that is left out is ``None``; `outputs` has the empty name for an output nobody wants.
+    Whatever cannot be converted raises `ModelError`, saying why.
+    """
+
+    op: str
+    version: int
+    attrs: Attributes
+    operands: tuple[Value | None, ...]
+    outputs: tuple[str, ...]
+    frame: Frame
+
+    @property
+    def scope(self) -> Scope:
+        """What names mean where the node is."""
+        return self.frame.scope
+
+    # --- operands ---------------------------------------------------------------------
+
+    def has(self, place: int) -> bool:
+        """Whether operand `place` is given."""
+        return place < len(self.operands) and self.operands[place] is not None
+
+    def __getitem__(self, place: int) -> Expr:
+        """Operand `place`, which must be there."""
+        value = self.operands[place] if place < len(self.operands) else None
+        if value is None:
+            raise ModelError(f"it has no operand {place}")
+        return self.scope.expr(value)
+
+    def get(self, place: int) -> Expr | None:
+        """Operand `place`, if it is given."""
+        return self[place] if self.has(place) else None
+
+    def all(self) -> list[Expr]:
+        """All operands; none may be left out."""
+        return [self[place] for place in range(len(self.operands))]
+
+    def info(self, place: int) -> TensorStructInfo:
+        """What is known of operand `place`, a tensor."""
+        return info_of(self[place])
+
+    def dtype(self, place: int) -> str:
+        """The dtype of operand `place`."""
+        return dtype_of(self[place])
+
+    def item(self, place: int) -> TensorStructInfo:
+        """What is known of the tensors in operand `place`, a sequence."""
+        value = self.operands[place]
+        return TensorStructInfo() if value is None else item_of(value, self[place].struct_info)
+
+    def rank(self, place: int) -> int:
+        """The rank of operand `place`; raises `ModelError` if it is unknown."""
+        rank = self.info(place).ndim
+        if rank < 0:
+            raise ModelError(f"the rank of operand {place} is not known")
+        return rank
+
+    def shape(self, place: int) -> tuple[Dim, ...]:
+        """The dimensions of operand `place`; raises `ModelError` if they are unknown."""
+        shape = self.info(place).dims
+        if shape is None:
+            raise ModelError(f"the shape of operand {place} is not known")
+        return shape
+
+    def axis(self, name: str = "axis", place: int = 0, *, rank: int | None = None) -> int:
+        """The attribute `name` as an axis from 0, of operand `place` or of a `rank`."""
+        return self.normalized(self.attrs.integer(name), self.rank(place) if rank is None else rank)
+
+    def normalized(self, axis: int, rank: int) -> int:
+        """`axis`, which may count from the end, from 0."""
+        if not -rank <= axis < max(rank, 1):
+            raise ModelError(f"axis {axis} of a tensor of rank {rank}")
+        return axis % max(rank, 1)
+
+    # --- operands whose numbers are known ---------------------------------------------
+
+    def elements(self, place: int) -> Elements | None:
+        """Each element of operand `place` as a dimension, if these are known."""
+        value = self.operands[place] if place < len(self.operands) else None
+        return None if value is None else value.elements
+
+    def integers(self, place: int) -> tuple[int, ...] | None:
+        """The numbers in operand `place`, if they are known and depend on no symbol."""
+        elements = self.elements(place)
+        numbers = None if elements is None else elements.concrete
+        return None if numbers is None else tuple(int(n) for n in numbers.reshape(-1))
+
+    def constant(self, place: int) -> Constant | None:
+        """Operand `place`, if it is a constant."""
+        operand = self.get(place)
+        return operand if isinstance(operand, Constant) else None
+
+    def as_shape(self, place: int) -> Expr:
+        """Operand `place`, a tensor of extents, as a shape: known, or of run time."""
+        elements = self.elements(place)
+        if elements is not None and all(dims.prove_ge(e, 0) for e in elements.dims):
+            return ShapeExpr(elements.dims)
+        return self.emit("tensor_to_shape", self[place])
+
+    # --- what it becomes --------------------------------------------------------------
+
+    def emit(self, op: str, *operands: Expr, **attrs: Attr) -> Expr:
+        """``R.op(operands, **attrs)``, bound to a variable."""
+        return self.bind(call(op, *operands, **attrs))
+
+    def emit_late(self, op: str, *operands: Expr, out: StructInfo, **attrs: Attr | Expr) -> Expr:
+        """The same, with attributes that tensors give at run time; the result is `out`.
+
+        An integer is given by a tensor of rank 0, several by one of rank 1.
+        """
+        return self.bind(run_time_call(OPS[op], operands, attrs, out))
+
+    def bind(self, value: Expr) -> Expr:
+        """`value` bound to a variable; shapes that are unknown get symbols."""
+        return self._with_symbols(self.scope.bb.emit(value, self._hint()))
+
+    def fields(self, value: Expr) -> tuple[Expr, ...]:
+        """The fields of a tuple."""
+        info = value.struct_info
+        if not isinstance(info, TupleStructInfo):
+            raise ModelError(f"{info} is no tuple")
+        return tuple(self.bind(TupleGetItem(value, k)) for k in range(len(info.fields)))
+
+    def scalar(self, value: float, dtype: str) -> Constant:
+        """A constant of rank 0."""
+        return const(value, dtype)
+
+    def cast(self, value: Expr, dtype: str) -> Expr:
+        """`value` in `dtype`."""
+        return value if dtype_of(value) == dtype else self.emit("astype", value, dtype=dtype)
+
+    def _hint(self) -> str:
+        return identifier(next(filter(None, self.outputs), self.op))
+
+    def _with_symbols(self, value: Expr) -> Expr:
+        """`value`, whose shape is named by symbols where only its rank is known."""
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo) or info.dims is not None or info.ndim < 0:
+            return value
+        name = self._hint()
+        shape = tuple(
+            self.frame.model.symbols.computed(f"{name}_{axis}") for axis in range(info.ndim)
+        )
+        return self.scope.bb.emit_match_cast(value, tensor(shape, info.dtype), name)
+
+
+def item_of(sequence: Value, info: StructInfo) -> TensorStructInfo:
+    """What is known of the tensors in `sequence`, of which `info` is known."""
+    if not isinstance(info, TupleStructInfo) or not info.fields:
+        return sequence.item
+    first, *others = info.fields
+    kind = reduce(common, others, first)
+    return kind if isinstance(kind, TensorStructInfo) else sequence.item
+
+
+def info_of(value: Expr) -> TensorStructInfo:
+    """What is known of `value`, a tensor."""
+    info = value.struct_info
+    return info if isinstance(info, TensorStructInfo) else TensorStructInfo()
+
+
+def dtype_of(value: Expr) -> str:
+    """The dtype of `value`; raises `ModelError` if it is unknown, or `value` is no tensor."""
+    dtype = info_of(value).dtype
+    if dtype is None:
+        raise ModelError(f"the dtype of {value.struct_info} is not known")
+    return dtype

@@ -1,0 +1,23 @@
+"""Which axes of two operands belong together."""
+
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.ir.expr import Expr
+
+
+def aligned(node: Node) -> tuple[Expr, Expr]:
+    """Both operands, so that they broadcast from the last axis on.
+
+    Below opset 7 the second may begin at the `axis` of the first.
+    """
+    if not node.attrs.given("axis"):
+        return node[0], node[1]
+    return node[0], beginning_at(node, node[1], node.axis())
+
+
+def beginning_at(node: Node, y: Expr, axis: int) -> Expr:
+    """`y` with axes of extent 1 behind it, so that its first lies on `axis` of operand 0."""
+    rank = node.rank(1)
+    behind = node.rank(0) - axis - rank
+    if behind <= 0:
+        return y
+    return node.emit("expand_dims", y, axis=tuple(range(rank, rank + behind)))

@@ -1,0 +1,23 @@
+"""Axes that older opsets have as an attribute and newer ones as an operand."""
+
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.ir.expr import Expr
+
+
+def axes_of(node: Node, place: int) -> tuple[int, ...] | Expr | None:
+    """The axes that `node` names, or the tensor that does so at run time; ``None`` for all."""
+    if node.attrs.given("axes"):
+        return node.attrs.integers("axes")
+    if not node.has(place):
+        return None
+    known = node.integers(place)
+    if known is not None:
+        return known
+    return node[place] if count_of(node, place) != 0 else ()
+
+
+def count_of(node: Node, place: int) -> int | None:
+    """How many axes operand `place` names, if that is known."""
+    shape = node.info(place).dims
+    count = shape[0] if shape else None
+    return count if isinstance(count, int) else None

@@ -1,0 +1,88 @@
+"""Reading and writing at positions that other tensors give, and the positions of elements."""
+
+from collections.abc import Mapping
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.frontends.onnx.registry import converts
+from relax_egraph.ir.expr import Expr
+
+
+@converts("Gather")
+def gather(node: Node) -> Expr:
+    """Slices along an axis."""
+    return node.emit("take", node[0], node[1], axis=node.axis())
+
+
+@converts("GatherElements")
+def gather_elements(node: Node) -> Expr:
+    """Elements, each index along an axis."""
+    return node.emit("gather_elements", node[0], node[1], axis=node.axis())
+
+
+@converts("GatherND")
+def gather_nd(node: Node) -> Expr:
+    """Slices by several leading axes."""
+    batch = node.attrs.schema_default("batch_dims") or 0
+    return node.emit("gather_nd", node[0], node[1], batch_dims=batch)
+
+
+_REDUCTIONS: Mapping[str, str] = {
+    "none": "update",
+    "add": "add",
+    "mul": "mul",
+    "max": "max",
+    "min": "min",
+}
+
+
+def _reduction(node: Node) -> str:
+    asked = node.attrs.schema_default("reduction") or "none"
+    if asked not in _REDUCTIONS:
+        raise ModelError(f"its reduction is {asked!r}")
+    return _REDUCTIONS[asked]
+
+
+@converts("Scatter", "ScatterElements")
+def scatter_elements(node: Node) -> Expr:
+    """Elements written, each index along an axis."""
+    axis = node.axis()
+    return node.emit("scatter_elements", *node.all(), axis=axis, reduction=_reduction(node))
+
+
+@converts("ScatterND")
+def scatter_nd(node: Node) -> Expr:
+    """Slices written by several leading axes."""
+    return node.emit("scatter_nd", *node.all(), reduction=_reduction(node))
+
+
+@converts("NonZero")
+def nonzero(node: Node) -> Expr:
+    """Where the elements that are not 0 are, axis by axis."""
+    return node.emit("nonzero", node[0])
+
+
+@converts("Compress")
+def compress(node: Node) -> Expr:
+    """The slices along an axis, or the elements, for which a condition holds."""
+    whole = not node.attrs.given("axis")
+    x = node.emit("flatten", node[0]) if whole else node[0]
+    places = node.emit("squeeze", node.emit("nonzero", node[1]), axis=0)
+    return node.emit("take", x, places, axis=0 if whole else node.axis())
+
+
+@converts("Unique")
+def unique(node: Node) -> tuple[Expr, ...]:
+    """The distinct elements or slices: where each is first, which is where, and how often."""
+    axis = node.axis() if node.attrs.given("axis") else None
+    flags = ("return_index", "return_inverse", "return_counts")
+    every = dict.fromkeys(flags, True)
+    ordered = bool(node.attrs.integer("sorted"))
+    return node.fields(node.emit("unique", node[0], sorted=ordered, axis=axis, **every))
+
+
+@converts("ReverseSequence")
+def reverse_sequence(node: Node) -> Expr:
+    """The first slices of each sequence in reverse order."""
+    time, batch = node.attrs.integer("time_axis"), node.attrs.integer("batch_axis")
+    return node.emit("reverse_sequence", node[0], node[1], seq_axis=time, batch_axis=batch)

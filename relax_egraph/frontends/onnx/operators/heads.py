@@ -1,0 +1,153 @@
+"""Queries, keys and values in heads, and what attention makes of them.
+
+Two orders occur: *rows* are (batch, sequence, head, element), *heads* are (batch, head, sequence,
+element).
+"""
+
+import math
+from dataclasses import dataclass
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.operators.positions import number_of
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Expr, ShapeExpr
+from relax_egraph.ir.struct_info import Shape
+
+
+def turned(node: Node, x: Expr) -> Expr:
+    """Rows of heads, or heads of rows."""
+    return node.emit("permute_dims", x, axes=(0, 2, 1, 3))
+
+
+def rows_of(node: Node, x: Expr, heads: int) -> Expr:
+    """(batch, sequence, hidden) as rows of so many heads."""
+    if heads < 1:
+        raise ModelError(f"it has {heads} heads, needs 1 or more")
+    batch, sequence, hidden = shape_of(x)
+    each = dims.floordiv(hidden, heads)
+    if dims.distinct(dims.mul(each, heads), hidden):
+        raise ModelError(f"{dims.text(hidden)} elements are no {heads} heads")
+    return node.emit("reshape", x, ShapeExpr((batch, sequence, heads, each)))
+
+
+def joined(node: Node, rows: Expr) -> Expr:
+    """Rows as (batch, sequence, hidden)."""
+    batch, sequence, heads, each = shape_of(rows)
+    return node.emit("reshape", rows, ShapeExpr((batch, sequence, dims.mul(heads, each))))
+
+
+def shape_of(x: Expr) -> Shape:
+    """The extents of `x`."""
+    shape = info_of(x).dims
+    if shape is None:
+        raise ModelError("the shape of an operand is not known")
+    return shape
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """Which keys a query sees: by an additive `bias` of rank 4, and by the kernel itself.
+
+    `dead` is where a query sees no key, as (batch, head, query, 1); nothing where that cannot be.
+    """
+
+    bias: Expr | None = None
+    dead: Expr | None = None
+    causal_mask: str | None = None
+    window_size: int | None = None
+
+
+def biased(node: Node, bias: Expr) -> Masking:
+    """A mask by `bias` alone, of which whole rows may be ``-inf``."""
+    greatest = node.emit("max", bias, axis=-1, keepdims=True)
+    lowest = node.scalar(-math.inf, dtype_of(bias))
+    return Masking(bias, node.emit("equal", greatest, lowest))
+
+
+def in_one(
+    node: Node, query: Expr, key: Expr, value: Expr, masking: Masking, scale: float | None
+) -> Expr:
+    """Attention by one operator, of rows and as rows."""
+    operands = [query, key, value]
+    if masking.bias is not None:
+        operands.append(node.cast(masking.bias, dtype_of(query)))
+    out = node.emit(
+        "nn.attention",
+        *operands,
+        scale=scale,
+        causal_mask=masking.causal_mask,
+        window_size=masking.window_size,
+    )
+    return out if masking.dead is None else _blank(node, turned(node, masking.dead), out)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Attention in parts: products of queries and keys, as they are when, and the result.
+
+    `raw`, `capped`, `masked` and `shares`, after the softmax, are (batch, head, query, key); the
+    result is heads.
+    """
+
+    raw: Expr
+    capped: Expr
+    masked: Expr
+    shares: Expr
+    out: Expr
+
+
+def in_parts(
+    node: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    masking: Masking,
+    scale: float | None,
+    *,
+    softcap: float = 0.0,
+    precision: str | None = None,
+) -> Scores:
+    """Attention of heads by its parts; the softmax is computed in `precision`."""
+    dtype = dtype_of(query)
+    scaled = node.emit("multiply", query, _factor(node, shape_of(query)[3], scale, dtype))
+    raw = _by_group(node, scaled, node.emit("permute_dims", key, axes=(0, 1, 3, 2)))
+    capped = raw
+    if softcap:
+        cap = node.scalar(softcap, dtype)
+        bent = node.emit("tanh", node.emit("divide", raw, cap))
+        capped = node.emit("multiply", bent, cap)
+    masked = capped if masking.bias is None else node.emit("add", capped, masking.bias)
+    shares = node.cast(node.emit("nn.softmax", node.cast(masked, precision or dtype)), dtype)
+    if masking.dead is not None:
+        shares = _blank(node, masking.dead, shares)
+    return Scores(raw, capped, masked, shares, _by_group(node, shares, value))
+
+
+def _factor(node: Node, size: Dim, scale: float | None, dtype: str) -> Expr:
+    """`scale`, by default ``1 / √size``, as a tensor of rank 0."""
+    if scale is not None:
+        return node.scalar(scale, dtype)
+    if isinstance(size, int):
+        return node.scalar(1 / math.sqrt(max(size, 1)), dtype)
+    return node.emit("rsqrt", number_of(node, size, dtype))
+
+
+def _by_group(node: Node, x: Expr, y: Expr) -> Expr:
+    """``x @ y`` of heads, where each head of `y` serves a run of heads of `x`."""
+    batch, heads, rows, size = shape_of(x)
+    others, columns = shape_of(y)[1], shape_of(y)[3]
+    if dims.equal(heads, others):
+        return node.emit("matmul", x, y)
+    group = dims.floordiv(heads, others)
+    if dims.distinct(dims.mul(group, others), heads):
+        raise ModelError(f"{dims.text(heads)} heads are no multiple of {dims.text(others)}")
+    runs = ShapeExpr((batch, others, dims.mul(group, rows), size))
+    out = node.emit("matmul", node.emit("reshape", x, runs), y)
+    return node.emit("reshape", out, ShapeExpr((batch, heads, rows, columns)))
+
+
+def _blank(node: Node, dead: Expr, x: Expr) -> Expr:
+    """`x`, and 0 where `dead` holds."""
+    return node.emit("where", dead, node.scalar(0, dtype_of(x)), x)

@@ -1,0 +1,41 @@
+"""Scores of classes, or of targets, of the domain ``ai.onnx.ml``, and the labels they choose."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.ir.expr import Constant, Expr
+
+DOMAIN = "ai.onnx.ml"
+
+POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
+"""What may be done to scores; ``SOFTMAX_ZERO`` and ``PROBIT`` are not here."""
+
+
+def transformed(node: Node, scores: Expr, post: str) -> Expr:
+    """`scores`, a row for each sample, after the transform `post`."""
+    match post:
+        case "NONE":
+            return scores
+        case "SOFTMAX":
+            return node.emit("nn.softmax", scores, axis=1)
+        case "LOGISTIC":
+            return node.emit("sigmoid", scores)
+        case _:
+            needs = ", ".join(POST_TRANSFORMS)
+            raise ModelError(f"its post_transform is {post!r}, needs one of {needs}")
+
+
+def classes_of(node: Node, name: str) -> tuple[int, ...]:
+    """The labels in the attribute `name`; raises `ModelError` for those that are strings."""
+    if node.attrs.given("classlabels_strings"):
+        raise ModelError("its labels are strings")
+    return node.attrs.integers(name)
+
+
+def labels_of(node: Node, scores: Expr, classes: Sequence[int]) -> Expr:
+    """Of each sample, the class of the greatest score."""
+    best = node.emit("argmax", scores, axis=1)
+    return node.emit("take", Constant(np.array(classes, np.int64)), best, axis=0)

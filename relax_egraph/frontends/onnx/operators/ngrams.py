@@ -1,0 +1,99 @@
+"""How often runs of numbers occur."""
+
+import numpy as np
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.registry import converts
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
+
+_MOST = 1 << 20
+"""A row of more counts is refused."""
+
+Grams = dict[tuple[int, ...], int]
+
+
+@converts("TfIdfVectorizer")
+def count_grams(node: Node) -> Expr:
+    """Of each run in a pool how often it occurs in a row, or whether it does, and its weight."""
+    pool = _pool(node)
+    width = max(node.attrs.integers("ngram_indexes"), default=-1) + 1
+    if not 1 <= width <= _MOST or min(node.attrs.integers("ngram_indexes")) < 0:
+        raise ModelError(f"its counts are {width}, needs 1 to {_MOST}")
+    flat = node.rank(0) < 2
+    x = node.cast(node[0], "int64")
+    if flat:
+        x = node.emit("reshape", x, ShapeExpr((1, dims.product(node.shape(0)))))
+    counts = _counted(node, x, pool, width)
+    if flat:
+        counts = node.emit("squeeze", counts, axis=0)
+    return _weighed(node, node.cast(counts, "float32"), width)
+
+
+def _pool(node: Node) -> dict[int, Grams]:
+    """By length, the runs that count, and the place of the count of each."""
+    if not node.attrs.given("pool_int64s"):
+        raise ModelError("it counts runs of strings")
+    items, starts = node.attrs.integers("pool_int64s"), node.attrs.integers("ngram_counts")
+    places = iter(node.attrs.integers("ngram_indexes"))
+    least, most = (node.attrs.integer(f"{name}_gram_length") for name in ("min", "max"))
+    pool: dict[int, Grams] = {}
+    for length, start in enumerate(starts, 1):
+        part = items[start : starts[length] if length < len(starts) else len(items)]
+        runs = [part[k : k + length] for k in range(0, len(part) - length + 1, length)]
+        grams = dict(zip(runs, places, strict=False))
+        if len(grams) != len(set(runs)):
+            raise ModelError(f"its pool has {len(runs)} runs of {length}, not as many indexes")
+        if grams and least <= length <= most:
+            pool[length] = grams
+    return pool
+
+
+def _counted(node: Node, x: Expr, pool: dict[int, Grams], width: int) -> Expr:
+    """The counts of each row of `x`."""
+    batch = (info_of(x).dims or (1,))[0]
+    counts = node.emit("zeros", ShapeExpr((batch, width)), dtype="int64")
+    steps = range(1, node.attrs.integer("max_skip_count") + 2)
+    for length, grams in pool.items():
+        for step in steps if length > 1 else (1,):
+            found = _found(node, x, np.array(list(grams), np.int64), step)
+            if found is not None:
+                places = Constant(np.array(list(grams.values()), np.int64)[None])
+                every = node.emit("broadcast_to", places, ShapeExpr((batch, len(grams))))
+                counts = node.emit(
+                    "scatter_elements", counts, every, found, axis=1, reduction="add"
+                )
+    return counts
+
+
+def _found(node: Node, x: Expr, grams: np.ndarray, step: int) -> Expr | None:
+    """How often each of `grams`, taking every `step`-th element, is in each row of `x`."""
+    (_, columns), length = info_of(x).dims or (1, 0), grams.shape[1]
+    windows = dims.maximum(dims.sub(columns, (length - 1) * step), 0)
+    if windows == 0:
+        return None
+    matches: Expr | None = None
+    for k in range(length):
+        begin, end = ShapeExpr((k * step,)), ShapeExpr((dims.add(windows, k * step),))
+        part = node.emit("strided_slice", x, begin, end, axes=(1,))
+        same = node.emit("equal", node.emit("expand_dims", part, axis=2), Constant(grams[:, k]))
+        matches = same if matches is None else node.emit("logical_and", matches, same)
+    assert matches is not None
+    return node.emit("sum", node.emit("astype", matches, dtype="int64"), axis=1)
+
+
+def _weighed(node: Node, counts: Expr, width: int) -> Expr:
+    """`counts` as the mode of the node says."""
+    mode = node.attrs.text("mode")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise ModelError(f"its mode is {mode!r}, needs 'TF', 'IDF' or 'TFIDF'")
+    zero, one = node.scalar(0, dtype_of(counts)), node.scalar(1, dtype_of(counts))
+    if mode == "IDF":
+        counts = node.emit("where", node.emit("greater", counts, zero), one, counts)
+    if mode == "TF" or not node.attrs.given("weights"):
+        return counts
+    weights = np.array(node.attrs.numbers("weights"), np.float32)
+    if len(weights) != width:
+        raise ModelError(f"it has {len(weights)} weights for {width} counts")
+    return node.emit("multiply", counts, Constant(weights))

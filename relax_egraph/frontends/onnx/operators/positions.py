@@ -1,0 +1,56 @@
+"""Numbers that follow from a place in a tensor, and extents that tensors of rank 0 give."""
+
+from collections.abc import Sequence
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
+from relax_egraph.ir.struct_info import ShapeStructInfo
+
+
+def counted(node: Node, extent: Dim, axis: int = 0, rank: int = 1, dtype: str = "int64") -> Expr:
+    """``0, 1, …`` up to `extent` along `axis` of `rank`; the other extents are 1."""
+    return along(node, node.emit("arange", PrimValue(extent), dtype=dtype), axis, rank)
+
+
+def along(node: Node, vector: Expr, axis: int, rank: int) -> Expr:
+    """A vector as the `axis` of a tensor of `rank`, whose other extents are 1."""
+    others = tuple(k for k in range(rank) if k != axis)
+    return node.emit("expand_dims", vector, axis=others) if others else vector
+
+
+def extent_of(node: Node, place: int) -> Dim:
+    """The number that operand `place`, of one element, gives: a symbol if it is of run time."""
+    (extent,) = extents_of(node, place)
+    return extent
+
+
+def extents_of(node: Node, place: int) -> Sequence[Dim]:
+    """The numbers in operand `place`, none negative: symbols if they are of run time."""
+    elements = node.elements(place)
+    if elements is not None:
+        return elements.dims
+    operand = node[place]
+    if node.rank(place) == 0:
+        operand = node.emit("reshape", operand, ShapeExpr((1,)))
+    return symbols_of(node, operand)
+
+
+def symbols_of(node: Node, extents: Expr) -> Sequence[Dim]:
+    """Symbols for the elements of a tensor of rank 1, none negative, of known extent."""
+    (count,) = info_of(extents).dims or (None,)
+    if not isinstance(count, int):
+        raise ModelError("how many extents are given is known only at run time")
+    made = tuple(node.frame.model.symbols.computed(f"{node.op}_{k}") for k in range(count))
+    shape = node.emit("tensor_to_shape", node.cast(extents, "int64"))
+    node.scope.bb.emit_match_cast(shape, ShapeStructInfo(made))
+    return made
+
+
+def number_of(node: Node, extent: Dim, dtype: str) -> Expr:
+    """`extent` as a tensor of rank 0."""
+    if isinstance(extent, int):
+        return node.scalar(extent, dtype)
+    vector = node.emit("shape_to_tensor", ShapeExpr((extent,)))
+    return node.cast(node.emit("reshape", vector, ShapeExpr(())), dtype)

@@ -1,0 +1,174 @@
+"""Fourier transforms.
+
+A transform is a product with the matrix of cosines and sines, of lengths that are not known before
+they run, too.  The last axis of a signal holds real and imaginary parts, or real parts alone.
+"""
+
+import math
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.operators.positions import counted, extent_of, number_of
+from relax_egraph.frontends.onnx.registry import converts
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, Tuple, const
+from relax_egraph.ir.struct_info import tensor
+
+
+@converts("DFT")
+def fourier(node: Node) -> Expr:
+    """Along an axis; of frequencies of real numbers, half are enough."""
+    x, rank = node[0], node.rank(0)
+    if node.version < 20:
+        axis = node.axis()
+    else:
+        known = node.integers(2) if node.has(2) else (-2,)
+        if known is None:
+            return _along_late(node, x, node.emit("reshape", node[2], ShapeExpr((1,))))
+        axis = node.normalized(known[0], rank)
+    if axis == rank - 1:
+        raise ModelError("its axis is that of the parts of numbers")
+    order = [k for k in range(rank - 1) if k != axis]
+    turned = node.emit("permute_dims", x, axes=(*order, axis, rank - 1))
+    back = tuple([*order, axis, rank - 1].index(k) for k in range(rank))
+    return node.emit("permute_dims", _along_last(node, turned), axes=back)
+
+
+def _along_late(node: Node, x: Expr, given: Expr) -> Expr:
+    """The transform along an axis that a tensor gives at run time: in the last place meanwhile."""
+    rank = node.rank(0)
+    given = node.cast(given, "int64")
+    axis = node.emit("floor_mod", given, node.scalar(rank, "int64"))
+    own = node.emit("arange", PrimValue(rank - 1), dtype="int64")
+    moved = node.emit("greater_equal", own, axis)
+    one, parts = node.scalar(1, "int64"), const([rank - 1], "int64")
+    others = node.emit("add", own, node.emit("astype", moved, dtype="int64"))
+    cut = ShapeExpr((0,)), ShapeExpr((rank - 2,))
+    others = node.emit("strided_slice", others, *cut, axes=(0,))
+    order = node.emit("concat", Tuple((others, axis, parts)), axis=0)
+    out = tensor(None, dtype_of(x), rank)
+    turned = node.emit_late("permute_dims", x, axes=order, out=out)
+    *leading, _ = _shape(turned)
+    whole = tensor((*leading, _shape(x)[-1]), dtype_of(x))
+    turned = node.scope.bb.emit_match_cast(turned, whole)
+    lower = node.emit("less", own, axis)
+    back = node.emit("where", lower, own, node.emit("subtract", own, one))
+    last = node.emit("equal", own, axis)
+    back = node.emit("where", last, node.scalar(rank - 2, "int64"), back)
+    back = node.emit("concat", Tuple((back, parts)), axis=0)
+    return node.emit_late("permute_dims", _along_last(node, turned), axes=back, out=out)
+
+
+def _along_last(node: Node, x: Expr) -> Expr:
+    """The transform along the last axis but that of parts, as the attributes of `node` say."""
+    onesided, inverse = (bool(node.attrs.integer(name)) for name in ("onesided", "inverse"))
+    have = _shape(x)[-2]
+    if node.has(1):
+        length = extent_of(node, 1)
+    else:
+        length = dims.mul(dims.sub(have, 1), 2) if inverse and onesided else have
+    return transformed(node, x, length, onesided=onesided, inverse=inverse)
+
+
+def transformed(
+    node: Node, x: Expr, length: Dim, *, onesided: bool = False, inverse: bool = False
+) -> Expr:
+    """The transform of `length` along the last axis but that of parts.
+
+    What is behind `length` is left out, what lacks is 0.
+    """
+    wide = "float64" if dtype_of(x) == "float64" else "float32"
+    if inverse and onesided:
+        return node.cast(_real_of_half(node, node.cast(x, wide), length), dtype_of(x))
+    real, imaginary = _parts(node, node.cast(x, wide))
+    count = dims.add(dims.floordiv(length, 2), 1) if onesided else length
+    cosines, sines = _waves(node, _shape(real)[-1], count, length, wide)
+    if not inverse:
+        sines = node.emit("negative", sines)
+    out = [node.emit("matmul", real, cosines), node.emit("matmul", real, sines)]
+    if imaginary is not None:
+        turned = node.emit("matmul", imaginary, sines)
+        out[0] = node.emit("subtract", out[0], turned)
+        out[1] = node.emit("add", out[1], node.emit("matmul", imaginary, cosines))
+    stacked = node.emit("stack", Tuple(tuple(out)), axis=-1)
+    if inverse:
+        stacked = node.emit("divide", stacked, number_of(node, length, wide))
+    return node.cast(stacked, dtype_of(x))
+
+
+def _real_of_half(node: Node, x: Expr, length: Dim) -> Expr:
+    """The real numbers of `length` of whose frequencies the first half are given.
+
+    Every frequency counts twice, for itself and its mirror image, but the first and a middle one.
+    """
+    real, imaginary = _parts(node, x)
+    dtype, have = dtype_of(real), _shape(real)[-1]
+    cosines, sines = _waves(node, have, length, length, dtype)
+    row = counted(node, have, 0, 2)
+    twice = node.emit("multiply", row, node.scalar(2, "int64"))
+    whole = node.cast(number_of(node, length, "int64"), "int64")
+    zero = node.scalar(0, "int64")
+    single = node.emit(
+        "logical_or", node.emit("equal", row, zero), node.emit("equal", twice, whole)
+    )
+    beyond = node.emit("greater", twice, whole)
+    weight = node.emit("where", single, node.scalar(1, dtype), node.scalar(2, dtype))
+    weight = node.emit("where", beyond, node.scalar(0, dtype), weight)
+    weight = node.emit("divide", weight, number_of(node, length, dtype))
+    out = node.emit("matmul", real, node.emit("multiply", cosines, weight))
+    if imaginary is not None:
+        turned = node.emit("matmul", imaginary, node.emit("multiply", sines, weight))
+        out = node.emit("subtract", out, turned)
+    return node.emit("expand_dims", out, axis=-1)
+
+
+def _parts(node: Node, x: Expr) -> tuple[Expr, Expr | None]:
+    """Real and imaginary parts; of real numbers there are none."""
+    count = _shape(x)[-1]
+    if count not in (1, 2):
+        raise ModelError(f"its numbers have {dims.text(count)} parts, need 1 or 2")
+    parts = [node.emit("take", x, node.scalar(k, "int64"), axis=-1) for k in range(int(count))]
+    return parts[0], parts[1] if count == 2 else None
+
+
+def _waves(node: Node, rows: Dim, columns: Dim, length: Dim, dtype: str) -> tuple[Expr, Expr]:
+    """Cosines and sines of ``2π · row · column / length``; 0 in rows behind `length`."""
+    row, column = counted(node, rows, 0, 2), counted(node, columns, 1, 2)
+    whole = number_of(node, length, "int64")
+    turn = node.emit("floor_mod", node.emit("multiply", row, column), whole)
+    angle = node.emit("multiply", node.cast(turn, "float64"), node.scalar(2 * math.pi, "float64"))
+    angle = node.emit("divide", angle, node.cast(whole, "float64"))
+    waves = [node.cast(node.emit(name, angle), dtype) for name in ("cos", "sin")]
+    if not dims.prove_ge(length, rows):
+        is_inside = node.emit("less", row, whole)
+        zero = node.scalar(0, dtype)
+        waves = [node.emit("where", is_inside, wave, zero) for wave in waves]
+    cosines, sines = waves
+    return cosines, sines
+
+
+def _shape(x: Expr) -> tuple[Dim, ...]:
+    shape = info_of(x).dims
+    if shape is None:
+        raise ModelError("the shape of its signal is not known")
+    return shape
+
+
+@converts("STFT")
+def short_time_fourier(node: Node) -> Expr:
+    """The transform of each frame of a signal, perhaps weighted by a window."""
+    length = node.shape(0)[1]
+    size = node.shape(2)[0] if node.has(2) else length
+    if node.has(3):
+        size = extent_of(node, 3)
+    step = extent_of(node, 1)
+    count = dims.add(dims.floordiv(dims.sub(length, size), step), 1)
+    first = counted(node, count, 0, 2)
+    begins = node.emit("multiply", first, number_of(node, step, "int64"))
+    places = node.emit("add", begins, counted(node, size, 1, 2))
+    frames = node.emit("take", node[0], places, axis=1)
+    if node.has(2):
+        weights = node.emit("expand_dims", node.cast(node[2], node.dtype(0)), axis=1)
+        frames = node.emit("multiply", frames, weights)
+    return transformed(node, frames, size, onesided=bool(node.attrs.integer("onesided")))

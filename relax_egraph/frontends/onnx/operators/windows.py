@@ -1,0 +1,83 @@
+"""What the attributes of convolutions and pools say about their windows."""
+
+from dataclasses import dataclass
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.ir import dims
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+"""The letters of so many spatial axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over some axes: extents, strides, dilations, and padding before and after."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """How many axes there are."""
+        return len(self.sizes)
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How many elements a window spans along each axis."""
+        pairs = zip(self.sizes, self.dilations, strict=True)
+        return tuple((size - 1) * dilation + 1 for size, dilation in pairs)
+
+    @property
+    def padding(self) -> tuple[int, ...]:
+        """Padding before all axes, then after them."""
+        return (*self.before, *self.after)
+
+
+def windows_of(node: Node, sizes: tuple[int, ...]) -> Windows:
+    """The windows of `sizes` that `node` moves over the spatial axes of its first operand."""
+    rank = len(sizes)
+    if rank not in SPATIAL:
+        raise ModelError(f"its windows have {rank} axes, needs 1 to 3")
+    strides, dilations = per_axis(node, "strides", rank), per_axis(node, "dilations", rank)
+    if node.attrs.given("pads"):
+        pads = node.attrs.integers("pads")
+        if len(pads) != 2 * rank:
+            raise ModelError(f"its pads are {list(pads)}, needs {2 * rank} values")
+        return Windows(sizes, strides, dilations, pads[:rank], pads[rank:])
+    none = (0,) * rank
+    plain = Windows(sizes, strides, dilations, none, none)
+    unpadded = node.attrs.schema_default("auto_pad") in (None, "NOTSET", "VALID")
+    return plain if unpadded else _padded(node, plain)
+
+
+def per_axis(node: Node, name: str, rank: int, default: int = 1) -> tuple[int, ...]:
+    """The attribute `name`, of a value for each axis."""
+    values = node.attrs.integers(name) if node.attrs.given(name) else (default,) * rank
+    if len(values) != rank:
+        raise ModelError(f"its {name} are {list(values)}, needs {rank} values")
+    return values
+
+
+def _padded(node: Node, plain: Windows) -> Windows:
+    """`plain` with such padding that there is a window for every stride into the operand."""
+    before: list[int] = []
+    after: list[int] = []
+    extents = node.shape(0)[2:]
+    for extent, stride, reach in zip(extents, plain.strides, plain.reach, strict=True):
+        positions = dims.floordiv(dims.add(extent, stride - 1), stride)
+        span = dims.add(dims.mul(dims.sub(positions, 1), stride), reach)
+        total = dims.maximum(dims.sub(span, extent), 0)
+        if not isinstance(total, int):
+            raise ModelError(
+                f"how much auto_pad pads an extent of {dims.text(extent)} by strides of {stride} "
+                "is known only at run time"
+            )
+        less, more = total // 2, total - total // 2
+        upper = node.attrs.text("auto_pad") == "SAME_UPPER"
+        before.append(less if upper else more)
+        after.append(more if upper else less)
+    return Windows(plain.sizes, plain.strides, plain.dilations, tuple(before), tuple(after))

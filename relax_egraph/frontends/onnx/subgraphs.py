@@ -1,0 +1,140 @@
+"""Subgraphs become functions of the module: what they read from around them is passed to them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+
+from relax_egraph.frontends.onnx.frame import Frame
+from relax_egraph.frontends.onnx.graph import Poisoned, convert, initialize
+from relax_egraph.frontends.onnx.values import Scope, Value, identifier
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols, free_symbols
+from relax_egraph.ir.expr import Attr, Call, Constant, Expr, GlobalVar, ShapeExpr, Tuple, Var
+from relax_egraph.ir.names import unused
+from relax_egraph.ir.op import infer
+from relax_egraph.ir.struct_info import StructInfo
+
+PRIVATE: Mapping[str, Attr] = {"private": True}
+"""The attributes of functions that only the module itself calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a subgraph reads from around it.
+
+    `known` are numbers and constants, which are known wherever it is.  Other values it is passed:
+    `exprs`, of which the first have the `names`; the last may be a shape that tells symbols.
+    """
+
+    known: Mapping[str, Value]
+    names: tuple[str, ...]
+    exprs: tuple[Expr, ...]
+
+    def params(self) -> list[Var]:
+        """Parameters for `exprs`."""
+        names = list(map(identifier, self.names))
+        names += ["passed"] * (len(self.exprs) - len(names))
+        return [Var(n, e.struct_info) for n, e in zip(names, self.exprs, strict=True)]
+
+    def inside(self, frame: Frame, params: Sequence[Var]) -> Frame:
+        """The frame of a function that has `params` for `exprs`."""
+        values = dict(self.known)
+        values.update((n, Value(p)) for n, p in zip(self.names, params, strict=False))
+        scope = Scope(frame.scope.bb, values)
+        return Frame(scope, frame.model, frame.opsets, frame.given, frame.depth + 1)
+
+
+def surroundings(
+    graph: onnx.GraphProto | None,
+    frame: Frame,
+    params: Iterable[StructInfo],
+    more: Sequence[Expr] = (),
+) -> Surroundings:
+    """What `graph` reads around it, in a function that has `params` and is passed `more` too."""
+    scope = frame.scope
+    read = () if graph is None else dict.fromkeys(_free_names(graph))
+    outer = [n for n in read if n in scope.values]
+    known = {n: v for n in outer if _is_known(v := scope.values[n])}
+    names = tuple(n for n in outer if n not in known)
+    exprs = [*(scope.expr(scope.values[n]) for n in names), *more]
+    untold = _untold(known.values(), (*params, *(e.struct_info for e in exprs)))
+    if untold:
+        exprs.append(ShapeExpr(tuple(dims.symbol(s) for s in sorted(untold))))
+    return Surroundings(known, names, tuple(exprs))
+
+
+def convert_graph(graph: onnx.GraphProto, inputs: Sequence[Expr], frame: Frame) -> list[Expr]:
+    """Convert `graph` where it is; its outputs."""
+    values = (Value(e) for e in inputs)
+    frame.scope.values.update((i.name, v) for i, v in zip(graph.input, values, strict=False))
+    initialize(graph.initializer, frame)
+    convert(graph.node, frame)
+    return [_output(o.name, frame.scope) for o in graph.output]
+
+
+def define(frame: Frame, name: str, params: Sequence[Var], body: Callable[[], Expr]) -> GlobalVar:
+    """A private function of the unique `name`, whose result is what `body` emits."""
+    bb = frame.scope.bb
+    with bb.function(name, params, PRIVATE):
+        bb.emit_func_output(body())
+    return GlobalVar(name, bb.get()[name].struct_info)
+
+
+def call_function(function: GlobalVar, operands: Sequence[Expr]) -> Call:
+    """The call of a function of the module."""
+    unresolved = Call(function, tuple(operands))
+    return replace(unresolved, struct_info=infer(unresolved))
+
+
+def call_graph(graph: onnx.GraphProto, name: str, frame: Frame) -> Call:
+    """The call of a new function for `graph`, which has no inputs; it gives a tuple."""
+    around = surroundings(graph, frame, ())
+    params = distinct(around.params())
+    inner = around.inside(frame, params)
+    unique = frame.model.function_name(identifier(name))
+
+    def body() -> Expr:
+        return Tuple(tuple(convert_graph(graph, (), inner)))
+
+    return call_function(define(frame, unique, params, body), around.exprs)
+
+
+def distinct(variables: Sequence[Var]) -> list[Var]:
+    """`variables`, renamed so that no two are of one name."""
+    taken = set[str]()
+    return [replace(v, name=unused(v.name, taken)) for v in variables]
+
+
+def _output(name: str, scope: Scope) -> Expr:
+    if name not in scope.values:
+        raise Poisoned
+    return scope.expr(scope.values[name])
+
+
+def _is_known(value: Value) -> bool:
+    return value.elements is not None or isinstance(value.expr, Constant)
+
+
+def _untold(known: Iterable[Value], infos: Iterable[StructInfo]) -> set[str]:
+    """The symbols in `known` and in parameters of `infos` that no parameter tells."""
+    used, told = set[str](), set[str]()
+    for value in known:
+        for dim in value.elements.dims if value.elements else ():
+            used |= dims.symbols(dim)
+    for info in infos:
+        used |= free_symbols(info)
+        told |= bare_symbols(info)
+    return used - told
+
+
+def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names that `graph` reads and does not define."""
+    own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    for node in graph.node:
+        yield from (name for name in node.input if name and name not in own)
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from (name for name in _free_names(inner) if name not in own)
+        own.update(node.output)
+    yield from (o.name for o in graph.output if o.name not in own)

@@ -1,0 +1,122 @@
+"""Tensors of a model as arrays; those in files are mapped, not read."""
+
+import math
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.wire import ITSELF
+from relax_egraph.ir.dtypes import DTYPES
+
+_NAMES: Mapping[int, str] = {
+    number: name.lower().replace("float", "float32", name == "FLOAT").replace("double", "float64")
+    for name, number in onnx.TensorProto.DataType.items()
+}
+"""How dtypes are called here, whether there are such or not: ``float32`` is 1."""
+
+
+def dtype_of(elem_type: int) -> str:
+    """The dtype that a model calls `elem_type`; raises `ModelError` for one that is not here."""
+    name = _NAMES.get(elem_type, f"type {elem_type}")
+    if name not in DTYPES:
+        raise ModelError(f"there are no tensors of {name} here")
+    return name
+
+
+def elem_type_of(dtype: str) -> int:
+    """What a model calls `dtype`."""
+    return next(number for number, name in _NAMES.items() if name == dtype)
+
+
+class Store:
+    """Where the data of tensors are: in the model, in its own file, or in files of its folder.
+
+    A model that was not read from a file has no `folder`, and no external data.
+    """
+
+    def __init__(self, itself: memoryview | None = None, folder: Path | None = None) -> None:
+        self._itself = itself
+        self._folder = folder
+        self._files: dict[str, memoryview] = {}
+
+    def array(self, tensor: onnx.TensorProto) -> npt.NDArray[Any]:
+        """The elements of `tensor`, read-only where they are mapped; copied where they lie askew.
+
+        Raises `ModelError` if they are not there, or outside of the model's folder.
+        """
+        dtype = np.dtype(dtype_of(tensor.data_type))
+        shape = tuple(tensor.dims)
+        if any(extent < 0 for extent in shape):
+            raise ModelError(f"tensor {tensor.name!r} has the shape {list(shape)}")
+        try:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                data = self._mapped(tensor, math.prod(shape) * dtype.itemsize)
+                return _aligned(data, dtype).reshape(shape)
+            return np.asarray(numpy_helper.to_array(tensor)).astype(dtype, copy=False)
+        except ModelError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ModelError(f"tensor {tensor.name!r} does not read: {error}") from None
+
+    def _mapped(self, tensor: onnx.TensorProto, size: int) -> memoryview:
+        said = {entry.key: entry.value for entry in tensor.external_data}
+        location = said.get("location", "")
+        whole = self._file(tensor.name, location)
+        try:
+            offset = int(said.get("offset", 0))
+            length = int(said.get("length", size))
+        except ValueError:
+            raise ModelError(f"tensor {tensor.name!r} has no place in {location}") from None
+        if length != size or not 0 <= offset <= len(whole) - size:
+            where = "the model" if location == ITSELF else location
+            raise ModelError(
+                f"tensor {tensor.name!r} of {size} bytes is said to be {length} bytes "
+                f"at {offset} of {where}, which has {len(whole)}"
+            )
+        return whole[offset : offset + size]
+
+    def _file(self, tensor: str, location: str) -> memoryview:
+        if location == ITSELF and self._itself is not None:
+            return self._itself
+        if location in self._files:
+            return self._files[location]
+        if self._folder is None:
+            raise ModelError(f"tensor {tensor!r} is in {location!r}: give the path of the model")
+        try:
+            path = (self._folder / location).resolve() if "\0" not in location else self._folder
+            is_file = path.is_file()
+        except (OSError, RuntimeError):  # a name too long, or links in a circle
+            path, is_file = self._folder, False
+        inside = path.resolve().is_relative_to(self._folder.resolve())
+        if not inside or Path(location).is_absolute():
+            raise ModelError(f"tensor {tensor!r} is in {location!r}, outside of the model's folder")
+        if not is_file:
+            raise ModelError(f"tensor {tensor!r} is in {location!r}, which is no file")
+        self._files[location] = mapped(path)
+        return self._files[location]
+
+
+def _aligned(data: memoryview, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The array in `data`; of a mapped file, pages that were read to copy them are let go."""
+    array = np.frombuffer(data, dtype)
+    if array.flags.aligned:
+        return array
+    copy = array.copy()
+    if isinstance(data.obj, mmap.mmap):
+        data.obj.madvise(mmap.MADV_DONTNEED)
+    return copy
+
+
+def mapped(path: Path) -> memoryview:
+    """The bytes of a file, read when they are looked at."""
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

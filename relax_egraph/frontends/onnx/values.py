@@ -1,0 +1,162 @@
+"""What the names of a graph stand for, and where they are seen."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import cast
+
+import numpy as np
+import sympy
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.onnx.elements import Elements, of_array
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder, call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Constant, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.names import unused
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+_UNKNOWN = TensorStructInfo()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor, sequence or optional of the graph.
+
+    At least one of the two is known: the expression, or the elements of a tensor of few dimensions.
+    `item` is what is known of the tensors in a sequence that is no tuple.
+    """
+
+    expr: Expr | None = None
+    elements: Elements | None = None
+    item: TensorStructInfo = _UNKNOWN
+
+
+def of_expr(expr: Expr) -> Value:
+    """The value of `expr`, with its elements if it is a constant of few."""
+    return Value(expr, of_array(expr.data) if isinstance(expr, Constant) else None)
+
+
+_MOST_AXES = 64
+
+
+def check_rank(value: Value) -> None:
+    """Raise `ModelError` for a tensor of more axes than an array can have."""
+    info = value.expr and value.expr.struct_info
+    if isinstance(info, TensorStructInfo) and info.ndim > _MOST_AXES:
+        raise ModelError(f"a tensor of rank {info.ndim}: needs no more than {_MOST_AXES} axes")
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that are seen in a graph, and what they are in the function being built.
+
+    Elements become a tensor when somebody asks for one, once in each function.
+    """
+
+    bb: BlockBuilder
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    _tensors: dict[Value, Expr] = field(default_factory=dict[Value, Expr])
+
+    def expr(self, value: Value) -> Expr:
+        """`value` as an expression."""
+        if value.expr is not None:
+            return value.expr
+        if value not in self._tensors:
+            assert value.elements is not None
+            self._tensors[value] = _tensor(self.bb, value.elements)
+        return self._tensors[value]
+
+
+def _tensor(bb: BlockBuilder, elements: Elements) -> Expr:
+    """A tensor of `elements`."""
+    concrete = elements.concrete
+    if concrete is not None:
+        return Constant(concrete)
+    flat = _flat(bb, elements.dims)
+    if elements.dtype != "int64":
+        flat = bb.emit(call("astype", flat, dtype=elements.dtype))
+    shape = elements.array.shape
+    return flat if len(shape) == 1 else bb.emit(call("reshape", flat, ShapeExpr(shape)))
+
+
+def _flat(bb: BlockBuilder, values: Sequence[Dim]) -> Expr:
+    """The tensor of rank 1 of `values`, of which a shape can hold those that are not negative."""
+    if all(dims.prove_ge(value, 0) for value in values):
+        return bb.emit(call("shape_to_tensor", ShapeExpr(tuple(values))))
+    parts = [_single(bb, value) for value in values]
+    return parts[0] if len(parts) == 1 else bb.emit(call("concat", Tuple(tuple(parts)), axis=0))
+
+
+def _single(bb: BlockBuilder, value: Dim) -> Expr:
+    if isinstance(value, int):
+        return Constant(np.array([value]))
+    if dims.prove_ge(value, 0):
+        return bb.emit(call("shape_to_tensor", ShapeExpr((value,))))
+    terms = cast(list[sympy.Expr], value.as_ordered_terms())
+    less: Dim = 0
+    for term in terms:
+        if term.could_extract_minus_sign():
+            less = dims.sub(less, term)
+    more = dims.add(value, less)
+    minuend = bb.emit(call("shape_to_tensor", ShapeExpr((more,))))
+    subtrahend = bb.emit(call("shape_to_tensor", ShapeExpr((less,))))
+    return bb.emit(call("subtract", minuend, subtrahend))
+
+
+_NO_WORD = re.compile(r"\W+", re.ASCII)
+
+
+def identifier(name: str) -> str:
+    """`name` as a name of ours may be: ``/layer.0/Add_output_0`` is ``layer_0_Add_output_0``."""
+    word = _NO_WORD.sub("_", name).strip("_") or "value"
+    return f"v{word}" if word[0].isdigit() or iskeyword(word) else word
+
+
+@dataclass(slots=True)
+class Symbols:
+    """The symbols of a model: one for each dimension that it names, and those for unnamed ones.
+
+    `plain` are the names that stand alone as a dimension of an input.  A name such as ``past + s``
+    of these is their sum; where the parts are not told by inputs it is a symbol of its own.
+    """
+
+    plain: frozenset[str]
+    _dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
+    _taken: set[str] = field(default_factory=set[str])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _computed: set[str] = field(default_factory=set[str])
+
+    def named(self, name: str) -> Dim:
+        """The dimension that the model calls `name`."""
+        if name not in self._dims:
+            self._dims[name] = self._expression(name) or self.fresh(name)
+        return self._dims[name]
+
+    def fresh(self, name: str) -> Dim:
+        """A symbol that no other dimension has, called after `name`."""
+        return dims.symbol(unused(identifier(name), self._taken, self._numbers))
+
+    def computed(self, name: str) -> Dim:
+        """A symbol for an extent that is known when it has been computed."""
+        dim = self.fresh(name)
+        self._computed.add(dims.text(dim))
+        return dim
+
+    def is_computed(self, dim: Dim) -> bool:
+        """Whether `dim` is such a symbol."""
+        return not isinstance(dim, int) and dims.text(dim) in self._computed
+
+    def _expression(self, name: str) -> Dim | None:
+        if name in self.plain:
+            return None
+        try:
+            dim = dims.parse(name)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        parts = dims.symbols(dim)
+        if not parts or not parts <= self.plain:
+            return None
+        return dims.substitute(dim, {part: self.named(part) for part in parts})

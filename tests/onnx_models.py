@@ -1,0 +1,41 @@
+"""Small ONNX models, as a user's exporter would write them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper, numpy_helper
+
+Array = npt.NDArray[Any]
+
+Extents = Sequence[int | str | None]
+
+
+def value(name: str, shape: Extents, dtype: str = "float32") -> onnx.ValueInfoProto:
+    """An input or output; a text is a dimension's name, ``None`` one without."""
+    elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return helper.make_tensor_value_info(name, elem_type, shape)
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> onnx.NodeProto:
+    """A node; names are separated by spaces, ``_`` is one that is left out."""
+    named = ["" if n == "_" else n for n in inputs.split()]
+    return helper.make_node(op, named, outputs.split(), name=attrs.pop("name", None), **attrs)
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    weights: Mapping[str, Array] | None = None,
+    *,
+    opset: int = 21,
+    functions: Sequence[onnx.FunctionProto] = (),
+) -> onnx.ModelProto:
+    """A model of one graph."""
+    tensors = [numpy_helper.from_array(a, name) for name, a in (weights or {}).items()]
+    graph = helper.make_graph(list(nodes), "graph", list(inputs), list(outputs), tensors)
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions))
