@@ -1,6 +1,7 @@
 """The command relax-egraph."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import relax_egraph as rx
-from relax_egraph.cli import STAGES, commands, main
+from relax_egraph.cli import STAGES, commands
 from relax_egraph.extract import REFERENCE_PROFILE
+from relax_egraph.lower.emit.target import host
 
 PROGRAM = """\
 @R.function
@@ -42,6 +44,7 @@ def invoke(*args: object) -> Result:
         ("kernels", "R.ewise_fma"),
         ("tir", "T.prim_func"),
         ("llvm", "define i32 @"),
+        ("asm", "vfmadd" if "fma" in host().features else "ret"),
         ("bytecode", "call"),
     ],
 )
@@ -50,6 +53,24 @@ def test_show_prints_every_stage(program: Path, stage: str, contains: str) -> No
 
     assert result.exit_code == 0, result.output
     assert contains in result.output
+
+
+def test_assembly_has_what_kernels_call(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("""\
+@R.function
+def main(x: R.Tensor(("n", 256), "float32"), w: R.Tensor((256, 256), "float32")):
+    with R.dataflow():
+        y = R.matmul(x, w)
+        R.output(y)
+    return y
+""")
+
+    llvm, asm = (invoke("show", path, "--stage", stage).output for stage in ("llvm", "asm"))
+
+    called = re.findall(r"^declare [^@]*@(?!llvm)(\w+)", llvm, re.MULTILINE)
+    assert called
+    assert re.findall(r"^# (\w+)$", asm, re.MULTILINE) == ["matmul", *called]
 
 
 def test_show_as_json_is_one_object(program: Path) -> None:
@@ -88,21 +109,26 @@ def test_an_executable_is_written_and_run(program: Path, tmp_path: Path) -> None
     np.testing.assert_allclose(np.load(out), x * y + y, rtol=1e-6)
 
 
-def test_a_program_that_does_not_read_is_status_1_with_the_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_that_does_not_read_is_status_1_with_the_place(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text(PROGRAM.replace("R.multiply", "R.multply"))
 
-    with pytest.raises(SystemExit) as stop:
-        main(["show", str(path)])
+    result = invoke("show", path)
 
-    assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith(f"error: {path}:4:15: unknown operator R.multply")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}:4:15: unknown operator R.multply")
 
 
 @pytest.mark.parametrize(
-    "args", [("show",), ("show", "no-such-file"), ("optimize", __file__), ("nonsense",)]
+    "args",
+    [
+        ("show",),
+        ("show", "no-such-file"),
+        ("run", "no-such-file.onnx"),
+        ("optimize", __file__),
+        ("bench", __file__, "--threads", "0"),
+        ("nonsense",),
+    ],
 )
 def test_wrong_use_is_status_2(args: tuple[str, ...]) -> None:
     assert invoke(*args).exit_code == 2
@@ -119,7 +145,7 @@ def test_a_function_that_is_not_there_is_wrong_use(program: Path) -> None:
     result = invoke("run", program, "--function", "nope")
 
     assert result.exit_code == 2
-    assert f"no function 'nope' in {program}" in result.output
+    assert "no function 'nope' in the model" in result.output
 
 
 def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
@@ -129,17 +155,21 @@ def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
     result = invoke("show", path)
 
     assert result.exit_code == 2
-    assert "is no text: needs a program in script form, or an executable (.rxe)" in result.output
+    needed = "an ONNX model (.onnx), a program in script form, or an executable (.rxe)"
+    assert f"is no text: needs {needed}" in result.output
 
 
-def test_a_place_that_cannot_be_written_is_status_1(
-    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["optimize", "run", "profile", "memory"])
+def test_a_place_that_cannot_be_written_is_seen_before_the_work(
+    program: Path, tmp_path: Path, command: str
 ) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["optimize", str(program), "-o", str(tmp_path / "no" / "such" / "folder.py")])
+    option = {"profile": "--trace", "memory": "--svg"}.get(command, "--output")
+    path = tmp_path / "no" / "such" / "folder.npz"
 
-    assert stop.value.code == 1
-    assert "No such file or directory" in capsys.readouterr().err
+    result = invoke(command, program, option, path)
+
+    assert result.exit_code == 2
+    assert f"there is no folder {path.parent}" in result.stderr
 
 
 def test_the_stages_are_documented() -> None:
@@ -168,14 +198,11 @@ def main(x: R.Tensor(("n", "s"), "float32")):
     assert "R.match_cast(R.shape([s % 8]), R.Shape((0,)))" in text
 
 
-def test_a_wrong_assumption_is_status_1_with_the_place(
-    program: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["optimize", str(program), "-o", "best.py", "--assume", "n>=1", "--assume", "n<m"])
+def test_a_wrong_assumption_is_status_1_with_the_place(program: Path) -> None:
+    result = invoke("optimize", program, "-o", "best.py", "--assume", "n>=1", "--assume", "n<m")
 
-    assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith("error: assume[1]:1:1: a condition is on one symbol")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: assume[1]:1:1: a condition is on one symbol")
 
 
 def test_rules_can_be_left_out(program: Path, tmp_path: Path) -> None:
@@ -314,17 +341,14 @@ def test_a_folder_of_egraphs_is_extracted_whatever_fails(egraph: Path, tmp_path:
     assert result.exit_code == 1
 
 
-def test_an_egraph_that_does_not_read_is_status_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_egraph_that_does_not_read_is_status_1(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"nodes": 1,}')
 
-    with pytest.raises(SystemExit) as caught:
-        main(["extract", str(path)])
+    result = invoke("extract", path)
 
-    assert caught.value.code == 1
-    assert capsys.readouterr().err.startswith(f"error: {path}:1:13: no JSON: ")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}:1:13: no JSON: ")
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--json-lines"]])
@@ -341,7 +365,7 @@ def test_programs_are_compared_at_the_hints_and_on_the_machine_that_are_named(
     hint = ("--hint", "n=1000000")
 
     here = invoke("optimize", program, "-o", output, *hint, "--json")
-    there = invoke("optimize", program, "-o", output, *hint, "--profile", slow, "--json")
+    there = invoke("optimize", program, "-o", output, *hint, "--machine", slow, "--json")
 
     cost, slower = (json.loads(r.output)["cost"] for r in (here, there))
     assert cost == rx.explain(rx.load_module(program), hints={"n": 1_000_000}).cost
@@ -352,7 +376,7 @@ def test_programs_are_compared_at_the_hints_and_on_the_machine_that_are_named(
     ("option", "message"),
     [
         (("--hint", "n"), "'n' is not of the form NAME=SIZE, such as n=128"),
-        (("--profile", "nowhere.json"), "No such file"),
+        (("--machine", "nowhere.json"), "File 'nowhere.json' does not exist"),
         (("--variant", "n:3"), "'n:3' is not of the form SYMBOL=RANGES, such as s=1,2:64,65:"),
     ],
 )

@@ -69,7 +69,8 @@ def test_arguments_come_from_files_and_a_trace_goes_to_one(program: Path, tmp_pa
     [
         (("--size", "n=3"), "no size of k: give it by --size k=128"),
         (("--size", "n"), "'n' is not of the form NAME=SIZE, such as n=128"),
-        (("--input", "y=x.npy"), "x.npy: "),
+        (("--input", "y=x.npy"), "x.npy: No such file"),
+        (("--size", "m=3"), "main has no symbol m; it has n, k"),
         (("--function", "other"), "no function 'other' in"),
         (("--repeat", "0"), "0 is not in the range x>=1"),
     ],

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
+from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import (
     METHODS,
@@ -23,14 +25,28 @@ from relax_egraph.extract import (
 
 @commands.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|DIR")
-@click.option("--time-limit", type=click.FloatRange(min=0), default=60.0, show_default=True)
-@click.option("--method", type=click.Choice(METHODS), default="ilp", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="For each e-graph, at most.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="ilp",
+    show_default=True,
+    help="What is proven, or what is fast.",
+)
+@options.as_json
 @click.option("--json-lines", is_flag=True, help="Print one JSON object for each *.json of DIR.")
 def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_lines: bool) -> None:
-    """Extract the roots of FILE, an e-graph in the JSON form of egraph-serialize.
+    """Extract the cheapest program of an e-graph.
 
-    What is shared is paid once. --time-limit is in seconds.
+    FILE is an e-graph in the JSON form of egraph-serialize, DIR has some. What is shared is paid
+    once.
     """
     if as_json and json_lines:
         raise click.UsageError("--json and --json-lines exclude each other")
@@ -40,7 +56,8 @@ def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_l
         _print_lines(path, method, time_limit)
         return
     egraph = read_egraph(path)
-    found = extract_egraph(egraph, method=method, time_limit=time_limit)
+    with step(f"extracting {path.name}"):
+        found = extract_egraph(egraph, method=method, time_limit=time_limit)
     if as_json:
         click.echo(json.dumps({"file": str(path), **found.as_dict()}))
     else:

@@ -8,20 +8,33 @@ from rich.console import Console
 from rich.table import Table
 
 from relax_egraph.calibrate import calibrate, profile_file
+from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
+from relax_egraph.cli.progress import step
 from relax_egraph.extract import Profile
 
 
 @commands.command("calibrate")
-@click.option("--seconds", type=click.FloatRange(min=0), default=15.0, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the profile there.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3600),
+    metavar="SECONDS",
+    default=15.0,
+    show_default=True,
+    help="How long to measure.",
+)
+@options.output("Save the profile there, not in the cache.")
+@options.as_json
 def calibrate_machine(seconds: float, output: Path | None, as_json: bool) -> None:
-    """Measure this machine, and save its profile in the user's cache, for --profile calibrated."""
+    """Measure this machine, and save its profile.
+
+    By default it is saved in the user's cache, where --machine calibrated finds it.
+    """
     file = output or profile_file()
     if file is None:
         raise click.UsageError("RELAX_EGRAPH_CACHE is off: needs --output FILE")
-    profile = calibrate(seconds)
+    with step(f"measuring for {seconds:g} s"):
+        profile = calibrate(seconds)
     profile.write(file)
     if as_json:
         click.echo(json.dumps({"file": str(file), **profile.as_dict()}))

@@ -1,47 +1,64 @@
 """``relax-egraph memory``: where the tensors of a program lie, and when."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-import relax_egraph as rx
-from relax_egraph.cli.group import EXISTING, commands
+from relax_egraph.cli import options
+from relax_egraph.cli.group import commands
 from relax_egraph.cli.memory_picture import picture
-from relax_egraph.cli.reading import EXECUTABLE, module_of, size_of
+from relax_egraph.cli.model import ModelFile
+from relax_egraph.cli.progress import step
+from relax_egraph.cli.values import output
 from relax_egraph.files import replacing
 from relax_egraph.memory import Dim, MemoryPlan, plan_memory, written
 
 
 @commands.command()
-@click.argument("file", type=EXISTING)
-@click.option("--function", default="main", show_default=True)
-@click.option("--size", "sizes", multiple=True, metavar="NAME=SIZE", help="What a symbol is.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Save a picture of lifetimes there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
+@options.model
+@options.sizes
+@options.function
+@click.option("--svg", type=output, metavar="FILE", help="Save a picture of lifetimes there.")
+@options.optimization
+@options.as_json
 def memory(
-    file: Path, function: str, sizes: tuple[str, ...], svg: Path | None, as_json: bool
+    model: ModelFile,
+    sizes: tuple[tuple[str, int], ...],
+    function: str,
+    svg: Path | None,
+    how: Mapping[str, Any],
+    as_json: bool,
 ) -> None:
-    """Print where the tensors of a function of FILE lie, in bytes, and for how long.
+    """Print where the tensors of MODEL lie, and for how long.
 
-    Where a symbol has no size, bytes are written over it.
+    Where a symbol has no size, bytes are written over it. An executable has been planned: MODEL is
+    a program or an ONNX model.
     """
-    if file.suffix == EXECUTABLE:
-        raise click.UsageError(f"{file} is an executable: needs a program, which is planned")
-    plans = plan_memory(rx.optimize(module_of(file)))
+    module = model.optimized(how).module
+    with step("planning memory"):
+        plans = plan_memory(module)
     if function not in plans:
-        raise click.BadParameter(f"no function {function!r} in {file}", param_hint="--function")
-    plan = plans[function].at(dict(size_of(text, "--size") for text in sizes))
+        raise click.BadParameter(f"no function {function!r} in {model}", param_hint="--function")
+    whole = plans[function]
+    for name, _ in sizes:
+        if name not in whole.symbols:
+            has = ", ".join(whole.symbols) or "none"
+            message = f"no size in the plan has the symbol {name}; they have {has}"
+            raise click.BadParameter(message, param_hint="--size")
+    plan = whole.at(dict(sizes))
     if svg is not None:
         if plan.symbols:
             lacking = ", ".join(f"--size {name}=…" for name in plan.symbols)
             raise click.UsageError(f"a picture has sizes in bytes: needs {lacking}")
         with replacing(svg) as written_svg:
-            written_svg.write(picture(plan, f"{file.name}: {function}").encode())
+            written_svg.write(picture(plan, f"{model.path.name}: {function}").encode())
     if as_json:
-        click.echo(json.dumps({"file": str(file), "function": function, **plan.as_dict()}))
+        click.echo(json.dumps({"file": str(model), "function": function, **plan.as_dict()}))
     else:
         console = Console()
         console.print(_tensors(plan))

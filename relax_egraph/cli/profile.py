@@ -2,59 +2,60 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
-from relax_egraph.cli.group import EXISTING, commands
-from relax_egraph.cli.random_inputs import random_input
-from relax_egraph.cli.reading import array_of, machine_running, profile_of, size_of
+import relax_egraph as rx
+from relax_egraph.cli import options
+from relax_egraph.cli.arguments import arguments_of
+from relax_egraph.cli.group import commands
+from relax_egraph.cli.model import ModelFile
+from relax_egraph.cli.values import output
 
 
 @commands.command()
-@click.argument("file", type=EXISTING)
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An argument.")
+@options.model
+@options.inputs
+@options.sizes
+@options.function
+@options.threads
 @click.option(
-    "--size", "sizes", multiple=True, metavar="NAME=SIZE", help="Of symbols, for random arguments."
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="COUNT",
+    default=10,
+    show_default=True,
+    help="Runs, of which the shortest counts.",
 )
-@click.option("--function", default="main", show_default=True)
-@click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option(
-    "--machine", metavar="FILE|calibrated", help="Compare with this machine, as calibrate saves it."
-)
-@click.option("--trace", type=click.Path(path_type=Path), help="Save a Chrome trace there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@options.machine
+@click.option("--trace", type=output, metavar="FILE", help="Save a Chrome trace there.")
+@options.as_json
 def profile(
-    file: Path,
-    inputs: tuple[str, ...],
-    sizes: tuple[str, ...],
+    model: ModelFile,
+    inputs: tuple[tuple[str, Any], ...],
+    sizes: tuple[tuple[str, int], ...],
     function: str,
+    threads: int | None,
     repeat: int,
-    machine: str | None,
+    machine: rx.Profile | None,
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a function of FILE and print what each kernel took.
+    """Run a function of MODEL and print what each kernel took.
 
-    Arguments that are not given are random.
+    Arguments that are not given are random, the same each time, of the sizes that --size says. With
+    --machine each kernel is compared with what that machine needs at least.
     """
-    given = dict(map(array_of, inputs))
-    known = dict(size_of(text, "--size") for text in sizes)
-    vm = machine_running(file, function)
-    taken = vm.executable[function]
-    for name in given.keys() - taken.params:
-        message = f"{function} has no parameter {name}; it has {', '.join(taken.params)}"
-        raise click.BadParameter(message, param_hint="--input")
-    arguments = [
-        given[name] if name in given else random_input(name, info, known)
-        for name, info in zip(taken.params, taken.param_info, strict=True)
-    ]
-    limits = None if machine is None else profile_of(machine)
-    report = vm.profile(function, *arguments, repeat=repeat, machine=limits)
+    vm = model.machine(threads)
+    arguments = arguments_of(vm, function, inputs, sizes)
+    values = arguments.values.values()
+    report = vm.profile(function, *values, repeat=repeat, machine=machine)
     if trace is not None:
         report.save_trace(trace)
     if as_json:
-        click.echo(json.dumps({"file": str(file), **report.as_dict()}))
+        click.echo(json.dumps({"file": str(model), **report.as_dict()}))
     else:
         console = Console()
         console.print(report.table() if console.is_terminal else str(report), soft_wrap=True)

@@ -1,6 +1,8 @@
 """Random arguments for a function, from what its parameters say they take."""
 
 import ast
+import math
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +29,9 @@ def random_input(name: str, info: str, sizes: Sizes) -> Any:
     except KeyError as missing:
         name = missing.args[0]
         raise RunError(f"no size of {name}: give it by --size {name}=128") from None
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+    except MemoryError:
+        raise RunError(f"parameter {name} of {info} is too large at these sizes") from None
+    except (ValueError, TypeError, SyntaxError, RecursionError):
         taken = info or "any object"
         raise RunError(f"parameter {name} takes {taken}: give it by --input") from None
 
@@ -50,6 +54,8 @@ def _value(info: ast.expr, sizes: Sizes, rng: np.random.Generator) -> Any:
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
+    if math.prod(shape) * dtype.itemsize > sys.maxsize:
+        raise MemoryError
     if dtype.kind in "biu":
         return rng.integers(0, 2, shape).astype(dtype)
     return rng.standard_normal(shape, np.float32).astype(dtype)

@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import relax_egraph as rx
-from relax_egraph.cli.group import EXISTING, commands
+from relax_egraph.cli import options
+from relax_egraph.cli.group import commands
 
 
 @commands.group("rules")
@@ -22,9 +23,12 @@ def rule_commands() -> None:
 
 @rule_commands.command("vocabulary")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@options.as_json
 def print_vocabulary(names: tuple[str, ...], as_json: bool) -> None:
-    """Print each NAME that rules can use (or all): its arguments' sorts, and what it means."""
+    """Print what rules can use: each NAME, or all.
+
+    A name has arguments of sorts, and a meaning.
+    """
     every = {declaration.name: declaration for declaration in rx.vocabulary()}
     chosen = [every[_known(name, every, "NAME")] for name in names] or list(every.values())
     if as_json:
@@ -39,10 +43,13 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool) -> None:
 
 @rule_commands.command("list")
 @click.option("--family", "families", multiple=True, metavar="NAME", help="Only of this family.")
-@click.option("--rules", multiple=True, type=EXISTING, help="A rule file beside the rule book.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@options.rules
+@options.as_json
 def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: bool) -> None:
-    """Print every rule: its family, law, what it does to rounding, and place."""
+    """Print the rules, of the book and your own.
+
+    Of each its family, its law, what it does to rounding, and its place.
+    """
     book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
     chosen = {_known(family, known, "--family") for family in families} or known

@@ -1,0 +1,79 @@
+"""The arguments of a call: arrays that are given, the others random."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+import relax_egraph as rx
+from relax_egraph.cli.random_inputs import random_input
+from relax_egraph.errors import RunError
+from relax_egraph.ir.syntax import parsed_expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a function is called with, by parameter; `random` are those that were not given."""
+
+    values: Mapping[str, Any]
+    random: tuple[str, ...]
+
+
+def arguments_of(
+    machine: rx.VirtualMachine,
+    function: str,
+    inputs: Sequence[tuple[str, Any]],
+    sizes: Sequence[tuple[str, int]],
+) -> Arguments:
+    """What to call `function` of `machine` with, of what the command line says.
+
+    Symbols that no size is given for are of the size that an array has which is given.
+    """
+    if function not in machine:
+        raise click.BadParameter(f"no function {function!r} in the model", param_hint="--function")
+    called = machine.executable[function]
+    info = dict(zip(called.params, called.param_info, strict=True))
+    given = dict(inputs)
+    for name in given:
+        _check("parameter", name, info, f"{function} has", "--input")
+    symbols = {s: None for text in info.values() for s in _symbols(text)}
+    for name, _ in sizes:
+        _check("symbol", name, symbols, f"{function} has", "--size")
+    known = {s: k for name in given for s, k in _sizes(info[name], given[name])} | dict(sizes)
+    random = tuple(name for name in info if name not in given)
+    try:
+        made = {name: random_input(name, info[name], known) for name in random}
+    except RunError as lack:
+        raise click.UsageError(str(lack)) from None
+    return Arguments({name: made.get(name, given.get(name)) for name in info}, random)
+
+
+def _check(what: str, name: str, among: Mapping[str, object], who: str, hint: str) -> None:
+    if name not in among:
+        near = get_close_matches(name, among, n=1)
+        note = f"; did you mean {near[0]}?" if near else ""
+        has = ", ".join(among) or "none"
+        raise click.BadParameter(f"{who} no {what} {name}; it has {has}{note}", param_hint=hint)
+
+
+def _symbols(info: str) -> Iterator[str]:
+    """The symbols in what a parameter takes, as script writes it."""
+    nodes = list(ast.walk(parsed_expression(info))) if info else []
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and id(node) not in called and node.id != "R":
+            yield node.id
+
+
+def _sizes(info: str, array: Any) -> Iterator[tuple[str, int]]:
+    """The sizes of symbols that are extents of an array that is given."""
+    match parsed_expression(info) if info else None:
+        case ast.Call(func=ast.Attribute(attr="Tensor"), args=[ast.Tuple(elts=extents), *_]):
+            for extent, size in zip(extents, array.shape, strict=False):
+                if isinstance(extent, ast.Name):
+                    yield extent.id, size
+        case _:
+            pass

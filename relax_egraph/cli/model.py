@@ -1,0 +1,94 @@
+"""MODEL: what commands are given, and what becomes of it on the way to a machine."""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+import relax_egraph as rx
+from relax_egraph.cli.progress import step
+from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
+
+ONNX, EXECUTABLE = ".onnx", ".rxe"
+
+How: TypeAlias = Mapping[str, Any]
+"""Keywords of `relax_egraph.optimize`."""
+
+_AS_USUAL: How = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A file with a model; `shapes` say the extents of its inputs otherwise, if it is of ONNX."""
+
+    path: Path
+    shapes: Mapping[str, Sequence[int | str]]
+
+    def __post_init__(self) -> None:
+        if self.shapes and not self.is_onnx:
+            raise click.UsageError(f"{self}: --shape is of inputs of an ONNX model ({ONNX})")
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def is_onnx(self) -> bool:
+        """Whether it is an ONNX model."""
+        return self.path.suffix == ONNX
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether it has been built: there is no program in it."""
+        return self.path.suffix == EXECUTABLE
+
+    def module(self) -> rx.IRModule:
+        """The program."""
+        if self.is_executable:
+            raise click.UsageError(f"{self} is an executable: needs a program or an ONNX model")
+        if self.is_onnx:
+            with self._named(), step(f"importing {self.path.name}"):
+                return rx.from_onnx(self.path, shapes=self.shapes)
+        try:
+            return rx.load_module(self.path)
+        except UnicodeDecodeError:
+            needed = f"an ONNX model ({ONNX}), a program in script form, or an executable"
+            raise click.UsageError(f"{self} is no text: needs {needed} ({EXECUTABLE})") from None
+
+    def executable(self) -> Any:
+        """The executable that it is."""
+        with self._named():
+            return rx.load(self.path)
+
+    def optimized(self, how: How) -> rx.Explanation:
+        """The optimized program, with the reasons; what cannot be taken is wrong use."""
+        module = self.module()
+        try:
+            with step("optimizing"):
+                return rx.explain(module, **how)
+        except RelaxEgraphError:
+            raise
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    def machine(self, threads: int | None, how: How = _AS_USUAL) -> rx.VirtualMachine:
+        """A machine for it, optimized so."""
+        if self.is_executable:
+            if how:
+                raise click.UsageError(f"{self} is an executable: it has been optimized")
+            return rx.VirtualMachine(self.executable(), num_threads=threads)
+        best = self.optimized(how).module
+        with step("building"):
+            executable = rx.build(best)
+        return rx.VirtualMachine(executable, num_threads=threads)
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        """What is wrong with the file is said with its name."""
+        try:
+            yield
+        except (ModelError, ExecutableError) as error:
+            said = str(error)
+            raise click.ClickException(said if str(self) in said else f"{self}: {said}") from None

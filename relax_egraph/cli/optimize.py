@@ -1,0 +1,58 @@
+"""``relax-egraph optimize``: the best program that is equal to a model."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+import relax_egraph as rx
+from relax_egraph.accuracy import approximations
+from relax_egraph.cli import options
+from relax_egraph.cli.group import commands
+from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
+from relax_egraph.cli.progress import step
+
+
+@commands.command()
+@options.model
+@options.output("Save the executable (.rxe), or the program's text, there.", required=True)
+@options.optimization
+@click.option("--report", is_flag=True, help="Print which rules fired, and why it stopped.")
+@options.as_json
+def optimize(
+    model: ModelFile, output: Path, how: Mapping[str, Any], report: bool, as_json: bool
+) -> None:
+    """Optimize MODEL and save it.
+
+    An output named .rxe is an executable, which run, bench and profile take; any other name gets
+    the optimized program in script form, with its constants in an .npz beside it.
+    """
+    if output.suffix == ONNX:
+        raise click.UsageError(f"{output}: ONNX is read, not written; needs .rxe, or .py for text")
+    found = model.optimized(how)
+    if output.suffix == EXECUTABLE:
+        with step("building"):
+            rx.build(found.module, portable=True).save(output)
+    else:
+        rx.save_module(found.module, output)
+    kernels = approximations(found.module)
+    if as_json:
+        said = {"file": str(model), "output": str(output), **found.as_dict()}
+        click.echo(json.dumps({**said, "approximations": [asdict(kernel) for kernel in kernels]}))
+        return
+    if report:
+        table = found.table()
+        for kernel in kernels:
+            table.add_row(kernel.kernel, str(kernel))
+        Console().print(table)
+    click.echo(f"{output}: {_summary(found)}")
+
+
+def _summary(found: rx.Explanation) -> str:
+    before, after = (f"{seconds * 1e6:.2f} µs" for seconds in (found.cost_before, found.cost))
+    rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
+    return f"{rules} fired, estimated {before} → {after}, at most {found.gap:.2%} above the best"

@@ -1,0 +1,105 @@
+"""``relax-egraph run``: what a function of a model returns."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import numpy as np
+
+from relax_egraph.cli import options
+from relax_egraph.cli.arguments import arguments_of
+from relax_egraph.cli.group import commands
+from relax_egraph.cli.model import ModelFile
+from relax_egraph.files import replacing
+
+
+@commands.command()
+@options.model
+@options.inputs
+@options.sizes
+@options.function
+@options.threads
+@options.output("Save the result there: one array as .npy, any number as .npz.")
+@options.as_json
+def run(
+    model: ModelFile,
+    inputs: tuple[tuple[str, Any], ...],
+    sizes: tuple[tuple[str, int], ...],
+    function: str,
+    threads: int | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a function of MODEL on arrays and print what it returns.
+
+    Arguments that are not given are random, the same each time, of the sizes that --size says. In
+    an .npz the results are arr_0, arr_1 and so on.
+    """
+    if output is not None and output.suffix not in (".npy", ".npz"):
+        raise click.BadParameter(f"{output}: needs .npy or .npz", param_hint="--output")
+    machine = model.machine(threads)
+    arguments = arguments_of(machine, function, inputs, sizes)
+    result = machine[function](**arguments.values)
+    if output is not None:
+        _save(output, result)
+    if as_json:
+        said = {"file": str(model), "function": function, "random": arguments.random}
+        click.echo(json.dumps({**said, "result": _plain(result)}))
+        return
+    if arguments.random:
+        click.echo(f"random: {', '.join(arguments.random)}", err=True)
+    if output is None:
+        click.echo("\n".join(_described(result)))
+
+
+def results_of(result: Any) -> list[Any]:
+    """The results in a row; of tuples those within. A shape is one."""
+    if isinstance(result, tuple):
+        parts = cast(tuple[Any, ...], result)
+        if not parts or not all(isinstance(part, int) for part in parts):
+            return [within for part in parts for within in results_of(part)]
+    return [result]
+
+
+def _described(result: Any) -> Iterator[str]:
+    """Each result, below its type if there are several."""
+    found = results_of(result)
+    for number, value in enumerate(found):
+        if len(found) > 1:
+            yield f"{number}: {_type(value)}"
+        yield str(value)
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}{list(value.shape)}"
+    return type(value).__name__
+
+
+def _save(output: Path, result: Any) -> None:
+    arrays = [np.asarray(value) for value in results_of(result)]
+    if any(array.dtype == object for array in arrays):
+        raise click.UsageError("the result is not of arrays alone: it cannot be saved")
+    if output.suffix == ".npy" and len(arrays) != 1:
+        needed = f"{output.with_suffix('.npz').name}"
+        raise click.UsageError(f"the results are {len(arrays)} arrays: needs --output {needed}")
+    with replacing(output) as file:
+        if output.suffix == ".npy":
+            np.save(file, arrays[0])
+        else:
+            np.savez(file, *arrays)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            array = cast("np.ndarray[Any, Any]", value)
+            return {"shape": array.shape, "dtype": array.dtype.name, "data": array.tolist()}
+        case tuple():
+            return [_plain(part) for part in cast(tuple[Any, ...], value)]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)

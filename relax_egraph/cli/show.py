@@ -1,0 +1,71 @@
+"""``relax-egraph show``: a model at one stage of its way to machine code."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.syntax import Syntax
+
+import relax_egraph as rx
+from relax_egraph.cli import options
+from relax_egraph.cli.group import commands
+from relax_egraph.cli.model import ModelFile
+from relax_egraph.cli.progress import step
+
+STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
+
+LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
+"""How a stage is coloured, if not as Python."""
+
+
+@commands.command()
+@options.model
+@click.option(
+    "--stage", type=click.Choice(STAGES), default="relax", show_default=True, help="The stage."
+)
+@options.optimization
+@options.as_json
+def show(model: ModelFile, stage: str, how: Mapping[str, Any], as_json: bool) -> None:
+    """Print MODEL at one stage of its way to machine code.
+
+    relax is the program as it is; egraph what it is equal to; kernels the best program; tir, llvm
+    and asm its kernels; bytecode what calls them, which is also in an executable.
+    """
+    text = _text(model, stage, how)
+    if as_json:
+        click.echo(json.dumps({"file": str(model), "stage": stage, "text": text}))
+        return
+    console = Console()
+    if console.is_terminal:
+        language = LANGUAGES.get(stage, "python")
+        console.print(Syntax(text, language, background_color="default"), soft_wrap=True)
+    else:
+        click.echo(text)
+
+
+def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
+    if model.is_executable:
+        if stage != "bytecode" or how:
+            raise click.UsageError(f"{model} is an executable: only --stage bytecode is in it")
+        return model.executable().as_text()
+    if stage == "relax":
+        if how:
+            raise click.UsageError("--stage relax is the program as it is: nothing is optimized")
+        return model.module().script()
+    report = model.optimized(how)
+    if stage == "egraph":
+        return report.egraph_text()
+    if stage == "kernels":
+        return report.module.script()
+    with step("building"):
+        match stage:
+            case "tir":
+                return rx.lower_module(report.module).script()
+            case "llvm":
+                return rx.llvm_text(report.module)
+            case "asm":
+                return rx.assembly_text(report.module)
+            case _:
+                return rx.build(report.module).as_text()

@@ -1,0 +1,53 @@
+"""The least time of each of several runs, which take turns on one machine."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+_BATCH = 200e-6
+"""Seconds of calls that are timed together, so that reading the clock is not seen."""
+
+_TURN = 10e-3
+"""Seconds of a turn, whose first calls find caches cold."""
+
+_MOST_CALLS = 1000
+_LEAST_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of one call."""
+
+    least: float
+    median: float
+
+
+def in_turns(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, Times]:
+    """Times of each run, which gets about so many `seconds`."""
+    calls = {name: _calls(run) for name, run in runs.items()}
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    end, rounds = time.perf_counter() + seconds * len(runs), 0
+    while rounds < _LEAST_ROUNDS or time.perf_counter() < end:
+        for name, run in runs.items():
+            until = time.perf_counter() + _TURN
+            while True:
+                found[name].append(_seconds(run, calls[name]))
+                if time.perf_counter() >= until:
+                    break
+        rounds += 1
+    return {name: Times(min(times), median(times)) for name, times in found.items()}
+
+
+def _calls(run: Callable[[], Any]) -> int:
+    """How many calls take about `_BATCH`."""
+    run()
+    return max(1, min(_MOST_CALLS, round(_BATCH / max(_seconds(run, 1), 1e-9))))
+
+
+def _seconds(run: Callable[[], Any], calls: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - begin) / calls

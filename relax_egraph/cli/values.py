@@ -1,0 +1,98 @@
+"""What the values of options are read as: ``n=128``, ``x=x.npy``, ``x=1,n,224``, files.
+
+What does not read raises ``click.BadParameter``, which click says with the name of the option.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+import numpy as np
+
+import relax_egraph as rx
+from relax_egraph.ir.dtypes import from_file
+
+EXISTING: Any = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+Named: TypeAlias = Callable[[str], tuple[str, Any]]
+
+_MOST_DIGITS = 18
+"""Of a size, so that sizes are integers of 64 bits."""
+
+
+def output(value: str | Path) -> Path:
+    """A file to be written: its folder must be there, which is seen before the work is done."""
+    path = Path(value)
+    if path.is_dir():
+        raise click.BadParameter(f"{path} is a folder")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise click.BadParameter(f"folder {path.parent} cannot be written")
+    return path
+
+
+def machine(value: str) -> rx.Profile:
+    """The profile of a machine: ``calibrated``, or a file."""
+    if value == "calibrated":
+        return rx.calibrated()
+    return rx.Profile.read(EXISTING.convert(value, None, None))
+
+
+def _named(form: str, example: str, read: Callable[[str], Any]) -> Named:
+    """What reads a name and, after the equals sign, what `read` takes."""
+
+    def named(value: str) -> tuple[str, Any]:
+        name, equals, text = value.partition("=")
+        try:
+            if not name or not equals:
+                raise ValueError(value)
+            return name, read(text)
+        except ValueError:
+            message = f"{value!r} is not of the form {form}, such as {example}"
+            raise click.BadParameter(message) from None
+
+    return named
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS:
+        raise ValueError(text)
+    return int(text)
+
+
+def _extents(text: str) -> tuple[int | str, ...]:
+    """``1,n,224``; of a scalar there are none."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isdecimal() or part.isidentifier() for part in parts):
+        raise ValueError(text)
+    return tuple(_size(part) if part.isdecimal() else part for part in parts)
+
+
+def _array(path: str) -> Any:
+    try:
+        with Path(path).open("rb") as file:
+            found: Any = np.load(file, allow_pickle=False)
+    except Exception as error:  # numpy has many for what is no array
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise click.BadParameter(f"{path}: {said}") from None
+    if not isinstance(found, np.ndarray):
+        raise click.BadParameter(f"{path} is an archive, needs one array (.npy)")
+    return from_file(found)
+
+
+def _ranges(text: str) -> list[tuple[int, int | None]]:
+    """``1,2:64,65:`` is ``[(1, 1), (2, 64), (65, None)]``."""
+    found: list[tuple[int, int | None]] = []
+    for written in text.split(","):
+        least, colon, most = written.partition(":")
+        found.append((_size(least), (_size(most) if most else None) if colon else _size(least)))
+    return found
+
+
+size = _named("NAME=SIZE", "n=128", _size)
+shape = _named("NAME=EXTENTS", "x=1,n,224", _extents)
+array = _named("NAME=FILE.npy", "x=x.npy", _array)
+variant = _named("SYMBOL=RANGES", "s=1,2:64,65:", _ranges)

@@ -1,0 +1,29 @@
+"""What computes: packages and the processor."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from relax_egraph.lower.emit.target import NOT_IN_KERNELS, host
+
+PACKAGES = ("numpy", "egglog", "llvmlite", "onnx")
+
+
+def versions() -> dict[str, str]:
+    """Of this package, Python, what it stands on, and the processor as kernels use it."""
+    target = host()
+    used = sorted(target.features - NOT_IN_KERNELS)
+    return {
+        "relax-egraph": _version("relax-egraph"),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in PACKAGES},
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": f"{target.cpu} ({target.architecture}), vectors of {target.vector_bits} bits",
+        "features": " ".join(used),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
