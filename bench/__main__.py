@@ -11,15 +11,16 @@ from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
+from rich.table import Table
 
-from bench import peers, tables
+from bench import architectures, peers, tables
 from bench.building import Building, buildings
 from bench.compiling import Compilation, compilations
 from bench.encoders import encoders_tables
 from bench.language import language_table
 from bench.limits import roofs
 from bench.machine import Group, machine_groups
-from bench.measure import measure
+from bench.measure import UNITS, measure
 from bench.model_tables import buildings_table
 from bench.models import outcomes_of, tables_of
 from bench.networks import networks
@@ -46,8 +47,8 @@ def main(
 ) -> None:
     """Measure workloads on all systems that are installed, and the compiler itself.
 
-    The tables are named language, encoders, machine, compile and models; workloads by what is in
-    the first column.
+    The tables are named language, encoders, architectures, machine, compile and models; workloads
+    by what is in the first column.
     """
 
     def chosen(name: str) -> bool:
@@ -56,13 +57,15 @@ def main(
     out = console()
     known = [w for w in workloads(models).values() if chosen(w.name)]
     whole = [w for w in networks().values() if chosen("models") or chosen(w.name)]
-    parallel = [w for w in known if "two threads" in w.wanted]
+    parallel = [w for w in (*known, *whole) if UNITS[True] & w.wanted.keys()]
     with TemporaryDirectory() as cache:
         os.environ[ENVIRONMENT] = cache
         if chosen("language"):
             out.print(language_table())
         if chosen("encoders"):
             out.print(encoders_tables())
+        if chosen("architectures") and architectures.installed():
+            out.print(*_architectures(seconds, out))
         groups = machine_groups(seconds) if chosen("machine") else []
         for group in groups:
             out.print(tables.figures_table(group.title, group.figures))
@@ -93,7 +96,15 @@ def main(
         picture = picture or file.with_suffix(".svg")
     drawn = roofline(roofs(seconds), one) if picture is not None else None
     if drawn is not None and picture is not None and drawn.subjects:
-        picture.write_text(roofline_svg(drawn, f"{host().cpu}, one thread, float32"), "utf-8")
+        picture.write_text(
+            roofline_svg(drawn, f"Roofline: {host().cpu}, one thread, float32"), "utf-8"
+        )
+
+
+def _architectures(seconds: float, out: Console) -> tuple[Table, ...]:
+    from bench.architectures.run import architectures_tables  # it imports torch
+
+    return architectures_tables(seconds, out)
 
 
 def _measured(

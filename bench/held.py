@@ -14,6 +14,11 @@ def most() -> int:
     return _status("VmHWM")
 
 
+def held_of_files() -> int:
+    """The bytes of those pages that are of mapped files."""
+    return _status("RssFile")
+
+
 def _status(name: str) -> int:
     text = Path("/proc/self/status").read_text()
     (line,) = (line for line in text.splitlines() if line.startswith(name))

@@ -2,18 +2,22 @@
 
 Rms norms, rotary embeddings by halves, fewer heads of keys and values than of queries, and a gated
 inner layer.  The layer of one token sees what the cache has, and itself; of a prompt, each token
-sees those before it.
+sees those before it.  As servers write it, the layer of one token appends to the cache in place.
 """
 
 import math
 from dataclasses import dataclass
+from textwrap import dedent
 
 import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, shape, symbol, tensor
+from relax_egraph.ir.block_builder import call_tir
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Constant, Expr, Tuple
+from relax_egraph.ir.module import BaseFunc
+from relax_egraph.script import parse
 
 Array = npt.NDArray[np.float32]
 
@@ -52,6 +56,56 @@ def decode_step(widths: Widths, seed: int = 0) -> IRModule:
             out = writer.bb.emit_output(writer.rest(x, mixed))
         writer.bb.emit_func_output(out)
     return writer.bb.get()
+
+
+def decode_in_place(widths: Widths, seed: int = 0) -> IRModule:
+    """``main(x: (1, 1, hidden), cos, sin: (1, head), keys, values: (1, groups, n, head))``.
+
+    The last of the `n` places of the caches, which is symbolic, is for the token: its key and its
+    value are written there.  Weights are those of `decode_step`.
+    """
+    writer = _Layer(widths, seed)
+    bb, cached = writer.bb, tensor((1, widths.groups, symbol("n"), widths.head), "float32")
+    x, cos, sin = _inputs(widths, 1)
+    caches = Var("keys", cached), Var("values", cached)
+    append = bb.add_func(_append(widths), APPEND)
+    with bb.function("main", [x, cos, sin, *caches]):
+        with bb.dataflow():
+            query, key, value = writer.projected(x, (cos, sin), 1)
+            outer = [bb.emit_output(made) for made in (query, key, value)]
+        query, *rows = outer
+        keys, values = (
+            bb.emit(call_tir(append, (cache, row), cached, inplace_indices=(0,)))
+            for cache, row in zip(caches, rows, strict=True)
+        )
+        with bb.dataflow():
+            by_token = [writer.by_token(heads) for heads in (query, keys, values)]
+            mixed = writer.op("nn.attention", *by_token)
+            joined = writer.op("reshape", mixed, shape((1, 1, widths.hidden)))
+            out = bb.emit_output(writer.rest(x, joined))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+APPEND = "append_row"
+"""The loop function that writes a row, (1, groups, 1, head), to the last place of a cache."""
+
+
+def _append(widths: Widths) -> BaseFunc:
+    text = f"""
+        @T.prim_func(private=True)
+        def append(
+            cache: T.Buffer((1, {widths.groups}, "n", {widths.head}), "float32"),
+            row: T.Buffer((1, {widths.groups}, 1, {widths.head}), "float32"),
+        ):
+            T.func_attr({{"num_outputs": 0}})
+            n = T.int64()
+            for h, d in T.grid({widths.groups}, {widths.head}):
+                with T.block("append"):
+                    vh, vd = T.axis.remap("SS", [h, d])
+                    cache[0, vh, n - 1, vd] = row[0, vh, 0, vd]
+        """
+    return parse(dedent(text))["append"]
 
 
 def prefill(widths: Widths, length: int) -> IRModule:
@@ -109,6 +163,10 @@ class _Layer:
         shares = self.op("nn.softmax", self.scores(rows, keys))
         return self.op("reshape", self.op("matmul", shares, values), shape((1, 1, w.hidden)))
 
+    def by_token(self, x: Expr) -> Var:
+        """Heads and tokens in the other order."""
+        return self.op("permute_dims", x, axes=(0, 2, 1, 3))
+
     def attend_before(self, query: Var, keys: Var, values: Var, length: int) -> Var:
         """Of tokens that see those before them; keys and values are repeated for their heads."""
         w = self.widths
@@ -117,8 +175,7 @@ class _Layer:
         hidden = const(np.array(-np.inf, np.float32))
         shares = self.op("nn.softmax", self.op("where", seen, scores, hidden))
         mixed = self.op("matmul", shares, self.repeated(values, length))
-        joined = self.op("permute_dims", mixed, axes=(0, 2, 1, 3))
-        return self.op("reshape", joined, shape((1, length, w.hidden)))
+        return self.op("reshape", self.by_token(mixed), shape((1, length, w.hidden)))
 
     def rest(self, x: Expr, mixed: Expr) -> Expr:
         """What follows attention: its projection, and the inner layer, each added to its input."""
@@ -142,7 +199,7 @@ class _Layer:
 
     def heads(self, x: Var, count: int, length: Dim) -> Var:
         parted = self.op("reshape", x, shape((1, length, count, self.widths.head)))
-        return self.op("permute_dims", parted, axes=(0, 2, 1, 3))
+        return self.by_token(parted)
 
     def turned(self, x: Var, turn: tuple[Expr, Expr]) -> Var:
         """Rotary embedding: each element of the first half is a pair with one of the second."""

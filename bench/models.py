@@ -1,8 +1,9 @@
 """``python -m bench.models FOLDER``: networks as lists of layers, optimized and run.
 
-Each ``*.json`` of the folder is optimized within a budget of e-nodes, built as it came and as it
-became, and run on one input, on one thread, taking turns: the results must agree.  Printed are what
-fired and what it bought.
+Each ``*.json`` of the folder is optimized within a budget of e-nodes, built as it came, as it
+became, and as it becomes with weights in fewer bits, and run on one input, on one thread, taking
+turns with a loop that reads as much: the results must agree.  Printed are what fired, what it
+bought, and how much more there can be.
 """
 
 import sys
@@ -20,18 +21,25 @@ from rich.table import Table
 
 import relax_egraph as rx
 from bench.census import Census, census
+from bench.limits import limits_of
+from bench.model_weights import STORED_WITHIN, Form, Weights, bounds, weights_table
 from bench.output import console
 from bench.tensat import import_model, read_model
 from bench.timing import Run, least
+from bench.workloads import Task
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.ir.walk import constants_of
 
 MOST_NODES = 50_000
 TOLERANCE = 1e-4
 """Largest difference, relative to the largest magnitude of the result, that counts as equal."""
 
+MOST_OFF = 0.1
+"""The same with weights in fewer bits, by the norm: errors of layers add up."""
+
 SECONDS = 1.0
-"""How long each of both is run."""
+"""How long each is run."""
 
 COUNTED = ("matmul", "nn.conv2d", "nn.batch_norm", "permute_dims", "concat", "nn.attention")
 
@@ -40,7 +48,7 @@ Arrays = list[npt.NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one model: `seconds` are of `rx.explain`, `runs` of a call before and after.
+    """What became of one model: `seconds` are of `rx.explain`, those of calls with the `weights`.
 
     `greedy` is the cost of the program that greedy extraction chooses.
     """
@@ -51,7 +59,7 @@ class Outcome:
     seconds: float
     before: Census
     after: Census
-    runs: tuple[float, float]
+    weights: Weights
     difference: float
 
     @property
@@ -62,8 +70,7 @@ class Outcome:
     @property
     def gain(self) -> float:
         """How many times faster the model became."""
-        before, after = self.runs
-        return before / after
+        return self.weights.before.seconds / self.weights.after.seconds
 
     @property
     def failures(self) -> list[str]:
@@ -73,6 +80,9 @@ class Outcome:
             failed.append(f"{self.name}: {self.nodes} e-nodes, over the budget of {MOST_NODES}")
         if not self.difference < TOLERANCE:
             failed.append(f"{self.name}: differs by {self.difference:.1e}, over {TOLERANCE:.0e}")
+        if not self.weights.stored.off < MOST_OFF:
+            off = self.weights.stored.off
+            failed.append(f"{self.name}: fewer bits: off by {off:.1e}, over {MOST_OFF:.0e}")
         return failed
 
 
@@ -92,9 +102,17 @@ def outcome_of(path: Path, seconds: float) -> Outcome:
     explained = rx.explain(module)
     optimizing = time.perf_counter() - start
     inputs = _inputs(module)
-    runs = {name: _built(m, inputs) for name, m in (("", module), ("best", explained.module))}
-    results, others = map(_results, runs.values())
-    times = least(runs, seconds)
+    stored = rx.optimize(module, tolerance=STORED_WITHIN)
+    forms = {"before": module, "after": explained.module, "stored": stored}
+    runs = {name: _built(m, inputs) for name, m in forms.items()}
+    results = {name: _results(run) for name, run in runs.items()}
+    sizes = {name: _weights(m) for name, m in forms.items()}
+    loops = {f"reading {name}": _reading(module, size) for name, size in sizes.items()}
+    times = least(runs | loops, seconds)
+    before, after, small = (
+        Form(sizes[n], times[n], times[f"reading {n}"], _off(results[n], results["before"]))
+        for n in forms
+    )
     return Outcome(
         path.stem,
         explained,
@@ -102,9 +120,21 @@ def outcome_of(path: Path, seconds: float) -> Outcome:
         optimizing,
         census(module),
         census(explained.module),
-        (times[""], times["best"]),
-        max(map(_difference, results, others)),
+        Weights(before, after, small),
+        max(map(_difference, results["before"], results["after"])),
     )
+
+
+def _weights(module: rx.IRModule) -> int:
+    """The bytes of the constants of `module`."""
+    found = constants_of(*(f for _, f in module.relax_functions()))
+    return sum(c.data.nbytes for c in found)
+
+
+def _reading(module: rx.IRModule, nbytes: int) -> Run:
+    """What reads so many bytes."""
+    run, _ = limits_of(Task((module,), (), "read", float(nbytes)))["read"]
+    return run
 
 
 def _inputs(module: rx.IRModule) -> Arrays:
@@ -130,6 +160,12 @@ def _difference(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float
     return float(np.abs(a - b).max() / np.abs(a).max())
 
 
+def _off(a: Arrays, b: Arrays) -> float:
+    """The largest difference of an output, relative to that of `b`, by the norm."""
+    pairs = zip(a, b, strict=True)
+    return max(float(np.linalg.norm(x - y) / np.linalg.norm(y)) for x, y in pairs)
+
+
 def models_table(outcomes: Sequence[Outcome]) -> Table:
     """One line a model: what the optimizer did, cost and run time before and after; their mean."""
     columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost, ms", "greedy")
@@ -145,7 +181,7 @@ def models_table(outcomes: Sequence[Outcome]) -> Table:
             f"{o.seconds:.2f} s",
             "; ".join(statuses),
             *(f"{cost * 1e3:.3f}" for cost in costs),
-            " → ".join(f"{seconds * 1e3:.2f}" for seconds in o.runs),
+            f"{o.weights.before.seconds * 1e3:.2f} → {o.weights.after.seconds * 1e3:.2f}",
             f"{o.gain:.2f}",
             f"{o.difference:.0e}",
         )
@@ -182,7 +218,8 @@ def fired_table(outcomes: Sequence[Outcome]) -> Table:
 
 def tables_of(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
     """All of them."""
-    return models_table(outcomes), operators_table(outcomes), fired_table(outcomes)
+    weights = weights_table([(o.name, o.weights) for o in outcomes])
+    return models_table(outcomes), weights, operators_table(outcomes), fired_table(outcomes)
 
 
 def main(folder: Path) -> None:
@@ -192,6 +229,8 @@ def main(folder: Path) -> None:
     if not outcomes:
         raise SystemExit(f"{folder}: no model (*.json)")
     out.print(*tables_of(outcomes))
+    for remark in bounds([(o.name, o.weights) for o in outcomes]):
+        out.print(remark, highlight=False)
     if failures := [f for o in outcomes for f in o.failures]:
         raise SystemExit("\n".join(failures))
 

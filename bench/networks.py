@@ -1,4 +1,4 @@
-"""Whole models as workloads: encoders, residual networks, a decoder layer with its cache."""
+"""Models as workloads: single layers, encoders, residual networks, a decoder layer with a cache."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,10 +7,11 @@ from functools import cache, partial
 import numpy as np
 
 from bench import llama, resnet
+from bench.layers import single_layers
 from bench.program import Array, program_of
 from bench.transformer import Sizes, encoder
 from bench.work import least_bytes, operations
-from bench.workloads import Task, Wanted, Workload, drawn
+from bench.workloads import Task, Wanted, Workload, drawn, on_two_threads
 from relax_egraph.ir.module import IRModule
 
 LENGTHS = (1, 16, 128, 512)
@@ -30,15 +31,19 @@ def networks() -> dict[str, Workload]:
         for length in LENGTHS:
             made = partial(_encoder, layers, length)
             add(f"{named_layers(layers)}, s = {length}", bars.get(length, {}), made)
-    add("ResNet basic block, 64×56²", {"peer": 1.2}, _basic_block)
+    add("ResNet basic block, 64×56²", on_two_threads({"peer": 1.2}), _basic_block)
     for batch in (1, 8):
         add(f"ResNet-50, n = {batch}", {"peer": 1.15}, partial(_resnet50, batch))
     for past, wanted in _DECODE.items():
         add(f"LLaMA decode, cache {past}", wanted, partial(_decode, past))
+        add(f"LLaMA decode in place, cache {past}", wanted, partial(_decode_in_place, past))
     in_memory = partial(_decode, 2048, layers=3)
     add("LLaMA decode, cache 2048, weights in memory", {"peer": 1.0, "limit": 0.9}, in_memory)
+    in_memory = partial(_decode_in_place, 2048, layers=3)
+    name = "LLaMA decode in place, cache 2048, weights in memory"
+    add(name, {"peer": 1.0, "limit": 0.9}, in_memory)
     add("LLaMA prefill, s = 128", {}, partial(_prefill, 128))
-    return {workload.name: workload for workload in found}
+    return single_layers() | {workload.name: workload for workload in found}
 
 
 def named_layers(layers: int) -> str:
@@ -53,14 +58,10 @@ def bert(layers: int, shared: bool = False) -> IRModule:
 
 
 _ENCODERS: Mapping[int, Mapping[int, Wanted]] = {
-    1: {16: {"peer": 1.05}, 128: {"peer": 1.05}, 512: {"peer": 1.05}},
+    1: dict.fromkeys((16, 128, 512), on_two_threads({"peer": 1.05})),
     12: {128: {"limit": 0.85}},
 }
-_DECODE: Mapping[int, Wanted] = {
-    64: {"peer": 1.0},
-    512: {"peer": 1.0},
-    2048: {"peer": 1.0},
-}
+_DECODE: Mapping[int, Wanted] = dict.fromkeys((64, 512, 2048), on_two_threads({"peer": 1.0}))
 
 
 def _task(module: IRModule, inputs: tuple[Array, ...], one_row: bool = False) -> Task:
@@ -96,6 +97,21 @@ def _decode(past: int, layers: int = 1) -> Task:
     caches = drawn(*cached, seed=1), drawn(*cached, seed=2)
     inputs = (*tokens, *caches)
     first, *others = (_decode_step(seed) for seed in range(layers))
+    task = _task(first, inputs, one_row=True)
+    return replace(task, modules=(first, *others))
+
+
+@cache
+def _step_in_place(seed: int) -> IRModule:
+    return llama.decode_in_place(WIDTHS, seed)
+
+
+def _decode_in_place(past: int, layers: int = 1) -> Task:
+    """The same, of caches that have a place for the token."""
+    cached = (1, WIDTHS.groups, past + 1, WIDTHS.head)
+    tokens = drawn(1, 1, WIDTHS.hidden), *llama.angles(WIDTHS, past, 1)
+    inputs = (*tokens, drawn(*cached, seed=1), drawn(*cached, seed=2))
+    first, *others = (_step_in_place(seed) for seed in range(layers))
     task = _task(first, inputs, one_row=True)
     return replace(task, modules=(first, *others))
 

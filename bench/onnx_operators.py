@@ -19,12 +19,14 @@ onnx: Any = import_module("onnx")  # it may not be there when types are checked
 class Writer:
     """The nodes so far, and the tensors that they read beside the parameters.
 
-    `names` are of all values of the program.
+    `names` are of all values of the program.  `appended` says of a cache that has grown which
+    parameter it was, and by what.
     """
 
     names: Mapping[Var | Constant, str]
     nodes: list[Any]
     tensors: dict[str, Array]
+    appended: dict[str, tuple[str, str]]
 
     def step(self, step: Step) -> None:
         """Add the nodes of `step`; raises `NotRunnable` for an operator that is not written."""
@@ -32,10 +34,15 @@ class Writer:
             raise NotRunnable(f"no operator {step.operator}")
         _OPERATORS[step.operator](self, step)
 
-    def node(self, kind: str, operands: list[str], result: str, **attrs: Attr) -> str:
-        """Add a node; returns `result`."""
-        self.nodes.append(onnx.helper.make_node(kind, operands, [result], **attrs))
+    def node(self, kind: str, operands: list[str], result: str, *more: str, **attrs: Attr) -> str:
+        """Add a node that gives `result`, and `more`; returns `result`."""
+        self.nodes.append(onnx.helper.make_node(kind, operands, [result, *more], **attrs))
         return result
+
+    def reshaped(self, x: str, result: str, shape: tuple[int, ...]) -> str:
+        """Add a node that reshapes `x`; returns `result`."""
+        asked = self.tensor(f"{result}_shape", np.array(shape, np.int64))
+        return self.node("Reshape", [x, asked], result)
 
     def tensor(self, name: str, data: Array) -> str:
         """Add a tensor; returns `name`."""
@@ -67,7 +74,7 @@ def _flat(operands: tuple[Operand, ...]) -> list[Operand]:
     return [o for each in operands for o in (_flat(each) if isinstance(each, tuple) else [each])]
 
 
-def _extents(operand: Operand) -> tuple[Dim, ...]:
+def extents_of(operand: Operand) -> tuple[Dim, ...]:
     """The extents of a tensor or a shape."""
     if isinstance(operand, ShapeExpr):
         return operand.values
@@ -152,7 +159,7 @@ def _astype(writer: Writer, step: Step) -> None:
 def _reshape(writer: Writer, step: Step) -> None:
     """An extent that is no number is that of the operand at its place, or what is left."""
     x, shape = step.operands
-    before, after = _extents(x), _extents(shape)
+    before, after = extents_of(x), extents_of(shape)
     pairs = zip(after, (*before, *(None for _ in after)), strict=False)
     target = tuple(d if isinstance(d, int) else 0 if d == old else -1 for d, old in pairs)
     if target.count(-1) > 1:
@@ -164,7 +171,7 @@ def _reshape(writer: Writer, step: Step) -> None:
 def _broadcast_to(writer: Writer, step: Step) -> None:
     """An extent that is the operand's is 1, which leaves it."""
     x, shape = step.operands
-    before, after = _extents(x), _extents(shape)
+    before, after = extents_of(x), extents_of(shape)
     old = (*(None for _ in after[len(before) :]), *before)
     target = tuple(1 if d == o else d for d, o in zip(after, old, strict=True))
     if not all(isinstance(d, int) for d in target):
@@ -195,7 +202,7 @@ def _ones(writer: Writer, step: Step) -> None:
 
 
 def _numbers_of(shape: Operand) -> tuple[int, ...]:
-    extents = _extents(shape)
+    extents = extents_of(shape)
     if not all(isinstance(d, int) for d in extents):
         raise NotRunnable(f"shape {extents}: needs numbers")
     return tuple(d for d in extents if isinstance(d, int))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import onnx_cache
 from bench.onnx_operators import Writer, onnx
 from bench.program import program_of
 from relax_egraph.ir import dims
@@ -20,22 +21,32 @@ RESULT = "y"
 def onnx_model(module: IRModule) -> Any:
     """``main`` as a ``ModelProto``; its parameters are ``x0 …``, its result is `RESULT`.
 
+    Caches that grow in place are results too, see `onnx_cache`.
     Raises `NotRunnable` for an operator that is not written.
     """
     program = program_of(module)
     names = {**program.names, program.result: RESULT}
-    writer = Writer(names, [], dict(program.constants))
+    writer = Writer(names, [], dict(program.constants), {})
     for step in program.steps:
-        writer.step(step)
+        if (write := onnx_cache.OPERATORS.get(step.operator)) is not None:
+            write(writer, step)
+        else:
+            writer.step(step)
+    caches = dict.fromkeys(cache for cache, _ in writer.appended.values())
+    of_name = {names[p]: p for p in program.params}
     graph = onnx.helper.make_graph(
         writer.nodes,
         "main",
         [_declared(p, names[p]) for p in program.params],
-        [_declared(program.result, RESULT)],
+        [
+            _declared(program.result, RESULT),
+            *(_declared(of_name[cache], onnx_cache.grown(cache)) for cache in caches),
+        ],
         [onnx.numpy_helper.from_array(data, name) for name, data in writer.tensors.items()],
     )
-    opset = onnx.helper.make_opsetid("", OPSET)
-    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
+    versions = {"": OPSET, **({onnx_cache.DOMAIN: 1} if caches else {})}
+    opsets = [onnx.helper.make_opsetid(*version) for version in versions.items()]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return model
 

@@ -16,6 +16,7 @@ from relax_egraph.ir.expr import (
     Constant,
     Expr,
     Function,
+    GlobalVar,
     ShapeExpr,
     Tuple,
     TupleGetItem,
@@ -44,7 +45,10 @@ class NotRunnable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``result = operator(*operands, **attrs)``; `attrs` are complete."""
+    """``result = operator(*operands, **attrs)``; `attrs` are complete.
+
+    Of a loop function that writes to operands in place `operator` is its name.
+    """
 
     operator: str
     operands: tuple[Operand, ...]
@@ -100,6 +104,9 @@ def program_of(module: IRModule) -> Program:
             operands = _operands((value.tuple_value,), known)
             steps.append(Step(GET, operands, {"index": value.index}, binding.var))
         elif isinstance(value, Call) and isinstance(value.op, Op):
+            if value.op.name == "call_tir_inplace":
+                steps.append(_in_place(value, binding.var, known))
+                continue
             attrs = complete_attrs(value.op, value.attrs)
             steps.append(Step(value.op.name, _operands(value.args, known), attrs, binding.var))
         else:
@@ -108,6 +115,14 @@ def program_of(module: IRModule) -> Program:
     if not isinstance(result, Var):
         raise NotRunnable(f"main returns {result}: needs one tensor")
     return Program(main.params, tuple(steps), result)
+
+
+def _in_place(call: Call, result: Var, known: Mapping[Expr, Var]) -> Step:
+    """The step that writes to an operand in place: its operator is the loop function, by name."""
+    function, operands, *_ = call.args
+    assert isinstance(function, GlobalVar)
+    assert isinstance(operands, Tuple)
+    return Step(function.name, _operands(operands.fields, known), {}, result)
 
 
 def _operands(args: Sequence[Expr], known: Mapping[Expr, Var]) -> tuple[Operand, ...]:

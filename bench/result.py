@@ -45,7 +45,8 @@ class Result:
         own, peer = self.seconds[OURS], self.best_peer
         found: dict[Ratio, float] = {}
         if peer is not None:
-            found["peer"] = self.seconds[peer] / own
+            unit: Ratio = "peer" if self.threads == 1 else "peer on two threads"
+            found[unit] = self.seconds[peer] / own
         if self.rates:
             found["limit"] = self.amount / own / max(self.rates.values())
         if UNOPTIMIZED in self.seconds:

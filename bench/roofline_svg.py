@@ -14,12 +14,17 @@ LEFT, TOP, WIDTH, HEIGHT = 70.0, 60.0, 820.0, 640.0
 """The frame of the picture; below it are the systems, to its right the list of workloads."""
 
 LIST_WIDTH, LINE = 470.0, 15.0
-BELOW = 96.0
+BELOW = 116.0
 LETTER, LABEL_HEIGHT = 6.5, 12.0
 """Pixels of a digit of a label, and of its height."""
 
-MARK, KERNEL = 4.0, 2.0
+MARGIN = 6.0
+"""Pixels beside a label: two that touch would read as one number."""
+
+MARK, KERNEL = 4.0, 2.5
 """Radii of the points of workloads, and of kernels."""
+
+KERNEL_STYLE = 'fill="#e377c2" fill-opacity="0.7"'
 
 COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f")
 """Of the systems: ours first."""
@@ -27,9 +32,15 @@ COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#1
 DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
 """Of the roofs: lengths of lines and gaps."""
 
+NOTE = (
+    "Operations are counted as products are defined: minimal filters need fewer, and stand above "
+    "the peak.  Points above a roof of memory read caches."
+)
+
 _STYLE = """text { font: 11px sans-serif; fill: #222 }
 .title { font-size: 15px }
 .number { font-weight: bold; text-anchor: middle }
+.number { paint-order: stroke; stroke: white; stroke-width: 3px }
 .grid { stroke: #e4e4e4 }
 .frame { stroke: #222; fill: none }
 .roof { stroke: #222; stroke-width: 1.5; fill: none }
@@ -77,6 +88,7 @@ def roofline_svg(picture: Roofline, title: str) -> str:
         *_list(picture.subjects),
         *_legend(colours),
         *_legend_of_roofs(dashed),
+        _text(LEFT, TOP + HEIGHT + 102, NOTE),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -129,8 +141,8 @@ def _marks(picture: Roofline, colours: Mapping[str, str], x: Scale, y: Scale) ->
     """Kernels below, then a line through the systems of each workload, and these; ours filled."""
     for subject in picture.subjects:
         for kernel in subject.kernels:
-            style = f'fill="{COLOURS[0]}" fill-opacity="0.3"'
-            yield _circle(kernel, f"{subject.name}: {kernel.name}", KERNEL, style, x, y)
+            name = f"{subject.name}: {kernel.name}"
+            yield _circle(kernel, name, KERNEL, KERNEL_STYLE, x, y)
     for subject in picture.subjects:
         heights = [y(p.rate) for p in subject.systems]
         at = x(subject.ours.intensity)
@@ -151,7 +163,8 @@ def numbers_of(picture: Roofline) -> list[Box]:
         for p in s.systems
     ]
     points = [(x(s.ours.intensity), y(s.ours.rate)) for s in picture.subjects]
-    sizes = [(LETTER * len(str(n)) + 2, LABEL_HEIGHT) for n in range(1, len(picture.subjects) + 1)]
+    numbers = range(1, len(picture.subjects) + 1)
+    sizes = [(LETTER * len(str(n)) + MARGIN, LABEL_HEIGHT) for n in numbers]
     return placed(points, sizes, marks, Box(LEFT, TOP, WIDTH, HEIGHT))
 
 
@@ -182,10 +195,7 @@ def _legend(colours: Mapping[str, str]) -> Iterable[str]:
         yield f'<circle {at} fill="{colour if name == OURS else "white"}" stroke="{colour}"/>'
         yield _text(left + 9, down, name)
         left += 30 + LETTER * len(name)
-    yield (
-        f'<circle cx="{left:g}" cy="{down - 4:g}" r="{KERNEL:g}" '
-        f'fill="{COLOURS[0]}" fill-opacity="0.3"/>'
-    )
+    yield f'<circle cx="{left:g}" cy="{down - 4:g}" r="{KERNEL:g}" {KERNEL_STYLE}/>'
     yield _text(left + 9, down, "one kernel of ours")
 
 

@@ -45,7 +45,7 @@ def two_threads_table(results: Sequence[Result]) -> Table:
             *(_micro(result.contended.get(system)) for system in (ONE_THREAD, OURS)),
             _ratio(result, "contended"),
             *(_micro(result.seconds.get(peer)) for peer in peers),
-            _ratio(result, "peer"),
+            _ratio(result, "peer on two threads"),
         )
     return table
 
@@ -102,6 +102,7 @@ _NAMES: dict[Ratio, str] = {
     "unoptimized": "as written / optimized",
     "two threads": "one thread / two",
     "contended": "one thread / two, with a core taken away",
+    "peer on two threads": "best peer / ours, both on two threads",
 }
 
 

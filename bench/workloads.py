@@ -21,13 +21,23 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 Limit: TypeAlias = Literal["arithmetic", "copy", "read"]
 """What of the machine bounds a workload: multiply-adds, copying input to output, or reading."""
 
-Ratio: TypeAlias = Literal["peer", "limit", "unoptimized", "two threads", "contended"]
+Ratio: TypeAlias = Literal[
+    "peer", "limit", "unoptimized", "two threads", "contended", "peer on two threads"
+]
 """How fast we are in units of: the best peer; the machine's limit; the module as it was written;
-one thread, with two; the same, while another process keeps a core busy."""
-
+one thread, with two; the same, while another process keeps a core busy; the best peer, where both
+have two threads."""
 
 Wanted: TypeAlias = Mapping[Ratio, float]
 """The least ratios."""
+
+WITHIN = 0.95
+"""What part of a bar is kept on two threads."""
+
+
+def on_two_threads(wanted: Wanted) -> Wanted:
+    """`wanted`, and on two threads of peers nearly the same."""
+    return {**wanted, "peer on two threads": round(WITHIN * wanted["peer"], 2)}
 
 
 @dataclass(frozen=True, slots=True)

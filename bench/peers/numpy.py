@@ -6,7 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from bench.llama import APPEND
 from bench.program import Array, Operators, as_function, passing, plain, program_of
+from bench.reference import append_row
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
@@ -41,6 +43,20 @@ def _erf(x: Array) -> Array:
     for c in (1.421413741, -0.284496736, 0.254829592):
         p = p * t + np.float32(c)
     return np.sign(x) * (1 - p * t * np.exp(-x * x))
+
+
+def _attention(*, scale: float | None, **_: object) -> Callable[..., Array]:
+    def attention(query: Array, key: Array, value: Array) -> Array:
+        batch, length, heads, size = query.shape
+        groups = key.shape[2]
+        factor = np.float32(1 / math.sqrt(size) if scale is None else scale)
+        rows = query.reshape(batch, length, groups, heads // groups, size)
+        rows = rows.transpose(0, 2, 3, 1, 4).reshape(batch, groups, -1, size)
+        shares = _softmax(axis=-1)(rows @ key.transpose(0, 2, 3, 1) * factor)
+        mixed = (shares @ value.transpose(0, 2, 1, 3)).reshape(batch, heads, length, -1)
+        return mixed.transpose(0, 2, 1, 3)
+
+    return attention
 
 
 def _softmax(*, axis: int) -> Callable[[Array], Array]:
@@ -87,6 +103,8 @@ def _strided_slice(*, axes: tuple[int, ...], **_: object) -> Callable[..., Array
 
 
 _OPERATORS: Operators = {
+    APPEND: plain(append_row),
+    "nn.attention": _attention,
     "add": plain(np.add),
     "subtract": plain(np.subtract),
     "multiply": plain(np.multiply),

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.llama import APPEND
 from bench.program import Array, NotRunnable, Operators, as_function, passing, plain, program_of
 from bench.system import Bind, Bound
+from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.module import IRModule
 
 torch: Any = import_module("torch")  # it may not be there when types are checked
@@ -87,6 +89,22 @@ def _strided_slice(*, axes: tuple[int, ...], **_: object) -> Callable[..., Any]:
     return strided_slice
 
 
+def _append_row(cache: Any, row: Any) -> Any:
+    cache[..., -1:, :] = row
+    return cache
+
+
+def _attention(**attrs: Attr) -> Callable[..., Any]:
+    if any(value is not None for value in attrs.values()):
+        raise NotRunnable(f"nn.attention with {attrs}: needs no scale and no mask")
+
+    def attention(*operands: Any) -> Any:
+        by_heads = (x.transpose(1, 2) for x in operands)
+        return functional.scaled_dot_product_attention(*by_heads, enable_gqa=True).transpose(1, 2)
+
+    return attention
+
+
 def _conv2d(
     *,
     strides: tuple[int, ...],
@@ -124,6 +142,7 @@ def _ones(*, dtype: str) -> Callable[[tuple[int, ...]], Any]:
 
 
 _OPERATORS: Operators = {
+    APPEND: plain(_append_row),
     "add": plain(torch.add),
     "subtract": plain(torch.sub),
     "multiply": plain(torch.mul),
@@ -152,6 +171,7 @@ _OPERATORS: Operators = {
     "nn.relu": plain(torch.relu),
     "nn.gelu": plain(functional.gelu),
     "nn.silu": plain(functional.silu),
+    "nn.attention": _attention,
     "nn.softmax": _softmax,
     "nn.layer_norm": _layer_norm,
     "nn.rms_norm": _rms_norm,

@@ -1,0 +1,14 @@
+"""Whole architectures as users have them: exported by torch with dynamic sizes, random weights.
+
+``python -m bench.architectures [WORDS] [--exporter torchscript] [--json FILE]`` imports, optimizes,
+builds and runs each, compares with torch at several sizes and times it beside onnxruntime.
+"""
+
+from importlib.util import find_spec
+
+NEEDED = ("torch", "onnxscript", "transformers", "onnx", "onnxruntime")
+
+
+def installed() -> bool:
+    """Whether everything is there that this takes."""
+    return all(map(find_spec, NEEDED))

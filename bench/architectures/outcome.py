@@ -1,0 +1,150 @@
+"""What becomes of an exported network: its program, its results, its times."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import relax_egraph as rx
+from bench.architectures.export import Exported, Exporter, exported
+from bench.architectures.subject import Array, Sizes, Subject
+from bench.census import census
+from bench.timing import Run, least
+
+onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
+
+TOLERANCE = 1e-4
+"""Of a difference from torch, relative to the largest magnitude of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far the result is from torch's at `sizes`."""
+
+    sizes: Sizes
+    difference: float
+
+    @property
+    def is_close(self) -> bool:
+        """Whether that is near enough."""
+        return self.difference < TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the subject `name`.
+
+    `seconds` are CPU seconds of the steps ``export``, ``import``, ``optimize`` and ``build``;
+    `families` says how often rules of each family matched, `operators` how often the optimized
+    program has each; `runs` are seconds of a call, by system.  If a step failed, `failure` says
+    which and why, and there is nothing else.
+    """
+
+    name: str
+    layers: int
+    seconds: dict[str, float]
+    failure: str = ""
+    families: dict[str, int] = field(default_factory=dict[str, int])
+    operators: dict[str, int] = field(default_factory=dict[str, int])
+    kernels: int = 0
+    agreements: tuple[Agreement, ...] = ()
+    runs: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def passed(self) -> bool:
+        """Whether it runs and agrees with torch at all sizes."""
+        return not self.failure and all(a.is_close for a in self.agreements)
+
+
+def outcome_of(subject: Subject, exporter: Exporter, seconds: float) -> Outcome:
+    """Take `subject` all the way; each system is timed for about so many `seconds`."""
+    steps: dict[str, float] = {}
+
+    def step(name: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        try:
+            return work()
+        except Exception as error:
+            raise _Failed(f"{name}: {type(error).__name__}: {error}") from error
+        finally:
+            steps[name] = time.process_time() - start
+
+    try:
+        made: Exported = step("export", lambda: exported(subject, exporter))
+        module: rx.IRModule = step("import", lambda: rx.from_onnx(made.model))
+        explained: rx.Explanation = step("optimize", lambda: rx.explain(module))
+        executable = step("build", lambda: rx.build(explained.module))
+        machine = rx.VirtualMachine(executable, num_threads=1)
+        agreements = step("run", lambda: _agreements(subject, made, machine))
+        runs = step("time", lambda: _times(subject, made, machine, seconds))
+    except _Failed as failed:
+        return Outcome(subject.name, subject.layers, steps, str(failed))
+    found = census(explained.module)
+    return Outcome(
+        subject.name,
+        subject.layers,
+        steps,
+        families=_families(explained),
+        operators=dict(found.operators),
+        kernels=found.kernels.total(),
+        agreements=agreements,
+        runs=runs,
+    )
+
+
+class _Failed(Exception):
+    """A step of a subject failed."""
+
+
+def _agreements(
+    subject: Subject, made: Exported, machine: rx.VirtualMachine
+) -> tuple[Agreement, ...]:
+    found: list[Agreement] = []
+    for sizes in subject.sizes:
+        inputs = subject.drawn(sizes)
+        wanted, result = made.expected(inputs), np.array(machine["main"](*inputs.values()))
+        found.append(Agreement(sizes, _difference(result, wanted)))
+    return tuple(found)
+
+
+def _difference(result: Array, wanted: Array) -> float:
+    """The largest difference, relative to the largest magnitude of what is wanted."""
+    if result.shape != wanted.shape:
+        return np.inf
+    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
+
+
+def _times(
+    subject: Subject, made: Exported, machine: rx.VirtualMachine, seconds: float
+) -> dict[str, float]:
+    """Of ours and onnxruntime's, on one thread, taking turns."""
+    inputs = subject.drawn(subject.sizes[0])
+    ours = partial(machine["main"], *inputs.values())
+    return least({"ours": ours, "onnxruntime": _session(made, inputs)}, seconds)
+
+
+def _session(made: Exported, inputs: dict[str, Array]) -> Run:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    data = made.model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    return partial(session.run, None, inputs)
+
+
+def _families(explained: rx.Explanation) -> dict[str, int]:
+    """How often rules of each family matched."""
+    family, found = _family_of(), Counter[str]()
+    for rule, count in explained.rules.items():
+        found[family.get(rule, "generated")] += count
+    return dict(found)
+
+
+@cache
+def _family_of() -> dict[str, str]:
+    return {rule.name: rule.ruleset for rule in rx.RuleBook.default().rewrites}
