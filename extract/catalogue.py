@@ -1,7 +1,7 @@
 """Kernels that were asked for: each structure is built, scheduled and priced once."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
@@ -51,8 +51,9 @@ class Catalogue:
             return Term(owner, node, -1, source=node.classes[0])
         info = self._classes[owner].struct_info
         operands = tuple(self._classes[c].struct_info for c in node.classes)
-        shapes = tuple(c for c in node.children if not isinstance(c, int))
-        symbol = self._symbol((node.op, shapes, node.attrs, info), info)
+        plain = (c for c in node.children if not isinstance(c, int))
+        others = tuple(len(c) if isinstance(c, tuple) else c for c in plain)
+        symbol = self._symbol((node.op, others, node.attrs, info), info)
         seconds = self._pricing.computing(node.op, dict(node.attrs), operands, info)
         return Term(owner, node, symbol, node.classes, seconds=seconds)
 
@@ -106,12 +107,8 @@ class Catalogue:
         for term, numbers in cut.steps:
             if term.node.op == TOGETHER:
                 return Kernel(tuple(inputs), tuple(steps), tuple([count + n for n in numbers]))
-            values = iter([-1 - n if n < 0 else count + n for n in numbers])
-            operands: tuple[int | ShapeStructInfo, ...] = tuple(
-                next(values) if isinstance(child, int) else child
-                for child in term.node.children
-                if isinstance(child, int | ShapeStructInfo)
-            )
+            values = [-1 - n if n < 0 else count + n for n in numbers]
+            operands = tuple(_operands(term.node, iter(values)))
             info = self._classes[term.owner].struct_info
             steps.append(Step(OPS[term.node.op], operands, term.node.attrs, info))
         return Kernel(tuple(inputs), tuple(steps), (count + len(steps) - 1,))
@@ -131,3 +128,19 @@ class Catalogue:
         if not self._pricing.known(info):
             self._unknown.add(symbol)
         return symbol
+
+
+def _operands(
+    node: ENode, values: Iterator[int]
+) -> Iterator[int | tuple[int, ...] | ShapeStructInfo]:
+    """The operands of a step that applies `node` to `values`, in order."""
+    for child in node.children:
+        match child:
+            case int():
+                yield next(values)
+            case tuple():
+                yield tuple([next(values) for _ in child])
+            case ShapeStructInfo():
+                yield child
+            case _:
+                pass

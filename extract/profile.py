@@ -53,7 +53,7 @@ class Profile:
 
     def peak_of(self, dtype: str | None) -> float:
         """Flops per second at `dtype`; at the slowest, if it is not known."""
-        core = min(self.peak.values()) if dtype is None else self.peak[computed(dtype)]
+        core = min(self.peak.values()) if dtype is None else self.peak[_counted_as(dtype)]
         return core * self.cores
 
     def moving(self, nbytes: float) -> float:
@@ -106,6 +106,12 @@ def _profile(said: Any) -> Profile:
     )
     peak = {str(dtype): float(flops) for dtype, flops in fields["peak"].items()}
     return Profile(str(fields["name"]), float(fields["launch"]), peak, levels, int(fields["cores"]))
+
+
+def _counted_as(dtype: str) -> str:
+    """The dtype whose peak `dtype` has, too: unsigned integers are as fast as signed ones."""
+    name = computed(dtype)
+    return name if name in _COUNTED else name.removeprefix("u")
 
 
 REFERENCE_PROFILE = Profile(

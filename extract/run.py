@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relax_egraph.egraph.view import Choice, ClassId, Program, View
+from relax_egraph.egraph.decode import first_casts, mentioned
+from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
@@ -97,23 +98,46 @@ _Listed: TypeAlias = Choice | Several | tuple[Several, ClassId]
 
 
 def _problem(view: View, ways: Ways, several: Sequence[Several]) -> tuple[list[_Listed], Problem]:
-    """What there is to choose among, with the problem of choosing: what is given is not in it."""
+    """What there is to choose among, with the problem of choosing: what is given is not in it.
+
+    What mentions a symbol that a match_cast of the view binds needs that too.
+    """
     given = ways.given.choice.keys()
+    binders = _binders(view, ways)
+
+    def needed(choice: Choice) -> frozenset[ClassId]:
+        inputs = frozenset(choice.inputs) - given
+        if not binders:
+            return inputs
+        return inputs | {binders[s] for s in mentioned(choice, view) if s in binders}
+
     listed: list[_Listed] = []
     candidates: list[Candidate] = []
     for c, options in ways.of.items():
         for way in options:
             listed.append(way.choice)
-            candidates.append(Candidate(c, frozenset(way.choice.inputs) - given, way.cost))
+            candidates.append(Candidate(c, needed(way.choice), way.cost))
     for together, kernel in enumerate(several, max(view.classes, default=0) + 1):
         listed.append(kernel)
-        needed = frozenset(kernel.way.choice.inputs) - given
-        candidates.append(Candidate(together, needed, kernel.way.cost))
+        candidates.append(Candidate(together, needed(kernel.way.choice), kernel.way.cost))
         for c in kernel.parts:
             listed.append((kernel, c))
             candidates.append(Candidate(c, frozenset({together}), 0.0))
     roots = tuple(root for root in view.roots if root not in given)
     return listed, Problem(tuple(candidates), roots)
+
+
+def _binders(view: View, ways: Ways) -> dict[str, ClassId]:
+    """The class of the match_cast that binds each symbol, of those that no leaf tells."""
+    casts = first_casts(view)
+    return {
+        symbol: c
+        for c, options in ways.of.items()
+        for way in options
+        if isinstance(how := way.choice.how, ENode) and how.op == OPAQUE
+        for symbol, cast in casts.items()
+        if cast is view.opaque[how.key]
+    }
 
 
 def _chosen(listed: Sequence[_Listed], catalogue: Catalogue) -> tuple[Choice, ...]:

@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.catalogue import Catalogue
-from relax_egraph.extract.cut import Cut, Term, trace
-from relax_egraph.extract.nodes import fits_kernel
+from relax_egraph.extract.cut import Cut, Term, grow, trace
+from relax_egraph.extract.moves import Moves, loaded
+from relax_egraph.extract.nodes import fits_kernel, is_operator
 from relax_egraph.ir.op import OPS
-
-_SLICE = "strided_slice"
-_VIEWS = frozenset({"reshape", "permute_dims"})
-"""What may be between a slice and the operator that reads it."""
 
 
 def cuts_alone(
@@ -19,15 +16,17 @@ def cuts_alone(
     """The operator `node` of the tensor class `c` and no other that computes.
 
     By itself; if it is elementwise, with the broadcasts of its operands; if kernels take it in no
-    other way, with the slices that its operands are, so that it reads them where they lie.
+    other way, with what its operands are moved from, so that it reads them where they lie.  A
+    permutation of what such an operator makes is a way to store that.
     """
     if fits_kernel(node):
         yield alone(catalogue, c, node)
         yield broadcasting(classes, catalogue, c, node)
     if not OPS[node.op].fusible:
-        sliced = _reading_slices(classes, catalogue, c, node)
-        if sliced is not None:
-            yield sliced
+        yield from _in_place(classes, catalogue, c, node)
+    elif node.op == "permute_dims":
+        for cut in _stored(classes, catalogue, node.classes[0]):
+            yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
 def alone(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
@@ -54,35 +53,38 @@ def broadcasting(
     return trace(c, terms)
 
 
-def _reading_slices(
+def _stored(
+    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, views: int = 1
+) -> Iterator[Cut]:
+    """Class `c` by an operator that kernels take in no other way, perhaps in another shape."""
+    for node in filter(is_operator, classes[c].nodes):
+        if not OPS[node.op].fusible:
+            yield alone(catalogue, c, node)
+            yield from _in_place(classes, catalogue, c, node)
+        elif node.op == "reshape" and views:
+            for cut in _stored(classes, catalogue, node.classes[0], views - 1):
+                yield from filter(None, [grow(catalogue.term(c, node), [cut])])
+
+
+def _in_place(
     classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
-) -> Cut | None:
-    """The operator `node` of class `c` with its operands' slices; ``None`` if none is a slice."""
-    terms: dict[ClassId, Term] = {}
-    for k in node.classes:
-        terms.update(_slice(classes, catalogue, k))
-    if not terms:
-        return None
-    sources = {d for term in terms.values() for d in term.children} | set(node.classes)
-    if c in sources or c in terms:
-        return None
-    loads = {d: Term(d, node, -1, source=d) for d in sources if d not in terms}
-    return trace(c, loads | terms | {c: catalogue.term(c, node)})
+) -> Iterator[Cut]:
+    """The operator `node` of class `c` with operands that it reads where they lie.
 
-
-def _slice(
-    classes: Mapping[ClassId, EClass], catalogue: Catalogue, k: ClassId
-) -> dict[ClassId, Term]:
-    """The terms that make class `k` a slice, perhaps in another shape; empty if it is none."""
-    chain: dict[ClassId, Term] = {}
-    while k not in chain:
-        nodes = classes[k].nodes
-        taken = next((n for n in nodes if n.op == _SLICE), None)
-        if taken is not None:
-            return {**chain, k: catalogue.term(k, taken)}
-        view = next((n for n in nodes if n.op in _VIEWS), None)
-        if view is None:
-            return {}
-        chain[k] = catalogue.term(k, view)
-        (k,) = view.classes
-    return {}
+    All that it can read so, all but one, or one: what is moved for others too is better loaded.
+    """
+    term, moves = catalogue.term(c, node), Moves(classes, catalogue)
+    whole = {k: loaded(k) for k in node.classes}
+    moved: dict[ClassId, Cut] = {}
+    for k in whole:
+        for cut in moves.cuts(k):
+            read = grow(term, [cut if j == k else whole[j] for j in node.classes])
+            if read is not None and catalogue.offer(read) is not None:
+                moved[k] = cut
+                break
+    every = frozenset(moved)
+    some = [every, *(every - {k} for k in moved), *(frozenset({k}) for k in moved)]
+    for chosen in filter(None, dict.fromkeys(some)):
+        cut = grow(term, [moved[k] if k in chosen else whole[k] for k in node.classes])
+        if cut is not None:
+            yield cut

@@ -18,6 +18,8 @@ from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.fuse_calls import calls_loops, merged_prim_func, symbol_values
 from relax_egraph.lower.fused_body import FusedBody, Value
 from relax_egraph.lower.legalize import LEGALIZE
+from relax_egraph.lower.legalize.elementwise import Legalize
+from relax_egraph.lower.legalize.join import joined
 from relax_egraph.passes.dead_code import callees
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.tir import te
@@ -25,6 +27,9 @@ from relax_egraph.tir.call_te import call_prim_func, computed
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.inline import inline_injective
 from relax_egraph.tir.stmt import PrimFunc
+
+_INSIDE: Mapping[str, Legalize] = {"concat": joined}
+"""Operators that are written otherwise inside of a larger function than by themselves."""
 
 
 @module_pass(name="fuse_tir")
@@ -107,7 +112,8 @@ class _Fuser(FusedBody):
         if op.name not in LEGALIZE:
             raise NotLowerable(f"{self.name}: {op} cannot be fused")
         try:
-            result = LEGALIZE[op.name](*operands, **complete_attrs(op, call.attrs))
+            legalize = _INSIDE.get(op.name, LEGALIZE[op.name])
+            result = legalize(*operands, **complete_attrs(op, call.attrs))
             if isinstance(result, PrimFunc):
                 raise NotLowerable("it has a loop function of its own")
             return result if isinstance(result, te.Tensor) else list(result)

@@ -1,12 +1,13 @@
 """Replaces the operators in a module by what can run: loop functions and packed functions."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call_packed
 from relax_egraph.ir.expr import (
+    Attrs,
     Call,
     Expr,
     Function,
@@ -19,6 +20,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs, infer
+from relax_egraph.ir.run_time import run_time_call
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -28,7 +30,6 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.written import writes_in_place
 from relax_egraph.lower.legalize import LEGALIZE, VIEWS, Legalize
-from relax_egraph.lower.legalize.run_time import run_time_call
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.tir.call_te import call_te
 
@@ -41,7 +42,7 @@ def legalize_ops(module: IRModule) -> IRModule:
     """`module` with every operator called outside of primitive functions replaced.
 
     * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
-    * ``vm.builtin.reshape`` for views, unless the module writes tensors in place;
+    * ``vm.builtin.reshape`` for views; copies if the module writes tensors in place;
     * ``vm.builtin.shape_of`` for shapes, ``vm.builtin.prim_less_equal`` for dimensions;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
@@ -76,6 +77,7 @@ class _Legalizer(ExprMutator):
         self._bb = bb
         self._op_map = op_map
         self._writes = writes
+        self._known: dict[Hashable, Call] = {}
 
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
@@ -93,21 +95,54 @@ class _Legalizer(ExprMutator):
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
         function = self._op_map.get(op.name, LEGALIZE.get(op.name))
-        if function is not None and op.name not in VIEWS - self._op_map.keys():
-            attrs = complete_attrs(op, call.attrs)
-            name, operands = function_name(op), [o.name for o in op.operands]
+        is_copied = self._writes or op.name not in VIEWS - self._op_map.keys()
+        if function is not None and is_copied:
             try:
-                return call_te(
-                    self._bb, function, *args, name=name, operands=operands[: len(args)], **attrs
-                )
+                return self._call_of_loops(op, function, args, complete_attrs(op, call.attrs))
             except NotLowerable:
                 pass  # what it needs to know is known only at run time
         return run_time_call(op, args, call.attrs, info)
+
+    def _call_of_loops(
+        self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs
+    ) -> Call:
+        """``R.call_tir`` of the loops of `op`, made once for operands of the same types."""
+        key = (op.name, tuple(map(_type, args)), repr(sorted(attrs.items())))
+        known = self._known.get(key)
+        if known is None:
+            names = [o.name for o in op.operands][: len(args)]
+            name = function_name(op)
+            made = call_te(self._bb, function, *args, name=name, operands=names, **attrs)
+            return self._known.setdefault(key, made)
+        callee, _, *symbols = known.args
+        return replace(known, args=(callee, Tuple(tuple(_tensors(args))), *symbols))
 
 
 def function_name(op: Op) -> str:
     """What the loop function of `op` is called: ``relu`` of ``R.nn.relu``."""
     return op.name.rpartition(".")[2]
+
+
+def _type(arg: Expr) -> Hashable:
+    """What loops know of an operand: of a tensor no more than its struct info."""
+    match arg:
+        case Tuple(fields=fields):
+            return tuple(map(_type, fields))
+        case PrimValue(value=value, dtype=dtype):
+            return (repr(value), dtype)  # 0.0 is not -0.0
+        case ShapeExpr():
+            return arg
+        case _:
+            return arg.struct_info
+
+
+def _tensors(args: Iterable[Expr]) -> Iterator[Expr]:
+    """The tensors among `args`, and in tuples of them, in order."""
+    for arg in args:
+        if isinstance(arg, Tuple):
+            yield from _tensors(arg.fields)
+        elif not isinstance(arg, ShapeExpr | PrimValue):
+            yield arg
 
 
 def _with_known_shape(arg: Expr) -> Expr:

@@ -6,8 +6,10 @@ By numpy: of loops, as `prepare_constants` runs them, each shape would be compil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
@@ -16,11 +18,13 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.lower.schedule.conv import is_convolution
 from relax_egraph.lower.schedule.matmul import packable, with_panels
-from relax_egraph.lower.schedule.packed import Panels
+from relax_egraph.lower.schedule.packed import LINE, Panels
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.share_constants import share_constants
 from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.vm.deferred import deferred, made
 from relax_egraph.vm.storage import aligned_bytes
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -38,11 +42,12 @@ def pack_constants(module: IRModule) -> IRModule:
         lv = R.call_tir(cls.dense, (x, packed), …)  # packed: of shape (768 * 304,)
 
     `dense` is then scheduled for it; if it is also called with what is no constant, it stays, and
-    a new function ``dense_packed`` is called.  A constant of several calls is packed once.
+    a new function ``dense_packed`` is called.  A constant of several calls is packed once, when it
+    is stored: what the calls get until then is `Deferred`.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
-    found = {n: packable(f) for n, f in functions.items() if isinstance(f, PrimFunc)}
-    known = {name: how for name, how in found.items() if how is not None}
+    found = {n: (f, packable(f)) for n, f in functions.items() if isinstance(f, PrimFunc)}
+    known = {n: how for n, (f, how) in found.items() if how and not is_convolution(f)}
     uses, calls = Counter[str](), Counter[str]()
 
     def count(expr: Expr) -> None:
@@ -107,21 +112,60 @@ class _Packer(ExprMutator):
         """`data` packed; it is kept beside the result so that its identity names no other."""
         key = (id(data), panels)
         if key not in self._packed:
-            self._packed[key] = data, Constant(pack(data, panels))
+            packed = deferred(panels.shape, data.dtype, partial(pack, data, panels))
+            self._packed[key] = data, Constant(packed)
         return self._packed[key][1]
+
+
+@module_pass(name="store_constants")
+def store_constants(module: IRModule) -> IRModule:
+    """Make the constants that are `Deferred`."""
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    for name, function in module.relax_functions():
+        changed = _Storing().visit_expr(function)
+        assert isinstance(changed, Function)
+        functions[name] = changed
+    return replace(module, functions=functions)
+
+
+class _Storing(ExprMutator):
+    def visit_constant(self, constant: Constant) -> Expr:
+        data = made(constant.data)
+        return constant if data is constant.data else Constant(data)
 
 
 def pack(data: Array, panels: Panels) -> Array:
     """The matrices of `data` as `panels`, aligned for vectors."""
-    depth, width = panels.depth, panels.width
-    size = panels.count * depth * panels.padded
-    packed = aligned_bytes(data.itemsize * size).view(data.dtype).reshape(panels.count, -1)
-    shape = (panels.columns, depth) if panels.is_transposed else (depth, panels.columns)
-    for matrix, place in zip(data.reshape(-1, *shape), packed, strict=True):
-        for first in range(0, panels.padded, width):
-            last = min(first + width, panels.padded)
-            strip = place[first * depth : last * depth].reshape(depth, last - first)
-            columns = (matrix.T if panels.is_transposed else matrix)[:, first:last]
-            strip[:, : columns.shape[1]] = columns
-            strip[:, columns.shape[1] :] = 0
+    count, depth, columns, width = panels.count, panels.depth, panels.columns, panels.width
+    packed = aligned_bytes(data.itemsize * count * depth * panels.padded).view(data.dtype)
+    given = data.reshape(count, *((columns, depth) if panels.is_transposed else (depth, columns)))
+    matrices = given.swapaxes(1, 2) if panels.is_transposed else given
+    strips = columns // width
+    full = strips * width
+    places = packed.reshape(count, -1)
+    for matrix, place in zip(matrices, places, strict=True):
+        _fill(
+            place[: full * depth].reshape(strips, depth, width),
+            matrix[:, :full].reshape(depth, strips, width).swapaxes(0, 1),
+        )
+    last = places[:, full * depth :].reshape(count, depth, -1)
+    last[:, :, : columns - full] = matrices[:, :, full:]
+    last[:, :, columns - full :] = 0
     return packed.reshape(panels.shape)
+
+
+def _fill(places: Array, strips: Array) -> None:
+    """Copy `strips` to where they are to be.
+
+    Columns that lie one after the other are brought to fast memory first, a line of the cache apart
+    from where powers of two would have them, so that all of a row are there at once: that halves
+    the time.
+    """
+    if strips.strides[2] <= strips.strides[1]:
+        places[...] = strips
+        return
+    _, depth, width = strips.shape
+    near = np.empty((width, depth + LINE), strips.dtype)[:, :depth]
+    for place, strip in zip(places, strips, strict=True):
+        near[...] = strip.T
+        place[...] = near.T

@@ -2,11 +2,13 @@
 
 A schedule that needs an operand in another form, such as a weight in panels, makes it by loops of
 their own before the others.  Where that operand is a constant in every call, these loops become a
-function that is run at once, and its results the constants that the calls pass.
+function of their own, and its results the constants that the calls pass: it is run when they are
+stored.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from relax_egraph.tir.analysis import buffers_of
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads, statements, stores
 from relax_egraph.tir.stmt import PrimFunc, Seq, Stmt, TensorIntrinsic, seq
+from relax_egraph.vm.deferred import deferred, made
 from relax_egraph.vm.storage import aligned_bytes
 
 CONSTANT_INPUTS = "constant_inputs"
@@ -52,7 +55,7 @@ def mark_constant_inputs(module: IRModule) -> IRModule:
 
 @module_pass(name="prepare_constants")
 def prepare_constants(module: IRModule) -> IRModule:
-    """Run what scheduled loop functions compute of constant inputs, and pass them the results."""
+    """Pass scheduled loop functions what they compute of constant inputs, as `Deferred`."""
     parts: dict[str, _Parts] = {}
     for name, function in module.functions.items():
         if isinstance(function, PrimFunc) and (found := _parted(function)) is not None:
@@ -200,11 +203,34 @@ class _Preparer(ExprMutator):
     def _of(self, name: str, parts: _Parts, constants: Sequence[Constant]) -> tuple[Constant, ...]:
         key = (name, tuple(id(c.data) for c in constants))
         if key not in self._made:
-            results = [_room(b) for b in parts.first.outputs]
-            given = [np.ascontiguousarray(c.data) for c in constants]
-            self._kernels[name](*given, *results)
-            self._made[key] = tuple(map(Constant, results))
+            given = tuple(c.data for c in constants)
+            self._made[key] = _Run(self._kernels[name], given, parts.first.outputs).constants()
         return self._made[key]
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of `kernel`, of what is `given`, when the first of its results is wanted."""
+
+    kernel: jit.Kernel
+    given: tuple[Array, ...]
+    outputs: tuple[Buffer, ...]
+    results: tuple[Array, ...] = ()
+
+    def constants(self) -> tuple[Constant, ...]:
+        """What stands for the results."""
+        return tuple(
+            Constant(deferred(_extents(b), np.dtype(b.dtype), partial(self.result, k)))
+            for k, b in enumerate(self.outputs)
+        )
+
+    def result(self, number: int) -> Array:
+        """Result `number`; what it is computed of is let go."""
+        if not self.results:
+            results = tuple(map(_room, self.outputs))
+            self.kernel(*(np.ascontiguousarray(made(a)) for a in self.given), *results)
+            self.given, self.results = (), results
+        return self.results[number]
 
 
 def _linked(functions: Mapping[str, PrimFunc]) -> Mapping[str, jit.Kernel]:
@@ -213,8 +239,11 @@ def _linked(functions: Mapping[str, PrimFunc]) -> Mapping[str, jit.Kernel]:
 
 def _room(buffer: Buffer) -> Array:
     """Zeros for `buffer`, on a line of the cache: what is beside a narrow panel is read too."""
-    shape = tuple(d for d in buffer.shape if isinstance(d, int))
-    dtype = np.dtype(buffer.dtype)
+    shape, dtype = _extents(buffer), np.dtype(buffer.dtype)
     memory = aligned_bytes(int(np.prod(shape)) * dtype.itemsize)
     memory[:] = 0
     return np.ndarray(shape, dtype, memory.data)
+
+
+def _extents(buffer: Buffer) -> tuple[int, ...]:
+    return tuple(d for d in buffer.shape if isinstance(d, int))

@@ -3,6 +3,7 @@
     build(module)            # IRModule -> Executable, ready to run or save
     lower_module(module)     # the same, as far as scheduled loop functions: it prints
     llvm_text(module)        # the LLVM text of each kernel
+    assembly_text(module)    # what becomes of that on this processor
     load("model.rxe")        # a saved executable, with its kernels linked
 
 What no kernel runs, because a shape is known only at run time, calls ``relax.run.<operator>``: the
@@ -15,20 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir import tolerance
+from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.target import ANY
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.jit.assembly import assemblies
 from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of, kernel_set
 from relax_egraph.lower.jit.processors import processor
-from relax_egraph.lower.legalize.run_time import PREFIX, run_time_attrs
 from relax_egraph.lower.legalize_ops import legalize_ops
-from relax_egraph.lower.pack_constants import pack_constants
+from relax_egraph.lower.mark_tolerance import mark_tolerance
+from relax_egraph.lower.pack_constants import pack_constants, store_constants
 from relax_egraph.lower.prepare_constants import mark_constant_inputs, prepare_constants
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.runtime.threads import thread_count, thread_pool
@@ -36,9 +39,7 @@ from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
 from relax_egraph.passes import (
-    PassContext,
     Sequential,
-    declare_option,
     inline_called_once,
     lambda_lift,
     module_pass,
@@ -55,28 +56,20 @@ from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable
 
-TOLERANCE = declare_option(
-    "schedule.tolerance",
-    float,
-    0.0,
-    "how far results may be off for speed, as a part of their root mean square",
-)
-"""At 3e-5 or more, convolutions of windows of 3 × 3 may take fewer products."""
-
 
 @module_pass(name="schedule")
 def schedule_all(module: IRModule) -> IRModule:
     """Give each loop function its loops."""
-    tolerance = PassContext.current().option(TOLERANCE.key)
+    return IRModule({name: _scheduled(f) for name, f in module.functions.items()})
 
-    def scheduled(function: BaseFunc) -> BaseFunc:
-        if not isinstance(function, PrimFunc):
-            return function
-        if tolerance and "schedule" not in function.attrs:
-            function = replace(function, attrs={**function.attrs, "tolerance": tolerance})
-        return schedule(function)
 
-    return IRModule({name: scheduled(f) for name, f in module.functions.items()})
+def _scheduled(function: BaseFunc) -> BaseFunc:
+    """`function` with its loops; what it was allowed has then been decided about."""
+    if not isinstance(function, PrimFunc) or "schedule" in function.attrs:
+        return function
+    function = schedule(function)
+    attrs = {k: v for k, v in function.attrs.items() if k != tolerance.ATTRIBUTE}
+    return replace(function, attrs=attrs)
 
 
 TO_STAGES = Sequential(
@@ -85,7 +78,8 @@ TO_STAGES = Sequential(
 """Local functions are lifted; operators and fused functions become calls of loop functions."""
 
 TO_LOOPS = Sequential(
-    (pack_constants, mark_constant_inputs, schedule_all, prepare_constants), name="to-loops"
+    (pack_constants, mark_constant_inputs, mark_tolerance, schedule_all, prepare_constants),
+    name="to-loops",
 )
 """Loop functions are scheduled; what they compute of constants is computed."""
 
@@ -105,10 +99,9 @@ def lower_module(module: IRModule) -> IRModule:
     Raises `IllFormed` if the module breaks a law of the IR.
     """
     assert_well_formed(module)
-    return TO_LOOPS(TO_STAGES(module))
+    return store_constants(TO_LOOPS(TO_STAGES(module)))
 
 
-@deep(IllFormed, "the module is nested too deeply")
 def build(
     module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
 ) -> Executable:
@@ -122,13 +115,17 @@ def build(
     that no machine code is written for, ``ValueError`` for a name that LLVM does not know.
     """
     chosen = list(dict.fromkeys(map(processor, targets))) + ([ANY] if portable else [])
-    assert_well_formed(module)
-    staged = TO_STAGES(module)
-    lowered = TO_LOOPS(staged)
-    kernels = _prim_funcs(lowered)
-    sets = tuple(kernel_set(jit.compile_kernels(kernels, target, INTRINSICS)) for target in chosen)
-    executable = codegen(TO_VM(lowered))
-    work = work_of(staged, kernels)
+    with deep(IllFormed, "the module is nested too deeply"), no_collection():
+        assert_well_formed(module)
+        staged = TO_STAGES(module)
+        lowered = TO_LOOPS(staged)
+        kernels = _prim_funcs(lowered)
+        compiled = [jit.compile_kernels(kernels, target, INTRINSICS) for target in chosen]
+        work = work_of(staged, kernels)
+        program = TO_VM(lowered)
+        del module, staged, lowered  # a weight that nobody else holds is let go when it is packed
+        executable = codegen(program)
+    sets = tuple(map(kernel_set, compiled))
     return replace(executable, kernels=sets, work=work, linker=link, driver=driver())
 
 
@@ -146,9 +143,20 @@ def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) ->
 
 def llvm_text(module: IRModule) -> str:
     """The LLVM text of each kernel of `module`, one after the other."""
-    functions = _prim_funcs(lower_module(module))
+    assert_well_formed(module)
+    functions = _prim_funcs(TO_LOOPS(TO_STAGES(module)))
     texts = (jit.llvm_text(f, intrinsics=INTRINSICS) for f in functions.values())
     return "\n".join(f"; {name}\n{text}" for name, text in zip(functions, texts, strict=True))
+
+
+def assembly_text(module: IRModule) -> str:
+    """The machine code for this processor, in assembly language.
+
+    It is of each kernel of `module` that differs from the others, and of what they call.
+    """
+    assert_well_formed(module)
+    functions = _prim_funcs(TO_LOOPS(TO_STAGES(module)))
+    return "\n".join(f"# {name}\n{text}" for name, text in assemblies(functions, INTRINSICS))
 
 
 def link(
@@ -161,9 +169,7 @@ def link(
     """
     count = thread_count(num_threads)
     linked: dict[str, Callable[..., Any]] = {
-        name: _at_run_time(name)
-        for name in executable.packed_names
-        if name.startswith(PREFIX) and name.removeprefix(PREFIX) in OPS
+        name: run for name in executable.packed_names if (run := _at_run_time(name)) is not None
     }
     if executable.kernels:
         linked.update(jit.link(fitting_kernels(executable.kernels), thread_pool(count)))
@@ -174,13 +180,7 @@ def _prim_funcs(module: IRModule) -> dict[str, PrimFunc]:
     return {name: f for name, f in module.functions.items() if isinstance(f, PrimFunc)}
 
 
-def _at_run_time(name: str) -> Callable[..., Any]:
-    """The packed function for an operator: operands, then each attribute."""
-    op = OPS[name.removeprefix(PREFIX)]
-
-    def run(*args: Any) -> Any:
-        count = len(args) - len(op.attrs)
-        result = apply_op(op, args[:count], run_time_attrs(op, args[count:]))
-        return convert(f"the result of {name!r}", result)
-
-    return run
+def _at_run_time(name: str) -> Callable[..., Any] | None:
+    """The packed function `name`, if it is an operator, giving what a machine has."""
+    run = at_run_time(name)
+    return run and (lambda *args: convert(f"the result of {name!r}", run(*args)))

@@ -6,14 +6,20 @@
 A module is never changed; if anything fails, nothing is returned and nothing is half done.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache
 
 from relax_egraph.egraph.decode import BROADCAST
-from relax_egraph.egraph.engine import Budget, RuleBook, Schedule, saturate
+from relax_egraph.egraph.engine import (
+    Budget,
+    RuleBook,
+    Schedule,
+    check_schedule,
+    default_schedule,
+    saturate,
+)
 from relax_egraph.egraph.narrowing import DTYPES, Narrowing
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
@@ -28,30 +34,40 @@ from relax_egraph.extract import (
 )
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.expr import Call, Expr
+from relax_egraph.ir.expr import Call, Expr, Function
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.tolerance import is_tolerance, tolerance_of, with_tolerance
 from relax_egraph.ir.walk import constants_of, post_order_visit
 from relax_egraph.lower.library import Library
 from relax_egraph.merging import merged
 from relax_egraph.passes import (
     PassContext,
     Sequential,
+    channels_last,
     eliminate_common_subexpr,
     fold_constant,
+    fold_isnan,
     fold_shapes,
     remove_all_unused,
     share_constants,
 )
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
+from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
-from relax_egraph.rules import Given
+from relax_egraph.rules import Given, read
 from relax_egraph.variants import Case, Part, Variants, cases, hints_in, parts_of
 
-PREPARE = Sequential((fold_shapes, eliminate_common_subexpr, remove_all_unused), name="prepare")
-"""Shapes that are computed become known, and regions have what the others need of them once."""
+PREPARE = Sequential(
+    (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last),
+    name="prepare",
+)
+"""Shapes that are computed become known, as is what cannot be NaN, regions have what the others
+need of them once, and images have their channels last.
+"""
 
 CLEAN_UP = Sequential(
     (eliminate_common_subexpr, fold_constant, share_constants, remove_all_unused), name="clean-up"
@@ -65,7 +81,7 @@ def optimize(
     *,
     without: Sequence[str] = (),
     fast_math: bool = False,
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
@@ -85,7 +101,9 @@ def optimize(
     Within `tolerance`, constant weights of products are stored as bfloat16, or as int8 with a
     scale for each column, where that is faster.  It bounds by what part of ``|x| |w|``, the norms
     of a row and a column, a result of ``x @ w`` may be off: 0.004 admits bfloat16, 0.02 int8 for
-    most weights.  By default nothing is stored so.
+    most weights.  From 3e-5 on, a part of the mean magnitude of the results, convolutions may take
+    fewer products.  It becomes an attribute of the functions, which `build` obeys; by default it
+    is what they say of themselves, ``R.func_attr({"tolerance": 0.02})``, else 0: nothing is lost.
 
     `assume` are conditions on symbols, ``"n >= 1"`` or ``"s % 8 == 0"``:
     the result is right where they hold, and checks that they do.  `hints` say at which values of
@@ -102,6 +120,9 @@ def optimize(
     Each region is saturated by `schedule` within `budget`, with `isolate` in a process of its
     own (by default if there are `rules`), and the solver has `time_limit` seconds; reaching a
     limit loses no program.
+
+    What was planned before is read from the folder that ``RELAX_EGRAPH_CACHE`` names, or the
+    system's for caches; ``off`` there keeps nothing.  Reports then are those of the first time.
 
     Raises `RuleError` for rules that do not read, `SaturationError` for a rule that is found
     unsound, `AssumptionError` for conditions that do not read or contradict each other,
@@ -127,13 +148,14 @@ def optimize(
 
 
 @deep(IllFormed, "the module is nested too deeply")
+@no_collection()
 def explain(
     module: IRModule,
     rules: Sequence[Given] = (),
     *,
     without: Sequence[str] = (),
     fast_math: bool = False,
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
@@ -146,31 +168,51 @@ def explain(
 ) -> Explanation:
     """Optimize as `optimize` does, and return the module with the reasons."""
     known = assumptions.parse(assume)
-    if not 0 <= tolerance < math.inf:
+    if tolerance is not None and not is_tolerance(tolerance):
         raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
-    every = RuleBook.default(rules, without, fast_math, bounded=tolerance > 0)
-    prepared = PREPARE(module)
+    prepared = _allowed(PREPARE(module), tolerance)
+    bounded = any(tolerance_of(name, f.attrs) for name, f in prepared.relax_functions())
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
     parts = parts_of(variants or {}, frozenset[str]().union(*symbols.values()))
-    narrowing = Narrowing(tolerance) if tolerance else None
-    library, book = Library(), every.for_operators(operators_in(prepared))
+    narrowing = Narrowing()
+    library, called, given = Library(), operators_in(prepared), read(rules)
+    growth_limit = PassContext.current().option(GROWTH_LIMIT.key)
+
+    @cache
+    def book() -> RuleBook:
+        every = RuleBook.default([given], without, fast_math, bounded=bounded)
+        return every.for_operators(called)
+
+    @cache
+    def phases() -> Schedule:
+        return default_schedule(book()) if schedule is None else check_schedule(schedule, book())
+
+    if rules or without or schedule:
+        phases()  # what is wrong with them is said, whatever is known of the regions
     planner = Planner(
         prepared,
-        saturating=partial(saturate, book=book, budget=budget, schedule=schedule, isolate=isolate),
+        schedule=phases,
+        saturating=lambda view, some: saturate(
+            view, book(), budget, phases() if some is None else some, isolate
+        ),
         extracting=lambda view, at: extract(
             view,
             library,
             profile=profile,
             hints=at,
             prices=prices,
-            growth_limit=PassContext.current().option(GROWTH_LIMIT.key),
+            growth_limit=growth_limit,
             time_limit=time_limit,
         ),
         costing=lambda view, at: cost_of_view(
             view, library, profile=profile, hints=at, prices=prices
         ),
         narrowing=narrowing,
+        cache=PlanCache(
+            (given, without, fast_math, bounded, called, budget, schedule),
+            (library, profile, prices, growth_limit, time_limit),
+        ),
     )
     plans: dict[str, dict[Case, Plan]] = {}
     for name, function in functions.items():
@@ -183,8 +225,21 @@ def explain(
     best = CLEAN_UP(best)
     checked = check_assumptions(known)(best).functions  # callees are called by what has checked
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
-    weights = _stored(best, prepared, narrowing) if narrowing else ()
+    weights = _stored(best, prepared, narrowing) if bounded else ()
     return Explanation(IRModule(both), _reports(plans, parts), weights)
+
+
+def _allowed(module: IRModule, tolerance: float | None) -> IRModule:
+    """`module` with functions that say `tolerance`, or what they do."""
+    if tolerance is None:
+        return module
+
+    def said(function: BaseFunc) -> BaseFunc:
+        if isinstance(function, Function) and not function.attrs.get("primitive"):
+            return with_tolerance(function, tolerance)
+        return function
+
+    return IRModule({name: said(f) for name, f in module.functions.items()})
 
 
 def _assembled(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.decode import decode
 from relax_egraph.egraph.encode import Encoded, encode
-from relax_egraph.egraph.engine import Saturated
+from relax_egraph.egraph.engine import Saturated, Schedule, before_weights, untouched
 from relax_egraph.egraph.fused import FusedFunctions
 from relax_egraph.egraph.narrowing import Narrowing
 from relax_egraph.egraph.regions import Region, binders_of, regions_of
@@ -36,8 +36,10 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
+from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
 from relax_egraph.ir.written import written_variables
+from relax_egraph.plan_cache import PlanCache, Priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
-    """Regions that are alike, the first of them in `function`; `reports` are by sizes."""
+    """Regions that are alike, the first of them in `function`; `reports` are by sizes.
+
+    `region` is what makes them alike.
+    """
 
     function: str
+    region: Hashable
     source: View
     saturated: Saturated
-    view: View
     symbols: frozenset[str]
     reports: dict[Hashable, RegionReport] = field(default_factory=dict[Hashable, RegionReport])
 
@@ -70,25 +75,36 @@ class _Part:
 
 
 class Planner:
-    """Plans the functions of one module; fused functions are shared by all plans."""
+    """Plans the functions of one module; fused functions are shared by all plans.
+
+    `saturating` runs a part of the `schedule`, or all of it, which is then not asked for.  What
+    constant weights lose in fewer bits, where a function has a tolerance, `narrowing` measures
+    before the first phase of the schedule that stores them.  What is in the `cache` is not done
+    again.
+    """
 
     def __init__(
         self,
         module: IRModule,
-        saturating: Callable[[View], Saturated],
+        schedule: Callable[[], Schedule],
+        saturating: Callable[[View, Schedule | None], Saturated],
         extracting: Callable[[View, Hints], Extraction],
         costing: Callable[[View, Hints], float],
-        narrowing: Narrowing | None = None,
+        narrowing: Narrowing,
+        cache: PlanCache,
     ) -> None:
         self._module = module
+        self._schedule = schedule
         self._saturate = saturating
         self._extract = extracting
         self._cost_of = costing
         self._narrowing = narrowing
+        self._cache = cache
         self._builder = BlockBuilder(module)
         self._fused = FusedFunctions(self._builder.add_func)
+        self._saturated: dict[Hashable, Saturated] = {}
         self._kinds: dict[Hashable, _Kind] = {}
-        self._parts: dict[DataflowBlock, tuple[_Part, ...]] = {}
+        self._parts: dict[tuple[str, DataflowBlock], tuple[_Part, ...]] = {}
 
     def fused(self) -> dict[str, BaseFunc]:
         """The functions of kernels that the plans so far call."""
@@ -104,20 +120,14 @@ class Planner:
 
     def parts(self, name: str, block: DataflowBlock) -> tuple[_Part, ...]:
         """The regions of a block of function `name`, each with the kind that it is of."""
-        if block not in self._parts:
+        if (name, block) not in self._parts:
             regions = regions_of(block.bindings, _kept(block))
-            encoded = [self._encoded(region) for region in regions]
-            self._parts[block] = tuple(
+            encoded = [encode(region.bindings, region.outputs) for region in regions]
+            self._parts[name, block] = tuple(
                 _Part(region, source, self._kind(name, source))
                 for region, source in zip(regions, encoded, strict=True)
             )
-        return self._parts[block]
-
-    def _encoded(self, region: Region) -> Encoded:
-        encoded = encode(region.bindings, region.outputs)
-        if self._narrowing is None:
-            return encoded
-        return replace(encoded, view=self._narrowing.of(encoded.view))
+        return self._parts[name, block]
 
     def report(self, kind: _Kind, hints: Hints) -> RegionReport:
         """The best program of regions of a `kind`, at those of `hints` that matter to it."""
@@ -125,20 +135,43 @@ class Planner:
         names = sorted(kind.symbols)
         sizes = tuple((w, tuple(map(known.get, names))) for w, known in scenarios)
         if sizes not in kind.reports:
-            view = kind.view
-            chosen = self._extract(view, hints)
-            before = self._cost_of(kind.source, hints)
-            report = RegionReport(kind.function, kind.saturated.report, chosen, before, view)
-            kind.reports[sizes] = report
+            view = kind.saturated.view
+            priced = self._cache.priced(
+                kind.region,
+                scenarios,
+                kind.saturated,
+                lambda: Priced(self._extract(view, hints), self._cost_of(kind.source, hints)),
+            )
+            said = (kind.function, kind.saturated.report, priced.extraction, priced.cost_before)
+            kind.reports[sizes] = RegionReport(*said, view)
         return kind.reports[sizes]
 
     def _kind(self, name: str, source: Encoded) -> _Kind:
-        key = (signature(source.view), assumptions.active())
-        if key not in self._kinds:
-            saturated = self._saturate(source.view)
+        tolerance, view = tolerance_of(name, self._module[name].attrs), source.view
+        first, rest = before_weights(self._schedule()) if tolerance else (None, ())
+        key, saturated = self._once(view, first)
+        if rest:
+            reached = replace(saturated.view, leaves=view.leaves, opaque=view.opaque)
+            more, stored = self._once(self._narrowing.of(reached, tolerance), rest)
+            key, saturated = (key, more), saturated.then(stored)
+        kind = self._kinds.get(key)
+        if kind is None:
             view = source_first(saturated.view, source.view, saturated.became)
-            self._kinds[key] = _Kind(name, source.view, saturated, view, _symbols_of(view))
-        return self._kinds[key]
+            saturated = replace(saturated, view=view)
+            kind = _Kind(name, key, source.view, saturated, _symbols_of(view))
+            self._kinds[key] = kind
+        return kind
+
+    def _once(self, view: View, phases: Schedule | None) -> tuple[Hashable, Saturated]:
+        """What `phases` make of views that are like `view`, and what tells these from others."""
+        if phases == ():
+            return None, untouched(view)
+        key = (signature(view), assumptions.active(), phases)
+        saturated = self._saturated.get(key)
+        if saturated is None:
+            saturated = self._cache.saturated(key, view, lambda: self._saturate(view, phases))
+            self._saturated[key] = saturated
+        return key, saturated
 
 
 class _FunctionPlan:

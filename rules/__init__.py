@@ -20,7 +20,7 @@ FAMILIES = (
     *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "along", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
-    *("unfold", "horizontal", "weights", "fusion"),
+    *("unfold", "horizontal", "quantized", "weights", "fusion"),
 )
 """The families of rewrites."""
 

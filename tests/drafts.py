@@ -1,20 +1,30 @@
 """Kernels written step by step, for the tests of what reads them."""
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import OPS, complete_attrs
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import (
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+
+Operand: TypeAlias = int | tuple[int, ...] | ShapeStructInfo
 
 N, M, K = dims.symbol("n"), dims.symbol("m"), dims.symbol("k")
 
 
 @dataclass
 class Draft:
-    """A kernel being written: inputs first, then steps; values are numbers."""
+    """A kernel being written: inputs first, then steps; values are numbers, tensors a list."""
 
     inputs: list[Input] = field(default_factory=list[Input])
     steps: list[Step] = field(default_factory=list[Step])
@@ -33,17 +43,34 @@ class Draft:
     def info(self, value: int) -> TensorStructInfo:
         return self.kernel(0).info(value)
 
-    def do(self, name: str, *operands: int | Shape, **attrs: Attr) -> int:
+    def do(self, name: str, *operands: int | list[int] | Shape, **attrs: Attr) -> int:
         op = OPS[name]
         complete = complete_attrs(op, attrs)
-        given = tuple(
-            o if isinstance(o, int) else ShapeStructInfo(tuple(o), len(o)) for o in operands
-        )
-        infos = [self.info(o) if isinstance(o, int) else o for o in given]
+        given = tuple(map(_operand, operands))
+        infos = [self._info(o) for o in given]
         result = op.rule(*infos, **complete)
         assert isinstance(result, TensorStructInfo)
         self.steps.append(Step(op, given, tuple(complete.items()), result))
         return len(self.inputs) + len(self.steps) - 1
 
+    def _info(self, operand: Operand) -> StructInfo:
+        match operand:
+            case int():
+                return self.info(operand)
+            case tuple():
+                return TupleStructInfo(tuple(map(self.info, operand)))
+            case _:
+                return operand
+
     def kernel(self, *outputs: int) -> Kernel:
         return Kernel(tuple(self.inputs), tuple(self.steps), outputs)
+
+
+def _operand(given: int | list[int] | Shape) -> Operand:
+    match given:
+        case int():
+            return given
+        case list():
+            return tuple(given)
+        case _:
+            return ShapeStructInfo(tuple(given), len(given))

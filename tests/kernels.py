@@ -31,7 +31,7 @@ TARGETS = [
 SIZES = [0, 1, 5, 15, 16, 17, 31, 33, 64, 100, 1003]
 
 FLOATS = ["float32", "float64"]
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 n, m = dims.symbol("n"), dims.symbol("m")
 

@@ -32,7 +32,7 @@ NAMES = tuple(SAMPLERS)
 ATTEMPTS = 20
 """Instances that are drawn until one fits."""
 
-OF_EXACT_NUMBERS = frozenset({"unique", "nonzero"})
+OF_EXACT_NUMBERS = frozenset({"unique", "nonzero", "image.non_max_suppression"})
 """Operators whose result has another shape as soon as one number is another."""
 
 AS_DRAWN: Mapping[str, frozenset[int]] = {"bucketize": frozenset({1})}

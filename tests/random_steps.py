@@ -5,6 +5,7 @@ from collections.abc import Callable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call, call_packed
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_signed
 from relax_egraph.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, shape
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
@@ -29,7 +30,7 @@ UNARY = ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid")
 ACTIVATIONS = ("nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu")
 BINARY = ("add", "add", "subtract", "multiply", "multiply", "maximum", "minimum")
 COMPARISONS = ("greater", "less", "equal")
-CASTS = ("float32", "float32", "float64", "int32", "int64", "bool", "int8", "uint8")
+CASTS = ("float32", "float32", "float64", "int32", "int64", "bool", "int8", "uint8", "uint64")
 
 N, M = dims.symbol("n"), dims.symbol("m")
 SPLIT = dims.mul(N, 2)
@@ -90,7 +91,7 @@ def cast(w: Writer) -> Expr:
     to_or_from_float = _is_float(x) != dtype.startswith("float")
     if w.extreme and to_or_from_float and "bool" not in (dtype, dtype_of(x)):
         raise Rejected  # no integer is NaN, and the squares of the largest ones are no floats
-    if dtype == "uint8":
+    if not is_signed(dtype) and dtype != "bool":
         x = w.op("abs", x) if dtype_of(x) != "bool" else x
     return w.op("astype", x, dtype=dtype)
 

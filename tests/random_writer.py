@@ -183,7 +183,7 @@ class Writer:
         extents = concrete(shape, {})
         if shape or np.dtype(dtype).kind == "b":
             return Constant(random_array(self.numpy, extents, dtype, extreme=False))
-        number = abs(self.choice(NUMBERS)) if dtype == "uint8" else self.choice(NUMBERS)
+        number = abs(self.choice(NUMBERS)) if not is_signed(dtype) else self.choice(NUMBERS)
         ones = (1,) * self.choice((0, 0, 0, 1, 2))
         return Constant(np.full(ones, number, dtype))
 

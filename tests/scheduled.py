@@ -49,16 +49,41 @@ def dot_tile(
     c: Array,
     a_row: int,
     b_row: int,
+    b_head: int,
     c_row: int,
+    heads: int,
     rows: int,
     columns: int,
     depth: int,
 ) -> None:
     """What the micro-kernel computes."""
-    for i in range(rows):
-        for j in range(columns):
-            left, right = (x[at : at + depth] for x, at in ((a, i * a_row), (b, j * b_row)))
-            c[i * c_row + j] = left @ right
+    for h, i, j in np.ndindex(heads, rows, columns):
+        r, right = h * rows + i, b[j * b_row + h * b_head :]
+        c[r * c_row + j] = a[r * a_row : r * a_row + depth] @ right[:depth]
+
+
+def axpy_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    b_row: int,
+    b_head: int,
+    c_row: int,
+    heads: int,
+    rows: int,
+    columns: int,
+    depth: int,
+    adds: int,
+) -> None:
+    """What the micro-kernel computes."""
+    for h, i in np.ndindex(heads, rows):
+        r = h * rows + i
+        line = c[r * c_row : r * c_row + columns]
+        if not adds:
+            line[...] = 0
+        for k in range(depth):
+            line += a[r * a_row + k] * b[k * b_row + h * b_head :][:columns]
 
 
 def softmax_tile(
@@ -118,11 +143,39 @@ def window_tile(
             line += value * b[n * b_step : n * b_step + columns]
 
 
+def depthwise_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    a_line: int,
+    a_tap: int,
+    b_line: int,
+    b_tap: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    lines: int,
+    taps: int,
+    adds: int,
+) -> None:
+    """What the micro-kernel computes."""
+    for i in range(rows):
+        line = c[i * c_row : i * c_row + columns]
+        if not adds:
+            line[...] = 0
+        for step, tap in np.ndindex(lines, taps):
+            seen, weight = i * a_row + step * a_line + tap * a_tap, step * b_line + tap * b_tap
+            line += a[seen : seen + columns] * b[weight : weight + columns]
+
+
 MICRO_KERNELS: Mapping[str, MicroKernel] = {
     **dict.fromkeys(GEMM_TILES, gemm_tile),
     "dot_tile": dot_tile,
+    "axpy_tile": axpy_tile,
     "softmax_tile": softmax_tile,
     "window_tile": window_tile,
+    "depthwise_tile": depthwise_tile,
     **dict.fromkeys(TRANSPOSES, transpose),
 }
 """What runs for each tensor intrinsic when a function is interpreted."""

@@ -1,4 +1,4 @@
-"""The micro-kernels of attention, ``softmax_tile`` and ``dot_tile``, agree with numpy."""
+"""Micro-kernels of attention agree with numpy: ``softmax_tile``, ``dot_tile``, ``axpy_tile``."""
 
 import re
 from functools import cache
@@ -9,9 +9,10 @@ import pytest
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.lower.emit.module_text import Module
+from relax_egraph.lower.emit.module_text import IntrinsicEmitter, Module
 from relax_egraph.lower.emit.target import Target, host
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.intrinsics.axpy import define_axpy_tile
 from relax_egraph.lower.intrinsics.dots import define_dot_tile
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
@@ -19,11 +20,13 @@ from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.interpret import MicroKernel
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from tests.kernels import TARGETS, assert_untouched, guarded
-from tests.scheduled import K, M, N, dot_tile, softmax_tile
+from tests.scheduled import K, M, N, axpy_tile, dot_tile, softmax_tile
 
 Array = np.ndarray[Any, Any]
 
 ON_ALL = pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+
+HEADS = dims.symbol("h")
 
 SIZES = [(0, 5), (1, 1), (3, 16), (15, 63), (16, 64), (17, 65), (33, 130)]
 
@@ -88,35 +91,85 @@ def test_a_score_that_is_no_number_is_seen_in_the_total_of_its_row(worst: float)
     assert [*np.flatnonzero(np.isnan(given[4]))] == [6]
 
 
+DEPTHS = [0, 1, 15, 16, 64, 100, 132]
+
+FEW_AND_MANY = [(0, 1, 3), (1, 1, 1), (1, 1, 16), (2, 2, 7), (1, 4, 17), (3, 5, 35), (2, 1, 64)]
+"""Heads, rows of each, and how many they meet: on both sides of what is taken at once."""
+
+BOUNDS: dict[str, DimSymbol] = {str(d): DimSymbol(str(d)) for d in (N, M, K, HEADS)}
+
+
+def scalars_of(function: PrimFunc, heads: int, rows: int, columns: int, depth: int) -> list[int]:
+    """The symbols of a kernel, in their order."""
+    return [{"h": heads, "n": rows, "m": columns, "k": depth}[s] for s in function.symbols]
+
+
 @cache
 def dot_kernel(target: Target) -> tuple[Kernel, PrimFunc]:
-    n, m, k = (DimSymbol(str(d)) for d in (N, M, K))
-    shapes: dict[str, Shape] = {"a": (N, K), "b": (M, dims.add(K, 2)), "c": (N, M)}
+    n, m, k, h = BOUNDS.values()
+    side = dims.add(dims.mul(HEADS, K), 2)
+    shapes: dict[str, Shape] = {"a": (HEADS, N, K), "b": (M, side), "c": (HEADS, N, M)}
     a, b, c = (Buffer(name, shape, "float32") for name, shape in shapes.items())
-    function = calling("dot_tile", [a, b, c], 1, k, k + 2, m, n, m, k)
+    function = calling("dot_tile", [a, b, c], 1, k, h * k + 2, k, m, h, n, m, k)
     return link(compile_kernels({"f": function}, target, INTRINSICS))["f"], function
 
 
 @ON_ALL
-@pytest.mark.parametrize("depth", [0, 1, 15, 16, 64, 100])
-@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (1, 1), (1, 16), (2, 7), (4, 17), (5, 64)])
-def test_few_rows_by_many(rows: int, columns: int, depth: int, target: Target) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize(("heads", "rows", "columns"), FEW_AND_MANY)
+def test_few_rows_by_many(heads: int, rows: int, columns: int, depth: int, target: Target) -> None:
     random = np.random.default_rng(depth)
-    a = random.standard_normal((rows, depth), np.float32)
-    b = random.standard_normal((columns, depth + 2), np.float32)
-    c, wanted = guarded((rows, columns), "float32"), np.zeros((rows, columns), np.float32)
-    dot_tile(a.ravel(), b.ravel(), wanted.ravel(), depth, depth + 2, columns, rows, columns, depth)
+    a = random.standard_normal((heads, rows, depth), np.float32)
+    b = random.standard_normal((columns, heads * depth + 2), np.float32)
+    c, wanted = guarded((heads, rows, columns), "float32"), np.zeros((heads, rows, columns))
+    strides = (depth, heads * depth + 2, depth, columns)
+    dot_tile(a.ravel(), b.ravel(), wanted.ravel(), *strides, heads, rows, columns, depth)
     kernel, function = dot_kernel(target)
 
-    kernel(a, b, c, *({"n": rows, "m": columns, "k": depth}[s] for s in function.symbols))
+    kernel(a, b, c, *scalars_of(function, heads, rows, columns, depth))
+
+    np.testing.assert_allclose(c, wanted, rtol=1e-5, atol=1e-5)
+    assert_untouched(c)
+
+
+@cache
+def axpy_kernel(target: Target, adds: int) -> tuple[Kernel, PrimFunc]:
+    n, m, k, h = BOUNDS.values()
+    side = dims.add(dims.mul(HEADS, M), 2)
+    shapes: dict[str, Shape] = {"a": (HEADS, N, K), "b": (K, side), "c": (HEADS, N, M)}
+    a, b, c = (Buffer(name, shape, "float32") for name, shape in shapes.items())
+    scalars = (k, h * m + 2, m, m, h, n, m, k, Imm(adds, "int64"))
+    function = calling("axpy_tile", [a, b, c], 1, *scalars)
+    return link(compile_kernels({"f": function}, target, INTRINSICS))["f"], function
+
+
+@ON_ALL
+@pytest.mark.parametrize("adds", [0, 1])
+@pytest.mark.parametrize("width", DEPTHS)
+@pytest.mark.parametrize(("heads", "rows", "count"), FEW_AND_MANY)
+def test_sums_of_many_rows(
+    heads: int, rows: int, count: int, width: int, adds: int, target: Target
+) -> None:
+    random = np.random.default_rng(width)
+    a = random.standard_normal((heads, rows, count), np.float32)
+    b = random.standard_normal((count, heads * width + 2), np.float32)
+    c = guarded((heads, rows, width), "float32")
+    c[...] = random.standard_normal(c.shape, np.float32)
+    wanted = c.astype(np.float64)
+    strides = (count, heads * width + 2, width, width)
+    axpy_tile(a.ravel(), b.ravel(), wanted.ravel(), *strides, heads, rows, width, count, adds)
+    kernel, function = axpy_kernel(target, adds)
+
+    kernel(a, b, c, *scalars_of(function, heads, rows, width, count))
 
     np.testing.assert_allclose(c, wanted, rtol=1e-5, atol=1e-5)
     assert_untouched(c)
 
 
 @pytest.mark.skipif(host().vector_bits < 512, reason="needs 32 registers")
-def test_running_sums_stay_in_registers() -> None:
+@pytest.mark.parametrize("define", [define_dot_tile, define_axpy_tile])
+def test_running_sums_stay_in_registers(define: IntrinsicEmitter) -> None:
     module = Module(host())
-    define_dot_tile(module, host())
+    define(module, host())
 
     assert not re.search(r"zmm\d+, \S*\((%rsp|%rbp)", assembly(str(module), host()))

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import relax_egraph as rx
 from bench import llama, resnet
 from bench.networks import networks
 from bench.ours import as_written, optimized
@@ -31,6 +32,15 @@ def decoding() -> tuple[IRModule, Arrays]:
     return llama.decode_step(WIDTHS), inputs
 
 
+def in_place() -> tuple[IRModule, Arrays]:
+    """The caches have a place for the token, where there is something else."""
+    _, (*tokens, keys, values) = decoding()
+    grown = [
+        np.concatenate((a, drawn(1, WIDTHS.groups, 1, WIDTHS.head)), 2) for a in (keys, values)
+    ]
+    return llama.decode_in_place(WIDTHS), (*tokens, *grown)
+
+
 def prefilling() -> tuple[IRModule, Arrays]:
     inputs = drawn(1, LENGTH, WIDTHS.hidden), *llama.angles(WIDTHS, 0, LENGTH)
     return llama.prefill(WIDTHS, LENGTH), inputs
@@ -40,6 +50,7 @@ MODELS = {
     "basic block": lambda: (resnet.basic_block(2, 4, 6), (drawn(2, 4, 6, 6),)),
     "bottlenecks": lambda: (resnet.resnet(1, (1, 1), 32, 10), (drawn(1, 3, 32, 32),)),
     "LLaMA decode": decoding,
+    "LLaMA decode in place": in_place,
     "LLaMA prefill": prefilling,
 }
 
@@ -72,6 +83,20 @@ def test_a_step_with_a_cache_is_the_last_token_of_a_prompt() -> None:
     last = exact(llama.decode_step(WIDTHS), (x[:, -1:], cos[-1:], sin[-1:], *past))
 
     np.testing.assert_allclose(last[:, 0], whole[:, -1], rtol=1e-5)
+
+
+def test_a_step_in_place_writes_the_cache_and_computes_what_one_does_that_joins() -> None:
+    module, inputs = in_place()
+    given = [np.array(x) for x in inputs[3:]]
+    best = rx.optimize(module)
+
+    result = as_written(best, 1)(inputs).result()
+
+    assert not any(name.startswith("relax.run") for name in rx.build(best).packed_names)
+    assert error_of(result, exact(*decoding())) < 1e-5
+    for before, after in zip(given, inputs[3:], strict=True):
+        np.testing.assert_array_equal(before[:, :, :-1], after[:, :, :-1])
+        assert not np.isclose(before[:, :, -1], after[:, :, -1]).any()
 
 
 def test_turns_are_by_the_position_and_slower_from_pair_to_pair() -> None:

@@ -128,3 +128,28 @@ def test_a_label_goes_where_nothing_is_or_is_refused() -> None:
     assert not box.meets(wall)
     with pytest.raises(ValueError, match="no place for a label"):
         placed([(45, 20)], [(60, 10)], [wall], frame)
+
+
+def test_no_text_leaves_the_page_or_stands_on_another() -> None:
+    systems = {"onnxruntime": 6e-3, "torch.compile": 7e-3, "openvino": 8e-3, "numpy": 9e-3}
+    many = [
+        result(f"LLaMA decode, cache {k}, weights in memory", 10**9, 1e7, ours=5e-3, **systems)
+        for k in range(100, 145)
+    ]
+    names = ("multiply-adds", "read, memory", "copy, memory", "copy past caches, memory")
+    roofs = [Roof(name, 250e9 / (k + 1), k == 0) for k, name in enumerate(names)]
+
+    root = ElementTree.fromstring(roofline_svg(roofline(roofs, many), "Roofline: znver5"))
+
+    page = Box(0, 0, float(root.get("width", "")), float(root.get("height", "")))
+    boxes = [text_box(t) for t in root.iter(f"{SVG}text")]
+    assert all(page.has(box) for box in boxes)
+    assert not [(a, b) for a, b in combinations(boxes, 2) if a.meets(b)]
+
+
+def text_box(element: ElementTree.Element) -> Box:
+    """About where a text of 11 pixels stands: letters are 6 wide, and 9 high above the line."""
+    width = 6.0 * len(element.text or "")
+    anchor = "middle" if element.get("class") == "number" else element.get("text-anchor", "start")
+    left = {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+    return Box(float(element.get("x", "")) - left, float(element.get("y", "")) - 9, width, 11)

@@ -57,7 +57,7 @@ def test_ratios_are_in_units_of_what_was_measured() -> None:
         "unoptimized": 1.5,
     }
     assert {k: round(r, 6) for k, r in DOUBLE.ratios.items()} == {
-        "peer": 2.0,
+        "peer on two threads": 2.0,
         "two threads": 2.0,
         "contended": 0.8,
     }

@@ -12,7 +12,7 @@ from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, Store, seq
 from tests.kernels import TARGETS, buffer, compiled, loop, n, sample
 
 i = TirVar("i")
-DTYPES = ["int8", "uint8", "int16", "int32", "int64"]
+DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 INPUTS = {dtype: buffer(f"x_{dtype}", dtype, n) for dtype in [*DTYPES, "bool"]}
 
 

@@ -20,7 +20,14 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, Var, VarBinding
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.op import OPS, Op, complete_attrs
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import (
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
 
 N = dims.symbol("n")
 
@@ -50,21 +57,35 @@ class Graph:
         return self._new(ENode(OPAQUE, operands, key=len(self.calls) - 1), info, False)
 
     def op(
-        self, name: str, *operands: ClassId | Shape, into: ClassId | None = None, **attrs: Attr
+        self,
+        name: str,
+        *operands: ClassId | list[ClassId] | Shape,
+        into: ClassId | None = None,
+        **attrs: Attr,
     ) -> ClassId:
-        """Apply an operator; `into` says which class the result is proven to be equal to."""
-        children = tuple(
-            ShapeStructInfo(o, len(o)) if isinstance(o, tuple) else o for o in operands
-        )
+        """Apply an operator; `into` says which class the result is proven to be equal to.
+
+        A list is of tensors that are one operand.
+        """
+        children = tuple(map(_child, operands))
         complete = complete_attrs(OPS[name], attrs)
         node = ENode(name, children, tuple(complete.items()))
         if into is not None:
             self.nodes[into].append(node)
             return into
-        infos = [self.infos[c] if isinstance(c, int) else c for c in children]
+        infos = [self._info(c) for c in children]
         info = OPS[name].rule(*infos, **complete)
         assert isinstance(info, TensorStructInfo)
         return self._new(node, info, all(c in self.constants for c in node.classes))
+
+    def _info(self, child: ClassId | tuple[ClassId, ...] | ShapeStructInfo) -> StructInfo:
+        match child:
+            case int():
+                return self.infos[child]
+            case tuple():
+                return TupleStructInfo(tuple(self.infos[c] for c in child))
+            case _:
+                return child
 
     def view(self, *roots: ClassId, fused: bool = True) -> View:
         """The view; if `fused`, with ``store`` and ``load`` between a tensor and its kernel."""
@@ -102,6 +123,18 @@ class Graph:
         if const:
             self.constants.add(c)
         return c
+
+
+def _child(
+    operand: ClassId | list[ClassId] | Shape,
+) -> ClassId | tuple[ClassId, ...] | ShapeStructInfo:
+    match operand:
+        case int():
+            return operand
+        case list():
+            return tuple(operand)
+        case _:
+            return ShapeStructInfo(operand, len(operand))
 
 
 @dataclass

@@ -1,11 +1,12 @@
 """Operators in a module become calls of loop functions, builtins and packed functions."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from relax_egraph.errors import IllTyped
+from relax_egraph.errors import IllTyped, Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
 from relax_egraph.ir.expr import (
@@ -28,8 +29,8 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.ir.run_time import run_time_attrs, run_time_call
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, tensor
-from relax_egraph.lower.legalize.run_time import run_time_attrs, run_time_call
 from relax_egraph.lower.legalize_ops import legalize_ops, legalize_ops_with
 from relax_egraph.tir import te
 from relax_egraph.tir.interpret import interpret
@@ -111,6 +112,32 @@ def test_functions_are_shared_and_named_after_their_operator() -> None:
 
     assert [described(v)[0] for v in values_of(legal)] == ["relu", "relu", "relu1", "relu"]
     assert list(legal.functions) == ["main", "relu", "relu1"]
+
+
+def test_calls_of_the_same_loops_keep_their_operands_and_places() -> None:
+    x, y, z = (Var(name, f32(n, 4)) for name in "xyz")
+    joined = [(x, y), (z, x), (x, y, z)]
+    places = [Span("model.py", line, 1) for line in (1, 2, 3)]
+    calls = [
+        replace(call("concat", Tuple(fields)), span=place)
+        for fields, place in zip(joined, places, strict=True)
+    ]
+
+    values = values_of(legalize_ops(module([x, y, z], *calls)))
+
+    names, operands = zip(*map(described, values), strict=True)
+    assert names == ("concat", "concat", "concat1")
+    assert operands == tuple(map(list, joined))
+    assert [v.span for v in values if isinstance(v, Call)] == places
+
+
+def test_numbers_that_differ_in_their_sign_have_loops_of_their_own() -> None:
+    x, one = Var("x", tensor((n,), "int64")), PrimValue(1.0, "float32")
+    calls = [call("one_hot", x, one, PrimValue(off, "float32"), depth=4) for off in (0.0, -0.0)]
+
+    names = [described(v)[0] for v in values_of(legalize_ops(module([x], *calls)))]
+
+    assert names == ["one_hot", "one_hot1"]
 
 
 def test_a_function_of_the_module_keeps_its_name() -> None:

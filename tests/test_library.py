@@ -1,7 +1,10 @@
 """The kernel library accepts what the schedules run as one nest, and says which anchor it is."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, Tuple, Var, const
 from relax_egraph.ir.kernel import Kernel, Schedule
@@ -10,7 +13,7 @@ from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.library import Library
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir.stmt import PrimFunc
-from tests.drafts import Draft, K, M, N
+from tests.drafts import Draft, K, M, N, Operand
 
 
 def prim_func(kernel: Kernel) -> PrimFunc:
@@ -27,16 +30,24 @@ def prim_func(kernel: Kernel) -> PrimFunc:
     with bb.function("fused", [p for p in params if p], {"primitive": True}):
         with bb.dataflow():
             for step in kernel.steps:
-                operands = tuple(
-                    values[o] if isinstance(o, int) else ShapeExpr(o.values or ())
-                    for o in step.operands
-                )
+                operands = tuple(operand(o, values) for o in step.operands)
                 values.append(bb.emit(Call(step.op, operands, dict(step.attrs))))
             results = [bb.emit_output(values[o]) for o in kernel.outputs]
         bb.emit_func_output(results[0] if len(results) == 1 else Tuple(tuple(results)))
     fused = fuse_tir(bb.get())["fused"]
     assert isinstance(fused, PrimFunc)
     return fused
+
+
+def operand(of_step: Operand, values: Sequence[Expr]) -> Expr:
+    """An operand of a step, by what its values are."""
+    match of_step:
+        case int():
+            return values[of_step]
+        case tuple():
+            return Tuple(tuple(values[v] for v in of_step))
+        case _:
+            return ShapeExpr(of_step.values or ())
 
 
 def affine_relu() -> Kernel:
@@ -178,6 +189,48 @@ def attention_of_slices() -> Kernel:
     return d.kernel(d.do("nn.attention", *heads))
 
 
+def heads(d: Draft, x: int) -> int:
+    """`x` of (batch, head, token, d) as (batch, token, head, d)."""
+    return d.do("permute_dims", x, axes=(0, 2, 1, 3))
+
+
+def attention_of_permuted() -> Kernel:
+    d = Draft()
+    q, k, v = (d.tensor(2, 4, N, 8) for _ in range(3))
+    out = d.do("nn.attention", *(heads(d, x) for x in (q, k, v)))
+    return d.kernel(heads(d, out))
+
+
+def attention_of_columns() -> Kernel:
+    d = Draft()
+    q, k, v = d.tensor(2, N, 4, 8), d.tensor(2, 4, 8, M), d.tensor(2, M, 4, 8)
+    return d.kernel(d.do("nn.attention", q, d.do("permute_dims", k, axes=(0, 3, 1, 2)), v))
+
+
+def attention_of_batched_heads() -> Kernel:
+    d = Draft()
+    x = d.tensor(N, 2, 24)
+    rows = d.do("permute_dims", d.do("reshape", x, (N, 6, 8)), axes=(1, 0, 2))
+    each = d.do("reshape", rows, (6, N, 1, 8))
+    out = d.do("reshape", d.do("nn.attention", each, each, each), (6, N, 8))
+    return d.kernel(d.do("permute_dims", out, axes=(1, 0, 2)))
+
+
+def attention_of_past_and_new() -> Kernel:
+    d = Draft()
+    q = d.tensor(1, N, 4, 8)
+    pairs = [(d.tensor(1, 2, M, 8), d.tensor(1, 2, N, 8)) for _ in range(2)]
+    joined = [d.do("concat", [past, new], axis=2) for past, new in pairs]
+    return d.kernel(d.do("nn.attention", q, *(heads(d, x) for x in joined)))
+
+
+def attention_of_past_and_whole() -> Kernel:
+    d = Draft()
+    q, past, new = d.tensor(1, N, 4, 8), d.tensor(1, M, 4, 8), d.tensor(1, 1, 4, 8)
+    whole = d.tensor(1, dims.add(M, 1), 4, 8)
+    return d.kernel(d.do("nn.attention", q, d.do("concat", [past, new], axis=1), whole))
+
+
 ACCEPTED: dict[str, tuple[Kernel, str]] = {
     "affine relu": (affine_relu(), "elementwise"),
     "two results": (two_results(), "elementwise"),
@@ -210,6 +263,11 @@ ACCEPTED: dict[str, tuple[Kernel, str]] = {
     "dense and a slice": (dense_and_slice(), "matmul"),
     "softmax of a slice": (softmax_of_slice(), "rows"),
     "attention of slices": (attention_of_slices(), "attention"),
+    "attention of permuted operands": (attention_of_permuted(), "attention"),
+    "attention of keys that are columns": (attention_of_columns(), "attention"),
+    "attention of batched heads": (attention_of_batched_heads(), "attention"),
+    "attention of past and new": (attention_of_past_and_new(), "attention"),
+    "attention of keys alone in two": (attention_of_past_and_whole(), "attention"),
     "reshape": (reshaped(), "view"),
     "flatten": (view("flatten", (N, M)), "view"),
     "expand": (view("expand_dims", (N, M), axis=(1,)), "view"),

@@ -66,7 +66,7 @@ def test_a_pool_of_everything_is_a_reduction() -> None:
         for attrs, n in ((everything, 1), (part, 5))
     ]
 
-    assert [s and s.anchor for s in found] == ["rows", "generic"]
+    assert [s and s.anchor for s in found] == ["rows", "pool"]
 
 
 def test_what_is_not_known_is_called_at_run_time() -> None:

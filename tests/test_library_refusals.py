@@ -78,6 +78,71 @@ def attention_of_unproven_bias(d: Draft) -> list[int]:
     return attention(d, (2, N, 2, 8), (1, 1, M, N))
 
 
+def attending(d: Draft, *operands: int) -> int:
+    return d.do("nn.attention", *operands)
+
+
+def attention_of_what_is_computed(d: Draft) -> list[int]:
+    x = d.tensor(2, N, 4, 8)
+    return [attending(d, d.do("exp", x), x, x)]
+
+
+def attention_of_keys_in_halves(d: Draft) -> list[int]:
+    x, half = d.tensor(2, N, 4, 8), d.tensor(2, N, 4, 4)
+    return [attending(d, x, d.do("concat", [half, half], axis=3), x)]
+
+
+def attention_of_queries_in_two(d: Draft) -> list[int]:
+    a, b, x = d.tensor(2, N, 4, 8), d.tensor(2, M, 4, 8), d.tensor(2, K, 4, 8)
+    return [attending(d, d.do("concat", [a, b], axis=1), x, x)]
+
+
+def attention_of_keys_and_values_cut_apart(d: Draft) -> list[int]:
+    q, a, b = d.tensor(2, K, 4, 8), d.tensor(2, N, 4, 8), d.tensor(2, M, 4, 8)
+    keys, values = (d.do("concat", [*parts], axis=1) for parts in ((a, b), (b, a)))
+    return [attending(d, q, keys, values)]
+
+
+def attention_of_a_part_of_what_is_joined(d: Draft) -> list[int]:
+    q, a, b = d.tensor(2, K, 4, 8), d.tensor(2, N, 4, 8), d.tensor(2, 6, 4, 8)
+    joined = d.do("concat", [a, b], axis=1)
+    part = d.do("strided_slice", joined, (1,), (dims.add(N, 6),), axes=(1,))
+    return [attending(d, q, part, part)]
+
+
+def attention_of_heads_that_lie_apart(d: Draft) -> list[int]:
+    x = d.do("strided_slice", d.tensor(N, 2, 48), (0,), (24,), axes=(2,))
+    heads = d.do("permute_dims", d.do("reshape", x, (N, 6, 8, 1)), axes=(1, 0, 3, 2))
+    return [attending(d, heads, heads, heads)]
+
+
+def attention_of_values_that_are_columns(d: Draft) -> list[int]:
+    x = d.tensor(2, N, 4, 8)
+    values = d.do("permute_dims", d.tensor(2, 4, 8, N), axes=(0, 3, 1, 2))
+    return [attending(d, x, x, values)]
+
+
+def attention_stored_in_columns(d: Draft) -> list[int]:
+    x = d.tensor(2, N, 4, 8)
+    return [d.do("permute_dims", attending(d, x, x, x), axes=(0, 2, 3, 1))]
+
+
+def attention_and_map(d: Draft) -> list[int]:
+    x = d.tensor(2, N, 4, 8)
+    return [d.do("exp", attending(d, x, x, x))]
+
+
+def attention_also_in_another_order(d: Draft) -> list[int]:
+    x = d.tensor(2, N, 4, 8)
+    out = attending(d, x, x, x)
+    return [out, d.do("permute_dims", out, axes=(0, 2, 1, 3))]
+
+
+def join_and_map(d: Draft) -> list[int]:
+    x, y = d.tensor(N, 4), d.tensor(M, 4)
+    return [d.do("exp", d.do("concat", [x, y], axis=0))]
+
+
 def product_that_broadcasts(d: Draft) -> list[int]:
     x, w, y = d.tensor(N, K), d.tensor(K, M), d.tensor(4, N, M)
     return [d.do("add", d.do("matmul", x, w), y)]
@@ -155,6 +220,17 @@ REFUSED: list[Callable[[Draft], list[int]]] = [
     attention_of_unproven_heads,
     attention_of_unproven_batches,
     attention_of_unproven_bias,
+    attention_of_what_is_computed,
+    attention_of_keys_in_halves,
+    attention_of_queries_in_two,
+    attention_of_keys_and_values_cut_apart,
+    attention_of_a_part_of_what_is_joined,
+    attention_of_heads_that_lie_apart,
+    attention_of_values_that_are_columns,
+    attention_stored_in_columns,
+    attention_and_map,
+    attention_also_in_another_order,
+    join_and_map,
     product_that_broadcasts,
     product_then_reduction,
     product_beside_map,

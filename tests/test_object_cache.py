@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
+from relax_egraph import sources
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import Target, host, portable
@@ -269,7 +270,7 @@ def test_an_intrinsic_from_elsewhere_is_known_by_its_code(
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the sources had been imported long after they were written."""
-    monkeypatch.setattr(versions, "_imported", time.time() + 1000)
+    monkeypatch.setattr(sources, "_imported", time.time() + 1000)
     forget()
     yield
     forget()
@@ -277,7 +278,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     versions.compiler_version.cache_clear()
-    versions._sources.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    sources.sources_in.cache_clear()
 
 
 @pytest.mark.usefixtures("settled")
@@ -290,7 +291,7 @@ def test_the_version_names_the_target() -> None:
 
 @pytest.mark.usefixtures("settled")
 def test_while_sources_are_edited_there_is_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "_imported", 0.0)
+    monkeypatch.setattr(sources, "_imported", 0.0)
 
     assert compiler_version(host()) is None
 

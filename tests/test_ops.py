@@ -37,7 +37,15 @@ from tests.ops.case import Case, Draw
 
 INSTANCES = 50
 
-DATA_DECIDES = frozenset({"unique", "nonzero", "tensor_to_shape", "dynamic_strided_slice"})
+DATA_DECIDES = frozenset(
+    {
+        "unique",
+        "nonzero",
+        "tensor_to_shape",
+        "dynamic_strided_slice",
+        "image.non_max_suppression",
+    }
+)
 """Operators whose result's shape is not known before it is there."""
 
 

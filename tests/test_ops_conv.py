@@ -227,7 +227,7 @@ REFUSED: list[tuple[dict[str, Attr], str]] = [
     (
         {"out_dtype": "half"},
         "out_dtype is 'half', needs one of bool, int8, int16, int32, int64, uint8, "
-        "float16, bfloat16, float32, float64",
+        "uint16, uint32, uint64, float16, bfloat16, float32, float64",
     ),
 ]
 

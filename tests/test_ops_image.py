@@ -188,7 +188,7 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         (IMAGE, SIZE),
         {"out_dtype": "half"},
         f"{RESIZE}out_dtype is 'half', needs one of bool, int8, int16, int32, int64, uint8, "
-        "float16, bfloat16, float32, float64",
+        "uint16, uint32, uint64, float16, bfloat16, float32, float64",
     ),
 ]
 

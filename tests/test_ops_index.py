@@ -71,7 +71,7 @@ def test_nan_is_read_outside_of_the_axis(known: Known) -> None:
 
 
 @pytest.mark.parametrize("known", [STATIC, Known({3: "n", 4: "m"}), Known({}, shapes=False)])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint32", "uint64"])
 def test_no_index_reads_outside_of_a_buffer(known: Known, dtype: str) -> None:
     limits = np.iinfo(dtype)
     indices = np.array([limits.min, limits.max, 0], dtype)

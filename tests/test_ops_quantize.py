@@ -25,7 +25,7 @@ def test_halves_are_rounded_to_even() -> None:
         np.testing.assert_array_equal(result, i8(0, 2, 2, 0, -2, 1), strict=True)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 def test_what_is_too_great_or_too_small_saturates(dtype: str) -> None:
     x = f32(1e30, np.inf, -1e30, -np.inf, 3e5, -3e5, np.nan)
     limits = np.iinfo(dtype)
@@ -83,14 +83,14 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         (X, S, of(dtype="int64")),
         {},
         f'{SAID}R.Tensor((), "float32"), R.Tensor((), "int64"): '
-        'the dtype of zero_point is "int64", needs one of int8, uint8, int16',
+        'the dtype of zero_point is "int64", needs one of int8, uint8, int16, uint16',
     ),
     (
         "quantize",
         (X, S, Z),
         {"out_dtype": "float32"},
         f'{SAID}R.Tensor((), "float32"), R.Tensor((), "int8"): '
-        'out_dtype is "float32", needs one of int8, uint8, int16',
+        'out_dtype is "float32", needs one of int8, uint8, int16, uint16',
     ),
     (
         "quantize",
@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         {},
         'R.dequantize of R.Tensor((2, 3), "float32"), R.Tensor((), "float32"), '
         'R.Tensor((), "int8"): '
-        'the dtype of data is "float32", needs one of int8, uint8, int16, int32',
+        'the dtype of data is "float32", needs one of int8, uint8, int16, uint16, int32',
     ),
 ]
 

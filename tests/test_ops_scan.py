@@ -78,7 +78,8 @@ def test_a_scan_converts_then_combines(name: str, x: Any, dtype: str | None, exp
         (
             {"dtype": "float128"},
             'R.cumsum of R.Tensor((n, 3), "float32"): dtype is "float128", needs one of '
-            "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32, float64",
+            "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+            "float16, bfloat16, float32, float64",
         ),
     ],
 )

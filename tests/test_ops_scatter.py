@@ -105,7 +105,7 @@ def test_what_is_written_is_where_the_indices_say(
 
 
 @pytest.mark.parametrize("known", [STATIC, Known({3: "n", 4: "m"}), Known({}, shapes=False)])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint32", "uint64"])
 def test_no_index_writes_outside_of_a_buffer(known: Known, dtype: str) -> None:
     limits = np.iinfo(dtype)
     indices = np.array([[limits.min], [limits.max]], dtype)

@@ -62,7 +62,7 @@ def test_equal_elements_keep_their_order_and_nan_is_last(
     np.testing.assert_array_equal(down, np.array(descending, np.int32), strict=True)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
 def test_the_ends_of_a_dtype_are_sorted_either_way(dtype: str) -> None:
     ends = np.iinfo(dtype)
     x = np.array([[1, ends.min, ends.max]], dtype)
@@ -191,7 +191,7 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         (of(n),),
         {"dtype": "float32"},
         'R.argsort of R.Tensor((n,), "float32"): dtype is "float32", needs one of '
-        "int8, int16, int32, int64, uint8",
+        "int8, int16, int32, int64, uint8, uint16, uint32, uint64",
     ),
     (
         "topk",

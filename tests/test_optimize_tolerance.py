@@ -106,6 +106,18 @@ def test_a_larger_tolerance_quarters_them() -> None:
     assert "fused_astype_matmul_multiply" in report.module.script()
 
 
+@pytest.mark.parametrize("rows", [1, 16, 128, N])
+@pytest.mark.parametrize(("tolerance", "dtype"), [(0.02, "int8"), (0.004, "bfloat16")])
+def test_without_hints_the_smallest_that_is_as_fast_is_chosen(
+    rows: Dim, tolerance: float, dtype: str
+) -> None:
+    w = sample(256, 256)
+
+    found = dtypes_of(rx.optimize(dense(w, rows, 256), tolerance=tolerance))
+
+    assert found[dtype] == w.size
+
+
 @pytest.mark.parametrize("tolerance", [0.004, 0.03])
 @pytest.mark.parametrize(("depth", "columns"), [(64, 128), (100, 30), (33, 257), (50, 60)])
 def test_results_are_those_of_the_stored_weights(
@@ -179,6 +191,57 @@ def test_products_of_one_input_are_merged_first() -> None:
     x = sample(3, 64)
     expected = np.concatenate([x @ stored(w, "int8", 0) for w in weights], axis=1)
     np.testing.assert_allclose(run(module, x), np.maximum(expected, 0), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_rules_compute_are_stored_too() -> None:
+    """The scales before and after are folded into the weight, which no constant held before."""
+    w, before, after = sample(64, 128), np.abs(sample(64)) + 0.5, np.abs(sample(128)) + 0.5
+
+    def body(bb: ir.BlockBuilder, x: Var) -> Expr:
+        scaled = bb.emit(ir.call("multiply", x, ir.const(before)))
+        product = bb.emit(ir.call("matmul", scaled, ir.const(w)))
+        return ir.call("multiply", product, ir.const(after))
+
+    report = rx.explain(module_of((N, 64), body), tolerance=0.02, hints=ONE_ROW)
+
+    folded = before[:, None] * w * after
+    assert dtypes_of(report.module) == {"int8": w.size, "float32": 128}
+    (weights,) = report.weights
+    assert weights.error == pytest.approx(error(folded, "int8", 0), rel=1e-3)
+    x = sample(3, 64)
+    assert_near(run(report.module, x), x, stored(folded, "int8", 0))
+
+
+def test_a_weight_that_a_scale_spoils_is_not_stored_as_int8() -> None:
+    """What is multiplied with is measured: beside one large row int8 tells less of the others."""
+    w, scale = sample(512, 64), np.ones(512, np.float32)
+    scale[7] = 30
+
+    def body(bb: ir.BlockBuilder, x: Var) -> Expr:
+        scaled = bb.emit(ir.call("multiply", x, ir.const(scale)))
+        return ir.call("matmul", scaled, ir.const(w))
+
+    module = rx.optimize(module_of((N, 512), body), tolerance=0.02, hints=ONE_ROW)
+
+    assert error(w, "int8", 0) < 0.02 < error(scale[:, None] * w, "int8", 0)
+    assert dtypes_of(module) == {"bfloat16": w.size}
+
+
+def test_merged_weights_that_rules_compute_are_stored_too() -> None:
+    """One of three products of one input is scaled, as queries are."""
+    weights = [sample(64, 64), sample(64, 16), sample(64, 17)]
+
+    def body(bb: ir.BlockBuilder, x: Var) -> Expr:
+        first, *others = (bb.emit(ir.call("matmul", x, ir.const(w))) for w in weights)
+        scaled = bb.emit(ir.call("multiply", first, ir.const(np.float32(0.125))))
+        parts = tuple(bb.emit(ir.call("nn.relu", p)) for p in (scaled, *others))
+        return ir.call("concat", Tuple(parts), axis=1)
+
+    module = rx.optimize(module_of((N, 64), body), tolerance=0.02, hints=ONE_ROW)
+
+    found = dtypes_of(module)
+    assert found.pop("float32") <= 97
+    assert sum(found.values()) == 64 * 97
 
 
 def test_tables_that_rows_are_taken_from_are_left_alone() -> None:

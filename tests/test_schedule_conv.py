@@ -122,15 +122,6 @@ def test_groups(groups: int, size: int) -> None:
     both_layouts((2, 8, 6, 7), (20, 8 // groups, size, size), groups=groups, padding=(1,))
 
 
-@pytest.mark.parametrize("channels", [3, 16, 40])
-@pytest.mark.parametrize("attrs", [{}, {"strides": (2,)}, {"dilation": (2,), "padding": (2,)}])
-def test_each_channel_by_itself(channels: int, attrs: dict[str, Any]) -> None:
-    given = {"padding": (1,), **attrs}
-    both_layouts((2, channels, 7, 9), (channels, 1, 3, 3), groups=channels, **given)
-    both_layouts((1, channels, 9, 9), (channels, 1, 9, 9), groups=channels, padding=(4,))
-    both_layouts((2, channels, 7, 9), (2 * channels, 1, 3, 3), groups=channels, **given)
-
-
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -140,6 +131,20 @@ def test_transposed_ones(stride: int, groups: int, *, last: bool) -> None:
     if last:
         x, attrs = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), {**attrs, "data_layout": "NHWC"}
     assert_same("conv2d_transpose", x, w, None, kernel_layout="IOHW", **attrs)
+
+
+@pytest.mark.parametrize("extents", [(1, 1), (14, 14), (33, 31), (3, 200)])
+@pytest.mark.parametrize("strides", [(2, 2), (1, 3), (2, 1)])
+def test_windows_of_one_element_that_skip_places(
+    extents: tuple[int, int], strides: tuple[int, int]
+) -> None:
+    both_layouts((3, 20, *extents), (70, 20, 1, 1), strides=strides)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"strides": (2,)}, {"dilation": (3,)}])
+@pytest.mark.parametrize("size", [1, 3])
+def test_large_images_of_a_batch(size: int, attrs: dict[str, Any]) -> None:
+    both_layouts((3, 17, 36, 35), (66, 17, size, size), padding=(size // 2,), **attrs)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 6])
@@ -156,6 +161,9 @@ SYMBOLIC = [
     ((N, 8, H, W), (8, 1, 3, 3), {"padding": (1,), "groups": 8}),
     ((N, 8, H, W), (8, 4, 3, 3), {"padding": (1, 0, 2, 2), "groups": 2}),
     ((N, 24, H, W), (18, 24, 1, 1), {"strides": (2,)}),
+    ((N, 24, 16, 16), (70, 24, 3, 3), {"strides": (2,), "padding": (1,)}),
+    ((N, 24, 40, 40), (70, 24, 1, 1), {"strides": (2,)}),
+    ((N, 20, 17, 17), (20, 20, 3, 3), {"padding": (1,)}),
 ]
 
 
@@ -164,8 +172,9 @@ SYMBOLIC = [
 def test_extents_known_at_run_time(
     extents: Extents, sizes: tuple[int, ...], attrs: dict[str, Any], point: tuple[int, int, int]
 ) -> None:
-    n, h, w = point
-    data, weight = numbers(n, int(extents[1]), h, w), numbers(*sizes, seed=1)
+    known = dict(zip(map(str, (N, H, W)), point, strict=True))
+    data = numbers(*(dims.evaluate(d, known) for d in extents))
+    weight = numbers(*sizes, seed=1)
 
     assert_same("conv2d", data, weight, (extents, sizes), **attrs)
 
@@ -256,6 +265,20 @@ def test_channels_that_do_not_lie_side_by_side_are_transposed() -> None:
     assert calls(last) == ["gemm_tile"]
 
 
+def test_few_features_are_multiplied_as_data_lie_whatever_is_last() -> None:
+    first = convolution("conv2d", (1, 3, 20, 20), (40, 3, 5, 5), strides=(2,))
+
+    assert calls(first) == ["window_tile", "transpose_32"]
+
+
+def test_places_that_windows_of_one_element_skip_are_left_out_first() -> None:
+    wide = convolution("conv2d", (2, 8, 40, 40), (72, 8, 1, 1), strides=(2,))
+    narrow = convolution("conv2d", (2, 8, 20, 20), (72, 8, 1, 1), strides=(2,))
+
+    assert calls(wide) == ["gemm_tile"]
+    assert calls(narrow) == ["transpose_32", "gemm_tile", "transpose_32"]
+
+
 def test_few_features_are_multiplied_where_data_lies() -> None:
     few = convolution("conv2d", (1, 9, 9, 8), (5, 5, 8, 40), **LAST)
     in_short_lines = convolution("conv2d", (1, 9, 7, 8), (5, 5, 8, 40), **LAST)
@@ -298,6 +321,33 @@ def test_constant_weights_are_prepared_when_a_module_is_built(size: int) -> None
     (kernel,) = (f for f in lowered.functions.values() if isinstance(f, PrimFunc))
     assert all(b.shape != weights[0].shape for b in kernel.inputs) or size == 1
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+SHARED: list[tuple[Extents, tuple[int, ...], dict[str, Any]]] = [
+    ((3, 24, 30, 30), (70, 24, 3, 3), {"padding": (1,)}),
+    ((3, 24, 30, 30), (70, 24, 3, 3), {"padding": (1,), "strides": (2,)}),
+    ((3, 24, 40, 40), (70, 24, 1, 1), {"strides": (2,)}),
+    ((2, 3, 60, 60), (32, 3, 7, 7), {"padding": (3,), "strides": (2,)}),
+    ((1, 96, 40, 40), (96, 1, 5, 5), {"padding": (2,), "groups": 96}),
+]
+
+
+@pytest.mark.parametrize(("extents", "sizes", "attrs"), SHARED)
+def test_threads_share_the_work_and_change_no_bit(
+    extents: tuple[int, ...], sizes: tuple[int, ...], attrs: dict[str, Any]
+) -> None:
+    x, weight = Var("x", tensor(extents, "float32")), numbers(*sizes, seed=1)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            gv = bb.emit_output(call("nn.conv2d", x, const(weight), **attrs))
+        bb.emit_func_output(gv)
+    executable, data = build(bb.get()), numbers(*extents)
+
+    one, two = (np.array(VirtualMachine(executable, num_threads=n)["main"](data)) for n in (1, 2))
+
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, defined("conv2d", data, weight, **attrs), atol=1e-4)
 
 
 def test_long_lines_are_no_bands() -> None:

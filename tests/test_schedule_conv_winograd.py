@@ -1,12 +1,14 @@
 """Convolutions by minimal filters err no more than they say, and by no more than is allowed."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from relax_egraph import VirtualMachine, build
+from relax_egraph import VirtualMachine, build, load_module, optimize, save_module
+from relax_egraph.accuracy import Approximation, approximations, relative_errors
 from relax_egraph.build import lower_module
 from relax_egraph.ir import call, const, tensor
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -14,7 +16,6 @@ from relax_egraph.ir.expr import Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.conv.minimal_filters import F2, F4
-from relax_egraph.passes import PassContext
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import For, PrimFunc
 from tests.test_schedule_conv import LAST, Array, computed, convolution, defined
@@ -117,19 +118,44 @@ def module() -> IRModule:
     return bb.get()
 
 
-def test_a_context_says_how_much_a_build_may_err() -> None:
-    data = normal(1, 28, 28, 32)
-    with PassContext(config={"schedule.tolerance": TOLERANT}):
-        lowered, executable = lower_module(module()), build(module())
-    (kernel,) = (f for f in lowered.functions.values() if isinstance(f, PrimFunc))
+def filters(module: IRModule) -> set[Any]:
+    """By which filters the kernels of `module` say that they compute."""
+    return {f.attrs.get("filter") for f in lower_module(module).functions.values()} - {None}
 
-    actual = VirtualMachine(executable)["main"](data)
 
-    assert products(kernel) >= {36}
+def test_what_the_optimizer_is_allowed_a_build_obeys() -> None:
+    data, best = normal(1, 28, 28, 32), optimize(module(), tolerance=TOLERANT)
+
+    actual = VirtualMachine(build(best))["main"](data)
+
+    assert filters(best) == {"F(4, 3)"}
     expected = defined("conv2d", data, weights(32, 32), padding=(1,), **LAST)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=F4.error)
 
 
-def test_a_tolerance_is_a_number() -> None:
-    with pytest.raises(ValueError, match=r"'schedule\.tolerance' is 'much', needs float"):
-        PassContext(config={"schedule.tolerance": "much"})
+def test_a_saved_program_keeps_what_it_is_allowed(tmp_path: Path) -> None:
+    save_module(optimize(module(), tolerance=TOLERANT), tmp_path / "best.py")
+
+    again = load_module(tmp_path / "best.py")
+
+    assert '"tolerance": 0.0001' in again.script()
+    assert filters(again) == {"F(4, 3)"}
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.0, F4.error / 2])
+def test_by_default_convolutions_err_no_more_than_the_definition(tolerance: float | None) -> None:
+    best = optimize(module(), tolerance=tolerance)
+
+    assert filters(best) == {"F(2, 3)"}
+    assert approximations(best) == ()
+
+
+def test_what_errs_is_reported() -> None:
+    best = optimize(module(), tolerance=TOLERANT)
+
+    (found,) = approximations(best)
+    (measured,) = relative_errors(best, module(), normal(1, 28, 28, 32))
+
+    assert found == Approximation(found.kernel, "F(4, 3)", F4.error)
+    assert str(found) == "by F(4, 3), off by at most 3e-05 of the results' mean magnitude"
+    assert 0 < measured < F4.error

@@ -103,10 +103,11 @@ def test_a_reduction_of_leading_axes_runs_along_the_last_axis() -> None:
 
 
 def test_a_reduction_over_the_few_taps_of_a_window_runs_along_its_positions() -> None:
-    x, tap = te.placeholder((64,), name="x"), te.reduce_axis(3)
-    window = te.compute((62,), lambda i: te.max(x[i + tap], tap), "window")
+    x, y = (te.placeholder((n,), "float64", name=f"x{n}") for n in (64, 3))
+    tap = te.reduce_axis(3)
+    window = te.compute((62,), lambda i: te.sum(x[i + tap] * y[tap], tap), "window")
 
-    scheduled = schedule(te.create_prim_func(x, window))
+    scheduled = schedule(te.create_prim_func(x, y, window))
 
     assert loops_of(scheduled) == [("vectorized", "62"), ("vectorized", "62")]
 

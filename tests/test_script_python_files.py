@@ -215,7 +215,8 @@ MISTAKES = {
         "import numpy as np\nw = np.array(['a'])\n@R.function\ndef main(x: R.Object):\n"
         "    return (x, w)\n",
         "6:16: `w` is an array of <U1, needs one of bool, int8, int16, int32, int64, uint8, "
-        "float16, bfloat16, float32, float64\n        return (x, w)\n                   ^",
+        "uint16, uint32, uint64, float16, bfloat16, float32, float64\n"
+        "        return (x, w)\n                   ^",
     ),
     "an object that means nothing": (
         "w = object()\n@R.function\ndef main(x: R.Object):\n    return (x, w)\n",

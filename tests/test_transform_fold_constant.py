@@ -5,10 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed, call_tir
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import (
+    Attr,
     Constant,
     Expr,
     Function,
@@ -20,8 +22,10 @@ from relax_egraph.ir.expr import (
     shape,
 )
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import tensor
 from relax_egraph.ir.structural import assert_structural_equal
+from relax_egraph.ir.walk import constants_of
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import PassContext, fold_constant
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
@@ -197,3 +201,39 @@ def test_how_much_larger_a_constant_may_be_is_an_option() -> None:
         assert fold_constant(module) is module
     with PassContext(config={"fold_constant.growth_limit": 100}):
         assert fold_constant(module) is not module
+
+
+def folded_weight(op: str, *more: Expr, **attrs: Attr) -> tuple[Constant, Constant]:
+    """A weight, and what `op` of it and `more` is folded to."""
+    weight = const(np.arange(8, dtype=np.float32).reshape(4, 2))
+
+    def before(bb: BlockBuilder) -> Expr:
+        return bb.emit_output(call("matmul", X, bb.emit(call(op, weight, *more, **attrs))))
+
+    function = folded(main(before))["main"]
+    assert isinstance(function, Function)
+    (result,) = constants_of(function)
+    return weight, result
+
+
+def test_a_weight_in_another_order_is_in_memory_once() -> None:
+    weight, result = folded_weight("permute_dims")
+
+    np.testing.assert_array_equal(result.data, weight.data.T)
+    assert np.shares_memory(result.data, weight.data)
+
+
+def test_a_part_of_a_weight_keeps_no_more_than_itself() -> None:
+    weight, result = folded_weight("strided_slice", shape([1]), shape([3]), axes=(0,))
+
+    np.testing.assert_array_equal(result.data, weight.data[1:3])
+    assert not np.shares_memory(result.data, weight.data)
+
+
+def test_a_result_of_one_operator_is_written_without_its_operand() -> None:
+    data = np.ones((2, 2), np.float32)
+    turned = apply_op(OPS["permute_dims"], [data], {})
+    halves = apply_op(OPS["split"], [data], {"indices_or_sections": 2})
+
+    for result in (turned, *halves):
+        assert not np.shares_memory(result, data)

@@ -69,7 +69,8 @@ def test_the_size_of_a_computed_shape_is_computed() -> None:
             "memory.size_of",
             [ShapeExpr((n,)), StringImm("half")],
             "R.memory.size_of: operand dtype is no dtype, needs one of "
-            "bool, int8, int16, int32, int64, uint8, float16, bfloat16, float32, float64",
+            "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+            "float16, bfloat16, float32, float64",
         ),
         (
             "memory.alloc_storage",

@@ -7,11 +7,15 @@ import numpy as np
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.vm.deferred import Deferred, made
 from relax_egraph.vm.executable import ConstantValue
 
 
 class ConstantPool:
-    """Constants by index; the same array object, and equal other values, are in it once."""
+    """Constants by index; the same array object, and equal other values, are in it once.
+
+    Arrays that are `Deferred` are made when the values are asked for.
+    """
 
     def __init__(self, values: Sequence[ConstantValue] = ()) -> None:
         self._values: list[ConstantValue] = []
@@ -26,6 +30,9 @@ class ConstantPool:
     @property
     def values(self) -> tuple[ConstantValue, ...]:
         """All constants; arrays are read-only and contiguous."""
+        for k, value in enumerate(self._values):
+            if isinstance(value, Deferred):
+                self._values[k] = _frozen(made(value))
         return tuple(self._values)
 
     def index(self, value: ConstantValue) -> int:
@@ -40,7 +47,7 @@ class ConstantPool:
         del self._values[length:], self._originals[length:]
 
     def _add(self, value: ConstantValue) -> int:
-        self._values.append(_frozen(value))
+        self._values.append(value if isinstance(value, Deferred) else _frozen(value))
         self._originals.append(value)  # alive, so that its id names no other array
         return self._index.setdefault(_key(value), len(self._values) - 1)
 

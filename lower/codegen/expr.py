@@ -9,9 +9,14 @@ from relax_egraph.lower.codegen.index import Index, Ramp, combine, materialize, 
 from relax_egraph.lower.codegen.memory import load
 from relax_egraph.lower.codegen.postorder import postorder
 from relax_egraph.lower.codegen.scope import REGISTER_TYPES, Scope
-from relax_egraph.lower.emit import half_precision, integer_math, vector_math
+from relax_egraph.lower.emit import (
+    float_conversion,
+    half_precision,
+    integer_math,
+    vector_math,
+)
 from relax_egraph.lower.emit.float_functions import FLOATS
-from relax_egraph.lower.emit.module_text import F64, I1, I32
+from relax_egraph.lower.emit.module_text import F64, I1
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.expr import (
     COMPARISONS,
@@ -153,10 +158,7 @@ def _intrinsic(name: str, dtype: str, args: tuple[Value, ...]) -> Value:
 
 
 def cast(operand: Value, source: str, dtype: str) -> Value:
-    """`operand` of dtype `source` as another `dtype`, as numpy's ``astype``.
-
-    A float out of the integer's range gives an unspecified integer, as in numpy.
-    """
+    """`operand` of dtype `source` as another `dtype`, as `ir.dtypes.converted` has it."""
     if is_stored(dtype):
         return half_precision.rounded(cast(operand, source, computed(dtype)), dtype)
     f, element = operand.function, REGISTER_TYPES[dtype]
@@ -166,8 +168,7 @@ def cast(operand: Value, source: str, dtype: str) -> Value:
     if from_float and to_float:
         return f.convert("fpext" if element == F64 else "fptrunc", operand, element)
     if from_float:
-        wide = element if element.bits >= 32 else I32
-        return f.convert("trunc", f.convert("fptosi", operand, wide), element)
+        return float_conversion.to_integer(operand, element, signed=is_signed(dtype))
     if to_float:
         return f.convert("sitofp" if is_signed(source) else "uitofp", operand, element)
     if element.bits < operand.type.bits:

@@ -50,9 +50,10 @@ def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return columns * depth * column
 
 
-def _dots(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """The same, where the right operand is read once for all rows."""
-    return _tile((*scalars[:1], *scalars), lanes)
+def _streamed(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """The same, of all heads."""
+    heads, rows, columns, depth = scalars[4:8]
+    return heads * columns * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 
 def _softmax(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
@@ -66,15 +67,22 @@ def _window(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return columns * lines * taps * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 
+def _depthwise(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """Multiplications: what is read is in the first cache."""
+    rows, columns, lines, taps = scalars[6:10]
+    return rows * columns * lines * taps * OPERATION // lanes
+
+
 def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return scalars[2] * scalars[3] * MOVE
 
 
 INTRINSIC_COSTS: Mapping[str, _Cost] = {
     **dict.fromkeys(("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8"), _tile),
-    "dot_tile": _dots,
+    **dict.fromkeys(("dot_tile", "axpy_tile"), _streamed),
     "softmax_tile": _softmax,
     "window_tile": _window,
+    "depthwise_tile": _depthwise,
     **{f"transpose_{bits}": _transpose for bits in (8, 16, 32, 64)},
 }
 """The time of a tensor intrinsic, from its scalars and how many float32 fill a vector."""

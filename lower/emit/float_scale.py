@@ -3,13 +3,19 @@
 AVX-512 has instructions for it; elsewhere integer arithmetic on the bits does it.
 """
 
+from collections.abc import Sequence
+
 from relax_egraph.lower.emit.float_format import FloatFormat, format_of
+from relax_egraph.lower.emit.lane_functions import polynomial
 from relax_egraph.lower.emit.module_text import I32, Type
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import shuffle
 
 _ROUND_AS_SET = 4
 """The rounding mode of the processor's control register."""
+
+_BELOW_FLOOR = 9
+"""Of `reduce`: what is above the next integer below, and no exception is noted."""
 
 
 def scaled(value: Value, shifted: Value) -> Value:
@@ -25,6 +31,19 @@ def scaled(value: Value, shifted: Value) -> Value:
         factor = (part + form.bias) << form.fraction_bits
         value = value * f.convert("bitcast", factor, value.type.scalar)
     return value
+
+
+def power_of_two(x: Value, series: Sequence[float]) -> Value:
+    """``2ˣ`` of what is at most 0, by its `series` from 0 up to 1."""
+    f, form = x.function, format_of(x.type)
+    if _is_register(x):
+        rest = _instruction("reduce", x, immediate=_BELOW_FLOOR)
+        return _instruction("scalef", polynomial(rest, series), x)
+    lowest = float(-form.bias - form.fraction_bits)  # 2 to this is 0
+    x = f.select(f.compare("<", x, lowest), lowest, x)
+    floor = f.intrinsic("floor", x)
+    shifted = f.binary("+", floor, form.magic, flags="")
+    return scaled(polynomial(x - floor, series), shifted)
 
 
 def whole_number(shifted: Value, form: FloatFormat) -> Value:
@@ -53,16 +72,20 @@ def _is_register(value: Value) -> bool:
     return value.function.module.target.has_masks and type.bits * type.lanes % 512 == 0
 
 
-def _instruction(name: str, *args: Value) -> Value:
+def _instruction(name: str, *args: Value, immediate: int | None = None) -> Value:
     """The instruction of AVX-512 called `name` on all lanes."""
     f, type = args[0].function, args[0].type
     if type.bits * type.lanes > 512:
         half = type.lanes // 2
-        low = _instruction(name, *(shuffle(a, a, range(half)) for a in args))
-        high = _instruction(name, *(shuffle(a, a, range(half, type.lanes)) for a in args))
+        parts = (range(half), range(half, type.lanes))
+        low, high = (
+            _instruction(name, *(shuffle(a, a, part) for a in args), immediate=immediate)
+            for part in parts
+        )
         return shuffle(low, high, range(type.lanes))
     sort = "ps" if type.element == "float" else "pd"
     mask = f.const(Type(f"i{type.lanes}"), -1)
     rounding = f.const(I32, _ROUND_AS_SET)
-    operands = (*args, f.const(type, 0), mask, rounding)
+    chosen = () if immediate is None else (f.const(I32, immediate),)
+    operands = (*args, *chosen, f.const(type, 0), mask, rounding)
     return f.call_value(f"llvm.x86.avx512.mask.{name}.{sort}.512", type, *operands)

@@ -1,24 +1,43 @@
 """Sums and maxima over the lanes of several vectors at once, in a tree that merges them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import shuffle
 
 Combine = Callable[[Value, Value], Value]
 
+_QUARTET = 4
+"""Lanes of 128 bits: shuffles that stay within these are the cheapest."""
+
 
 def across(vectors: Sequence[Value], combine: Combine) -> Value:
     """In lane ``i`` all lanes of ``vectors[i]``, combined; there are as many vectors as lanes.
 
-    Each round merges pairs: half of the lanes of the result are of one, half of the other.
+    Each round merges neighbours: half of the lanes of the result are of one, half of the other.
     """
-    size, found = len(vectors), list(vectors)
-    distance = size // 2
-    while distance:
-        low = [e if not e & distance else size + e - distance for e in range(size)]
-        high = [e + distance if not e & distance else size + e for e in range(size)]
-        pairs = zip(found[:distance], found[distance:], strict=True)
+    found = list(vectors)
+    for low, high in _rounds(len(vectors)):
+        pairs = zip(found[::2], found[1::2], strict=True)
         found = [combine(shuffle(a, b, low), shuffle(a, b, high)) for a, b in pairs]
-        distance //= 2
     return found[0]
+
+
+def _rounds(lanes: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Which lanes of two vectors meet: within quartets first, where most vectors are left."""
+    both, quartets = (0, lanes), range(0, lanes, _QUARTET)
+    yield (
+        [q + k + s for q in quartets for k in (0, 1) for s in both],
+        [q + k + s for q in quartets for k in (2, 3) for s in both],
+    )
+    yield (
+        [q + k + s for q in quartets for s in both for k in (0, 1)],
+        [q + k + s for q in quartets for s in both for k in (2, 3)],
+    )
+    while lanes > _QUARTET:
+        even, odd = quartets[::2], quartets[1::2]
+        yield (
+            [q + k + s for s in both for q in even for k in range(_QUARTET)],
+            [q + k + s for s in both for q in odd for k in range(_QUARTET)],
+        )
+        lanes //= 2

@@ -4,7 +4,8 @@ It reads the many in their order, as a stream; ``gemm_tile`` would need them tra
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
@@ -15,27 +16,48 @@ from relax_egraph.lower.intrinsics.across import across
 
 NAME = "dot_tile"
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64)
-"""``a, b, c, a_row, b_row, c_row, rows, columns, depth``."""
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I64)
+"""``a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth``."""
+
+LINE = 16
+"""Elements in a line of the cache."""
+
+_TOGETHER = 4
+"""So many vectors of a row are read in a row: where rows are far apart, whole lines in order."""
 
 
 def define_dot_tile(module: Module, target: Target) -> None:
-    """Add ``dot_tile(a, b, c, a_row, b_row, c_row, rows, columns, depth)``.
+    """Add ``dot_tile(a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth)``.
 
-    ``c[i·c_row + j] = Σₖ a[i·a_row + k] · b[j·b_row + k]`` for ``i < rows``, ``j < columns``,
-    ``k < depth``, of float32.  `c` overlaps neither `a` nor `b`.
+    With ``r = h·rows + i``, of float32::
+
+        c[r·c_row + j] = Σₖ a[r·a_row + k] · b[j·b_row + h·b_head + k]
+
+    for ``h < heads``, ``i < rows``, ``j < columns``, ``k < depth``.  `c` overlaps neither `a` nor
+    `b`.
+
+    As many rows of `b` as a vector has lanes are taken at a time, of one head after the other:
+    where heads lie side by side, memory is read nearly in order.  The first row of `a` waits for
+    memory; those of the same head that follow ask for what comes next.
     """
     f = Function(module, NAME, PARAMS)
-    a, b, c, a_row, b_row, c_row, rows, columns, depth = f.args
+    a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth = f.args
     type = F32.of(target.lanes(32))
     whole = columns - f.binary("urem", columns, type.lanes)
 
     def rows_of(j: Value, count: int) -> None:
-        right = [f.address(b, (j + k) * b_row, F32) for k in range(count)]
-        with f.loop(0, rows) as down:
-            sums = _sums(f.address(a, down.index * a_row, F32), right, depth, type)
-            total = across(sums, operator.add) if count > 1 else reduce("+", sums[0])
-            f.store(total, f.address(c, down.index * c_row + j, F32))
+        with f.loop(0, heads) as head:
+            right = _Rows(f.address(b, j * b_row + head.index * b_head, F32), b_row, count)
+            is_last = f.compare("==", head.index + 1, heads)
+            onward = f.select(is_last, b_row * count - head.index * b_head, b_head)
+            with f.loop(0, rows) as down:
+                row = head.index * rows + down.index
+                with f.when(f.compare(">", rows, 1)):
+                    for place in right.at(onward + down.index * LINE):
+                        f.prefetch(place)
+                sums = _sums(f.address(a, row * a_row, F32), right, depth, type)
+                total = across(sums, operator.add) if count > 1 else reduce("+", sums[0])
+                f.store(total, f.address(c, row * c_row + j, F32))
 
     with f.loop(0, whole, type.lanes) as along:
         rows_of(along.index, type.lanes)
@@ -44,17 +66,49 @@ def define_dot_tile(module: Module, target: Target) -> None:
     f.finish()
 
 
-def _sums(left: Value, right: Sequence[Value], depth: Value, type: Type) -> Sequence[Value]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """`count` rows, the first of which begins at `start`, so many elements apart."""
+
+    start: Value
+    step: Value
+    count: int
+
+    def at(self, offset: Value) -> Iterator[Value]:
+        """The places of an element of each row, one found from the other."""
+        f = self.start.function
+        place = f.address(self.start, offset, F32)
+        for k in range(self.count):
+            yield place
+            if k + 1 < self.count:
+                place = f.address(place, self.step, F32)
+
+
+def _sums(left: Value, right: _Rows, depth: Value, type: Type) -> Sequence[Value]:
     """The products of the row at `left` with each of the rows at `right`, added up by lanes."""
     f, lanes = left.function, type.lanes
-    whole = depth - f.binary("urem", depth, lanes)
-    with f.loop(0, whole, lanes, [f.const(type, 0)] * len(right)) as main:
-        x = f.load(f.address(left, main.index, F32), type)
-        terms = [f.load(f.address(p, main.index, F32), type) for p in right]
-        main.carry(*(f.fma(x, y, total) for y, total in zip(terms, main.values, strict=True)))
-    with f.loop(whole, depth, lanes, main.results) as rest:
+    sums: Sequence[Value] = [f.const(type, 0)] * right.count
+    start = f.index(0)
+    for vectors in (_TOGETHER, 1):
+        stop = depth - f.binary("urem", depth, vectors * lanes)
+        with f.loop(start, stop, vectors * lanes, sums) as main:
+            factors = _vectors(f.address(left, main.index, F32), vectors, type)
+            totals = list[Value]()
+            for place, total in zip(right.at(main.index), main.values, strict=True):
+                for x, y in zip(factors, _vectors(place, vectors, type), strict=True):
+                    total = f.fma(x, y, total)
+                totals.append(total)
+            main.carry(*totals)
+        start, sums = stop, main.results
+    with f.loop(start, depth, lanes, sums) as rest:
         mask = first_lanes(f, depth - rest.index, lanes)
         x = masked_load(f.address(left, rest.index, F32), type, mask)
-        terms = [masked_load(f.address(p, rest.index, F32), type, mask) for p in right]
+        terms = [masked_load(p, type, mask) for p in right.at(rest.index)]
         rest.carry(*(f.fma(x, y, total) for y, total in zip(terms, rest.values, strict=True)))
     return rest.results
+
+
+def _vectors(place: Value, count: int, type: Type) -> list[Value]:
+    """So many vectors, one after the other."""
+    f = place.function
+    return [f.load(f.address(place, k * type.lanes, F32), type) for k in range(count)]

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.float_format import SINGLE
-from relax_egraph.lower.emit.float_scale import scaled
-from relax_egraph.lower.emit.lane_functions import polynomial
+from relax_egraph.lower.emit.float_scale import power_of_two
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.value import Value
@@ -28,14 +26,11 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, PTR, PTR, PTR, I64, I64, I64)
 _SETS = 4
 """So many vectors of a row run at once, each with a maximum or sum of its own."""
 
-_LOWEST = -150.0
-"""2 to this is 0 in float32."""
-
 _EXP2 = (
-    *(1.0, 0.6931469775985886, 0.24022242084416603),
-    *(0.055507337436611126, 0.009671512702471689, 0.0013264727265396362),
+    *(1.0, 0.6931517124176025, 0.240159273147583),
+    *(0.05581866204738617, 0.008991008624434471, 0.0018793134950101376),
 )
-"""2ˣ up to ±½, fitted for the least relative error of those that are exact at 0: 9e-8."""
+"""2ˣ from 0 up to 1, fitted for the least relative error of those exact at both: 9e-8."""
 
 _LOW = float("-inf")
 
@@ -76,7 +71,7 @@ def define_softmax_tile(module: Module, target: Target) -> None:
         new = _larger(old, tile.of_each(count, lambda i: tile.highest(*run(i)), _larger))
         level = f.select(f.compare("==", new, _LOW), 0.0, new)
         f.store(level, tile.levels)
-        less = _power(old - level)
+        less = power_of_two(old - level, _EXP2)
         masked_store(new, of_rows(top), mask)
         masked_store(less, of_rows(shrink), mask)
 
@@ -124,7 +119,7 @@ class _Tile:
         """Make powers of the scores from `begin` up to `stop`; their sums, by lanes."""
 
         def step(place: Value, mask: Value | None, sofar: Value) -> Value:
-            power = _power(self._read(place, mask) - level)
+            power = power_of_two(self._read(place, mask) - level, _EXP2)
             if mask is None:
                 self.f.store(power, place)
             else:
@@ -167,12 +162,3 @@ def _larger(a: Value, b: Value) -> Value:
     """The larger of two; `b` if one is no number."""
     f = a.function
     return f.select(f.compare(">", a, b), a, b)
-
-
-def _power(x: Value) -> Value:
-    """2ˣ of what is at most 0."""
-    f = x.function
-    x = f.select(f.compare("<", x, _LOWEST), _LOWEST, x)
-    shifted = f.binary("+", x, SINGLE.magic, flags="")
-    whole = f.binary("-", shifted, SINGLE.magic, flags="")
-    return scaled(polynomial(x - whole, _EXP2), shifted)

@@ -88,8 +88,9 @@ class _Compiler:
             line, _, data = stored.partition(b"\n")
             symbol = line.decode()
         self.objects[symbol] = data
-        for name in {call.name for call in calls} - self.objects.keys():
-            self.objects[name] = self._intrinsic(name, version)
+        for name in dict.fromkeys(call.name for call in calls):
+            if name not in self.objects:
+                self.objects[name] = self._intrinsic(name, version)
         return symbol
 
     def _kernel(

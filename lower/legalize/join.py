@@ -9,6 +9,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.ops.join import meshgrid_order, split_bounds
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
+from relax_egraph.lower.legalize.manipulate import flatten
 from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.lower.legalize.slices import Place, copied
 from relax_egraph.tir import te
@@ -29,6 +30,26 @@ def concat(tensors: Tensors, *, axis: int | None) -> PrimFunc:
     ends = _ends(tuple(t.shape[place] for t in tensors))
     shape = (*rest[:place], ends[-1], *rest[place:])
     return copied("concat", shape, tensors, [_shifted(place, start) for start in ends[:-1]])
+
+
+def joined(tensors: Tensors, *, axis: int | None) -> te.Tensor:
+    """`concat` as one expression, for loops that read each element where it lies."""
+    parts = tuple(map(flatten, tensors)) if axis is None else tensors
+    place = 0 if axis is None else axis % len(parts[0].shape)
+    rest = _one_shape([(*t.shape[:place], *t.shape[place + 1 :]) for t in parts])
+    ends = _ends(tuple(t.shape[place] for t in parts))
+
+    def value(*i: TirVar) -> TirExpr:
+        def read(k: int) -> TirExpr:
+            at = i[place] - from_dim(ends[k]) if k else i[place]
+            return parts[k][(*i[:place], at, *i[place + 1 :])]
+
+        found = read(len(parts) - 1)
+        for k in reversed(range(len(parts) - 1)):
+            found = te.if_then_else(i[place] < from_dim(ends[k + 1]), read(k), found)
+        return found
+
+    return te.compute((*rest[:place], ends[-1], *rest[place:]), value, "concat")
 
 
 def stack(tensors: Tensors, *, axis: int) -> PrimFunc:

@@ -26,11 +26,16 @@ def _avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
     how = pool("R.nn.avg_pool", rank, **attrs)
     total = _windowed(how, data, te.sum, 0, f"avg_pool{rank}d_sum")
     _, _, *extents = canonical(data.shape, how.data)
+    _, _, *made = canonical(total.shape, how.out)
+    counts = [
+        _counts(how, k, e, m, data.dtype)
+        for k, (e, m) in enumerate(zip(extents, made, strict=True))
+    ]
 
     def value(*at: TirVar) -> TirExpr:
         _, _, *positions = canonical(at, how.out)
-        counts = [_count(how, k, p, extents[k]) for k, p in enumerate(positions)]
-        return total[at] / te.cast(te.maximum(reduce(mul, counts), 1), data.dtype)
+        seen = [count(p) for count, p in zip(counts, positions, strict=True)]
+        return total[at] / te.maximum(reduce(mul, seen), 1)
 
     return te.compute(total.shape, value, f"avg_pool{rank}d")
 
@@ -71,21 +76,31 @@ def _tested(index: TirExpr, extent: Dim, *, below: bool, above: bool) -> Place:
     return Place(index, place(index, extent, below=below, above=above).conditions)
 
 
-def _count(how: Pool, k: int, position: TirExpr, extent: Dim) -> TirExpr:
-    """How many taps along axis `k` count: those in data, or in its padding if that counts."""
+def _counts(
+    how: Pool, k: int, extent: Dim, positions: Dim, dtype: str
+) -> Callable[[TirVar], TirExpr]:
+    """How many taps along axis `k` count at a position: those in data, or in counted padding.
+
+    Where they differ, they are a table, which is made once.
+    """
     move, size = how.windows, how.sizes[k]
     padded = how.count_include_pad or not (move.before[k] or move.after[k])
     if padded and not how.ceil_mode:
-        return from_dim(size)
+        return lambda _: te.const(size, dtype)
     first = move.before[k] if padded else 0
     end = dims.add(extent, move.after[k] if padded else 0)
-    start = position * move.strides[k] - move.before[k]
 
-    def taps_before(limit: TirExpr) -> TirExpr:
-        way = limit - start
-        return te.maximum(te.minimum((way + move.dilation[k] - 1) // move.dilation[k], size), 0)
+    def count(position: TirVar) -> TirExpr:
+        start = position * move.strides[k] - move.before[k]
 
-    return taps_before(from_dim(end)) - taps_before(from_dim(-first))
+        def taps_before(limit: TirExpr) -> TirExpr:
+            way = limit - start + (move.dilation[k] - 1)
+            return te.maximum(te.minimum(way // move.dilation[k], size), 0)
+
+        return te.cast(taps_before(from_dim(end)) - taps_before(from_dim(-first)), dtype)
+
+    table = te.compute((positions,), count, f"taps{k}")
+    return lambda position: table[position]
 
 
 def _adaptive_avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
@@ -122,6 +137,9 @@ def _span(position: TirExpr, extent: Dim, size: Dim) -> tuple[TirExpr, TirExpr]:
     """The first index, and that behind the last, of the window at `position` of `size`."""
     if dims.equal(extent, size):
         return position, position + 1
+    if dims.divides(size, extent):
+        step = from_dim(dims.floordiv(extent, size))
+        return position * step, (position + 1) * step
     e, s = from_dim(extent), from_dim(size)
     return position * e // s, ((position + 1) * e + (s - 1)) // s
 

@@ -6,20 +6,18 @@ from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.proven import need_equal
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirExpr, TirVar
-from relax_egraph.tir.scalar import greatest, least
 
 
 def quantize(
     data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor, *, axis: int, out_dtype: str
 ) -> te.Tensor:
-    """All but the last step in the dtype of `data`, where the clamped number is exact."""
-    low, high = (te.const(end(out_dtype), data.dtype) for end in (least, greatest))
+    """All but the last step in the dtype of `data`; the cast clamps."""
 
     def value(*i: TirVar) -> TirExpr:
         quotient = data[i] / _parameter(data, scale, axis, i)
         whole = te.select(te.isnan(quotient), te.const(0, data.dtype), te.nearbyint(quotient))
         shifted = whole + te.cast(_parameter(data, zero_point, axis, i), data.dtype)
-        return te.cast(te.minimum(te.maximum(shifted, low), high), out_dtype)
+        return te.cast(shifted, out_dtype)
 
     return te.compute(data.shape, value, "quantize")
 

@@ -40,9 +40,6 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
     dtype = how.out_dtype or data.dtype
     _, _, *extents = canonical(data.shape, how.data)
     shape = how.shape(data.shape, size)
-    taps: list[Dim] = [TAPS[how.method]] * rank
-    taps[0] = dims.mul(taps[0], any_read(extents))  # an image without pixels has none to read
-    axes = [te.reduce_axis(count, f"r{k}") for k, count in enumerate(taps)]
     nearest = how.method == "nearest_neighbor"
 
     def coordinates(at: tuple[TirVar, ...]) -> list[Coordinate]:
@@ -52,20 +49,11 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
             for k, (point, target) in enumerate(zip(points, size, strict=True))
         ]
 
-    def pixel(at: tuple[TirVar, ...], indices: list[TirExpr]) -> TirExpr:
-        return data[laid_out((*canonical(at, how.data)[:2], *indices), how.data)]
-
     def closest(*at: TirVar) -> TirExpr | Reduction:
         indices = [clamped(_nearest(how, c), c.extent) for c in coordinates(at)]
-        value = pixel(at, indices)
-        return value if taps[0] == 1 else te.sum(value, axes[0])
-
-    def weighted(*at: TirVar) -> Reduction:
-        points = [*zip(coordinates(at), axes, strict=True)]
-        around = [c.whole + r - (TAPS[how.method] // 2 - 1) for c, r in points]
-        pixels = [clamped(p, c.extent) for p, (c, _) in zip(around, points, strict=True)]
-        weights = [_weight(how, c, r) for c, r in points]
-        return te.sum(te.cast(pixel(at, pixels), WIDE) * reduce(mul, weights), axes)
+        value = data[laid_out((*canonical(at, how.data)[:2], *indices), how.data)]
+        some = any_read(extents)  # an image without pixels has none to read
+        return value if some == 1 else te.sum(value, te.reduce_axis(some, "r0"))
 
     def finished(*at: TirVar) -> TirExpr:
         points = coordinates(at)
@@ -78,8 +66,39 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
         inside = [c for point in points for c in _inside(point)]
         return te.select(all_of(inside), value, te.cast(te.const(how.extrapolation, WIDE), dtype))
 
-    total = te.compute(shape, closest if nearest else weighted, f"{name}_{how.method}")
+    if nearest:
+        total = te.compute(shape, closest, f"{name}_{how.method}")
+    else:
+        total = data
+        for k, target in enumerate(size):
+            total = _weighted(how, k, total, target)
     return te.compute(shape, finished, name)
+
+
+def _weighted(how: Resize, k: int, image: te.Tensor, target: Dim) -> te.Tensor:
+    """`image` with the sums of weighted pixels along axis `k`, of which there are `target`.
+
+    Where the pixels are, and their weights, are tables.
+    """
+    axis = how.data[2 + k]
+    extent, taps = image.shape[axis], TAPS[how.method]
+
+    def weight(i: TirVar, tap: TirVar) -> TirExpr:
+        return _weight(how, _coordinate(how, k, i, extent, target), tap)
+
+    first = te.compute(
+        (target,), lambda i: _coordinate(how, k, i, extent, target).whole, f"pixel{k}"
+    )
+    weights = te.compute((target, taps), weight, f"weights{k}")
+    around = te.reduce_axis(dims.mul(taps, any_read([extent])), f"r{k}")
+
+    def summed(*at: TirVar) -> Reduction:
+        pixel = clamped(first[at[axis]] + around - (taps // 2 - 1), extent)
+        value = te.cast(image[(*at[:axis], pixel, *at[axis + 1 :])], WIDE)
+        return te.sum(value * weights[at[axis], around], around)
+
+    shape = (*image.shape[:axis], target, *image.shape[axis + 1 :])
+    return te.compute(shape, summed, f"resize_{how.method}{k}")
 
 
 def _coordinate(how: Resize, k: int, i: TirExpr, extent: Dim, target: Dim) -> Coordinate:

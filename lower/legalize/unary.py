@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import computed, is_float
+from relax_egraph.ir.dtypes import computed, is_float, is_signed
 from relax_egraph.ir.reference.unary import clip_bound
 from relax_egraph.lower.legalize.elementwise import Legalize, Scalar, numeric, table
 from relax_egraph.tir import te
@@ -17,7 +17,7 @@ def _negative(x: TirExpr) -> TirExpr:
 
 
 def _abs(x: TirExpr) -> TirExpr:
-    return x if x.dtype in ("bool", "uint8") else te.abs(x)
+    return te.abs(x) if is_signed(x.dtype) else x
 
 
 def _square(x: TirExpr) -> TirExpr:
@@ -26,9 +26,9 @@ def _square(x: TirExpr) -> TirExpr:
 
 def _sign(x: TirExpr) -> TirExpr:
     """What is neither above nor below 0 is 0, or NaN."""
-    if x.dtype == "uint8":
+    if not is_signed(numeric("sign", x).dtype):
         return te.minimum(x, 1)
-    return te.select(numeric("sign", x) > 0, 1, te.select(x < 0, -1, x))
+    return te.select(x > 0, 1, te.select(x < 0, -1, x))
 
 
 def _whole(rounded: Scalar) -> Scalar:

@@ -11,20 +11,15 @@ from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.lower.library.attention import attention
 from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
 from relax_egraph.lower.library.operators import ROWS, schedule_alone
-from relax_egraph.lower.library.products import (
-    CONVOLUTIONS,
-    attention,
-    contraction,
-    convolution,
-    product,
-)
+from relax_egraph.lower.library.products import CONVOLUTIONS, contraction, convolution, product
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
 from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
-KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul"}
+KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul", "concat"}
 """The operators that kernels have as steps, beside the elementwise ones."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)

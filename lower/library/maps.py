@@ -41,11 +41,11 @@ def is_slice_of_input(kernel: Kernel, step: Step) -> bool:
 
 
 def _keeps_last_axis(step: Step) -> bool:
-    axes = _axes(step)
+    axes = axes_of(step)
     return not axes or axes[-1] == len(axes) - 1
 
 
-def _axes(step: Step) -> tuple[int, ...]:
+def axes_of(step: Step) -> tuple[int, ...]:
     """The axes of a permutation, counted from the front."""
     rank = step.struct_info.ndim
     axes = dict(step.attrs)["axes"]

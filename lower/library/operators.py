@@ -16,9 +16,9 @@ where arithmetic bounds, else GB/s of what is read and written.
     conv2d in groups of 4, 8, 16, 32, 64 features             41, 89, 168, 204, 225 GFLOP/s
     conv2d of each channel by itself; transposed              40 - 90, 130 - 200 GFLOP/s
     conv2d transposed, in groups                              17 - 65 GFLOP/s
-    pool 3×3 of stride 1; of stride 2; over all               4.8 - 7.8; 0.5 - 0.8; 5 - 19 GFLOP/s
+    pool 3×3 of NCHW; of NHWC; in another order; over all     33 - 53; 52 - 97; 1.4; 130 GB/s
     einsum of two matrices, batched or not                    93 - 233 GFLOP/s
-    resize2d                                                  3.9 GFLOP/s
+    resize2d                                                  16 GFLOP/s
     attention of 100 / 128 / 512 / 1024 keys of 64            155, 190, 195, 200 GFLOP/s
     attention of one query, 128 - 1024 keys in the caches     100 - 160 GB/s
     attention that writes all scores, at 512 keys             36 GFLOP/s
@@ -40,7 +40,7 @@ SCANNED = Schedule("generic", flops=0.05, bandwidth=0.15)
 ATTENTION = Schedule("attention", flops=0.75, bandwidth=0.8)
 ALL_SCORES = Schedule("generic", flops=0.15, bandwidth=0.2)
 CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
-RESIZED = Schedule("generic", flops=0.016, bandwidth=0.2)
+RESIZED = Schedule("generic", flops=0.065, bandwidth=0.2)
 
 OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("concat", "stack", "split", "take", "nn.dropout"), COPY),
@@ -64,6 +64,7 @@ OPERATORS: Mapping[str, Schedule] = {
     "nn.rotary_embedding": Schedule("movement", flops=0.5, bandwidth=0.4),
     "einsum": CONTRACTION,
     **dict.fromkeys(("image.resize2d", "image.resize3d"), RESIZED),
+    **dict.fromkeys(("image.grid_sample", "image.roi_align"), RESIZED),
     **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},
 }
 """Those whose share does not depend on extents and attributes."""
@@ -139,12 +140,15 @@ def _is_dense(attrs: Mapping[str, Attr]) -> bool:
 
 
 def _pool(attrs: Mapping[str, Attr], data: Shape) -> Schedule:
-    size = attrs["pool_size"]
+    size, layout = attrs["pool_size"], attrs["layout"]
     assert isinstance(size, tuple)
     if _all(attrs["padding"], 0) and data[-len(size) :] == size:
         return Schedule("rows", flops=0.05, bandwidth=0.75)
-    share = 0.025 if _all(attrs["strides"], 1) else 0.003
-    return Schedule("generic", flops=share, bandwidth=0.2)
+    if attrs["out_layout"] not in (None, layout):
+        return Schedule("generic", flops=0.003, bandwidth=0.2)
+    if str(layout).endswith("C"):
+        return Schedule("pool", flops=0.2, bandwidth=0.6)
+    return Schedule("pool", flops=0.15, bandwidth=0.45)
 
 
 def _all(values: Attr, wanted: int) -> bool:

@@ -11,6 +11,7 @@ from relax_egraph.lower.schedule import (
     generic,
     matmul,
     movement,
+    pool,
     rows,
     slices,
 )
@@ -29,7 +30,7 @@ def schedule(function: PrimFunc) -> PrimFunc:
     stages = stages_of(function)
     if stages is None:
         return slices.apply(function) or generic.verbatim(function)
-    for anchor in (attention, conv, matmul, movement, elementwise, rows, columns):
+    for anchor in (attention, conv, matmul, pool, movement, elementwise, rows, columns):
         if scheduled := anchor.apply(function, stages):
             return scheduled
     return generic.apply(function, stages)

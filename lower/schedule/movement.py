@@ -77,6 +77,8 @@ def nest(stage: Stage, names: Names) -> Stmt:
     across = steps(joined.buffer, joined.indices, (read.var, last.var))
     assert along is not None, "each index is an axis"
     assert across is not None, "each index is an axis"
+    if along[0] != 1:  # a part of the last axis is read, of extent 1
+        return store_loops((stage,), names, "parallel")
     outer, renamed = names.renamed([a for a in order.axes[:-1] if a is not read], "i")
     written, seen = cut(last.extent, ROWS, "o", names), cut(read.extent, COLUMNS, "o", names)
     moved = bound(joined, {**renamed, last.var: written.start, read.var: seen.start})

@@ -69,7 +69,7 @@ def decode(
     Raises `ExtractionError` if that order does not exist.
     """
     decoder = _Decoder(view, program, outputs, names, fused, set() if taken is None else taken)
-    decoder.order_symbols(_first_casts(view) if binders is None else binders)
+    decoder.order_symbols(first_casts(view) if binders is None else binders)
     for root in view.roots:
         decoder.make(root)
     for var, class_id in outputs:
@@ -140,7 +140,7 @@ class _Decoder:
         inputs = [self._bare(c) for c in choice.inputs]
         if not self._binds:
             return inputs
-        symbols = sorted(_mentioned(choice, self._view))
+        symbols = sorted(mentioned(choice, self._view))
         return [*inputs, *(self._binds[s] for s in symbols if s in self._binds)]
 
     def _bare(self, class_id: ClassId) -> ClassId:
@@ -263,14 +263,14 @@ class _Decoder:
         return DataflowVar(unused(name, self._taken), info)
 
 
-def _first_casts(view: View) -> dict[str, MatchCast]:
+def first_casts(view: View) -> dict[str, MatchCast]:
     """The first match_cast that claims each symbol that no leaf has."""
     outside = frozenset[str]().union(*(symbols_of(leaf.struct_info) for leaf in view.leaves))
     casts = [b for b in view.opaque if isinstance(b, MatchCast)]
     return {n: cast for cast in reversed(casts) for n in symbols_of(cast.struct_info) - outside}
 
 
-def _mentioned(choice: Choice, view: View) -> frozenset[str]:
+def mentioned(choice: Choice, view: View) -> frozenset[str]:
     """The symbols that must be bound before the choice is made."""
     match choice.how:
         case ENode(op=op) if op in (LEAF, SCALAR):

@@ -9,8 +9,9 @@ operands that rules may rewrite.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 
 from relax_egraph.egraph.attributes import canonical_attrs
 from relax_egraph.egraph.view import (
@@ -25,7 +26,7 @@ from relax_egraph.egraph.view import (
     Sort,
     View,
 )
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.vocabulary import operator
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -148,11 +149,11 @@ class _Encoder:
     def _open(self, value: Call) -> ENode | None:
         """The node that rules see of an operator's call; ``None`` if they see nothing of it."""
         op, info = value.op, value.struct_info
-        if not isinstance(op, Op) or op.name not in operators():
+        if not isinstance(op, Op) or (traits := operator(op.name)) is None:
             return None
         if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
             return None
-        if isinstance(info, TensorStructInfo) == operators()[op.name].makes_tuple:
+        if isinstance(info, TensorStructInfo) == traits.makes_tuple:
             return None  # attributes ask for one result where there are several, or the reverse
         known = isinstance(info, TensorStructInfo) and info.dims is not None
         if op.elementwise and not known:
@@ -236,14 +237,16 @@ def _leaf(value: Expr, key: int) -> EClass:
     known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
     if not isinstance(value, Constant):
         return EClass("tensor", (ENode(LEAF, key=key),), known)
-    scalar = float(value.data.item()) if value.data.size == 1 and _exact(value) else None
-    return EClass("tensor", (ENode(LEAF, key=key),), known, True, scalar)
+    return EClass("tensor", (ENode(LEAF, key=key),), known, True, _scalar(value.data))
 
 
-def _exact(value: Constant) -> bool:
-    """Whether a float64 holds the scalar exactly."""
-    number = value.data.item()
-    return bool(np.isnan(number)) or float(number) == number
+def _scalar(data: npt.NDArray[Any]) -> float | None:
+    """The one element of `data`, or that of a vector of equal integers, if float64 holds it."""
+    is_vector = data.ndim == 1 and data.size and data.dtype.kind in "iu"
+    if data.size != 1 and not (is_vector and (data == data[0]).all()):
+        return None
+    number = data.flat[0].item()
+    return float(number) if number != number or float(number) == number else None
 
 
 def _symbolic(node: ENode) -> bool:

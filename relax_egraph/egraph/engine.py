@@ -8,10 +8,12 @@ from relax_egraph.egraph.report import StopReason as StopReason
 from relax_egraph.egraph.rulebook import RuleBook as RuleBook
 from relax_egraph.egraph.saturation import Saturated as Saturated
 from relax_egraph.egraph.saturation import saturate_here
+from relax_egraph.egraph.saturation import untouched as untouched
 from relax_egraph.egraph.schedule import Budget as Budget
 from relax_egraph.egraph.schedule import Phase as Phase
 from relax_egraph.egraph.schedule import Schedule as Schedule
-from relax_egraph.egraph.schedule import check_schedule
+from relax_egraph.egraph.schedule import before_weights as before_weights
+from relax_egraph.egraph.schedule import check_schedule as check_schedule
 from relax_egraph.egraph.schedule import default_schedule as default_schedule
 from relax_egraph.egraph.view import View
 

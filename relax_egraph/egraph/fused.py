@@ -134,7 +134,11 @@ def _unbound_symbols(kernel: Kernel, params: Sequence[Var]) -> list[str]:
     return sorted(used.difference(*(bare_symbols(p.struct_info) for p in params)))
 
 
-def _operand(operand: int | ShapeStructInfo, values: Sequence[Expr]) -> Expr:
-    if isinstance(operand, ShapeStructInfo):
-        return ShapeExpr(operand.values or ())
-    return values[operand]
+def _operand(operand: int | tuple[int, ...] | ShapeStructInfo, values: Sequence[Expr]) -> Expr:
+    match operand:
+        case ShapeStructInfo(values=extents):
+            return ShapeExpr(extents or ())
+        case tuple():
+            return Tuple(tuple(values[o] for o in operand))
+        case _:
+            return values[operand]

@@ -252,8 +252,9 @@ def _regions(block: _Block, parts: Sequence[Sequence[int]]) -> Iterator[Region]:
     crossing = {
         n for k, number in where.items() for n in block.needs[k] if where.get(n, number) != number
     }
+    shared = {k: [n for n in needs if n in block.shared] for k, needs in block.needs.items()}
     for part in parts:
-        members = set(part) | (_reached(part, block.needs) & block.shared)
+        members = _reached(part, shared)  # what makes shared values is shared
         read = [k for k in part if k in crossing or block.bindings[k].var in block.outputs]
         named = frozenset[Var]().union(
             *(shape_variables_of(block.bindings[k].var.struct_info) for k in read)

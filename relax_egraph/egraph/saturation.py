@@ -6,7 +6,6 @@ from math import inf
 from time import perf_counter
 
 from relax_egraph.egraph.bulk import load_view
-from relax_egraph.egraph.collection import no_collection
 from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.course import Course, Progress, Told
 from relax_egraph.egraph.readback import read_back
@@ -16,6 +15,7 @@ from relax_egraph.egraph.run import Run
 from relax_egraph.egraph.schedule import Budget, Schedule
 from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.ir.collection import no_collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,24 @@ class Saturated:
     view: View
     report: Report
     became: Mapping[ClassId, ClassId]
+
+    def then(self, more: "Saturated") -> "Saturated":
+        """What both did, where `more` went on with the view of this one."""
+        first, second = self.report, more.report
+        return Saturated(
+            more.view,
+            Report(
+                (*first.phases, *second.phases),
+                first.seconds + second.seconds,
+                (*first.notes, *second.notes),
+            ),
+            {c: more.became[b] for c, b in self.became.items() if b in more.became},
+        )
+
+
+def untouched(view: View) -> Saturated:
+    """`view`, to which nothing was done."""
+    return Saturated(view, Report((), 0.0), {c: c for c in view.classes})
 
 
 def untold(progress: Progress) -> None:

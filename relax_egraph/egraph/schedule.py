@@ -9,6 +9,9 @@ from relax_egraph.egraph.scope import near
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""
 
+WEIGHTS = "weights"
+"""The family that stores weights; before it, it is measured which may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -62,6 +65,13 @@ def default_schedule(book: RuleBook) -> Schedule:
         if name in used.intersection(book.rulesets)
     )
     return (Phase(REWRITE, rewrites), *own)
+
+
+def before_weights(schedule: Schedule) -> tuple[Schedule, Schedule]:
+    """`schedule` in two: up to the first phase that stores weights, and from there on."""
+    first = (k for k, phase in enumerate(schedule) if WEIGHTS in phase.rulesets)
+    at = next(first, len(schedule))
+    return schedule[:at], schedule[at:]
 
 
 def check_schedule(schedule: Schedule, book: RuleBook) -> Schedule:

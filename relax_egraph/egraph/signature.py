@@ -5,6 +5,7 @@ leaves and the opaque bindings of that.
 """
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 
 from relax_egraph.egraph.view import EClass, ENode, View
 from relax_egraph.ir.expr import (
@@ -21,18 +22,30 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.op import Op
 
 
-def signature(view: View) -> Hashable:
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Of regions that are the same the same one; it is hashed once."""
+
+    parts: Hashable
+    _hash: int = field(compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def signature(view: View) -> Signature:
     """Equal for views that differ only in which variables and constants their leaves are.
 
     Numbers are compared with their sign and type, leaves by what is known of them: the data of
     constants is not read.  A variable that names a shape must be the same.
     """
-    return (
+    parts = (
         tuple((number, _class(eclass)) for number, eclass in view.classes.items()),
         view.roots,
         tuple(map(_leaf, view.leaves)),
         tuple(map(_opaque, view.opaque)),
     )
+    return Signature(parts, hash(parts))
 
 
 def _class(eclass: EClass) -> Hashable:

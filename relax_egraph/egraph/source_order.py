@@ -4,7 +4,7 @@ Commuted forms cost the same; extraction keeps the first, so that the program th
 like the one that went in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from relax_egraph.egraph.view import LOAD, STORE, ClassId, EClass, ENode, View
@@ -47,10 +47,10 @@ def _tensors(view: View) -> dict[ClassId, ClassId]:
     return found
 
 
-def _over(node: ENode, classes: Mapping[ClassId, ClassId]) -> ENode:
-    """`node` over the classes that its children stand for."""
+def _over(node: ENode, classes: Mapping[ClassId, ClassId]) -> Hashable:
+    """All of `node`, over the classes that its children stand for."""
     children = tuple(classes.get(k, k) if isinstance(k, int) else k for k in node.children)
-    return replace(node, children=children)
+    return (node.op, children, node.attrs, node.key, node.scalar)
 
 
 def _swapped(node: ENode) -> ENode:

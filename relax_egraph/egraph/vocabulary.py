@@ -143,9 +143,15 @@ _FACTS = (
 
 
 @cache
+def operator(name: str) -> Traits | None:
+    """What rules see of the operator `name`; ``None`` of one that is not in `operators`."""
+    return traits_of(OPS[name]) if name in OPS else None
+
+
+@cache
 def operators() -> dict[str, Traits]:
     """The operators that rules see, by name: what makes tensors of tensors, shapes and numbers."""
-    every = {name: traits_of(op) for name, op in OPS.items()}
+    every = {name: operator(name) for name in OPS}
     return {name: traits for name, traits in every.items() if traits is not None}
 
 

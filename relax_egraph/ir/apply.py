@@ -1,7 +1,7 @@
 """What an operator computes of arrays: its numpy reference, checked."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,28 @@ from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.reference.array import Reference
 from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
 
+Array: TypeAlias = npt.NDArray[Any]
+
 
 def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
-    """What `op` computes of arrays and shapes; raises `RunError` if they do not fit together."""
+    """What `op` computes of arrays and shapes; raises `RunError` if they do not fit together.
+
+    Results have memory of their own: each may be written later.
+    """
+    return _each(_own, _result(op, operands, attrs), operands)
+
+
+def apply_to_constants(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
+    """What `apply_op` returns, where nobody writes the operands or the results.
+
+    A result that is all of an operand, in another order or shape, lies in its memory; a part of
+    one is copied, so that it keeps no more than itself.
+    """
+    return _each(_whole_or_own, _result(op, operands, attrs), operands)
+
+
+def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
+    """The result of `op`, or a tuple of them, which may be views of operands."""
     reference = REFERENCE.get(op.name)
     if reference is None:
         raise RunError(f"{op} calls what is outside of the graph: it has no value of its own")
@@ -26,9 +45,7 @@ def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Va
     except (ValueError, MemoryError) as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
-    if isinstance(result, tuple):
-        return tuple(_own(as_value(r), operands) for r in result)
-    return _own(np.asarray(result), operands)
+    return tuple(map(as_value, result)) if isinstance(result, tuple) else np.asarray(result)
 
 
 def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:
@@ -37,17 +54,35 @@ def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: At
     return reference(*operands, **attrs)
 
 
-def _own(result: Value, operands: Iterable[Value]) -> Value:
-    """`result`, copied if it may share memory with an operand: each may be written later."""
+def _each(
+    stored: Callable[[Array, Sequence[Value]], Array], result: Value, operands: Sequence[Value]
+) -> Value:
+    """`result` with each array as it is to be `stored`."""
     match result:
+        case tuple():
+            return tuple(_each(stored, r, operands) for r in cast(tuple[Value, ...], result))
         case np.ndarray():
-            shared = any(_shares(result, operand) for operand in operands)
-            return result.copy() if shared else result
+            return stored(cast(Array, result), operands)
         case _:
             return result
 
 
-def _shares(result: npt.NDArray[Any], operand: Value) -> bool:
-    if isinstance(operand, tuple):
-        return any(_shares(result, field) for field in operand)
-    return isinstance(operand, np.ndarray) and np.may_share_memory(result, operand)
+def _own(result: Array, operands: Sequence[Value]) -> Array:
+    """`result`, copied if it may share memory with an operand."""
+    shared = any(np.may_share_memory(result, array) for array in _arrays(operands))
+    return result.copy() if shared else result
+
+
+def _whole_or_own(result: Array, operands: Sequence[Value]) -> Array:
+    """`result` as it is if it is all of an operand."""
+    whole = (array for array in _arrays(operands) if array.nbytes == result.nbytes)
+    return result if any(np.may_share_memory(result, a) for a in whole) else _own(result, operands)
+
+
+def _arrays(values: Iterable[Value]) -> Iterator[Array]:
+    """The arrays among `values` and in tuples of them."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _arrays(cast(tuple[Value, ...], value))
+        elif isinstance(value, np.ndarray):
+            yield cast(Array, value)

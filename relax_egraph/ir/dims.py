@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 
 import sympy
 
-from relax_egraph.errors import RunError
+from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.symbol_ranges import (
     active,
     integral,
@@ -35,6 +35,7 @@ Dim: TypeAlias = int | sympy.Expr
 
 _MEMO = 1 << 16
 _ROUNDS = 4
+_MOST_TERMS = 512
 
 
 @memoised
@@ -76,8 +77,15 @@ def sub(a: Dim, b: Dim) -> Dim:
 
 
 def mul(a: Dim, b: Dim) -> Dim:
-    """``a · b``."""
+    """``a · b``; raises `IllTyped` if that is of more terms than anyone writes."""
+    count = _terms(a) * _terms(b)
+    if count > _MOST_TERMS:
+        raise IllTyped(f"an extent is the product of sums: it has up to {count} terms")
     return canonical(a * b)
+
+
+def _terms(dim: Dim) -> int:
+    return len(dim.args) if isinstance(dim, sympy.Add) else 1
 
 
 def product(dims: Iterable[Dim]) -> Dim:
@@ -209,6 +217,7 @@ def _minimum(parts: list[sympy.Expr]) -> sympy.Expr:
     return sympy.expand(front + rest)
 
 
+@lru_cache(_MEMO)
 def symbols(dim: Dim) -> frozenset[str]:
     """The names of the symbols in `dim`."""
     if isinstance(dim, int):

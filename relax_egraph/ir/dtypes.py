@@ -42,7 +42,7 @@ TABLE: Mapping[str, DType] = {
     for dtype in (
         _plain("bool", 8, "bool"),
         *(_plain("int", bits) for bits in (8, 16, 32, 64)),
-        _plain("uint", 8),
+        *(_plain("uint", bits) for bits in (8, 16, 32, 64)),
         DType("float16", "float", 16, "float32"),
         DType("bfloat16", "float", 16, "float32"),
         *(_plain("float", bits) for bits in (32, 64)),
@@ -88,6 +88,21 @@ def computed(dtype: str) -> str:
 def limits(dtype: str) -> Any:
     """What ``np.finfo`` says of a floating-point `dtype`, one that numpy lacks too."""
     return ml_dtypes.finfo(np.dtype(dtype))
+
+
+def converted(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+    """`values` in `dtype`, as kernels convert them.
+
+    A float is rounded towards 0 to an integer; one out of the integers' range becomes the end
+    that is nearer, and NaN becomes 0.
+    """
+    if not is_integer(dtype) or not is_float(values.dtype.name):
+        return values.astype(dtype)
+    floats = values.astype(computed(values.dtype.name))
+    least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    above, below = floats >= float(greatest), floats <= float(least)
+    inside = np.where(above | below | np.isnan(floats), 0, floats).astype(dtype)
+    return np.where(above, inside.dtype.type(greatest), np.where(below, least, inside))
 
 
 def from_file(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

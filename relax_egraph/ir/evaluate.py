@@ -36,6 +36,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.call import given_besides, inplace_indices
 from relax_egraph.ir.reference.array import least
+from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -312,6 +313,8 @@ class _Frame:
 
     def packed(self, name: str) -> Callable[..., Value]:
         if name not in self.interpreter.packed:
+            if operator := at_run_time(name):
+                return operator
             known = ", ".join(sorted(self.interpreter.packed)) or "none"
             raise RunError(
                 f"{self.name}: {self.at} calls the packed function {name!r}; given are: {known}"

@@ -234,7 +234,7 @@ class Function:
 
     Attributes in use: ``primitive`` (the body is to become one kernel),
     ``private`` (not callable from outside the module), ``tir_var_upper_bound`` (pairs of a symbol
-    and what it is at most: memory is planned for that).
+    and what it is at most: memory is planned for that), ``tolerance`` (how far results may be off).
     """
 
     params: tuple[Var, ...]

@@ -27,18 +27,25 @@ class Step:
     """One operator inside a kernel.
 
     `operands` has one entry for each operand of `op`: the number of a value for a tensor, the
-    shape itself for a shape.  `attrs` are complete, in the operator's order.
+    numbers of several for tensors, the shape itself for a shape.  `attrs` are complete, in the
+    operator's order.
     """
 
     op: Op
-    operands: tuple[int | ShapeStructInfo, ...]
+    operands: tuple[int | tuple[int, ...] | ShapeStructInfo, ...]
     attrs: tuple[tuple[str, Attr], ...]
     struct_info: TensorStructInfo
 
     @property
     def values(self) -> tuple[int, ...]:
         """The numbers of the tensor operands."""
-        return tuple(o for o in self.operands if isinstance(o, int))
+        found: list[int] = []
+        for operand in self.operands:
+            if isinstance(operand, int):
+                found.append(operand)
+            elif isinstance(operand, tuple):
+                found.extend(operand)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from relax_egraph.passes.bind_params import bind_params as bind_params
 from relax_egraph.passes.bind_symbolic_vars import bind_symbolic_vars as bind_symbolic_vars
 from relax_egraph.passes.canonicalize_bindings import canonicalize_bindings as canonicalize_bindings
+from relax_egraph.passes.channels_last import channels_last as channels_last
 from relax_egraph.passes.check_claims import check_claims as check_claims
 from relax_egraph.passes.common_subexpr import eliminate_common_subexpr as eliminate_common_subexpr
 from relax_egraph.passes.convert_to_dataflow import convert_to_dataflow as convert_to_dataflow
@@ -10,6 +11,7 @@ from relax_egraph.passes.dataflow_block_pass import dataflowblock_pass as datafl
 from relax_egraph.passes.dead_code import dead_code_elimination as dead_code_elimination
 from relax_egraph.passes.dead_code import remove_all_unused as remove_all_unused
 from relax_egraph.passes.fold_constant import fold_constant as fold_constant
+from relax_egraph.passes.fold_isnan import fold_isnan as fold_isnan
 from relax_egraph.passes.fold_shapes import fold_shapes as fold_shapes
 from relax_egraph.passes.infra import Pass as Pass
 from relax_egraph.passes.infra import PassContext as PassContext

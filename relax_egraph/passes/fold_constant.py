@@ -1,6 +1,6 @@
 """Operator calls on constants are computed once, at compile time."""
 
-from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir.apply import apply_to_constants
 from relax_egraph.ir.expr import (
     Call,
     Constant,
@@ -50,7 +50,7 @@ def fold_constant(function: Function, module: IRModule) -> Function:
     with effects, of loop functions and of packed functions stay, as do results of unknown or
     symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor, tensors
     that are written later, and broadcasts that repeat anything: a kernel repeats as it reads,
-    for nothing.
+    for nothing.  A constant that is another's elements in another order lies in its memory.
     """
     folded = _Folder(written_variables(function, module)).visit_expr(function)
     return folded if isinstance(folded, Function) else function
@@ -100,7 +100,8 @@ class _Folder(ExprMutator):
             return call
         if not _is_worth_storing(call.op, args, call.struct_info):
             return call
-        return _stored(apply_op(call.op, list(map(_data, args)), call.attrs), call.struct_info)
+        value = apply_to_constants(call.op, list(map(_data, args)), call.attrs)
+        return _stored(value, call.struct_info)
 
 
 def _is_constant(expr: Expr) -> bool:

@@ -137,7 +137,7 @@ class Not(_Arithmetic):
 
 @dataclass(frozen=True, slots=True)
 class Cast(_Arithmetic):
-    """`value` converted to `dtype`, as numpy's ``astype`` does."""
+    """`value` converted to `dtype`, as `ir.dtypes.converted` does."""
 
     dtype: str
     value: "TirExpr"

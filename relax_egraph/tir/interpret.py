@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import computed, is_float, is_stored
+from relax_egraph.ir.dtypes import computed, converted, is_float, is_stored
 from relax_egraph.ir.module import BaseFunc
 from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.tir.expr import (
@@ -232,7 +232,7 @@ class _Machine:
             case DimSymbol(name=name):
                 return self.symbols[name]
             case Cast(dtype=dtype, value=value):
-                given = np.asarray(self.value(value)).astype(computed(dtype))
+                given = converted(np.asarray(self.value(value)), computed(dtype))
                 return _computed(given.astype(dtype)[()])
             case Select(condition=condition, a=a, b=b, lazy=True):
                 return self.value(a if self.value(condition) else b)

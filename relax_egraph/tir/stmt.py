@@ -1,6 +1,7 @@
 """Statements of the loop language, and its functions."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from relax_egraph.ir.expr import FunctionAttr, FunctionAttrs
@@ -93,14 +94,14 @@ class TensorIntrinsic:
 Stmt: TypeAlias = Store | For | IfThenElse | Seq | TirBlock | TensorIntrinsic
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PrimFunc:
     """A function of the loop level, in destination-passing style.
 
     Parameters are buffers, the last `num_outputs` of them written, then ``int64`` scalars for
     the dimension symbols that no buffer's shape binds directly.  `allocs` are the buffers of
     the root block.
-    """
+    """  # no slots: what is cached lies in the dictionary
 
     params: tuple[Buffer, ...]
     body: Stmt
@@ -128,7 +129,7 @@ class PrimFunc:
         scalars = tuple(PrimStructInfo("int64") for _ in self.scalars)
         return FuncStructInfo((*params, *scalars), ret)
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The dimension symbols of the parameters, in order of first appearance, sorted within one.
 

@@ -55,6 +55,7 @@ def _integers(
     low = 0 if info.min == 0 or rng.random() < 0.3 else -3
     values = np.asarray(rng.integers(low, 4, shape)).astype(dtype)
     if kind in ("large", "special"):
-        odd = np.asarray(rng.choice([info.min, info.max, info.max // 2], shape)).astype(dtype)
+        extremes = np.array([info.min, info.max, info.max // 2], dtype)
+        odd = np.asarray(rng.choice(extremes, shape))
         return np.where(rng.random(shape) < 0.3, odd, values)
     return values

@@ -10,6 +10,7 @@ import sympy
 from relax_egraph.egraph.attributes import meant
 from relax_egraph.errors import IllTyped, RelaxEgraphError
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_signed
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
@@ -80,8 +81,8 @@ class Known:
         dtype, value = self.get(self.problem.dtypes[variable]), self.get(constant)
         if MISSING in (dtype, value) or str(dtype).startswith("float"):
             return
-        least = 0 if dtype in ("bool", "uint8") else -128
-        most = 1 if dtype == "bool" else 127
+        least = -128 if is_signed(str(dtype)) else 0
+        most = {"bool": 1, "uint8": 255}.get(str(dtype), 127)
         if not least <= value <= most or value != int(value):
             self.refused[f"a constant {value} of dtype {dtype}"] += 1
             raise Fails

@@ -69,7 +69,11 @@ def palette_of(random: Random, small: bool, dtypes: Sequence[str]) -> Palette:
     return Palette(random, tuple(extents), random.choice(dtypes or _DTYPES))
 
 
-_DTYPES = ("float32",) * 8 + ("float64",) * 2 + ("int32", "int64", "int8", "uint8", "bool")
+_DTYPES = (
+    *("float32",) * 8,
+    *("float64",) * 2,
+    *("int32", "int64", "int8", "uint8", "uint32", "bool"),
+)
 
 
 @cache

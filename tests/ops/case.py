@@ -7,14 +7,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, is_signed
 from relax_egraph.ir.expr import Attr
 
 T = TypeVar("T")
 Array: TypeAlias = np.ndarray[Any, Any]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = (*FLOATS, *INTEGERS)
 ANY = (*NUMBERS, "bool")
 
@@ -85,7 +85,7 @@ class Draw:
             return np.asarray(rng.random(tuple(shape)) < 0.5)
         if is_float(dtype):
             return np.asarray(rng.uniform(low, high, tuple(shape))).astype(dtype)
-        first = max(int(low), 0) if dtype == "uint8" else int(low)
+        first = int(low) if is_signed(dtype) else max(int(low), 0)
         return np.asarray(rng.integers(first, int(high), tuple(shape), endpoint=True)).astype(dtype)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.ops.case import FLOATS, Array, Case, Draw, Sampler
 
-NARROW = ("int8", "uint8", "int16")
+NARROW = ("int8", "uint8", "int16", "uint16")
 
 
 def parameter(

@@ -14,6 +14,7 @@ from relax_egraph.vm.builtins.kv_cache import KV_CACHE
 from relax_egraph.vm.builtins.memory import MEMORY
 from relax_egraph.vm.builtins.memory import copy as copy
 from relax_egraph.vm.builtins.random import RANDOM
+from relax_egraph.vm.builtins.sequences import SEQUENCES
 from relax_egraph.vm.builtins.shapes import MAX_HEAP as MAX_HEAP
 from relax_egraph.vm.builtins.shapes import SHAPES
 
@@ -22,6 +23,7 @@ SUBJECTS: Mapping[str, tuple[Builtin, ...]] = {
     "Checks": CHECKS,
     "Memory": MEMORY,
     "Data": DATA,
+    "Sequences": SEQUENCES,
     "Calls": CALLS,
     "Control": CONTROL,
     "Random numbers": RANDOM,

@@ -8,9 +8,12 @@ number of threads.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import accumulate
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.intrinsics.axpy import NAME as AXPY_TILE
 from relax_egraph.lower.intrinsics.dots import NAME as DOT_TILE
 from relax_egraph.lower.schedule.attention.heads import Heads, heads_of
 from relax_egraph.lower.schedule.attention.mask import ALL
@@ -62,23 +65,32 @@ LN_2 = math.log(2)
 
 def streams(p: Attention) -> bool:
     """Whether keys and values lie so that they can be read in their order."""
-    along = [(p.keys, p.depth), (p.values, p.column)]
-    moves = [steps(x.buffer, x.indices, (p.key.var, axis.var)) for x, axis in along]
-    return all(m is not None and m[1] == 1 for m in moves)
+
+    def moves(load: BufferLoad, run: Attention, axis: Axis) -> Sequence[Dim]:
+        return steps(load.buffer, load.indices, (run.key.var, axis.var)) or (0, 0)
+
+    return all(
+        1 in moves(run.keys, run, p.depth) and moves(run.values, run, p.column)[1] == 1
+        for run in p.runs
+    )
 
 
 def by_keys(p: Attention, most: int, names: Names) -> Stmt:
     """The blocks of keys of some heads at a time, of at most `most` queries, and what they join."""
-    heads = heads_of(p)
+    each = heads_of(p)
+    heads = each[0]
     axes = [replace(a, extent=heads.tasks) if a is heads.axis else a for a in p.batch]
-    blocks = dims.floordiv(dims.add(p.key.extent, BLOCK_KEYS - 1), BLOCK_KEYS)
+    of_runs = (
+        dims.floordiv(dims.add(run.key.extent, BLOCK_KEYS - 1), BLOCK_KEYS) for run in p.runs
+    )
+    *starts, blocks = accumulate(of_runs, dims.add, initial=0)
     rows = heads.most * most
     shape = (*(a.extent for a in axes), blocks, rows)
     top, total = (Buffer(names.fresh(name), shape, "float32") for name in ("tops", "totals"))
     sums = Buffer(names.fresh("sums"), (*shape, p.width), "float32")
     parted = State(top, total, sums, is_clear=p.seen != ALL)
     work = seq(
-        _blocks(p, heads, axes, parted, names),
+        *map(partial(_blocks, axes, parted, names), p.runs, each, starts),
         _joined(p, heads, axes, parted, blocks, names),
     )
     return TirBlock("blocks", (), work, allocs=parted.buffers)
@@ -106,12 +118,14 @@ def _each(p: Attention, heads: Heads, fixed: Values, names: Names) -> EachRow:
     return each
 
 
-def _blocks(p: Attention, heads: Heads, axes: Sequence[Axis], parted: State, names: Names) -> Stmt:
-    """The sums of each block of keys, in memory."""
+def _blocks(
+    axes: Sequence[Axis], parted: State, names: Names, p: Attention, heads: Heads, start: Dim
+) -> Stmt:
+    """The sums of each block of keys, in memory from block `start` on."""
     batch, fixed = names.renamed(axes, "b")
     block = parts(from_dim(p.key.extent), BLOCK_KEYS, "ko", names)
     keys = Parts(None, number(1), block.start, block.count)
-    state = replace(parted, at=(*(a.var for a in batch), block.place))
+    state = replace(parted, at=(*(a.var for a in batch), from_dim(start) + block.place))
     most = parted.most_rows
     queries, scores = room("queries", names, most, p.size), room("scores", names, most, BLOCK_KEYS)
     each = _each(p, heads, fixed, names)
@@ -132,17 +146,27 @@ def _products(
     p: Attention, heads: Heads, tile: Tile, queries: Buffer, fixed: Values, names: Names
 ) -> Stmt:
     """The products of a block of keys with all rows."""
-    head = parts(number(heads.together), 1, "h", names)
     rows = from_dim(dims.mul(heads.sharing, p.rows))
+    step, along = _step(heads.keys, p.key), _step(heads.keys, p.depth)
+    at_once = along == 1  # else keys are columns
+    head, beside = _heads_of_call(heads, heads.keys, names, at_once=at_once)
     at = {**heads.at(head.place, fixed), p.key.var: tile.keys.start, p.depth.var: ZERO}
     key, row = bound_load(heads.keys, at), head.place * rows
-    step = _step(heads.keys, p.key)
+    if not at_once:
+        product = multiply(
+            (queries[row, 0], p.size, 1),
+            (key, along, 1),
+            (tile.buffer[row, 0], BLOCK_KEYS, 1),
+            (rows, tile.count, number(p.size)),
+            adds=ZERO,
+        )
+        return head.around(product)
     places = (queries[row, 0], key, tile.buffer[row, 0])
-    strides = map(from_dim, (p.size, step, BLOCK_KEYS))
+    strides = map(from_dim, (p.size, step, beside, BLOCK_KEYS))
     product = TensorIntrinsic(
         DOT_TILE,
         tuple((x.buffer, x.indices) for x in places),
-        (*strides, rows, tile.count, number(p.size)),
+        (*strides, head.count, rows, tile.count, number(p.size)),
     )
     return head.around(product)
 
@@ -151,23 +175,42 @@ def _sums(
     p: Attention, heads: Heads, tile: Tile, state: State, fixed: Values, names: Names
 ) -> Stmt:
     """The values of a block times the powers of the rows."""
-    head = parts(number(heads.together), 1, "h", names)
     rows = from_dim(dims.mul(heads.sharing, p.rows))
+    head, beside = _heads_of_call(heads, heads.values, names, at_once=True)
     at = {**heads.at(head.place, fixed), p.key.var: tile.keys.start, p.column.var: ZERO}
     row = head.place * rows
-    total = multiply(
-        (tile.buffer[row, 0], BLOCK_KEYS, 1),
-        (bound_load(heads.values, at), _step(heads.values, p.key), 1),
-        (state.values[(*state.place(row), 0)], p.width, 1),
-        (rows, number(p.width), tile.count),
-        adds=goes_on(state, tile.keys),
+    places = (
+        tile.buffer[row, 0],
+        bound_load(heads.values, at),
+        state.values[(*state.place(row), 0)],
+    )
+    strides = map(from_dim, (BLOCK_KEYS, _step(heads.values, p.key), beside, p.width))
+    size = (head.count, rows, number(p.width), tile.count)
+    total = TensorIntrinsic(
+        AXPY_TILE,
+        tuple((x.buffer, x.indices) for x in places),
+        (*strides, *size, goes_on(state, tile.keys)),
     )
     return head.around(total)
 
 
-def _step(load: BufferLoad, key: Axis) -> Dim:
-    """How far a key goes in memory."""
-    moves = steps(load.buffer, load.indices, (key.var,))
+def _heads_of_call(
+    heads: Heads, load: BufferLoad, names: Names, *, at_once: bool
+) -> tuple[Parts, Dim]:
+    """The heads of a task in parts for one call each, and how far apart they are in memory.
+
+    All are one part if they are to be read `at_once`, and lie at equal distances.
+    """
+    count = number(heads.together)
+    moves = steps(load.buffer, load.indices, (heads.axis.var,)) if heads.axis else None
+    if not at_once or moves is None or heads.together == 1:
+        return parts(count, 1, "h", names), 0
+    return Parts(None, number(1), ZERO, count), moves[0]
+
+
+def _step(load: BufferLoad, axis: Axis) -> Dim:
+    """How far neighbours along `axis` are apart in memory."""
+    moves = steps(load.buffer, load.indices, (axis.var,))
     assert moves is not None, "keys that are streamed are linear"
     return moves[0]
 

@@ -1,6 +1,6 @@
 """Which heads run together: that read the same keys, or whose keys lie side by side."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -55,7 +55,17 @@ class Heads:
         return {**task, self.axis.var: task[self.axis.var] * self.together + head}
 
 
-def heads_of(p: Attention) -> Heads:
+def heads_of(p: Attention) -> tuple[Heads, ...]:
+    """The heads along one axis of the batch, for each of the runs of keys: as suits the longest."""
+    first, *others = (_heads(run) for run in p.runs)
+    if any(
+        (h.axis, h.count, h.sharing) != (first.axis, first.count, first.sharing) for h in others
+    ):
+        return tuple(Heads(None, 1, 1, 1, run.keys, run.values) for run in p.runs)
+    return (first, *(replace(h, together=first.together) for h in others))
+
+
+def _heads(p: Attention) -> Heads:
     """The heads along the innermost axis of the batch that shares keys, or lies within a key."""
     for axis in reversed(p.batch):
         for size in _shares(p, axis):

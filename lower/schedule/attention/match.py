@@ -6,16 +6,34 @@ expression: the score of a query and a key, a map of their product.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.attention.joins import (
+    Piece,
+    counted_from,
+    in_line,
+    pieces_of,
+    together,
+)
 from relax_egraph.lower.schedule.attention.mask import Run, split_mask
+from relax_egraph.lower.schedule.attention.reader import Reader
 from relax_egraph.lower.schedule.loops import ZERO
-from relax_egraph.lower.schedule.stages import Axis, Combine, Stage
-from relax_egraph.tir.analysis import tree_size, work
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, Intrinsic, TirExpr, TirVar
-from relax_egraph.tir.rewrite import loads, rewrite, substitute, variables
+from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.tir.analysis import tree_size
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Imm,
+    Intrinsic,
+    Select,
+    TirExpr,
+    TirVar,
+    from_dim,
+)
+from relax_egraph.tir.rewrite import loads, substitute, variables
 
 WIDEST = 512
 """How many elements a key and a value may have."""
@@ -35,6 +53,8 @@ class Attention:
     others.  Queries are along `row`, ``None`` where there is one; keys and values do not move with
     it.  All operands may move with `batch`.  `column` is the axis of the elements of a value; it
     and `depth` are of known extent.  `before` are the stages to be computed first.
+    Keys and values that are joined of several tensors have `parts`: the attention to those of each.
+    Then `keys` and `values` are of the first.
     """
 
     before: tuple[Stage, ...]
@@ -50,6 +70,12 @@ class Attention:
     product: BufferLoad
     score: TirExpr
     seen: Run
+    parts: tuple["Attention", ...] = ()
+
+    @property
+    def runs(self) -> tuple["Attention", ...]:
+        """The attention to the keys of each tensor, in order: itself, if there is one."""
+        return self.parts or (self,)
 
     @property
     def rows(self) -> Dim:
@@ -94,20 +120,38 @@ class Attention:
 
 def match_attention(stages: Sequence[Stage], outputs: Sequence[Buffer]) -> Attention | None:
     """The attention that the last of `stages` ends, if all `outputs` are it or come before it."""
-    last, reader = stages[-1], _Reader(stages)
+    stages, out = _stored(stages)
+    last, reader = stages[-1], Reader(stages)
     over = _summed_over(last)
-    if over is None or not any(last.buffer is b for b in outputs):
+    if over is None or not any(out.buffer is b for b in outputs):
         return None
     match reader.written_out(last.value):
         case Binary(kind="*", a=a, b=b):
-            found = _matched(reader, over, a, b) or _matched(reader, over, b, a)
+            found = _matched(reader, over, out, a, b) or _matched(reader, over, out, b, a)
         case _:
             return None
-    own = {last.buffer, *(s.buffer for s in found.before)} if found else set[Buffer]()
+    own = {out.buffer, *(s.buffer for s in found.before)} if found else set[Buffer]()
     return found if own.issuperset(outputs) else None
 
 
-def _matched(reader: "_Reader", key: Axis, shares: TirExpr, values: TirExpr) -> Attention | None:
+def _stored(stages: Sequence[Stage]) -> tuple[Sequence[Stage], BufferLoad]:
+    """`stages` without a last one that only puts axes in another order; where the result lies."""
+    *before, last = stages
+    match last.value:
+        case BufferLoad(buffer=buffer, indices=indices) if before and buffer is before[-1].buffer:
+            own = {i: a.var for i, a in zip(indices, before[-1].axes, strict=True)}
+            wide = [a.var for a in last.axes if a.extent != 1]
+            if own.keys() >= set(wide) and before[-1].reduction and last.reduction is None:
+                place = tuple(own.get(a.var, ZERO) for a in last.axes)
+                return before, BufferLoad(last.buffer, place)
+        case _:
+            pass
+    return stages, BufferLoad(last.buffer, last.indices)
+
+
+def _matched(
+    reader: Reader, key: Axis, out: BufferLoad, shares: TirExpr, values: TirExpr
+) -> Attention | None:
     match shares, values:
         case (
             Binary(
@@ -117,7 +161,7 @@ def _matched(reader: "_Reader", key: Axis, shares: TirExpr, values: TirExpr) -> 
                 ) as power,
                 b=BufferLoad() as total,
             ),
-            BufferLoad(),
+            BufferLoad() | Select(),
         ):
             pass
         case _:
@@ -133,22 +177,25 @@ def _matched(reader: "_Reader", key: Axis, shares: TirExpr, values: TirExpr) -> 
     depth = _summed_over(reader.stages[product.buffer])
     factors = depth and reader.reduced(product, "+", 0.0, depth)
     match factors:
-        case Binary(kind="*", a=BufferLoad() as x, b=BufferLoad() as y):
+        case Binary(kind="*", a=x, b=y):
             queries, keys = (y, x) if key.var in variables(x) else (x, y)
         case _:
             return None
     if depth is None or key.var not in variables(keys) or key.var in variables(queries):
         return None
-    return _over_axes(reader, key, depth, (queries, keys, values), product, score)
+    if not isinstance(queries, BufferLoad):
+        return None
+    return _over_axes(reader, key, depth, (queries, keys, values), product, score, out)
 
 
 def _over_axes(
-    reader: "_Reader",
+    reader: Reader,
     key: Axis,
     depth: Axis,
-    operands: tuple[BufferLoad, BufferLoad, BufferLoad],
+    operands: tuple[BufferLoad, TirExpr, TirExpr],
     product: BufferLoad,
     score: TirExpr,
+    out: BufferLoad,
 ) -> Attention | None:
     """The attention over the axes of the last stage, by what moves with them."""
     queries, keys, values = operands
@@ -160,16 +207,23 @@ def _over_axes(
     row = next((a for a in spatial if a is not column and a.var not in shared), None)
     if column is None or not _is_some(column.extent) or not _is_some(depth.extent):
         return None
-    buffers = (last.buffer, product.buffer, *(o.buffer for o in operands))
+    of_keys, of_values = pieces_of(keys, key), pieces_of(values, key)
+    pieces = together(of_keys, of_values) if of_keys and of_values else None
+    if pieces is None:
+        return None
+    extents = {a.var: a.extent for a in (*spatial, key, depth)}
+    read = [in_line(load, extents) for pair in pieces for load in (pair[0].load, pair[1].load)]
+    queries = in_line(queries, extents)
+    buffers = (last.buffer, out.buffer, product.buffer, *(o.buffer for o in (queries, *read)))
     if any(b.dtype != "float32" or 0 in b.shape for b in buffers):
         return None
-    out = substitute(BufferLoad(last.buffer, last.indices), reader.unit)
-    assert isinstance(out, BufferLoad)
-    before = reader.needed([*operands, *(load for load in loads(score) if load != product)])
+    out = bound_load(out, reader.unit)
+    of_score = [load for load in loads(score) if load != product]
+    before = reader.needed([queries, *read, *of_score])
     if before is None:
         return None
     seen, score = split_mask(score, row.var if row else None, key.var)
-    return Attention(
+    found = Attention(
         before=before,
         out=out,
         batch=tuple(a for a in spatial if a is not column and a is not row),
@@ -178,11 +232,32 @@ def _over_axes(
         depth=depth,
         column=column,
         queries=queries,
-        keys=keys,
-        values=values,
+        keys=read[0],
+        values=read[1],
         product=product,
         score=score,
         seen=seen,
+    )
+    if len(pieces) == 1:
+        return found
+    cut = [pair[0] for pair in pieces]
+    each = zip(cut, read[::2], read[1::2], strict=True)
+    return replace(found, parts=tuple(_part(found, *piece) for piece in each))
+
+
+def _part(whole: Attention, piece: Piece, keys: BufferLoad, values: BufferLoad) -> Attention:
+    """Attention to the keys of one piece, which are counted from where it begins."""
+    key, first = whole.key.var, from_dim(piece.first)
+    own = Axis(TirVar(key.name), piece.extent)
+    keys, values = (counted_from(load, key, piece, own.var) for load in (keys, values))
+    seen = Run(
+        whole.seen.first and whole.seen.first - first, whole.seen.end and whole.seen.end - first
+    )
+    score = substitute(whole.score, {key: own.var + first})
+    product = substitute(whole.product, {key: own.var + first})
+    assert isinstance(product, BufferLoad)
+    return replace(
+        whole, key=own, keys=keys, values=values, score=score, product=product, seen=seen
     )
 
 
@@ -194,64 +269,3 @@ def _summed_over(stage: Stage) -> Axis | None:
     """The one axis that `stage` sums over, if it is a sum of one axis."""
     found = stage.reduction
     return found.axes[0] if found and found.combine == "+" and len(found.axes) == 1 else None
-
-
-class _Reader:
-    """Writes out what stages compute, down to inputs and to the reductions in between."""
-
-    def __init__(self, stages: Sequence[Stage]) -> None:
-        self.stages = {s.buffer: s for s in stages}
-        self.last = stages[-1]
-        self.unit: dict[TirVar, TirExpr] = {a.var: ZERO for a in self.last.axes if a.extent == 1}
-        self._chained: set[Buffer] = set()
-        for s in stages:
-            if s.reduction or any(load.buffer in self._chained for load in loads(s.value)):
-                self._chained.add(s.buffer)
-
-    def is_chained(self, load: BufferLoad) -> bool:
-        """Whether `load` reads a reduction, or what is computed of one."""
-        return load.buffer in self._chained
-
-    def written_out(self, value: TirExpr) -> TirExpr:
-        """`value` with elements replaced by what they are, where that is cheap or depends on sums.
-
-        Axes of the last stage that have one element are at 0.
-        """
-
-        def change(e: TirExpr) -> TirExpr:
-            stage = self.stages.get(e.buffer) if isinstance(e, BufferLoad) else None
-            if stage is None or stage.reduction is not None:
-                return e
-            if stage.buffer not in self._chained and work(stage.value) > 0:
-                return e
-            assert isinstance(e, BufferLoad)
-            at = {a.var: i for a, i in zip(stage.axes, e.indices, strict=True)}
-            return self.written_out(substitute(stage.value, at))
-
-        return rewrite(substitute(value, self.unit), change)
-
-    def reduced(
-        self, load: BufferLoad, combine: Combine, init: float, over: Axis
-    ) -> TirExpr | None:
-        """What `load` is the reduction of, over `over`; ``None`` if it is no such reduction."""
-        stage = self.stages.get(load.buffer)
-        if stage is None or stage.reduction is None or len(stage.reduction.axes) != 1:
-            return None
-        (own,) = stage.reduction.axes
-        begin = stage.reduction.init
-        if stage.reduction.combine != combine or not isinstance(begin, Imm) or begin.value != init:
-            return None
-        if not dims.equal(own.extent, over.extent):
-            return None
-        at = {a.var: i for a, i in zip(stage.axes, load.indices, strict=True)}
-        return self.written_out(substitute(stage.value, {**at, own.var: over.var}))
-
-    def needed(self, reads: Sequence[BufferLoad]) -> tuple[Stage, ...] | None:
-        """The stages to compute for `reads`, in order; ``None`` if one is computed of a sum."""
-        wanted = {load.buffer for load in reads}
-        for stage in reversed(self.stages.values()):
-            if stage.buffer in wanted:
-                wanted.update(load.buffer for load in loads(stage.value))
-        if not wanted.isdisjoint(self._chained):
-            return None
-        return tuple(s for s in self.stages.values() if s.buffer in wanted)

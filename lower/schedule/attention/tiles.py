@@ -51,8 +51,8 @@ BLOCK_ROWS = 512
 """Queries of a task, which share the transposed keys."""
 
 TILE_ROWS = 64
-TILE_KEYS = 256
-"""Scores of a tile: 64 KiB, which stay in the second cache."""
+TILE_KEYS = 512
+"""Scores of a tile: 128 KiB, which stay in the second cache beside the keys and values."""
 
 MASKED_ROWS = 32
 """Queries of a tile where a mask hides a run of keys: of fewer queries, fewer keys are in vain."""
@@ -65,24 +65,28 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
     """The blocks of queries, each over all blocks of keys."""
     batch, fixed = names.renamed(p.batch, "b")
     block = parts(from_dim(p.rows), BLOCK_ROWS, "qo", names)
-    keys = parts(from_dim(p.key.extent), TILE_KEYS, "ko", names)
-    # A tile that is hidden does not begin the sums.
-    state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=p.seen != ALL)
+    # A tile that is hidden does not begin the sums, nor does one of keys of which there are none.
+    is_clear = p.seen != ALL or len(p.runs) > 1
+    state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=is_clear)
     strips = room("strips", names, TILE_KEYS // STRIP, p.size, STRIP)
     queries = room("queries", names, at_most(p.rows, _tile_rows(p)), p.size)
     scores = room("scores", names, at_most(p.rows, _tile_rows(p)), TILE_KEYS)
-    values = _values(p, keys, fixed, names)
-    tiles = _tiles(p, fixed, block, keys, state, (queries, strips, scores), values.place, names)
-    work = seq(_transposed(p, strips, keys, fixed, names), *values.copy, tiles)
-    first, last = block.start, block.start + block.count - 1
-    work = where_seen(p, first, last, keys, work)
+    blocks: list[Stmt] = []
+    copied: list[Buffer] = []
+    for run in p.runs:
+        keys = parts(from_dim(run.key.extent), TILE_KEYS, "ko", names)
+        values = _values(run, keys, fixed, names)
+        buffers = (queries, strips, scores)
+        tiles = _tiles(run, fixed, block, keys, state, buffers, values.place, names)
+        work = seq(_transposed(run, strips, keys, fixed, names), *values.copy, tiles)
+        first, last = block.start, block.start + block.count - 1
+        blocks.append(keys.around(where_seen(run, first, last, keys, work)))
+        copied += values.room
     rows = _each(p, fixed, block.start, block.count, names)
     body = seq(
-        begin(p, state, block.count, names),
-        keys.around(work),
-        end(p, state, block.count, rows, names),
+        begin(p, state, block.count, names), *blocks, end(p, state, block.count, rows, names)
     )
-    allocs = (queries, scores, strips, *values.room, *state.buffers)
+    allocs = (queries, scores, strips, *copied, *state.buffers)
     return parallel(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
 
 

@@ -7,34 +7,38 @@ form that the schedule multiplies with by loops that come first.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, joined
+from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, joined, sees_planes
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.depthwise import (
     by_channels,
     by_taps,
-    has_many_edges,
     is_depthwise,
-    padded,
 )
+from relax_egraph.lower.schedule.conv.images import are_large, of_image
 from relax_egraph.lower.schedule.conv.match import match_convolution
-from relax_egraph.lower.schedule.conv.parts import NOTHING, channels_last
+from relax_egraph.lower.schedule.conv.minimal_filters import Filter
+from relax_egraph.lower.schedule.conv.parts import NOTHING, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
+from relax_egraph.lower.schedule.conv.thinned import skips, thinned
 from relax_egraph.lower.schedule.conv.winograd import by_tiles, fastest, transformed
 from relax_egraph.lower.schedule.inline import inline
-from relax_egraph.lower.schedule.loops import collapse, store_loops
-from relax_egraph.lower.schedule.matmul import follows
+from relax_egraph.lower.schedule.loops import around, collapse, store_loops
+from relax_egraph.lower.schedule.matmul import follows, tiles
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import match_product
 from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage, computed_from
+from relax_egraph.lower.schedule.stages import Axis, Stage, computed_from, stages_of
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
-from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.tir.stmt import PrimFunc, Stmt, seq
 
 TOLERANCE = "tolerance"
 """The attribute of a loop function that says how far results may err: 1e-4 of their mean size."""
+
+FILTER = "filter"
+"""The attribute of a scheduled one that says by which of the `minimal_filters` it computes."""
 
 FEWEST_COLUMNS = 256
 """With fewer positions side by side, features are the better columns of a product."""
@@ -48,40 +52,92 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     parts = _parts(function, stages)
     if parts is None or _is_product(parts.c, parts.rest):
         return None
-    c, names = parts.c, Names.beside(function)
-    source, copy = channels_last(c, names)
-    before = [store_loops((s,), names, "parallel") for s in parts.before]
-    copies = [] if copy is None else [copy]
-    allocs = () if copy is None else (source.buffer,)
-    bare = replace(c.stage, value=NOTHING, reduction=None)
-    merged = collapse(c.positions, [bare, *parts.rest])
-    is_output = any(c.stage.buffer is b for b in function.outputs)
-    is_constant = _is_constant(c.weight.buffer, function, parts.before)
+    c, rest, names = parts.c, parts.rest, Names.beside(function)
+    images: tuple[Axis, ...] = ()
+    if are_large(c) and _is_copied(c):
+        axis, c, rest = of_image(c, rest, names)
+        images = (axis,)
     tolerance = function.attrs.get(TOLERANCE, 0.0)
     assert isinstance(tolerance, float)
-    results = Results(bare, c.feature.var, parts.rest, is_output, {})
+    is_constant = _is_constant(c.weight.buffer, function, parts.before)
+    filter = fastest(c, is_constant=is_constant, tolerance=tolerance)
+    is_output = any(c.stage.buffer is b for b in function.outputs)
+    loops = _loops(c, rest, filter, names, is_output=is_output)
+    if filter:
+        function = replace(function, attrs={**function.attrs, FILTER: filter.name})
+    before = [store_loops((s,), names, "parallel") for s in parts.before]
+    body = [*before, *loops.prepared, around(images, seq(*loops.nests))]
+    return finished(function, "conv", body, loops.allocs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loops:
+    """The nests of a convolution, after those that make its weight what it has to be."""
+
+    prepared: Sequence[Stmt]
+    nests: Sequence[Stmt]
+    allocs: Sequence[Buffer]
+
+
+def _loops(
+    c: Convolution,
+    rest: tuple[Stage, ...],
+    filter: Filter | None,
+    names: Names,
+    *,
+    is_output: bool,
+) -> _Loops:
+    """By the schedule that is the fastest for `c`; `filter` is that of the fastest tiles."""
+    bare = replace(c.stage, value=NOTHING, reduction=None)
+    results = Results(bare, c.feature.var, rest, is_output, {})
+    copies: list[Stmt] = []
+    allocs: list[Buffer] = []
+    if skips(c):
+        c, copy = thinned(c, names)
+        copies, allocs = [copy], [c.data]
+        if _is_product(c, rest):
+            return _Loops((), [copy, tiles(c.stage, rest, names, is_output=is_output)], allocs)
+    if is_product := not (c.is_transposed or is_depthwise(c) or filter):
+        c = joined(c)
+    if is_product and is_faster(c) and sees_planes(c):
+        weight, prepare = packed(c, names, as_planes=True)
+        return _Loops([prepare], [by_bands(c, Source.of(c), weight, results, names)], [weight])
+    source, copy = channels_last(c, names)
+    if copy is not None:
+        copies.append(copy)
+        allocs.append(source.buffer)
     if c.is_transposed:
         nests, made = by_phases(c, source, results, names)
-        return finished(function, "conv", [*before, *copies, *nests], (*allocs, *made))
+        return _Loops((), [*copies, *nests], [*allocs, *made])
     if is_depthwise(c):
-        weight, prepare = by_taps(c, names)
-        if has_many_edges(c):
-            c, source, pad = padded(c, source, names)
-            copies.append(pad)
-            allocs = (*allocs, source.buffer)
-        nest = by_channels(c, source, weight, results, names)
-    elif filter := fastest(c, is_constant=is_constant, tolerance=tolerance):
+        weights, prepared = by_taps(c, names)
+        nest = by_channels(c, source, weights, results, names)
+        return _Loops(prepared, [*copies, nest], [*allocs, *weights.buffers])
+    if filter:
         weight, prepare = transformed(c, filter, names)
         nest = by_tiles(c, filter, source, weight, results, names)
-    else:
-        c = joined(c)
+    elif is_faster(c):
         weight, prepare = packed(c, names)
-        if is_faster(c):
-            nest = by_bands(c, source, weight, results, names)
-        else:
-            of_rows = replace(results, values=merged.values)
-            nest = by_rows(c, source, [Target(weight, of_rows)], merged, names)
-    return finished(function, "conv", [*before, prepare, *copies, nest], (*allocs, weight))
+        nest = by_bands(c, source, weight, results, names)
+    else:
+        weight, prepare = packed(c, names)
+        merged = collapse(c.positions, [bare, *rest])
+        of_rows = replace(results, values=merged.values)
+        nest = by_rows(c, source, [Target(weight, of_rows)], merged, names)
+    return _Loops([prepare], [*copies, nest], [*allocs, weight])
+
+
+def _is_copied(c: Convolution) -> bool:
+    """Whether the data of `c` is brought into another order first."""
+    in_order = Source.of(c).channels_last or (is_faster(c) and sees_planes(c))
+    return not c.is_transposed and not in_order
+
+
+def is_convolution(function: PrimFunc) -> bool:
+    """Whether `apply` schedules `function`, which has no schedule yet."""
+    stages = None if "schedule" in function.attrs else stages_of(function)
+    parts = None if stages is None else _parts(function, stages)
+    return parts is not None and not _is_product(parts.c, parts.rest)
 
 
 @dataclass(frozen=True, slots=True)

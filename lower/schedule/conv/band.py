@@ -18,7 +18,7 @@ from relax_egraph.lower.schedule.conv.parts import (
 from relax_egraph.lower.schedule.cut import Cut
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, seq
 
 BAND = 64 * 1024
@@ -65,7 +65,8 @@ class Band:
     """What the windows of a `block` of lines see, in `buffer`: ``[*taps, line, place, channel]``.
 
     It is that of data at `batch`, and of `windows` at `outer` positions along all axes but the last
-    two, whose taps are apart.
+    two, whose taps are apart.  Where the places of a channel lie side by side in data, they do in
+    the band: ``[*taps, line, channel, place]``.
     """
 
     source: Source
@@ -88,7 +89,8 @@ class Band:
         *outer, down, across = c.windows
         width = _seen(across, across.position.extent)
         lines, channels = _seen(down, block.size), dims.mul(c.groups, c.channels)
-        shape = (*(w.size for w in outer), lines, width, channels)
+        line = (width, channels) if source.channels_last else (channels, width)
+        shape = (*(w.size for w in outer), lines, *line)
         buffer = Buffer(names.fresh("band"), shape, "float32")
         batch, places = at
         return cls(source, c.windows, batch, tuple(places), block, buffer)
@@ -111,29 +113,41 @@ class Band:
         self, line: Sequence[TirExpr], at: Sequence[TirExpr], names: Names
     ) -> tuple[Stmt, Stmt]:
         """A `line` of the band that is the one of data `at`, and one without data."""
-        across, (*_, width, channels) = self.windows[-1], self.buffer.shape
+        across, (*_, outer, inner) = self.windows[-1], self.buffer.shape
+        width, channels = (outer, inner) if self.source.channels_last else (inner, outer)
         left, skipped = max(0, across.before), max(0, -across.before)
         begin = dims.minimum(left, width)
         rest = dims.minimum(dims.sub(across.extent, skipped), dims.sub(width, begin))
         count = dims.maximum(0, rest)
         end = dims.add(begin, count)
+        channel = names.var("c")
 
         def run(begin: Dim, count: Dim, value: Callable[[TirVar], TirExpr]) -> list[Stmt]:
             if count == 0:
                 return []
             v = names.var("v")
-            place = self.buffer[(*line, from_dim(begin), v)]
-            return [along(v, from_dim(dims.mul(count, channels)), store(place, value(v)))]
+            if self.source.channels_last:
+                place = self.buffer[(*line, from_dim(begin), v)]
+                return [along(v, from_dim(dims.mul(count, channels)), store(place, value(v)))]
+            place = self.buffer[(*line, channel, from_dim(begin) + v)]
+            return [along(v, from_dim(count), store(place, value(v)))]
 
         def element(v: TirVar) -> TirExpr:
-            return self.source.at(self.batch, (*at, Imm(skipped, "int64")), v)
+            if self.source.channels_last:
+                return self.source.at(self.batch, (*at, as_expr(skipped)), v)
+            return self.source.at(self.batch, (*at, skipped + v), channel)
 
         def zero(_: TirVar) -> TirExpr:
             return NOTHING
+
+        def all_channels(*parts: Stmt) -> Stmt:
+            if self.source.channels_last:
+                return seq(*parts)
+            return serial([(channel, from_dim(channels))], seq(*parts))
 
         parts = (
             *run(0, begin, zero),
             *run(begin, count, element),
             *run(end, dims.sub(width, end), zero),
         )
-        return seq(*parts), seq(*run(0, width, zero))
+        return all_channels(*parts), all_channels(*run(0, width, zero))

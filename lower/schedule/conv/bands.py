@@ -7,10 +7,9 @@ by itself would take as long as multiplying it with so few features.
 from dataclasses import replace
 
 from relax_egraph.ir import dims
-from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.band import BAND, Band, lines_of_block, smallest
 from relax_egraph.lower.schedule.conv.convolution import Convolution
-from relax_egraph.lower.schedule.conv.parts import Panels, Size, Source, serial, turns
+from relax_egraph.lower.schedule.conv.parts import Panels, Size, Source, equal_parts, serial, turns
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Point
@@ -48,6 +47,11 @@ def is_faster(c: Convolution) -> bool:
     return few and any(d != 1 for d in c.taps) and (long or c.groups != 1)
 
 
+def sees_planes(c: Convolution) -> bool:
+    """Whether a band can be multiplied as its data lie, the places of a line side by side."""
+    return Source.of(c).places_last and c.windows[-1].dilation == 1
+
+
 def joined(c: Convolution) -> Convolution:
     """`c` with groups of few features joined: their weight has zeros between groups.
 
@@ -78,7 +82,7 @@ def by_bands(
     band = Band.of(c, source, (b, places), block, names)
     line, g, p = names.var("l"), names.var("g"), names.var("p")
     panels, row = Panels.of(c), across.position
-    piece = cut(row.extent, _rows_of_piece(row.extent), "jo", names)
+    piece = cut(row.extent, equal_parts(row.extent, MOST_ROWS), "jo", names)
     tile = Buffer(names.fresh("tile"), (piece.size, panels.width), "float32", "local")
     size = (piece.count, panels.columns(p))
 
@@ -96,13 +100,6 @@ def by_bands(
     return parallel((*batch, *axes, *block.blocks), body)
 
 
-def _rows_of_piece(rows: Dim) -> int:
-    """How many positions of a line to compute at once: of a line that is known, equal parts."""
-    if not isinstance(rows, int) or rows <= 0:
-        return MOST_ROWS
-    return -(-rows // -(-rows // MOST_ROWS))
-
-
 def _multiply(
     c: Convolution,
     band: Band,
@@ -118,21 +115,25 @@ def _multiply(
     Taps of one group that lie side by side are one run.
     """
     *outer, down, across = band.windows
-    (line, start), (*_, width, channels), held = corner, band.buffer.shape, tile.shape[1]
+    (line, start), held = corner, tile.shape[1]
+    channel, last = panel[0] * from_dim(c.channels), start * across.stride
     taps = [names.var("k") for _ in outer]
-    is_run = c.groups == 1 and across.dilation == 1
-    runs, depth = (1, dims.mul(across.size, c.channels)) if is_run else (across.size, c.channels)
-    strides = (
-        dims.mul(across.stride, channels),
-        dims.mul(down.dilation, dims.mul(width, channels)),
-        dims.mul(across.dilation, channels),
-        held,
-        held,
-    )
-    seen = (*taps, line * down.stride, start * across.stride, panel[0] * from_dim(c.channels))
+    *_, first, second = band.buffer.shape
+    if band.source.channels_last:
+        (width, channels), seen = (first, second), (last, channel)
+        is_run = c.groups == 1 and across.dilation == 1
+        run = dims.mul(across.size, c.channels)
+        over = (1, run) if is_run else (across.size, c.channels)
+        row, tap = dims.mul(across.stride, channels), dims.mul(across.dilation, channels)
+    else:
+        (channels, width), seen = (first, second), (channel, last)
+        over = (c.channels, across.size)
+        row, tap = across.stride, width
+    strides = (row, dims.mul(down.dilation, dims.mul(width, channels)), tap, held, held)
+    seen = (*taps, line * down.stride, *seen)
     first = [ZERO] * 4
     places = (band.buffer, seen), (weight, (*panel, *taps, *first)), (tile, (ZERO, ZERO))
     adds = binary("min", 1, sum(taps, start=ZERO)) if taps else ZERO
-    over = (from_dim(down.size), from_dim(runs), from_dim(depth))
-    call = TensorIntrinsic("window_tile", places, (*map(from_dim, strides), *size, *over, adds))
+    scalars = (*map(from_dim, strides), *size, *map(from_dim, (down.size, *over)), adds)
+    call = TensorIntrinsic("window_tile", places, scalars)
     return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.expr import (
     Binary,
@@ -48,7 +49,8 @@ class Convolution:
 
     `places` are where in the indices of `data` the batch, the channel and the axes of the
     `windows` are.  Each of `groups` makes `features` features of `channels` channels; it may be
-    several groups `joined`, whose features do not depend on each other's channels.
+    several groups `joined`, whose features do not depend on each other's channels.  The batch
+    begins at an `image` of data.
     """
 
     stage: Stage
@@ -63,6 +65,7 @@ class Convolution:
     features: Dim
     groups: Dim
     joined: int = 1
+    image: TirExpr = ZERO
 
     @property
     def is_transposed(self) -> bool:

@@ -1,18 +1,20 @@
-"""Convolutions of each channel by itself: no product of matrices, but a stream of channels."""
+"""Convolutions of each channel by itself: no product of matrices, but a stream of channels.
 
-import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import product
+Positions whose windows see nothing but data are summed several at once.  Of the others, at the ends
+of a line, each is summed over the taps that are inside: nothing is copied.  The zeros that taps see
+outside of data matter only to a weight that is not finite, and are multiplied only then.
+"""
+
+from dataclasses import dataclass
 
 from relax_egraph.ir import dims
-from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.parts import (
     NOTHING,
+    PANEL,
     Source,
     along,
+    equal_parts,
     let,
     serial,
     store,
@@ -20,20 +22,30 @@ from relax_egraph.lower.schedule.conv.parts import (
     within,
 )
 from relax_egraph.lower.schedule.conv.results import Results
+from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Point
-from relax_egraph.lower.schedule.loops import ZERO, parallel
+from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
-from relax_egraph.tir.expr import Buffer, Scope, TirExpr, TirVar, as_expr, from_dim
-from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    Not,
+    Select,
+    TirExpr,
+    TirVar,
+    as_expr,
+    binary,
+    from_dim,
+)
+from relax_egraph.tir.stmt import IfThenElse, Stmt, TensorIntrinsic, TirBlock, seq
 
-FEWEST_INSIDE = 0.7
-"""The share of windows that see nothing but data, below which those at edges take too long."""
+MOST_POSITIONS = 96
+"""Positions that are computed at once."""
 
-_Element = Callable[[Sequence[TirExpr], TirVar], TirExpr]
 
-MOST_TAPS = 64
-"""How many products the expression of an element may be the sum of."""
+MOST_LINES = 8
+"""Lines that are computed one after the other."""
 
 
 def is_depthwise(c: Convolution) -> bool:
@@ -41,153 +53,176 @@ def is_depthwise(c: Convolution) -> bool:
     return c.channels == 1 and c.features == 1
 
 
-def by_taps(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
-    """The weight as ``[*taps, feature]``, and what makes it."""
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights as ``[*taps, feature]``, and a single number that is NaN if one is not finite."""
+
+    taps: Buffer
+    wild: Buffer
+
+    @property
+    def buffers(self) -> tuple[Buffer, Buffer]:
+        """Both."""
+        return self.taps, self.wild
+
+
+def by_taps(c: Convolution, names: Names) -> tuple[Weights, list[Stmt]]:
+    """The weights of `c`, and what makes them."""
     made = Buffer(names.fresh("weights"), (*c.taps, c.groups), "float32")
     taps, f = [names.var("k") for _ in c.taps], names.var("f")
     fill = along(f, from_dim(c.groups), store(made[(*taps, f)], c.weight_at(f, ZERO, taps)))
-    return made, serial([(k, from_dim(d)) for k, d in zip(taps, c.taps, strict=True)], fill)
-
-
-def padded(c: Convolution, source: Source, names: Names) -> tuple[Convolution, Source, Stmt]:
-    """`c` of a copy of its data with the zeros around that its windows see, and the copy."""
-    windows = [
-        replace(w, before=0, extent=dims.add(dims.mul(w.stride, dims.sub(w.position.extent, 1)), r))
-        for w, r in zip(c.windows, map(_reach, c.windows), strict=True)
-    ]
-    shape = (c.batch.extent, *(w.extent for w in windows), c.groups)
-    copy = Buffer(names.fresh("padded"), shape, "float32")
-    axes = [Axis(names.var("i"), d) for d in shape[:-1]]
-    b, *places = (a.var for a in axes)
-    seen, extent = [names.var("y") for _ in windows], from_dim(c.groups)
-    f, g = names.var("f"), names.var("f")
-    inside = along(f, extent, store(copy[(b, *places, f)], source.at(b, seen, f)))
-    outside = along(g, extent, store(copy[(b, *places, g)], NOTHING))
-    tested = [(y, w.extent) for y, w in zip(seen, c.windows, strict=True)]
-    begins = [place - w.before for place, w in zip(places, c.windows, strict=True)]
-    *lines, last = axes
-    body = let(seen, begins, IfThenElse(within(tested), inside, outside))
-    body = parallel(lines, serial([(last.var, from_dim(last.extent))], body))
-    last_place = len(shape) - 1
-    return (
-        replace(c, data=copy, windows=tuple(windows)),
-        Source(copy, (0, last_place, *range(1, last_place))),
-        body,
-    )
-
-
-def has_many_edges(c: Convolution) -> bool:
-    """Whether so many windows see beyond data that it is worth a copy with padding."""
-    inside = 1.0
-    for w in c.windows:
-        reach, positions = _reach(w), w.position.extent
-        if not isinstance(reach, int) or not isinstance(positions, int) or positions < 1:
-            return False
-        if not isinstance(w.extent, int):
-            return False
-        first = -(-w.before // w.stride)
-        last = (w.extent - reach + w.before) // w.stride
-        inside *= max(0, min(last, positions - 1) - max(first, 0) + 1) / positions
-    return inside < FEWEST_INSIDE
-
-
-def _reach(w: Window) -> Dim:
-    """How many places a window spans."""
-    return dims.add(dims.mul(w.dilation, dims.sub(w.size, 1)), 1)
+    loops = [(k, from_dim(d)) for k, d in zip(taps, c.taps, strict=True)]
+    wild = Buffer(names.fresh("wild"), (1,), "float32")
+    at = tuple(names.var("k") for _ in made.shape)
+    add = store(wild[0], wild[0] + made[at] * 0.0)
+    check = serial([(k, from_dim(d)) for k, d in zip(at, made.shape, strict=True)], add)
+    check = TirBlock("wild", (), seq(store(wild[0], NOTHING), check))
+    return Weights(made, wild), [serial(loops, fill), check]
 
 
 def by_channels(
-    c: Convolution, source: Source, weight: Buffer, results: Results, names: Names
+    c: Convolution, source: Source, weights: Weights, results: Results, names: Names
 ) -> Stmt:
-    """The convolution of data with channels last, line by line, and a weight `by_taps`."""
+    """The convolution of data with channels last, line by line, and `weights`."""
     b, batch = turns(c.batch.extent, "b", names)
-    *outer, last = c.positions
-    lines, values = names.renamed(outer, "i")
-    column, places = names.var("q"), [names.var("y") for _ in c.windows]
-    positions = [values[a.var] for a in outer] + [column]
-    begins = [w.seen(p, ZERO) for w, p in zip(c.windows, positions, strict=True)]
-    window = _Window(c, source, weight, b, places, names)
+    *outer, row = c.positions
+    planes, values = names.renamed(outer[:-1], "i")
+    lines = cut(outer[-1].extent if outer else 1, MOST_LINES, "io", names)
+    line = names.var("l")
+    values |= {axis.var: lines.start + line for axis in outer[-1:]}
+    channels = cut(c.groups, PANEL, "jo", names)
+    piece = cut(row.extent, equal_parts(row.extent, MOST_POSITIONS), "io", names)
+    tile = Buffer(names.fresh("tile"), (piece.size, channels.size), "float32", "local")
 
-    def point(row: TirExpr, feature: TirExpr) -> Point:
-        return {**values, c.batch.var: b, last.var: row, c.feature.var: feature}
+    def point(r: TirExpr, j: TirExpr) -> Point:
+        at = {row.var: piece.start + r, c.feature.var: channels.start + j}
+        return {**values, **at, c.batch.var: b}
 
-    def over_line(stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
-        return serial([(column, from_dim(last.extent))], let(places, begins, window.sums(stores)))
-
-    if results.features_last:
-        body = over_line(lambda element, f: results.of(element, point(column, f)))
-    else:
-        line = Buffer(names.fresh("line"), (last.extent, c.groups), "float32")
-        fill = over_line(lambda element, f: store(line[column, f], element))
-        size = (from_dim(last.extent), from_dim(c.groups))
-        stores = results.of_tile(line[ZERO, ZERO], size, point, names)
-        body = TirBlock("line", (), seq(fill, stores), allocs=(line,))
-    return parallel((*batch, *lines), body)
+    at = tuple(values[a.var] for a in outer)
+    sums = _Line(c, source, weights, b, at, channels, tile, names).sums(piece)
+    stores = results.of_tile(tile[ZERO, ZERO], (piece.count, channels.count), point, names)
+    body: Stmt = TirBlock("tile", (), seq(sums, stores), allocs=(tile,))
+    body = serial([(line, lines.count)], around(piece.blocks, body))
+    return parallel((*batch, *planes, *lines.blocks, *channels.blocks), body)
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """The window that begins at `begins`, of all channels."""
+class _Taps:
+    """The taps of a window that see data: so many from `first` on, of which `place` is seen."""
+
+    first: TirExpr
+    count: TirExpr
+    place: TirExpr
+
+    @classmethod
+    def of(cls, w: Window, begin: TirExpr) -> "_Taps":
+        """Those of the window that begins at `begin`."""
+        size, step = from_dim(w.size), w.dilation
+        first = binary("min", size, _quotient(binary("max", 0, as_expr(0) - begin), step))
+        end = binary("min", size, _quotient(binary("max", 0, from_dim(w.extent) - begin), step))
+        return cls(first, binary("max", 0, end - first), begin + first * step)
+
+
+def _quotient(a: TirExpr, b: int) -> TirExpr:
+    """``⌈a / b⌉``."""
+    return a if b == 1 else (a + (b - 1)) // b
+
+
+_NO_WINDOW = Window(Axis(TirVar("q"), 1), None, 1, 1, 1, 0, 1)
+"""How a window moves along an axis that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the results at `outer` positions, of some `channels`, which goes to `tile`."""
 
     c: Convolution
     source: Source
-    weight: Buffer
+    weights: Weights
     batch: TirExpr
-    begins: Sequence[TirVar]
+    outer: tuple[TirExpr, ...]
+    channels: Cut
+    tile: Buffer
     names: Names
 
-    def sums(self, stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
-        """`stores` of the sum for each channel; what is at an edge is copied first, with zeros."""
-        patch = Buffer(self.names.fresh("patch"), (*self.c.taps, self.c.groups), "float32")
-        at_edge = self._stored(lambda taps, f: patch[(*taps, f)], stores)
-        at_edge = TirBlock("edge", (), seq(self._copied(patch), at_edge), allocs=(patch,))
-        corners = [
-            (begin, dims.add(dims.sub(w.extent, _reach(w)), 1))
-            for begin, w in zip(self.begins, self.c.windows, strict=True)
+    def sums(self, piece: Cut) -> Stmt:
+        """The sums of a `piece` of the line: those inside at once, the others one by one."""
+        across = self.c.windows[-1]
+        first, end = _inside(across)
+        names = left, right = [self.names.var(prefix) for prefix in ("left", "right")]
+        begin = binary("max", 0, binary("min", piece.count, as_expr(first) - piece.start))
+        values = begin, binary("max", begin, binary("min", piece.count, end - piece.start))
+        inside = _Taps(ZERO, from_dim(across.size), across.seen(piece.start + left, ZERO))
+        e, r = self.names.var("e"), self.names.var("r")
+        place = Select(Binary("<", e, left), e, e + (right - left))
+        edge = _Taps.of(across, across.seen(piece.start + r, ZERO))
+        edges = let([r], [place], self._call(r, as_expr(1), edge))
+        body = seq(
+            self._call(left, right - left, inside),
+            serial([(e, piece.count - (right - left))], edges),
+        )
+        wild = self.weights.wild[0]
+        return seq(
+            let(names, values, body),
+            IfThenElse(Binary("!=", wild, wild), self._outside(piece)),
+        )
+
+    def _outside(self, piece: Cut) -> Stmt:
+        """The zeros that the windows of a `piece` see outside of data, times their weights."""
+        r, j, taps = (
+            self.names.var("r"),
+            self.names.var("j"),
+            [self.names.var("k") for _ in self.c.taps],
+        )
+        at = (*self.outer, piece.start + r)
+        places = [
+            (w.seen(p, k), w.extent) for w, p, k in zip(self.c.windows, at, taps, strict=True)
         ]
-        return IfThenElse(within(corners), self._stored(self._element, stores), at_edge)
+        zero = self.weights.taps[(*taps, self.channels.start + j)] * 0.0
+        add = along(j, self.channels.count, store(self.tile[r, j], self.tile[r, j] + zero))
+        over = [(k, from_dim(w.size)) for k, w in zip(taps, self.c.windows, strict=True)]
+        outside = IfThenElse(Not(within(places)), add)
+        return serial([(r, piece.count), *over], outside)
 
-    def _copied(self, patch: Buffer) -> Stmt:
-        """What the window sees, in `patch`."""
-        f, taps = self.names.var("f"), [self.names.var("k") for _ in self.c.taps]
-        inside = along(f, self.extent, store(patch[(*taps, f)], self._element(taps, f)))
-        f = self.names.var("f")
-        outside = along(f, self.extent, store(patch[(*taps, f)], NOTHING))
-        places = zip(self._places(taps), self.c.windows, strict=True)
-        body = IfThenElse(within([(at, w.extent) for at, w in places]), inside, outside)
-        return serial(self._loops(taps), body)
+    def _call(self, row: TirExpr, rows: TirExpr, across: _Taps) -> Stmt:
+        """The sums of `rows` positions from `row` on, over the taps `across` and all others.
 
-    def _stored(self, element: _Element, stores: Callable[[TirExpr, TirVar], Stmt]) -> Stmt:
-        """`stores` of the sums of elements and weights: one expression, unless that is long."""
-        count, f = dims.product(self.c.taps), self.names.var("f")
+        Of a window that moves along more than two axes, the taps along the first ones are summed
+        one after the other; of those that are outside, no lines are.
+        """
+        *outer, last = self.c.windows
+        *above, down = [*outer] or [_NO_WINDOW]
+        *begins, at = [w.seen(p, ZERO) for w, p in zip(outer, self.outer, strict=True)] or [ZERO]
+        lines = _Taps.of(down, at)
+        taps = [self.names.var("k") for _ in above]
+        places = [y + k * w.dilation for y, k, w in zip(begins, taps, above, strict=True)]
+        count = lines.count
+        if above:
+            tested = within([(y, w.extent) for y, w in zip(places, above, strict=True)])
+            count = Select(tested, count, ZERO)
+        seen = (*places, lines.place, across.place) if outer else (across.place,)
+        first = (*taps, lines.first, across.first) if outer else (across.first,)
+        start, width = self.channels.start, last.extent
+        data = self.source.at(self.batch, seen, start)
+        weight, made = self.weights.taps[(*first, start)], self.tile[row, ZERO]
+        step = self.c.groups
+        strides = (
+            dims.mul(last.stride, step),
+            dims.mul(down.dilation, dims.mul(width, step)),
+            dims.mul(last.dilation, step),
+            dims.mul(last.size, step),
+            step,
+            self.channels.size,
+        )
+        adds = binary("min", 1, sum(taps, start=ZERO))
+        size = (rows, self.channels.count, count, across.count, adds)
+        buffers = tuple((load.buffer, load.indices) for load in (data, weight, made))
+        call = TensorIntrinsic("depthwise_tile", buffers, (*map(from_dim, strides), *size))
+        return serial([(k, from_dim(w.size)) for k, w in zip(taps, above, strict=True)], call)
 
-        def term(taps: Sequence[TirExpr], f: TirVar) -> TirExpr:
-            return element(taps, f) * self.weight[(*taps, f)]
 
-        if isinstance(count, int) and 0 < count <= MOST_TAPS:
-            every = product(*(range(d) for d in self.c.taps if isinstance(d, int)))
-            terms = (term([as_expr(tap) for tap in taps], f) for taps in every)
-            return along(f, self.extent, stores(reduce(operator.add, terms), f))
-        scope: Scope = "local" if isinstance(self.c.groups, int) else "global"
-        sums = Buffer(self.names.fresh("sums"), (self.c.groups,), "float32", scope)
-        clear = along(f, self.extent, store(sums[f], NOTHING))
-        f, taps = self.names.var("f"), [self.names.var("k") for _ in self.c.taps]
-        add = along(f, self.extent, store(sums[f], sums[f] + term(taps, f)))
-        f = self.names.var("f")
-        out = along(f, self.extent, stores(sums[f], f))
-        return TirBlock("sums", (), seq(clear, serial(self._loops(taps), add), out), allocs=(sums,))
-
-    @property
-    def extent(self) -> TirExpr:
-        """How many channels there are."""
-        return from_dim(self.c.groups)
-
-    def _loops(self, taps: Sequence[TirVar]) -> list[tuple[TirVar, TirExpr]]:
-        return [(k, from_dim(d)) for k, d in zip(taps, self.c.taps, strict=True)]
-
-    def _places(self, taps: Sequence[TirExpr]) -> list[TirExpr]:
-        windows = zip(self.begins, taps, self.c.windows, strict=True)
-        return [begin + tap * w.dilation for begin, tap, w in windows]
-
-    def _element(self, taps: Sequence[TirExpr], f: TirVar) -> TirExpr:
-        return self.source.at(self.batch, self._places(taps), f)
+def _inside(w: Window) -> tuple[int, TirExpr]:
+    """The first position whose window begins at data, and the one behind the last that ends so."""
+    reach = from_dim(w.size) * w.dilation - (w.dilation - 1)
+    room = from_dim(w.extent) + w.before - reach
+    return max(0, -(-w.before // w.stride)), binary("max", 0, room + w.stride) // w.stride

@@ -30,13 +30,14 @@ WINDOW = 3
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How tiles of `step` × `step` results are made.
+    """How tiles of `step` × `step` results are made; `name` is what it is called.
 
     `data`, `weight` and `result` are what each is transformed by along both axes: a row for each
     place after it.  `error` is more than the largest error that was met of a result, as a part of
     the root mean square of all results.
     """
 
+    name: str
     step: int
     data: Matrix
     weight: Matrix
@@ -55,6 +56,7 @@ class Filter:
 
 
 F2 = Filter(
+    name="F(2, 3)",
     step=2,
     data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     weight=((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
@@ -69,6 +71,7 @@ def _four(a: float, b: float) -> Filter:
     p, q = a * a, b * b
     at_a, at_b = 1 / (2 * p * (p - q)), 1 / (2 * q * (q - p))
     return Filter(
+        name="F(4, 3)",
         step=4,
         data=(
             (p * q, 0, -p - q, 0, 1, 0),
@@ -98,3 +101,6 @@ def _four(a: float, b: float) -> Filter:
 
 F4 = _four(5 / 8, 3 / 2)
 """36 products where the definition has 144."""
+
+APPROXIMATE = {F4.name: F4.error}
+"""The filters that err by more than the definition does, and by how much at the most."""

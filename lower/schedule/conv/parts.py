@@ -24,29 +24,46 @@ Size = tuple[TirExpr, TirExpr]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Data whose channels lie side by side; `places` are as those of the convolution."""
+    """Data that a convolution reads, from an `image` on; `places` are as those of that."""
 
     buffer: Buffer
     places: tuple[int, ...]
+    image: TirExpr = ZERO
+
+    @classmethod
+    def of(cls, c: Convolution) -> "Source":
+        """The data of `c` as it is."""
+        return cls(c.data, c.places, c.image)
+
+    @property
+    def channels_last(self) -> bool:
+        """Whether the channels of a place lie side by side."""
+        batch, channel, *positions = self.places
+        return (batch, *positions, channel) == (*range(len(self.places)),)
+
+    @property
+    def places_last(self) -> bool:
+        """Whether the places of a line lie side by side, those of each channel in one piece."""
+        return self.places == (*range(len(self.places)),)
 
     def at(self, batch: TirExpr, positions: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
         """An element."""
-        order = dict(zip(self.places, (batch, channel, *positions), strict=True))
+        order = dict(zip(self.places, (self.image + batch, channel, *positions), strict=True))
         return BufferLoad(self.buffer, tuple(order[k] for k in range(len(order))))
 
 
 def channels_last(c: Convolution, names: Names) -> tuple[Source, Stmt | None]:
     """Data with its channels last, and the copy that makes it so if it is not."""
-    batch, channel, *positions = c.places
-    order = (batch, *positions, channel)
-    if order == (*range(len(order)),):
-        return Source(c.data, c.places), None
-    copy = Buffer(names.fresh("last"), tuple(c.data.shape[k] for k in order), "float32")
+    given = Source.of(c)
+    if given.channels_last:
+        return given, None
+    _, channel, *positions = (c.data.shape[k] for k in c.places)
+    copy = Buffer(names.fresh("last"), (c.batch.extent, *positions, channel), "float32")
     axes = tuple(Axis(names.var("i"), d) for d in copy.shape)
-    of = dict(zip(order, axes, strict=True))
-    value = BufferLoad(c.data, tuple(of[k].var for k in range(len(order))))
-    stage = Stage("channels_last", copy, axes, tuple(a.var for a in axes), value)
-    return Source(copy, (0, len(order) - 1, *range(1, len(order) - 1))), nest(stage, names)
+    at = tuple(a.var for a in axes)
+    b, *moved, k = at
+    stage = Stage("channels_last", copy, axes, at, given.at(b, moved, k))
+    return Source(copy, (0, len(at) - 1, *range(1, len(at) - 1))), nest(stage, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +97,13 @@ def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, 
         return ZERO, ()
     var = names.var(prefix)
     return var, (Axis(var, extent),)
+
+
+def equal_parts(extent: Dim, most: int) -> int:
+    """The size of parts of at most so many: of an `extent` that is known, equal parts."""
+    if not isinstance(extent, int) or extent <= 0:
+        return most
+    return -(-extent // -(-extent // most))
 
 
 def let(names: Sequence[TirVar], values: Sequence[TirExpr], body: Stmt) -> Stmt:
@@ -125,10 +149,12 @@ def gemm(
     strides: tuple[Dim, Dim, Dim],
     size: tuple[TirExpr, TirExpr, TirExpr],
     adds: TirExpr = ZERO,
+    ahead: TirExpr = ZERO,
 ) -> Stmt:
     """``c = a · b`` by the micro-kernel, added to `c` where `adds` is not 0.
 
-    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.
+    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.  What
+    lies `ahead` of `b` by so many elements is multiplied with next.
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
     of_a, of_b, of_c = map(from_dim, strides)
@@ -136,7 +162,7 @@ def gemm(
         one = Imm(1, "int64")
         scalars = (of_a, ZERO, ZERO, of_b, of_c, *size[:2], one, one, size[2], adds)
         return TensorIntrinsic("window_tile", places, scalars)
-    scalars = (of_a, Imm(1, "int64"), of_b, of_c, *size, adds, ZERO)
+    scalars = (of_a, Imm(1, "int64"), of_b, of_c, *size, adds, ahead)
     return TensorIntrinsic("gemm_tile", places, scalars)
 
 

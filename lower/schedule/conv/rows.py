@@ -45,18 +45,25 @@ PIECE = 1024
 """Steps of the depth that a panel is multiplied over at once: 256 KiB of it."""
 
 
-def packed(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[group, panel, *taps, channel, feature]``, and what makes it."""
+def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
+    """The weight as panels ``[group, panel, *taps, channel, feature]``, and what makes it.
+
+    If data is read `as_planes`, of a channel each, the channel goes before the last tap.
+    """
     panels = Panels.of(c)
-    shape = (c.groups, panels.count, *c.taps, c.channels, panels.width)
+    inner = (*c.taps, c.channels)
+    if as_planes:
+        inner = (*c.taps[:-1], c.channels, c.taps[-1])
+    shape = (c.groups, panels.count, *inner, panels.width)
     made = Buffer(names.fresh("packed"), shape, "float32")
     g, groups = turns(c.groups, "g", names)
     p, across = turns(panels.count, "p", names)
     taps, channel, j = [names.var("k") for _ in c.taps], names.var("c"), names.var("j")
     element = c.weight_at(g * from_dim(c.features) + (p * panels.width + j), channel, taps)
-    fill = along(j, panels.columns(p), store(made[(g, p, *taps, channel, j)], element))
-    inner = zip((*taps, channel), map(from_dim, (*c.taps, c.channels)), strict=True)
-    return made, parallel((*groups, *across), serial([*inner], fill))
+    order = (*taps[:-1], channel, taps[-1]) if as_planes else (*taps, channel)
+    fill = along(j, panels.columns(p), store(made[(g, p, *order, j)], element))
+    loops = zip(order, map(from_dim, inner), strict=True)
+    return made, parallel((*groups, *across), serial([*loops], fill))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +171,7 @@ def _multiply(
         (c.depth, width, width),
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
+        pieces.count * width,
     )
     return around(pieces.blocks, call)
 

@@ -83,9 +83,9 @@ def _tiles_along(filter: Filter, axis: Axis) -> Dim:
 
 
 def transformed(c: Convolution, filter: Filter, names: Names) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[product, panel, channel, feature]``, and what makes it."""
+    """The weight as panels ``[panel, product, channel, feature]``, and what makes it."""
     panels, side = Panels.of(c), filter.side
-    shape = (filter.products, panels.count, c.channels, panels.width)
+    shape = (panels.count, filter.products, c.channels, panels.width)
     made = Buffer(names.fresh("weights"), shape, "float32")
     p, across = turns(panels.count, "p", names)
     channel, v = names.var("c"), names.var("j")
@@ -97,7 +97,7 @@ def transformed(c: Convolution, filter: Filter, names: Names) -> tuple[Buffer, S
         return combined(left, lambda r: combined(right, lambda s: element(r, s)))
 
     stores = [
-        store(made[i * side + j, p, channel, v], element_of(left, right))
+        store(made[p, i * side + j, channel, v], element_of(left, right))
         for i, left in enumerate(filter.weight)
         for j, right in enumerate(filter.weight)
     ]
@@ -192,7 +192,12 @@ def by_tiles(
     size = (tiles.count, panels.columns(p), from_dim(c.channels))
     strides = (c.channels, panels.width, panels.width)
     multiply = gemm(
-        data[n, ZERO, ZERO], weight[n, p, ZERO, ZERO], made[n, ZERO, ZERO], strides, size
+        data[n, ZERO, ZERO],
+        weight[p, n, ZERO, ZERO],
+        made[n, ZERO, ZERO],
+        strides,
+        size,
+        ahead=from_dim(dims.mul(c.channels, panels.width)),
     )
     multiply = serial([(n, as_expr(filter.products))], multiply)
     panel = _Panel(c, filter, tiles, results, made, b, p * panels.width, panels.columns(p), names)

@@ -19,6 +19,7 @@ from relax_egraph.ir.ops import loss as loss
 from relax_egraph.ir.ops import manipulate as manipulate
 from relax_egraph.ir.ops import memory as memory
 from relax_egraph.ir.ops import norm as norm
+from relax_egraph.ir.ops import points as points
 from relax_egraph.ir.ops import pool as pool
 from relax_egraph.ir.ops import quantize as quantize
 from relax_egraph.ir.ops import rearrange as rearrange

@@ -8,7 +8,7 @@ from relax_egraph.ir.ops.fit import asked, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
 
-NARROW = ("int8", "uint8", "int16")
+NARROW = ("int8", "uint8", "int16", "uint16")
 """What numbers are quantised to, and what zero points are."""
 
 WIDE = (*NARROW, "int32")

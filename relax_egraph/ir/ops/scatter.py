@@ -5,10 +5,12 @@ axis without elements nothing is written.  Of several updates of one element, ea
 what those before it left, in row-major order: of plain updates the last one stays.
 """
 
+import numpy as np
+
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast, broadcast_shapes
 from relax_egraph.ir.ops.index import fits_along, index_depth, index_shape, integers
@@ -111,7 +113,7 @@ def slice_scatter(
     asked = f"R.slice_scatter of {input} and {src}"
     _one_dtype(asked, input, src)
     for name, number in (("start", start), ("end", end), ("step", step)):
-        if not number.dtype.startswith("int"):
+        if not is_integer(number.dtype):
             raise IllTyped(f"{asked}: {name} is {number}, needs an integer")
     if step.value is not None and dims.prove_ge(0, step.value):
         raise IllTyped(f"{asked}: step is {dims.text(step.value)}, needs 1 or more")
@@ -161,15 +163,10 @@ def _holds(dtype: str, value: float) -> bool:
         return True
     if not float(value).is_integer():
         return False
-    least, most = _RANGES[dtype]
-    return least <= value <= most
-
-
-_RANGES = {
-    "bool": (0, 1),
-    "uint8": (0, 255),
-    **{f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)},
-}
+    if dtype == "bool":
+        return 0 <= value <= 1
+    limits = np.iinfo(dtype)
+    return int(limits.min) <= value <= int(limits.max)
 
 
 def _one_dtype(asked: str, data: TensorStructInfo, updates: TensorStructInfo) -> None:

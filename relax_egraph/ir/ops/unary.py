@@ -2,6 +2,7 @@
 
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating, numeric
+from relax_egraph.ir.ops.dtypes import known_dtype
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
@@ -69,5 +70,9 @@ def sigmoid(x: TensorStructInfo) -> StructInfo:
 
 @op(elementwise=True)
 def astype(x: TensorStructInfo, *, dtype: str) -> StructInfo:
-    """``out = x`` converted to `dtype`; floats are truncated towards zero to integers."""
-    return tensor(x.dims, dtype, x.ndim)
+    """``out = x`` converted to `dtype`; floats are truncated towards zero to integers.
+
+    Of integers the lower bits are kept.  A float out of the integers' range becomes the nearer end
+    of it, and NaN becomes 0.
+    """
+    return tensor(x.dims, known_dtype("astype", x, dtype), x.ndim)

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import converted
 from relax_egraph.ir.reference.array import Array, Reference
 
 Shape = tuple[int, ...]
 
 
 def _full(shape: Shape, fill_value: Array, *, dtype: str | None) -> Array:
-    return np.full(shape, fill_value, fill_value.dtype).astype(dtype or fill_value.dtype)
+    filled = np.full(shape, fill_value, fill_value.dtype)
+    return converted(filled, dtype or filled.dtype.name)
 
 
 def _full_like(x: Array, fill_value: Array, *, dtype: str | None) -> Array:
@@ -39,7 +41,7 @@ def _arange(start: Any, end: Any = None, step: Any = 1, *, dtype: str | None) ->
     count = max(math.ceil(exact), 0)
     wanted = np.dtype(dtype or ("float32" if has_float else "int64"))
     values = first + np.arange(count) * step
-    return (values.astype(np.int64) if wanted.kind in "iu" else values).astype(wanted)
+    return (converted(values, "int64") if wanted.kind in "iu" else values).astype(wanted)
 
 
 def _one_hot(indices: Array, on_value: Any, off_value: Any, *, depth: int, axis: int) -> Array:

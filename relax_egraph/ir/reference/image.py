@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import converted
 from relax_egraph.ir.ops.image import pad_pairs
 from relax_egraph.ir.ops.resizing import CROP, TAPS, Resize, resizing
 from relax_egraph.ir.reference.array import Array, Reference
@@ -13,7 +14,7 @@ from relax_egraph.ir.reference.array import Array, Reference
 
 def _pad(x: Array, *, pad_width: tuple[int, ...], pad_mode: str, pad_value: float) -> Array:
     pairs = pad_pairs("R.nn.pad", x.ndim, pad_width, pad_mode)
-    fill = np.asarray(pad_value).astype(x.dtype)
+    fill = converted(np.asarray(pad_value), x.dtype.name)
     if pad_mode == "constant" or x.size == 0:
         return np.pad(x, pairs, constant_values=fill) if pairs else x
     for axis, (before, after) in enumerate(pairs):
@@ -54,7 +55,7 @@ def _resize(rank: int, data: Array, size: tuple[int, ...], **attrs: Any) -> Arra
         for k, target in enumerate(size):
             at = _nearest(how, *_coordinates(how, k, x.shape[2 + k], target))
             x = np.take(x, np.clip(at, 0, x.shape[2 + k] - 1), 2 + k)
-        result = x.astype(dtype)
+        result = converted(x, dtype.name)
     else:
         # the weights are whole numbers where they can be, and divided by their scale at the end
         total, scale = x.astype(np.float64), np.ones(size)
@@ -67,13 +68,14 @@ def _resize(rank: int, data: Array, size: tuple[int, ...], **attrs: Any) -> Arra
                 for offset, weight in _weights(how, extent, whole, rest, divisor)
             )
             scale = scale * _along(k, rank, _scale(how, extent, whole, rest, divisor))
-        result = (total / scale).astype(dtype)
+        result = converted(total / scale, dtype.name)
     if how.mode == CROP:
         for k, target in enumerate(size):
             extent = data.shape[how.data[2 + k]]
             whole, rest, _ = _coordinates(how, k, extent, target)
             outside = _along(k, rank, (whole < 0) | (whole + (rest > 0) > extent - 1))
-            result = np.where(outside, np.asarray(how.extrapolation).astype(dtype), result)
+            beyond = converted(np.asarray(how.extrapolation), dtype.name)
+            result = np.where(outside, beyond, result)
     return np.transpose(result, np.argsort(how.data))
 
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import converted
 from relax_egraph.ir.reference.array import Array, Reference
 
 
@@ -18,7 +19,7 @@ def _scan(
     exclusive: bool,
 ) -> Array:
     result = np.dtype(dtype or data.dtype)
-    terms = data.astype(result)
+    terms = converted(data, result.name)
     if axis is None:
         terms, axis = terms.reshape(-1), 0
     if exclusive and terms.shape[axis]:

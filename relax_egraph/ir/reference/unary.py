@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import converted, is_float
 from relax_egraph.ir.reference.array import Array, Reference, greatest, in_double, least
 
 
@@ -26,7 +26,7 @@ def sigmoid_of(x: Array) -> Array:
 
 
 def _astype(x: Array, *, dtype: str) -> Array:
-    return x.astype(dtype)
+    return converted(x, dtype)
 
 
 def _of_floats(f: Reference) -> Reference:

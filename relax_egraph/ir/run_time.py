@@ -1,18 +1,23 @@
-"""Operators that run as packed functions, because their shapes are decided at run time.
+"""Operators that run as packed functions, because what decides is known only at run time.
 
 ``relax.run.<operator>`` takes the operands, then each attribute in order of definition: a
 number as a host scalar, a string as a string, integers as a shape, floats as a tuple, and no value
-as the string ``"None"``.  Operands that are left out are not passed; a number whose dtype
-Python's numbers do not tell is passed as a tensor of rank 0.
+as the string ``"None"``; an attribute that is itself computed at run time, as a tensor of these
+numbers.  Operands that are left out are not passed; a number whose dtype Python's numbers do not
+tell is passed as a tensor of rank 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call_packed
-from relax_egraph.ir.expr import Attr, Attrs, Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
-from relax_egraph.ir.op import AttrParam, Op, complete_attrs
+from relax_egraph.ir.expr import Attr, Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relax_egraph.ir.op import OPS, AttrParam, Op, complete_attrs
 from relax_egraph.ir.struct_info import StructInfo
 
 PREFIX = "relax.run."
@@ -22,11 +27,32 @@ NO_VALUE = "None"
 """How an attribute without a value is passed."""
 
 
-def run_time_call(op: Op, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
-    """The call of the packed function for ``op(args, **attrs)``, whose result is `info`."""
-    passed = [_passed(value) for value in complete_attrs(op, attrs).values()]
+def run_time_call(
+    op: Op, args: Sequence[Expr], attrs: Mapping[str, Attr | Expr], info: StructInfo
+) -> Call:
+    """The call of the packed function for ``op(args, **attrs)``, whose result is `info`.
+
+    An attribute that is an expression is a tensor: of rank 0 for a number, of rank 1 for several.
+    """
+    late = {name: value for name, value in attrs.items() if isinstance(value, Expr)}
+    early = replace(op, attrs=tuple(a for a in op.attrs if a.name not in late))
+    known = complete_attrs(early, {n: v for n, v in attrs.items() if not isinstance(v, Expr)})
+    passed = [late.get(a.name) or _passed(known[a.name]) for a in op.attrs]
     operands = [(isinstance(a, PrimValue) and a.constant) or a for a in args]
     return call_packed(f"{PREFIX}{op.name}", (*operands, *passed), (info,), pure=True)
+
+
+def at_run_time(name: str) -> Callable[..., Any] | None:
+    """The packed function `name` if it is that of an operator, computing by its reference."""
+    op = OPS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+    if op is None:
+        return None
+
+    def run(*args: Any) -> Any:
+        count = len(args) - len(op.attrs)
+        return apply_op(op, args[:count], run_time_attrs(op, args[count:]))
+
+    return run
 
 
 def run_time_attrs(op: Op, values: Sequence[Any]) -> dict[str, Attr]:
@@ -59,16 +85,21 @@ def _received(param: AttrParam, value: Any) -> Attr:
         return None
     match param.kind:
         case "bool":
-            return bool(value)
+            return bool(_number(value))
         case "int":
-            return int(value)
+            return int(_number(value))
         case "float":
-            return float(value)
+            return float(_number(value))
         case "str":
             return str(value)
         case "ints":
             return tuple(int(v) for v in value)
         case "int or ints":
-            return tuple(int(v) for v in value) if isinstance(value, tuple) else int(value)
+            several = np.ndim(value) == 1
+            return tuple(int(v) for v in value) if several else int(_number(value))
         case "floats":
             return tuple(float(v) for v in value)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,125 @@
+"""Sums of many rows, each times a factor, for a few rows of factors: ``axpy_tile``.
+
+It reads the many in their order, as a stream; ``gemm_tile`` takes a strip of columns at a time.
+"""
+
+from dataclasses import dataclass
+
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+
+NAME = "axpy_tile"
+
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I64, I64)
+"""``a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds``."""
+
+_AT_ONCE = 32
+"""Rows of `b` of a head that are taken before the next head, if there are several: of more, memory
+is read less in order."""
+
+_UNROLLED = 16
+"""Products of a row of factors with rows of `b` that are written out: fewer of more rows."""
+
+_HEIGHTS = (4, 1)
+"""How many rows of sums are in registers: the more there are, the less `b` is read again."""
+
+
+def define_axpy_tile(module: Module, target: Target) -> None:
+    """Add ``axpy_tile(a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds)``.
+
+    With ``r = h·rows + i``, of float32::
+
+        c[r·c_row + j] = Σₖ a[r·a_row + k] · b[k·b_row + h·b_head + j]
+
+    for ``h < heads``, ``i < rows``, ``j < columns``, ``k < depth``; the sum is added to `c` where
+    `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`.
+
+    Some rows of `b` are taken at a time, of one head after the other: where heads lie side by side,
+    memory is read nearly in order.
+    """
+    f = Function(module, NAME, PARAMS)
+    a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds = f.args
+    type, vectors = F32.of(target.lanes(32)), 4 if target.vector_bits == 512 else 2
+    with f.loop(0, (1 - adds) * heads * rows) as down, f.loop(0, columns, type.lanes) as along:
+        place = f.address(c, down.index * c_row + along.index, F32)
+        masked_store(f.const(type, 0), place, first_lanes(f, columns - along.index, type.lanes))
+
+    several = f.select(f.compare("==", heads, 1), depth, _AT_ONCE)
+    with f.loop(0, depth, several) as deep, f.loop(0, heads) as head:
+        steps = f.minimum(depth - deep.index, several)
+        right = f.address(b, deep.index * b_row + head.index * b_head, F32)
+        start = f.index(0)
+        for height in _HEIGHTS:
+            stop = rows - f.binary("urem", rows, height)
+            with f.loop(start, stop, height) as down:
+                row = head.index * rows + down.index
+                left = f.address(a, row * a_row + deep.index, F32)
+                result = f.address(c, row * c_row, F32)
+                block = _Block(left, right, result, a_row, b_row, c_row, height)
+                _across(block, columns, steps, type, vectors)
+            start = stop
+    f.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """`height` rows of factors and of sums, and rows of `b`, at their first column."""
+
+    left: Value
+    right: Value
+    result: Value
+    a_row: Value
+    b_row: Value
+    c_row: Value
+    height: int
+
+
+def _across(block: _Block, columns: Value, steps: Value, type: Type, vectors: int) -> None:
+    """Add `steps` rows to all columns of a block."""
+    f, width = columns.function, vectors * type.lanes
+    whole = columns - f.binary("urem", columns, width)
+    with f.loop(0, whole, width) as along:
+        _add(block, along.index, steps, type, vectors, None)
+    with f.loop(whole, columns, type.lanes) as along:
+        mask = first_lanes(f, columns - along.index, type.lanes)
+        _add(block, along.index, steps, type, 1, mask)
+
+
+def _add(
+    block: _Block, column: Value, steps: Value, type: Type, vectors: int, mask: Value | None
+) -> None:
+    """The same for some vectors of columns, which are under `mask` if there is one."""
+    f = column.function
+
+    def places(row: Value) -> list[Value]:
+        return [f.address(row, v * type.lanes, F32) for v in range(vectors)]
+
+    def read(row: Value) -> list[Value]:
+        return [
+            f.load(p, type) if mask is None else masked_load(p, type, mask) for p in places(row)
+        ]
+
+    factors = [f.address(block.left, block.a_row * i, F32) for i in range(block.height)]
+    rows = [f.address(block.result, block.c_row * i + column, F32) for i in range(block.height)]
+    right, sums = f.address(block.right, column, F32), [t for row in rows for t in read(row)]
+    start = f.index(0)
+    for count in (_UNROLLED // block.height, 1):
+        stop = steps - f.binary("urem", steps, count)
+        with f.loop(start, stop, count, [right, *sums]) as main:
+            right, *sums = main.values
+            for k in range(count):
+                terms = read(right)
+                scales = [f.load(f.address(p, main.index + k, F32), F32) for p in factors]
+                pairs = [(x, y) for x in scales for y in terms]
+                sums = [f.fma(x, y, t) for (x, y), t in zip(pairs, sums, strict=True)]
+                right = f.address(right, block.b_row, F32)
+            main.carry(right, *sums)
+        start, (right, *sums) = stop, main.results
+    for place, total in zip((p for row in rows for p in places(row)), sums, strict=True):
+        if mask is None:
+            f.store(total, place)
+        else:
+            masked_store(total, place, mask)

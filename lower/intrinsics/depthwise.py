@@ -1,0 +1,110 @@
+"""The sums of what windows see of each channel, times a weight of its own: ``depthwise_tile``.
+
+Several positions of a line are summed at once, so that each weight is read once for all of them.
+"""
+
+from collections.abc import Sequence
+
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+
+NAME = "depthwise_tile"
+
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 11)
+"""``a, b, c, a_row, a_line, a_tap, b_line, b_tap, c_row, rows, columns, lines, taps, adds``."""
+
+
+def define_depthwise_tile(module: Module, target: Target) -> None:
+    """Add ``depthwise_tile(a, b, c, a_row, a_line, …, rows, columns, lines, taps, adds)``.
+
+    ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + j] · b[l·b_line + t·b_tap + j]`` of
+    float32 for ``i < rows``, ``j < columns``, over ``l < lines``, ``t < taps``; the sum is added to
+    `c` where `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; nothing beyond these
+    elements is read or written.
+    """
+    f = Function(module, NAME, PARAMS)
+    a, b, c, *strides, rows, columns, lines, taps, adds = f.args
+    done, lanes = f.index(0), target.lanes(32)
+    for tall, vectors in _strips(target):
+        name, width = f"depthwise_{vectors}", vectors * lanes
+        _define_strip(module, name, tall, vectors, lanes)
+        end = columns if vectors == 1 else columns - f.binary("urem", columns - done, width)
+        with f.loop(done, end, width) as across:
+            j = across.index
+            places = (f.address(a, j, F32), f.address(b, j, F32), f.address(c, j, F32))
+            count = f.minimum(columns - j, width)
+            f.call(name, *places, *strides, rows, count, lines, taps, adds)
+        done = end
+    f.finish()
+
+
+def _strips(target: Target) -> Sequence[tuple[int, int]]:
+    """The most rows of a block, and its vectors, from the widest strips to the narrowest."""
+    return ((6, 4), (10, 2), (12, 1)) if target.vector_bits == 512 else ((6, 2), (10, 1))
+
+
+def _define_strip(module: Module, name: str, tall: int, vectors: int, lanes: int) -> None:
+    """Add all rows of a strip: as few blocks as can be, of two heights that differ by 1."""
+    for rows in range(1, tall + 1):
+        _define_block(module, rows, vectors, lanes)
+    f = Function(module, name, PARAMS, internal=True)
+    a, b, c, *strides, rows, columns, lines, taps, adds = f.args
+    a_row, *_, c_row = strides
+    count = f.binary("udiv", rows + (tall - 1), tall)
+    height = f.binary("udiv", rows, f.maximum(count, 1))
+    taller = rows - height * count
+    with f.loop(0, count, 1, (a, c)) as down:
+        a_block, c_block = down.values
+        own = f.select(f.compare("<", down.index, taller), height + 1, height)
+        for size in range(1, tall + 1):
+            with f.when(f.compare("==", own, size)):
+                block = _name(size, vectors)
+                f.call(block, a_block, b, c_block, *strides, columns, lines, taps, adds)
+        down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
+    f.finish()
+
+
+def _name(rows: int, vectors: int) -> str:
+    return f"depthwise_{rows}x{vectors}"
+
+
+def _define_block(module: Module, rows: int, vectors: int, lanes: int) -> None:
+    """Add the micro-kernel of `rows` by `vectors` vectors; a single one may have fewer columns."""
+    params = (PTR, PTR, PTR, *(I64,) * 10)
+    f = Function(module, _name(rows, vectors), params, internal=True)
+    a, b, c, a_row, a_line, a_tap, b_line, b_tap, c_row, columns, lines, taps, adds = f.args
+    type = F32.of(lanes)
+    mask = first_lanes(f, columns, lanes) if vectors == 1 else None
+    a_rows = [a_row * i if i else f.const(I64, 0) for i in range(rows)]
+    c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(rows)]
+
+    def read(pointer: Value) -> list[Value]:
+        if mask is not None:
+            return [masked_load(pointer, type, mask)]
+        return [f.load(f.address(pointer, v * lanes, F32), type) for v in range(vectors)]
+
+    zeros = [f.const(type, 0)] * (rows * vectors)
+    with f.loop(0, adds, 1, zeros) as given:  # once or not at all: what the sums begin with
+        given.carry(*(value for place in c_rows for value in read(place)))
+    with f.loop(0, lines, 1, (a, b, *given.results)) as over_lines:
+        line, b_at, *held = over_lines.values
+        with f.loop(0, taps, 1, (line, b_at, *held)) as over_taps:
+            tap, weights, *sums = over_taps.values
+            factors = read(weights)
+            seen = (value for row in a_rows for value in read(f.address(tap, row, F32)))
+            pairs = zip(seen, factors * rows, sums, strict=True)
+            totals = [f.fma(x, w, total) for x, w, total in pairs]
+            over_taps.carry(f.address(tap, a_tap, F32), f.address(weights, b_tap, F32), *totals)
+        _, _, *held = over_taps.results
+        over_lines.carry(f.address(line, a_line, F32), f.address(b_at, b_line, F32), *held)
+    _, _, *totals = over_lines.results
+    for i, place in enumerate(c_rows):
+        for v, total in enumerate(totals[i * vectors : (i + 1) * vectors]):
+            if mask is not None:
+                masked_store(total, place, mask)
+            else:
+                f.store(total, f.address(place, v * lanes, F32))
+    f.finish()

@@ -1,0 +1,43 @@
+"""Loop functions are told how far they may be off: as far as each function that calls them."""
+
+from dataclasses import replace
+
+from relax_egraph.ir.expr import Expr, GlobalVar
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.tolerance import ATTRIBUTE, tolerance_of
+from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.tir.stmt import PrimFunc
+
+
+@module_pass(name="mark_tolerance")
+def mark_tolerance(module: IRModule) -> IRModule:
+    """Give loop functions without a schedule the attribute ``tolerance``.
+
+        def main(x): R.func_attr({"tolerance": 0.02}); R.call_tir(cls.conv2d, (x, w), …)
+        -->
+        def conv2d(…): T.func_attr({"tolerance": 0.02})
+
+    Of several callers the least counts; one that says nothing allows nothing.  What a loop function
+    says itself stays.  Raises `IllFormed` for a tolerance that is no number from 0 on.
+    """
+    least: dict[str, float] = {}
+    for name, function in module.relax_functions():
+        allowed = tolerance_of(name, function.attrs)
+
+        def visit(expr: Expr, allowed: float = allowed) -> None:
+            if isinstance(expr, GlobalVar):
+                least[expr.name] = min(allowed, least.get(expr.name, allowed))
+
+        post_order_visit(function, visit)
+
+    def marked(name: str, function: BaseFunc) -> BaseFunc:
+        if not isinstance(function, PrimFunc) or "schedule" in function.attrs:
+            return function
+        own = ATTRIBUTE in function.attrs
+        tolerance = tolerance_of(name, function.attrs) if own else least.get(name, 0.0)
+        if not own and not tolerance:
+            return function
+        return replace(function, attrs={**function.attrs, ATTRIBUTE: tolerance})
+
+    return IRModule({name: marked(name, f) for name, f in module.functions.items()})

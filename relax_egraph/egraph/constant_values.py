@@ -1,0 +1,97 @@
+"""The values of classes that depend on constants only, computed by the numpy references."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.egraph.view import LEAF, SCALAR, TUPLE_GET, Child, ClassId, ENode, View
+from relax_egraph.ir.apply import apply_to_constants
+from relax_egraph.ir.expr import Constant, PrimValue
+from relax_egraph.ir.matching import Value
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.reference import REFERENCE
+from relax_egraph.ir.struct_info import ShapeStructInfo
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MOVES = frozenset({"permute_dims", "concat", "reshape", "broadcast_to", TUPLE_GET})
+"""What computes nothing: the cheapest ways to make a value."""
+
+
+class ConstantValues:
+    """What constant classes of a view hold; one way of several, which compute the same."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._ways: dict[ClassId, tuple[int, ENode]] = {}
+        constant = {c for c, e in view.classes.items() if e.is_const or e.sort == "tuple"}
+        changed = True
+        while changed:
+            changed = False
+            for c in constant:
+                for cost, node in self._known(view.classes[c].nodes):
+                    if c not in self._ways or cost < self._ways[c][0]:
+                        self._ways[c] = cost, node
+                        changed = True
+
+    def made_by(self, c: ClassId) -> ENode | None:
+        """The node by which the value of `c` is computed; ``None`` if it cannot be."""
+        return self._ways[c][1] if c in self._ways else None
+
+    def of(self, c: ClassId) -> Any:
+        """The value of `c`, an array or several; there is a node by which it is made."""
+        _, node = self._ways[c]
+        match node.op:
+            case "leaf":
+                leaf = self._view.leaves[node.key]
+                assert isinstance(leaf, Constant)
+                return leaf.data
+            case "scalar":
+                return np.asarray(node.scalar, self._view.classes[c].struct_info.dtype)
+            case "tuple_get":
+                ((_, index),) = node.attrs
+                assert isinstance(index, int)
+                return self.of(node.classes[0])[index]
+            case op:
+                operands = [*map(self._operand, node.children)]
+                return apply_to_constants(OPS[op], operands, dict(node.attrs))
+
+    def _known(self, nodes: tuple[ENode, ...]) -> Iterator[tuple[int, ENode]]:
+        """The nodes whose operands are known, and what each takes: operators, those below too."""
+        for node in nodes:
+            if not all(c in self._ways for c in node.classes) or not self._is_computed(node):
+                continue
+            own = 1 if node.op in _MOVES else 100
+            yield own + sum(self._ways[c][0] for c in node.classes), node
+
+    def _is_computed(self, node: ENode) -> bool:
+        if node.op == LEAF:
+            return isinstance(self._view.leaves[node.key], Constant)
+        if node.op in (SCALAR, TUPLE_GET):
+            return True
+        return node.op in REFERENCE and OPS[node.op].pure and all(map(_is_static, node.children))
+
+    def _operand(self, child: Child) -> Value:
+        match child:
+            case int():
+                return self.of(child)
+            case tuple():
+                return tuple(map(self.of, child))
+            case ShapeStructInfo(values=values):
+                return values
+            case PrimValue(value=value):
+                return value
+            case None:
+                return None
+
+
+def _is_static(child: Child) -> bool:
+    match child:
+        case ShapeStructInfo(values=values):
+            return values is not None and all(isinstance(d, int) for d in values)
+        case PrimValue(value=value):
+            return isinstance(value, int | float)
+        case _:
+            return True

@@ -1,0 +1,78 @@
+"""What plans are kept under: the text of all that they depend on."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, cast
+
+import sympy
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.jit.object_cache import digest
+from relax_egraph.sources import sources_in
+
+_FOLDERS = ("egraph", "extract", "ir", "lower/library", "plan_cache", "rules")
+"""Where the sources are that plans depend on."""
+
+_LIBRARIES = ("egglog", "highspy", "sympy")
+
+
+class Nameless(Exception):
+    """A value has no text that says in every process what it is."""
+
+
+def name_of(*parts: object) -> str:
+    """A name for `parts`, the same in every process; raises `Nameless`."""
+    return digest(*map(text_of, parts))
+
+
+@cache
+def planner_version() -> str | None:
+    """A name for the sources that make plans; ``None`` where they are no files, or being edited."""
+    sources = sources_in(_FOLDERS)
+    if sources is None:
+        return None
+    return digest(*(f"{name} {version(name)}" for name in _LIBRARIES), *sources)
+
+
+def text_of(value: object) -> str:
+    """All that makes `value` equal to others, as text.
+
+    Raises `Nameless` for what compares by identity, as variables and functions do, or in another
+    way that its fields do not tell.
+    """
+    match value:
+        case None | bool() | int() | float() | str():
+            return repr(value)
+        case tuple() | list():
+            each = map(text_of, cast("tuple[object, ...] | list[object]", value))
+            return f"({','.join(each)})"
+        case frozenset() | set():
+            each = map(text_of, cast("frozenset[object] | set[object]", value))
+            return f"{{{','.join(sorted(each))}}}"
+        case Mapping():
+            pairs = cast("Mapping[object, object]", value).items()
+            each = (f"{text_of(k)}:{text_of(v)}" for k, v in pairs)
+            return f"{{{','.join(sorted(each))}}}"
+        case sympy.Expr():
+            return f"<{_dim_text(value)}>"
+        case type():
+            return value.__qualname__
+        case _ if _compares_by_fields(value):
+            given: Any = value
+            each = (text_of(getattr(given, f.name)) for f in fields(given) if f.compare)
+            return f"{type(given).__name__}({','.join(each)})"
+        case _:
+            raise Nameless(type(value).__name__)
+
+
+def _compares_by_fields(value: Any) -> bool:
+    return is_dataclass(value) and type(value).__hash__ is not object.__hash__
+
+
+def _dim_text(value: sympy.Expr) -> str:
+    try:
+        return dims.text(value)
+    except ValueError:
+        raise Nameless(str(value)) from None
