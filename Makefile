@@ -6,6 +6,7 @@
 #              JSON=file for the figures   SVG=file for the roofline, which is beside the JSON else
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
+# make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
 # make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
@@ -16,7 +17,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models bench-extract docs fuzz clean
+.PHONY: demo test lint bench bench-models bench-extract conformance docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -40,6 +41,9 @@ bench-models: .venv/installed
 
 bench-extract: .venv/installed
 	$(BIN)/python -m bench.extract $(EGRAPHS)
+
+conformance: .venv/installed
+	$(BIN)/python -m bench.onnx_conformance --json bench/onnx_conformance.json
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bench.onnx_cases import cases, data_sets, is_core, model_of
+from relax_egraph.errors import ModelError
 
 TIME_LIMIT = 120.0
 
@@ -43,7 +44,8 @@ def outcome(case: Any) -> Outcome:
     try:
         reason = _difference(case, model)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[-1].strip()
+        head, *problems = f"{type(error).__name__}: {error}".splitlines()
+        reason = problems[0].strip() if problems and isinstance(error, ModelError) else head
     return Outcome(case.name, is_core(model), reason)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relax_egraph.egraph.decode import first_casts, mentioned
+from relax_egraph.egraph.binders import first_casts, mentioned
 from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue

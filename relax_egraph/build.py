@@ -26,8 +26,8 @@ from relax_egraph.lower import jit
 from relax_egraph.lower.emit.target import ANY
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.jit.assembly import assemblies
 from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of, kernel_set
+from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.mark_tolerance import mark_tolerance

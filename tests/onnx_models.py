@@ -13,8 +13,8 @@ Array = npt.NDArray[Any]
 Extents = Sequence[int | str | None]
 
 
-def value(name: str, shape: Extents, dtype: str = "float32") -> onnx.ValueInfoProto:
-    """An input or output; a text is a dimension's name, ``None`` one without."""
+def value(name: str, shape: Extents | None, dtype: str = "float32") -> onnx.ValueInfoProto:
+    """An input or output; a text is a dimension's name, ``None`` one without, or no shape."""
     elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, elem_type, shape)
 

@@ -10,7 +10,7 @@ Place: TypeAlias = tuple[Any, Any]
 """A message, and a field of it that is set."""
 
 INTEGERS = (-(2**63), -(2**31), -7, -2, -1, 0, 1, 2, 3, 5, 7, 8, 16, 100, 2**20, 2**31 - 1, 2**31)
-INTEGERS += (2**32, 2**40, 2**62, 2**63 - 1)
+LONG = (*INTEGERS, 2**32, 2**40, 2**62, 2**63 - 1)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-45, 3e38, float("inf"), float("-inf"), float("nan"))
 TEXTS = (
     *("", " ", "\0", "ü", "main", "x", "y", "None", "class", "/a/b.c:0", "a" * 3000, "0"),
@@ -125,7 +125,7 @@ def _numbers(random: Random, places: list[Place]) -> None:
     message, field = random.choice(numeric)
     held = getattr(message, field.name)
     old = random.choice(list(held)) if field.is_repeated else held
-    choices = FLOATS if field.cpp_type in _FLOATS else (*INTEGERS, *range(30), old + 1, old - 1)
+    choices = FLOATS if field.cpp_type in _FLOATS else (*LONG, *range(30), old + 1, old - 1)
     new = random.choice(choices)
     if field.cpp_type in _SHORT:
         new = (new + 2**31) % 2**32 - 2**31

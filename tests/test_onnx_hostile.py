@@ -63,6 +63,18 @@ def test_nodes_in_a_circle_and_out_of_order() -> None:
     )
 
 
+def test_what_a_branch_lacks_is_said_where_it_is_lost() -> None:
+    then = helper.make_graph([node("Relu", "a", "t")], "then", [], [value("t", [None])])
+    other = helper.make_graph([node("Abs", "a", "e")], "else", [], [value("e", [None])])
+    nodes = [
+        node("Mystery", "x", "a", name="first"),
+        node("If", "c", "y", then_branch=then, else_branch=other),
+    ]
+    proto = model(nodes, [value("x", ["n"]), value("c", [], "bool")], [value("y", ["n"])])
+
+    assert in_words(refusal(proto)) == "first (Mystery, opset 21): opset 21 has no operator Mystery"
+
+
 def test_one_name_for_two() -> None:
     nodes = [node("Relu", "x", "y"), node("Abs", "x", "y", name="again")]
     two_nodes = model(nodes, [value("x", ["n"])], [value("y", ["n"])])
@@ -292,6 +304,14 @@ ABSURD: dict[str, tuple[onnx.NodeProto, dict[str, Array]]] = {
     "window": (node("HannWindow", "w", "y"), {"w": np.array(2**40)}),
     "random": (helper.make_node("RandomNormal", [], ["y"], shape=[2**20, 2**20]), {}),
     "centered": (node("CenterCropPad", "x w", "y", axes=[0]), {"w": np.array([2**40])}),
+    "scan": (
+        node(
+            *("Scan", "x", "y"),
+            num_scan_inputs=2**40,
+            body=helper.make_graph([], "body", [value("r", [4])], [value("r", [4])]),
+        ),
+        {},
+    ),
     "depth": (node("DepthToSpace", "x", "y", blocksize=0), {}),
 }
 
@@ -301,6 +321,21 @@ def test_numbers_that_are_absurd(name: str) -> None:
     proto, weights = ABSURD[name]
 
     settled(one(proto, weights), optimized=True)
+
+
+@pytest.mark.parametrize(
+    "op", ["Reshape", "Expand", "Tile", "Pad", "ConstantOfShape", "Unsqueeze", "Squeeze", "Split"]
+)
+@pytest.mark.parametrize("count", [65, 2**40])
+def test_shapes_of_run_time_of_too_many_extents(op: str, count: int) -> None:
+    operands = "s" if op == "ConstantOfShape" else "x s"
+    proto = model(
+        [node(op, operands, "y")],
+        [value("x", [2, 3]), value("s", [count], "int64")],
+        [value("y", None)],
+    )
+
+    settled(proto)
 
 
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool"])
@@ -479,6 +514,23 @@ def test_data_at_no_place(tmp_path: Path, place: dict[str, str]) -> None:
     (tmp_path / "w").write_bytes(bytes(128))
 
     assert refusal(beside(tmp_path, "w", **place)).startswith("tensor 'w' ")
+
+
+def test_data_that_overlap_are_not_copied_again_and_again(tmp_path: Path) -> None:
+    """A thousand tensors of a megabyte, each at another odd place of the same file."""
+    (tmp_path / "w").write_bytes(bytes(1 << 20))
+    proto = weighted({"data_location": onnx.TensorProto.EXTERNAL})
+    for k in range(1000):
+        tensor = proto.graph.initializer.add(name=f"w{k}", data_type=1, dims=[(1 << 18) - 1000])
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, text in {"location": "w", "offset": str(4 * k + 1)}.items():
+            tensor.external_data.add(key=key, value=text)
+    del proto.graph.initializer[0]
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+
+    text = refusal(tmp_path / "model.onnx")
+
+    assert text == "tensor 'w2' lies askew over others: 3133728 bytes to copy"
 
 
 def test_models_that_are_no_file(tmp_path: Path) -> None:

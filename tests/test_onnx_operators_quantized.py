@@ -37,7 +37,7 @@ def test_int32_needs_no_zero_point() -> None:
     x = integers("int32", 4, 5)
 
     check("DequantizeLinear", x, scales(), atol=0)
-    check("DequantizeLinear", x, scales(), np.int32(0), atol=0, opset=21)
+    check("DequantizeLinear", x, scales(), np.zeros((), np.int32), atol=0, opset=21)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -79,7 +79,7 @@ def test_products_are_exact(dtype: str, rows: int) -> None:
     a, b = integers(dtype, rows, 300), integers("int8", 300, 19)
     none = np.zeros((), dtype)
 
-    check("MatMulInteger", a, b, none + 3, np.int8(-5) + np.zeros((), np.int8), atol=0, rtol=0)
+    check("MatMulInteger", a, b, none + 3, np.full((), -5, np.int8), atol=0, rtol=0)
     check("MatMulInteger", a, b, None, integers("int8", 19), atol=0, rtol=0)
     check("MatMulInteger", a, b, atol=0, rtol=0)
 

@@ -85,7 +85,7 @@ def test_determinants(size: int) -> None:
 
 
 def test_a_determinant_needs_rows_that_are_known() -> None:
-    needs = "needs a known number from 1 to 32"
+    needs = "needs a known number from 1 to 16"
 
     assert (
         refusal("Det", floats(40, 40), shapes={0: (40, 40)})
@@ -101,7 +101,7 @@ def test_a_determinant_needs_rows_that_are_known() -> None:
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("ignored", [None, -1, 2])
+@pytest.mark.parametrize("ignored", [None, -7, 2])
 def test_losses(reduction: str, weighted: bool, ignored: int | None) -> None:
     scores, targets = floats(4, 5, 3), np.array([[0, 1, 2], [3, 4, 0], [2, 2, 1], [4, 0, 1]])
     if ignored is not None:
@@ -127,16 +127,28 @@ POOL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(12,), (2, 6)])
-@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
-@pytest.mark.parametrize("lengths", [(1, 1, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)])
+@pytest.mark.parametrize(
+    ("shape", "mode", "lengths"),
+    [
+        ((12,), "TF", (1, 2, 2)),
+        ((2, 6), "TF", (2, 2, 3)),
+        ((2, 6), "IDF", (1, 1, 0)),
+        ((2, 6), "TFIDF", (1, 2, 0)),
+        ((0,), "TF", (1, 2, 0)),
+    ],
+)
 def test_runs_are_counted(shape: tuple[int, ...], mode: str, lengths: tuple[int, ...]) -> None:
-    x = np.array([1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8], np.int32).reshape(shape)
+    numbers = np.array([1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8], np.int32)
+    x = numbers[: np.prod(shape)].reshape(shape)
     names = ("min_gram_length", "max_gram_length", "max_skip_count")
     weights = [0.5, 2.0, 3.0, 1.5, 4.0, 1.0, 0.25]
-    how = {**POOL, **dict(zip(names, lengths, strict=True)), "mode": mode, "weights": weights}
+    how: dict[str, Any] = {
+        **POOL,
+        **dict(zip(names, lengths, strict=True)),
+        "mode": mode,
+        "weights": weights,
+    }
 
-    check("TfIdfVectorizer", x, shapes={0: shape}, **how)
     check("TfIdfVectorizer", x, **how)
 
 

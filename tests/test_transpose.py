@@ -53,3 +53,16 @@ def test_a_tile_stays_in_registers(name: str) -> None:
     code = assembly(str(module), host())
 
     assert not re.search(r"zmm\d+, \S*\((%rsp|%rbp)", code)
+
+
+def test_a_part_of_the_last_axis_is_not_read_in_runs() -> None:
+    x = te.placeholder((N, M, 2), "float32", name="x")
+    part = te.compute((M, N, 1), lambda *i: x[i[1], i[0], i[2]], "out")
+    scheduled = schedule(te.create_prim_func(x, part))
+    kernel = link(compile_kernels({"f": scheduled}, host(), INTRINSICS))["f"]
+    given, out = sample((20, 33, 2), "float32"), guarded((33, 20, 1), "float32")
+
+    kernel(given, out, *({"n": 20, "m": 33}[s] for s in scheduled.symbols))
+
+    np.testing.assert_array_equal(out[..., 0], given[..., 0].T)
+    assert_untouched(out)

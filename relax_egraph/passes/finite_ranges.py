@@ -241,7 +241,8 @@ def _is_float(dtype: str) -> bool:
 
 def _reduces_something(call: Call) -> bool:
     """Whether no mean is of no elements."""
-    info, axes = call.args[0].struct_info, cast("tuple[int, ...] | None", call.attrs.get("axis"))
+    info, axis = call.args[0].struct_info, call.attrs.get("axis")
+    axes = (axis,) if isinstance(axis, int) else cast("tuple[int, ...] | None", axis)
     shape = info.dims if isinstance(info, TensorStructInfo) else None
     if shape is None:
         return False

@@ -43,17 +43,22 @@ def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
                 raise ModelError(f"it gives {min(twice)!r}, as a node before it does")
             made.update(filter(None, proto.output))
             _convert(proto, frame)
-        except Poisoned:
-            failed.update(filter(None, proto.output))
-        except RelaxEgraphError as refusal:
-            failed.update(filter(None, proto.output))
-            problem = Problem(
-                proto.name or next(filter(None, proto.output), ""),
-                ".".join(filter(None, (domain_of(proto.domain), proto.op_type))),
-                frame.opsets.get(domain_of(proto.domain), 1),
-                str(refusal),
-            )
-            frame.model.problems.append(problem)
+        except (Poisoned, RelaxEgraphError) as refusal:
+            lost = set(filter(None, proto.output))
+            failed |= lost
+            frame.model.failed |= lost
+            if not isinstance(refusal, Poisoned):
+                frame.model.problems.append(_problem(proto, refusal, frame))
+
+
+def _problem(proto: onnx.NodeProto, refusal: Exception, frame: Frame) -> Problem:
+    domain = domain_of(proto.domain)
+    return Problem(
+        proto.name or next(filter(None, proto.output), ""),
+        ".".join(filter(None, (domain, proto.op_type))),
+        frame.opsets.get(domain, 1),
+        str(refusal),
+    )
 
 
 def initialize(tensors: Iterable[onnx.TensorProto], frame: Frame) -> None:
@@ -65,7 +70,7 @@ def initialize(tensors: Iterable[onnx.TensorProto], frame: Frame) -> None:
 
 def _convert(proto: onnx.NodeProto, frame: Frame) -> None:
     model, domain = frame.model, domain_of(proto.domain)
-    operands = tuple(_operand(name, frame.scope) for name in proto.input)
+    operands = tuple(_operand(name, frame) for name in proto.input)
     given = {a.name: a for a in _attributes(proto, frame.given)}
     own = model.functions.get((domain, proto.op_type))
     if own is not None:
@@ -106,12 +111,14 @@ def _converted(converter: Converter, node: Node) -> Expr | Sequence[Expr | None]
         raise ModelError(f"its operands and attributes do not fit together: {error}") from error
 
 
-def _operand(name: str, scope: Scope) -> Value | None:
+def _operand(name: str, frame: Frame) -> Value | None:
     if not name:
         return None
-    if name not in scope.values:
-        raise ModelError(f"it needs {name!r}, which nothing before it gives")
-    return scope.values[name]
+    if name in frame.scope.values:
+        return frame.scope.values[name]
+    if name in frame.model.failed:  # around the graph that the node is in
+        raise Poisoned
+    raise ModelError(f"it needs {name!r}, which nothing before it gives")
 
 
 def _attributes(
@@ -211,8 +218,8 @@ def _inline(
 ) -> None:
     """Convert the body of `function` where it is called."""
     model = frame.model
-    if len(operands) > len(function.input):
-        most = len(function.input)
+    most = len(function.input)
+    if any(operands[most:]):
         raise ModelError(f"it has {len(operands)} operands, takes {most} at the most")
     values = {name: value for name, value in zip(function.input, operands, strict=False) if value}
     defaults = {a.name: a for a in function.attribute_proto}

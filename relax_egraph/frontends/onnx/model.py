@@ -32,7 +32,8 @@ class Model:
     """A model being converted.
 
     `functions` are its own, by domain and name; `declared` are the extents that it says tensors
-    have, by name, ``None`` for one that it does not say.
+    have, by name, ``None`` for one that it does not say; `failed` are names of what could not be
+    converted.
     """
 
     store: Store
@@ -40,6 +41,7 @@ class Model:
     declared: Mapping[str, tuple[int | None, ...]]
     symbols: Symbols
     problems: list[Problem] = field(default_factory=list[Problem])
+    failed: set[str] = field(default_factory=set[str])
     nodes: int = 0
     _names: set[str] = field(default_factory=lambda: {"main"})
 

@@ -7,7 +7,7 @@ from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.attributes import Attributes
 from relax_egraph.frontends.onnx.elements import Elements
 from relax_egraph.frontends.onnx.frame import Frame
-from relax_egraph.frontends.onnx.values import Scope, Value, identifier
+from relax_egraph.frontends.onnx.values import Scope, Value, check_rank, identifier
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import common
 from relax_egraph.ir.block_builder import call
@@ -165,6 +165,7 @@ class Node:
     def _with_symbols(self, value: Expr) -> Expr:
         """`value`, whose shape is named by symbols where only its rank is known."""
         info = value.struct_info
+        check_rank(Value(value))
         if not isinstance(info, TensorStructInfo) or info.dims is not None or info.ndim < 0:
             return value
         name = self._hint()

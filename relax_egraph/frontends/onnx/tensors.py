@@ -45,6 +45,7 @@ class Store:
         self._itself = itself
         self._folder = folder
         self._files: dict[str, memoryview] = {}
+        self._copies: dict[tuple[int, int, str], npt.NDArray[Any]] = {}
 
     def array(self, tensor: onnx.TensorProto) -> npt.NDArray[Any]:
         """The elements of `tensor`, read-only where they are mapped; copied where they lie askew.
@@ -58,12 +59,28 @@ class Store:
         try:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
                 data = self._mapped(tensor, math.prod(shape) * dtype.itemsize)
-                return _aligned(data, dtype).reshape(shape)
+                return self._aligned(tensor.name, data, dtype).reshape(shape)
             return np.asarray(numpy_helper.to_array(tensor)).astype(dtype, copy=False)
         except ModelError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelError(f"tensor {tensor.name!r} does not read: {error}") from None
+
+    def _aligned(self, name: str, data: memoryview, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """The array in `data`; of a mapped file, pages that were read to copy them are let go."""
+        array = np.frombuffer(data, dtype)
+        if array.flags.aligned:
+            return array
+        key = array.ctypes.data, array.nbytes, dtype.name
+        if key not in self._copies:
+            files = [*self._files.values(), *([] if self._itself is None else [self._itself])]
+            copied = array.nbytes + sum(c.nbytes for c in self._copies.values())
+            if copied > _OFTEN * sum(map(len, files)):
+                raise ModelError(f"tensor {name!r} lies askew over others: {copied} bytes to copy")
+            self._copies[key] = array.copy()
+            if isinstance(data.obj, mmap.mmap):
+                data.obj.madvise(mmap.MADV_DONTNEED)
+        return self._copies[key]
 
     def _mapped(self, tensor: onnx.TensorProto, size: int) -> memoryview:
         said = {entry.key: entry.value for entry in tensor.external_data}
@@ -103,15 +120,8 @@ class Store:
         return self._files[location]
 
 
-def _aligned(data: memoryview, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The array in `data`; of a mapped file, pages that were read to copy them are let go."""
-    array = np.frombuffer(data, dtype)
-    if array.flags.aligned:
-        return array
-    copy = array.copy()
-    if isinstance(data.obj, mmap.mmap):
-        data.obj.madvise(mmap.MADV_DONTNEED)
-    return copy
+_OFTEN = 2
+"""How often the bytes of a file may be copied: tensors may overlap, and each lie askew."""
 
 
 def mapped(path: Path) -> memoryview:

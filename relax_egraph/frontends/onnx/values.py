@@ -39,14 +39,14 @@ def of_expr(expr: Expr) -> Value:
     return Value(expr, of_array(expr.data) if isinstance(expr, Constant) else None)
 
 
-_MOST_AXES = 64
+MOST_AXES = 64
 
 
 def check_rank(value: Value) -> None:
     """Raise `ModelError` for a tensor of more axes than an array can have."""
     info = value.expr and value.expr.struct_info
-    if isinstance(info, TensorStructInfo) and info.ndim > _MOST_AXES:
-        raise ModelError(f"a tensor of rank {info.ndim}: needs no more than {_MOST_AXES} axes")
+    if isinstance(info, TensorStructInfo) and info.ndim > MOST_AXES:
+        raise ModelError(f"a tensor of rank {info.ndim}: needs no more than {MOST_AXES} axes")
 
 
 @dataclass(slots=True)

@@ -1,6 +1,8 @@
 """Axes that older opsets have as an attribute and newer ones as an operand."""
 
+from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.frontends.onnx.values import MOST_AXES
 from relax_egraph.ir.expr import Expr
 
 
@@ -17,7 +19,9 @@ def axes_of(node: Node, place: int) -> tuple[int, ...] | Expr | None:
 
 
 def count_of(node: Node, place: int) -> int | None:
-    """How many axes operand `place` names, if that is known."""
+    """How many axes, or extents, operand `place` names, if that is known."""
     shape = node.info(place).dims
     count = shape[0] if shape else None
+    if isinstance(count, int) and count > MOST_AXES:
+        raise ModelError(f"operand {place} names {count} axes: there are no more than {MOST_AXES}")
     return count if isinstance(count, int) else None

@@ -85,8 +85,8 @@ def scan(node: Node) -> Sequence[Expr]:
     """A subgraph for each slice of some tensors."""
     if node.version < 9:
         return _scan_batch(node)
-    count = node.attrs.integer("num_scan_inputs")
     operands = node.all()
+    count = _scan_inputs(node, len(operands))
     states = len(operands) - count
     axes = [
         node.normalized(a, info_of(s).ndim)
@@ -96,12 +96,20 @@ def scan(node: Node) -> Sequence[Expr]:
     return _scanned(node, operands[:states], operands[states:], axes, backward)
 
 
+def _scan_inputs(node: Node, most: int) -> int:
+    """How many of the last operands it goes over."""
+    count = node.attrs.integer("num_scan_inputs")
+    if not 1 <= count <= most:
+        raise ModelError(f"it goes over {count} tensors, of {most}")
+    return count
+
+
 def _scan_batch(node: Node) -> list[Expr]:
     """Scans of opset 8: one for each element of a batch, which is the first axis of everything."""
     if node.has(0):
         raise ModelError("scans over sequences of different lengths, of opset 8, are not here")
     operands = [node[place] for place in range(1, len(node.operands))]
-    count = node.attrs.integer("num_scan_inputs")
+    count = _scan_inputs(node, len(operands))
     states, backward = len(operands) - count, _each(node, "directions", count)
     batch = node.shape(1)[0]
     if not isinstance(batch, int) or batch < 1:

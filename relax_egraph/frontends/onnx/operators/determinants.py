@@ -5,7 +5,7 @@ from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
 
-_MOST = 32
+_MOST = 16
 """Matrices of more rows are refused: elimination is written out row by row."""
 
 

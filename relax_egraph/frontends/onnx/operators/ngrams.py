@@ -1,6 +1,9 @@
 """How often runs of numbers occur."""
 
+from functools import reduce
+
 import numpy as np
+import numpy.typing as npt
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
@@ -11,6 +14,7 @@ from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 _MOST = 1 << 20
 """A row of more counts is refused."""
 
+Array = npt.NDArray[np.int64]
 Grams = dict[tuple[int, ...], int]
 
 
@@ -56,28 +60,29 @@ def _counted(node: Node, x: Expr, pool: dict[int, Grams], width: int) -> Expr:
     counts = node.emit("zeros", ShapeExpr((batch, width)), dtype="int64")
     steps = range(1, node.attrs.integer("max_skip_count") + 2)
     for length, grams in pool.items():
-        for step in steps if length > 1 else (1,):
-            found = _found(node, x, np.array(list(grams), np.int64), step)
-            if found is not None:
-                places = Constant(np.array(list(grams.values()), np.int64)[None])
-                every = node.emit("broadcast_to", places, ShapeExpr((batch, len(grams))))
-                counts = node.emit(
-                    "scatter_elements", counts, every, found, axis=1, reduction="add"
-                )
+        runs = np.array(list(grams), np.int64)
+        each = [_found(node, x, runs, step) for step in (steps if length > 1 else (1,))]
+        found = reduce(lambda a, b: node.emit("add", a, b), each)
+        places = Constant(np.array(list(grams.values()), np.int64)[None])
+        every = node.emit("broadcast_to", places, ShapeExpr((batch, len(grams))))
+        counts = node.emit("scatter_elements", counts, every, found, axis=1, reduction="add")
     return counts
 
 
-def _found(node: Node, x: Expr, grams: np.ndarray, step: int) -> Expr | None:
-    """How often each of `grams`, taking every `step`-th element, is in each row of `x`."""
+def _found(node: Node, x: Expr, grams: Array, step: int) -> Expr:
+    """How often each of `grams`, taking every `step`-th element, is in each row of `x`.
+
+    Behind a row there is a number that no run has.
+    """
     (_, columns), length = info_of(x).dims or (1, 0), grams.shape[1]
-    windows = dims.maximum(dims.sub(columns, (length - 1) * step), 0)
-    if windows == 0:
-        return None
+    behind, stranger = (length - 1) * step, float(int(grams.min()) - 1)
+    longer = node.emit("nn.pad", x, pad_width=(0, 0, 0, behind), pad_value=stranger)
     matches: Expr | None = None
-    for k in range(length):
-        begin, end = ShapeExpr((k * step,)), ShapeExpr((dims.add(windows, k * step),))
-        part = node.emit("strided_slice", x, begin, end, axes=(1,))
-        same = node.emit("equal", node.emit("expand_dims", part, axis=2), Constant(grams[:, k]))
+    for k in range(0, behind + 1, step):
+        begin, end = ShapeExpr((k,)), ShapeExpr((dims.add(columns, k),))
+        part = node.emit("strided_slice", longer, begin, end, axes=(1,))
+        wanted = Constant(np.ascontiguousarray(grams[:, k // step]))
+        same = node.emit("equal", node.emit("expand_dims", part, axis=2), wanted)
         matches = same if matches is None else node.emit("logical_and", matches, same)
     assert matches is not None
     return node.emit("sum", node.emit("astype", matches, dtype="int64"), axis=1)

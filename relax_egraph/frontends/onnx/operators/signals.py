@@ -159,8 +159,10 @@ def _shape(x: Expr) -> tuple[Dim, ...]:
 def short_time_fourier(node: Node) -> Expr:
     """The transform of each frame of a signal, perhaps weighted by a window."""
     length = node.shape(0)[1]
-    size = node.shape(2)[0] if node.has(2) else length
-    if node.has(3):
+    size = length
+    if node.has(2):
+        size = node.shape(2)[0]
+    elif node.has(3):
         size = extent_of(node, 3)
     step = extent_of(node, 1)
     count = dims.add(dims.floordiv(dims.sub(length, size), step), 1)
