@@ -1,12 +1,17 @@
 """Small ONNX models, as a user's exporter would write them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+import pytest
 from onnx import helper, numpy_helper
+
+import relax_egraph as rx
+from relax_egraph.errors import ModelError
 
 Array = npt.NDArray[Any]
 
@@ -39,3 +44,22 @@ def model(
     graph = helper.make_graph(list(nodes), "graph", list(inputs), list(outputs), tensors)
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
     return helper.make_model(graph, opset_imports=imports, functions=list(functions))
+
+
+def refusal(given: onnx.ModelProto | Path) -> str:
+    """What is said of a model that is refused."""
+    with pytest.raises(ModelError) as raised:
+        rx.from_onnx(given)
+    return str(raised.value)
+
+
+def one(proto: onnx.NodeProto, weights: Mapping[str, Array] | None = None) -> onnx.ModelProto:
+    """A model of one node, which makes y of x."""
+    return model([proto], [value("x", ["n", 4])], [value("y", None)], weights)
+
+
+def in_words(text: str) -> str:
+    """The one reason in `text`."""
+    head, _, reason = text.partition(":\n  ")
+    assert head == "the model has a node without a counterpart"
+    return reason
