@@ -11,11 +11,16 @@ import relax_egraph
 MAY_IMPORT = {
     "__init__": {
         *("build", "calibrate", "egraph", "errors", "extract", "frontends", "ir", "lower"),
-        *("memory", "optimize", "passes", "rules", "script", "tir", "vm"),
+        *("memory", "optimize", "passes", "proof", "reasons", "rules", "script", "tir", "verify"),
+        "vm",
     },
     "cli": {
-        *("", "accuracy", "calibrate", "extract", "memory"),
+        *("", "accuracy", "calibrate", "extract", "memory", "reasons", "rules", "verify"),
         *("ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
+    },
+    "reasons": {
+        *("build", "egraph", "explanation", "extract", "ir", "lower.library", "optimize"),
+        *("passes", "proof", "rules", "verify", "vm"),
     },
     "frontends.onnx_backend": {"", "frontends", "onnx"},
     "frontends": {"passes", "ir", "onnx"},
@@ -35,6 +40,7 @@ MAY_IMPORT = {
     "lower": {"passes", "tir", "ir", "vm", "llvmlite", "platformdirs"},
     "vm": {"ir.dtypes", "ir.message", "ir.struct_info", "ir.syntax"},
     "extract": {"egraph.binders", "egraph.view", "ir", "highspy"},
+    "proof": {"egraph", "explanation", "extract", "ir", "verify"},
     "verify": {"egraph", "rules", "ir"},
     "egraph": {"rules", "ir", "egglog"},
     "script": {"tir", "ir"},

@@ -1,0 +1,1 @@
+"""Proofs that an optimized program is equal to what it was made of, and their replay."""

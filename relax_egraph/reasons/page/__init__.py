@@ -1,0 +1,1 @@
+"""The reasons of an optimization as one HTML page that needs no network."""
