@@ -11,6 +11,8 @@
   + ModelError          a foreign model does not read, or has what has no counterpart here
   + SaturationError     a rule panicked, or united values of different shape
   + ExtractionError     no program can be extracted
+  + ProofError          it cannot be shown that an optimized program is equal to its source
+  + ReplayError         a step of a proof computes another value
   + NotLowerable        no kernel is written for an operator at these types
   + ExecutableError     a saved executable is damaged, or of another version
   + RunError            a call of the virtual machine got what it cannot take
@@ -99,6 +101,14 @@ class SaturationError(RelaxEgraphError, RuntimeError):
 
 class ExtractionError(RelaxEgraphError, RuntimeError):
     """A needed value has no finite program in the e-graph."""
+
+
+class ProofError(RelaxEgraphError, AssertionError):
+    """No chain of rules leads from a program to the optimized one; says what is not reached."""
+
+
+class ReplayError(RelaxEgraphError, AssertionError):
+    """A proof does not hold: a step computes another value, or is none of the program's."""
 
 
 class NotLowerable(RelaxEgraphError, NotImplementedError):

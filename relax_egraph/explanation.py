@@ -9,8 +9,10 @@ from typing import Any
 from rich.table import Table
 
 from relax_egraph.egraph.engine import Report
-from relax_egraph.egraph.view import View
+from relax_egraph.egraph.recording import Saturating
+from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import Extraction
+from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
 
 
@@ -19,7 +21,8 @@ class RegionReport:
     """What happened to one region of a dataflow block, and to all `uses` regions that are like it.
 
     `function` has the first of them.  `cost_before` is of its operators one by one; costs and
-    counts of matches are those of one.
+    counts of matches are those of one.  `source` is the first as it was loaded, and `became` says
+    which class of `view` each class of it is; `runs` are the saturations in between, in a row.
     """
 
     function: str
@@ -27,6 +30,9 @@ class RegionReport:
     extraction: Extraction
     cost_before: float
     view: View
+    source: View
+    became: Mapping[ClassId, ClassId]
+    runs: tuple[Saturating, ...]
     uses: int = 1
 
     @property
@@ -36,6 +42,21 @@ class RegionReport:
         if len(reasons) == 1 and not self.saturation.bans:
             return "; ".join((str(reasons.pop()), *self.saturation.notes))
         return "; ".join((*map(str, self.saturation.phases), *self.saturation.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRegion:
+    """A region where the module has it: in `function`, which is a plan of its function `source`.
+
+    `origin` says which class of `region.source` each variable of the source is, and `values`
+    what holds the value of each class of `region.view` in the plan, before it was cleaned up.
+    """
+
+    function: str
+    source: str
+    region: RegionReport
+    origin: Mapping[Var, ClassId]
+    values: Mapping[ClassId, Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +107,14 @@ class Explanation:
     """The optimized module, and why it is what it is: a plan for each combination of variants.
 
     Costs are in seconds, by the cost model; of several plans they are the mean.  `weights` are
-    those that are stored in fewer bits, within the tolerance that was asked for.
+    those that are stored in fewer bits, within the tolerance that was asked for.  `placed` are
+    all regions, where they are in the functions of the module.
     """
 
     module: IRModule
     plans: tuple[PlanReport, ...]
     weights: tuple[StoredWeights, ...] = ()
+    placed: tuple[PlacedRegion, ...] = ()
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:

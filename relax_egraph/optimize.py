@@ -21,9 +21,10 @@ from relax_egraph.egraph.engine import (
     saturate,
 )
 from relax_egraph.egraph.narrowing import DTYPES, Narrowing
+from relax_egraph.egraph.recording import Saturating
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
-from relax_egraph.explanation import PlanReport, RegionReport, StoredWeights
+from relax_egraph.explanation import PlacedRegion, PlanReport, RegionReport, StoredWeights
 from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Hints,
@@ -58,7 +59,7 @@ from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptio
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
-from relax_egraph.rules import Given, read
+from relax_egraph.rules import Given, Rules, read
 from relax_egraph.variants import Case, Part, Variants, cases, hints_in, parts_of
 
 PREPARE = Sequential(
@@ -170,8 +171,8 @@ def explain(
     known = assumptions.parse(assume)
     if tolerance is not None and not is_tolerance(tolerance):
         raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
-    prepared = _allowed(PREPARE(module), tolerance)
-    bounded = any(tolerance_of(name, f.attrs) for name, f in prepared.relax_functions())
+    prepared = prepare(module, tolerance)
+    bounded = _is_bounded(prepared)
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
     parts = parts_of(variants or {}, frozenset[str]().union(*symbols.values()))
@@ -181,8 +182,7 @@ def explain(
 
     @cache
     def book() -> RuleBook:
-        every = RuleBook.default([given], without, fast_math, bounded=bounded)
-        return every.for_operators(called)
+        return book_for(prepared, given, without, fast_math)
 
     @cache
     def phases() -> Schedule:
@@ -195,6 +195,14 @@ def explain(
         schedule=phases,
         saturating=lambda view, some: saturate(
             view, book(), budget, phases() if some is None else some, isolate
+        ),
+        repeated=lambda view, some, report: Saturating(
+            view,
+            book,
+            budget or Budget(),
+            phases if some is None else lambda: some,
+            report,
+            assumptions.active(),
         ),
         extracting=lambda view, at: extract(
             view,
@@ -222,11 +230,29 @@ def explain(
                 for case in cases(parts, symbols[name])
             }
     best, callees = _assembled(prepared, planner.fused(), plans)
+    placed = _placed(best, plans)
     best = CLEAN_UP(best)
     checked = check_assumptions(known)(best).functions  # callees are called by what has checked
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
     weights = _stored(best, prepared, narrowing) if bounded else ()
-    return Explanation(IRModule(both), _reports(plans, parts), weights)
+    return Explanation(IRModule(both), _reports(plans, parts), weights, placed)
+
+
+def prepare(module: IRModule, tolerance: float | None = None) -> IRModule:
+    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked."""
+    return _allowed(PREPARE(module), tolerance)
+
+
+def book_for(
+    prepared: IRModule, rules: Rules, without: Sequence[str] = (), fast_math: bool = False
+) -> RuleBook:
+    """The rules that blocks of a `prepared` module are saturated with."""
+    every = RuleBook.default([rules], without, fast_math, bounded=_is_bounded(prepared))
+    return every.for_operators(operators_in(prepared))
+
+
+def _is_bounded(prepared: IRModule) -> bool:
+    return any(tolerance_of(name, f.attrs) for name, f in prepared.relax_functions())
 
 
 def _allowed(module: IRModule, tolerance: float | None) -> IRModule:
@@ -257,6 +283,17 @@ def _assembled(
         functions.update(found)
         callees |= found.keys() - {name}
     return IRModule(functions), callees
+
+
+def _placed(best: IRModule, plans: Mapping[str, Mapping[Case, Plan]]) -> tuple[PlacedRegion, ...]:
+    """The regions of the plans that `best` has; of equal ones it has the first."""
+    planned = {id(plan.function.body): plan for of in plans.values() for plan in of.values()}
+    return tuple(
+        replace(placed, function=name)
+        for name, function in best.relax_functions()
+        if id(function.body) in planned
+        for placed in planned[id(function.body)].placed
+    )
 
 
 def _reports(

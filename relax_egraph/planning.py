@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.decode import decode
 from relax_egraph.egraph.encode import Encoded, encode
-from relax_egraph.egraph.engine import Saturated, Schedule, before_weights, untouched
+from relax_egraph.egraph.engine import Report, Saturated, Schedule, before_weights, untouched
 from relax_egraph.egraph.fused import FusedFunctions
 from relax_egraph.egraph.narrowing import Narrowing
+from relax_egraph.egraph.recording import Saturating
 from relax_egraph.egraph.regions import Region, binders_of, regions_of
 from relax_egraph.egraph.signature import signature
 from relax_egraph.egraph.source_order import source_first
-from relax_egraph.egraph.view import View
-from relax_egraph.explanation import RegionReport
+from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.explanation import PlacedRegion, RegionReport
 from relax_egraph.extract import Extraction, Hints
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -44,23 +45,28 @@ from relax_egraph.plan_cache import PlanCache, Priced
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A function as it is best at some sizes; for each of its regions, what happened to it."""
+    """A function as it is best at some sizes; for each of its regions, what happened to it.
+
+    `placed` are the regions that are in it; a block that stayed as it was has none.
+    """
 
     function: Function
     regions: tuple[RegionReport, ...]
+    placed: tuple[PlacedRegion, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
     """Regions that are alike, the first of them in `function`; `reports` are by sizes.
 
-    `region` is what makes them alike.
+    `region` is what makes them alike, and `runs` are how it was saturated.
     """
 
     function: str
     region: Hashable
     source: View
     saturated: Saturated
+    runs: tuple[Saturating, ...]
     symbols: frozenset[str]
     reports: dict[Hashable, RegionReport] = field(default_factory=dict[Hashable, RegionReport])
 
@@ -77,10 +83,10 @@ class _Part:
 class Planner:
     """Plans the functions of one module; fused functions are shared by all plans.
 
-    `saturating` runs a part of the `schedule`, or all of it, which is then not asked for.  What
-    constant weights lose in fewer bits, where a function has a tolerance, `narrowing` measures
-    before the first phase of the schedule that stores them.  What is in the `cache` is not done
-    again.
+    `saturating` runs a part of the `schedule`, or all of it, which is then not asked for;
+    `repeated` says how, so that it can be done again.  What constant weights lose in fewer bits,
+    where a function has a tolerance, `narrowing` measures before the first phase of the schedule
+    that stores them.  What is in the `cache` is not done again.
     """
 
     def __init__(
@@ -88,6 +94,7 @@ class Planner:
         module: IRModule,
         schedule: Callable[[], Schedule],
         saturating: Callable[[View, Schedule | None], Saturated],
+        repeated: Callable[[View, Schedule | None, Report], Saturating],
         extracting: Callable[[View, Hints], Extraction],
         costing: Callable[[View, Hints], float],
         narrowing: Narrowing,
@@ -96,6 +103,7 @@ class Planner:
         self._module = module
         self._schedule = schedule
         self._saturate = saturating
+        self._repeated = repeated
         self._extract = extracting
         self._cost_of = costing
         self._narrowing = narrowing
@@ -116,7 +124,7 @@ class Planner:
         written = written_variables(function, self._module)
         planned = _FunctionPlan(self, name, hints, self._fused, written)
         body = planned.sequence(function.body)
-        return Plan(replace(function, body=body), tuple(planned.reports))
+        return Plan(replace(function, body=body), tuple(planned.reports), tuple(planned.placed))
 
     def parts(self, name: str, block: DataflowBlock) -> tuple[_Part, ...]:
         """The regions of a block of function `name`, each with the kind that it is of."""
@@ -143,22 +151,26 @@ class Planner:
                 lambda: Priced(self._extract(view, hints), self._cost_of(kind.source, hints)),
             )
             said = (kind.function, kind.saturated.report, priced.extraction, priced.cost_before)
-            kind.reports[sizes] = RegionReport(*said, view)
+            came = (kind.source, kind.saturated.became, kind.runs)
+            kind.reports[sizes] = RegionReport(*said, view, *came)
         return kind.reports[sizes]
 
     def _kind(self, name: str, source: Encoded) -> _Kind:
         tolerance, view = tolerance_of(name, self._module[name].attrs), source.view
         first, rest = before_weights(self._schedule()) if tolerance else (None, ())
         key, saturated = self._once(view, first)
+        runs = (self._repeated(view, first, saturated.report),)
         if rest:
             reached = replace(saturated.view, leaves=view.leaves, opaque=view.opaque)
-            more, stored = self._once(self._narrowing.of(reached, tolerance), rest)
+            reached = self._narrowing.of(reached, tolerance)
+            more, stored = self._once(reached, rest)
+            runs = (*runs, self._repeated(reached, rest, stored.report))
             key, saturated = (key, more), saturated.then(stored)
         kind = self._kinds.get(key)
         if kind is None:
             view = source_first(saturated.view, source.view, saturated.became)
             saturated = replace(saturated, view=view)
-            kind = _Kind(name, key, source.view, saturated, _symbols_of(view))
+            kind = _Kind(name, key, source.view, saturated, runs, _symbols_of(view))
             self._kinds[key] = kind
         return kind
 
@@ -186,6 +198,7 @@ class _FunctionPlan:
         written: frozenset[Var],
     ) -> None:
         self.reports: list[RegionReport] = []
+        self.placed: list[PlacedRegion] = []
         self._planner = planner
         self._name = name
         self._hints = hints
@@ -218,11 +231,14 @@ class _FunctionPlan:
         taken |= {v.name for part in parts for v in part.region.outputs}
         binders = binders_of(block.bindings)
         bindings: list[Binding] = []
+        placed: list[PlacedRegion] = []
         for part in parts:
             report = self._planner.report(part.kind, self._hints)
             self.reports.append(report)
             now, source = part.kind.saturated.became, part.source
             named = reversed(list(source.origin.items()))
+            values: dict[ClassId, Expr] = {}
+            placed.append(PlacedRegion(self._name, self._name, report, source.origin, values))
             bindings += decode(
                 replace(report.view, leaves=source.view.leaves, opaque=source.view.opaque),
                 report.extraction.program,
@@ -231,9 +247,11 @@ class _FunctionPlan:
                 self._fused,
                 taken=taken,
                 binders=binders,
+                values=values,
             )
         if any(self._written.intersection(_same_tensor(b)) for b in bindings):
             return block  # a tensor of its own would become another's, which is written
+        self.placed += placed
         return DataflowBlock(tuple(bindings))
 
 

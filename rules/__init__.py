@@ -4,12 +4,13 @@ The family is the ruleset is the file's name.  ``README.md`` says what makes a r
 
     mine = rx.rules.load("my.egg")          # read and checked once
     rx.optimize(module, rules=[mine])
+    rx.rules.check(mine)                    # whether they are right: data that can be printed
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from relax_egraph.errors import RuleError, Span
 
@@ -65,6 +66,51 @@ def checked_by(check: Check) -> Check:
     """Have `load` pass what it reads to `check`, which the engine registers: data imports none."""
     _checks.append(check)
     return check
+
+
+Verify: TypeAlias = Callable[..., tuple[Any, ...]]
+_verifies: list[Verify] = []
+
+
+def check(
+    *given: Given,
+    only: Iterable[str] | None = None,
+    trials: int = 20,
+    seed: int = 0,
+    processes: int | None = None,
+    told: Callable[[Any], object] | None = None,
+) -> tuple[Any, ...]:
+    """Try the rules of files (or texts), beside the book, on random instances; or the book's own.
+
+        for verdict in rx.rules.check("my.egg"):
+            print(verdict)
+
+    says of a rule ``x / x = 1`` that it is wrong, and shows the smallest operands for which it is;
+    of one that is right its float class, by how many units in the last place it may change a
+    result, and which values the sides differ on.
+
+    Every rule is tried until it has matched `trials` instances of its left side: shapes with
+    symbols and with extents 0 and 1, all dtypes, attributes, and values among which are the
+    largest and the smallest, infinities and NaN.  What egglog unites is computed by the reference,
+    in the rule's dtype and in float64.  Returned is a `Verdict` on each rule that equates values,
+    in order, or on those named in `only`; ``verdict.sound`` says whether the rule keeps to what the
+    comment ``; float:`` above it states.  Each verdict is `told` as soon as it is there.
+
+    The same `seed` has the same verdicts, in any number of `processes` (by default one of each
+    processor).  They are apart from this one: a rule that never ends, or takes all memory, costs no
+    verdict but its own, which says so.  With ``processes=1`` all is done here.
+
+    Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
+    a name in `only` that no rule has.
+    """
+    (verify,) = _verifies
+    return verify(read(given), only, trials=trials, seed=seed, processes=processes, told=told)
+
+
+def verified_by(verify: Verify) -> Verify:
+    """Have `check` ask `verify`, which the checker registers."""
+    _verifies[:] = [verify]
+    return verify
 
 
 def read(given: Iterable[Given]) -> Rules:

@@ -1,25 +1,18 @@
 """Collects the file tests: every ``tests/rules/*.egg`` is a list of cases.
 
-A case is a stretch of egglog between ``; -----`` lines, run over the vocabulary and the rules that
-deduce facts, as far as they can matter to it.  Its header comments say which families are under
-test (``; RULES:``, once per file) and which rules must match at least once (``; FIRES:``).  What
-rewrites prove equal is then computed on random inputs.
+``relax_egraph.verify.file_tests`` says what a case is; ``relax-egraph rules test`` runs the same.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
-from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
-from relax_egraph import rules
-from relax_egraph.egraph.commands import prepared
-from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.lower.emit.target import Target
-from tests.soundness import Unsound, check_sound
+from relax_egraph.verify.file_tests import FileTest, read_tests
+from relax_egraph.verify.run_test import run_test
 
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fuzz", print_blob=True, deadline=None)
@@ -31,10 +24,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep the kernels that tests compile out of the user's cache."""
     assert config.cache is not None
     os.environ["RELAX_EGRAPH_CACHE"] = str(config.cache.mkdir("objects"))
+    if config.getoption("--replay"):
+        from tests.replaying import Replaying
+
+        config.pluginmanager.register(Replaying.of(config))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite what file tests expect")
+    parser.addoption("--replay", action="store_true", help="prove and replay each optimization")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -50,58 +48,30 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 class RuleFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        text = self.path.read_text("utf-8")
-        families = tuple(f for f in directive(text, "RULES") if f in rules.FAMILIES)
-        line = 1
-        for case in re.split(r"(?m)^; -----\n", text):
-            title = next(s[2:] for s in case.splitlines() if not s.startswith("; RULES"))
-            item: RuleCase = RuleCase.from_parent(self, name=title)
-            item.case, item.families, item.line = case, families, line
+        for test in read_tests(self.path):
+            item: RuleCase = RuleCase.from_parent(self, name=test.title)
+            item.test = test
             yield item
-            line += case.count("\n") + 1
 
 
 class RuleCase(pytest.Item):
-    case: str
-    families: tuple[str, ...]
-    line: int
+    test: FileTest
 
     def runtest(self) -> None:
-        book = RuleBook.default(families=self.families, fast_math=True, bounded=True)
-        names = re.findall(r'[^\s()"]+', self.case)
-        with prepared(book.where(names).texts) as egraph:
-            self.run_on(egraph)
-
-    def run_on(self, egraph: EGraph) -> None:
-        padding = "\n" * (self.line - 1)  # so that errors point into the test file
-        outputs = egraph.run_program(*egraph.parse_program(padding + self.case, self.path.name))
-        fired = {
-            rule
-            for output in outputs
-            if isinstance(output, RunScheduleOutput)
-            for rule, matches in output.report.num_matches_per_rule.items()
-            if matches
-        }
-        if silent := set(directive(self.case, "FIRES")) - fired:
-            raise RuleDidNotFire(f"{', '.join(sorted(silent))} matched nothing")
-        for seed in range(3) if self.families else ():
-            check_sound(egraph, seed)
+        outcome = run_test(self.test)
+        if not outcome.passed:
+            raise CaseFailed("\n".join(map(str, outcome.failures)))
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
     ) -> str:
-        if isinstance(excinfo.value, EggSmolError | RuleDidNotFire | Unsound):
-            return f"{self.path.name}:{self.line}: {excinfo.value}"
+        if isinstance(excinfo.value, CaseFailed):
+            return f"{self.path.name}:{self.test.line}: {self.name}\n{excinfo.value}"
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.line - 1, self.name
+        return self.path, self.test.line - 1, self.name
 
 
-class RuleDidNotFire(AssertionError):
-    """A rule that the case names in ``; FIRES:`` never matched."""
-
-
-def directive(text: str, name: str) -> list[str]:
-    """The words behind every ``; NAME:``."""
-    return [w for found in re.findall(rf"(?m)^; {name}: (.+)$", text) for w in found.split()]
+class CaseFailed(AssertionError):
+    """A case is not as it says."""

@@ -57,3 +57,13 @@ def test_a_variable_may_bear_the_name_of_what_is_absent() -> None:
 
     assert missing == {"even", "R.sin", "R.cos"}
     assert can_matter(rule, missing)
+
+
+def test_what_is_passed_on_by_its_name_must_be_there() -> None:
+    relation = "(relation even (Tensor))"
+    passes = '(rule ((= y (R.exp x)) (= f (unstable-fn "even"))) ((union x (R.sin y))))'
+
+    missing = absent((*DECLARED, relation, passes), ["R.exp"])
+
+    assert missing == {"even", "R.log", "R.sin", "R.cos"}
+    assert not can_matter(passes, missing)

@@ -3,11 +3,30 @@
 Exit status: 0 done, 1 the model or its input is wrong or a check failed, 2 wrong use.
 """
 
-from relax_egraph.cli import bench, egraphs, machine, memory, optimize, profile, rules, run, show
+from relax_egraph.cli import (
+    bench,
+    bisect,
+    check,
+    egraphs,
+    explain,
+    machine,
+    memory,
+    optimize,
+    profile,
+    rule_show,
+    rule_tests,
+    rules,
+    run,
+    show,
+    why_not,
+)
 from relax_egraph.cli.group import commands as commands
 from relax_egraph.cli.show import STAGES as STAGES
 
-SUBCOMMANDS = (show, optimize, run, bench, profile, memory, egraphs, machine, rules)
+SUBCOMMANDS = (
+    *(show, optimize, explain, run, bench, profile, memory, egraphs, machine, why_not, bisect),
+    *(rules, check, rule_show, rule_tests),
+)
 """The modules whose commands belong to it, by being imported."""
 
 

@@ -36,6 +36,16 @@ def arguments_of(
         raise click.BadParameter(f"no function {function!r} in the model", param_hint="--function")
     called = machine.executable[function]
     info = dict(zip(called.params, called.param_info, strict=True))
+    return arguments_for(function, info, inputs, sizes)
+
+
+def arguments_for(
+    function: str,
+    info: Mapping[str, str],
+    inputs: Sequence[tuple[str, Any]],
+    sizes: Sequence[tuple[str, int]],
+) -> Arguments:
+    """The same where `info` says what each parameter takes, as script writes it."""
     given = dict(inputs)
     for name in given:
         _check("parameter", name, info, f"{function} has", "--input")

@@ -21,7 +21,20 @@ class Unusable(click.ClickException):
     exit_code = 2
 
 
-ORDER = ("show", "optimize", "run", "bench", "profile", "memory", "extract", "rules", "calibrate")
+ORDER = (
+    "show",
+    "optimize",
+    "explain",
+    "run",
+    "bench",
+    "profile",
+    "memory",
+    "extract",
+    "why-not",
+    "bisect",
+    "rules",
+    "calibrate",
+)
 """As help lists the commands: as they are met on the way with a model."""
 
 

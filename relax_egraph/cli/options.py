@@ -1,5 +1,6 @@
 """The options that several commands have, each under one name."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -49,6 +50,13 @@ rules = click.option(
     type=values.EXISTING,
     metavar="FILE",
     help="A rule file beside the rule book.",
+)
+processes = click.option(
+    "--processes",
+    type=click.IntRange(1, 256),
+    default=os.cpu_count() or 1,
+    metavar="COUNT",
+    help="Processes that work at once, by default one a core.",
 )
 
 

@@ -1,10 +1,12 @@
-"""``relax-egraph rules``: what rules can say, and which there are."""
+"""``relax-egraph rules``: what rules can say, and which there are; its other commands join it."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from heapq import nlargest
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,24 +15,35 @@ from rich.table import Table
 
 import relax_egraph as rx
 from relax_egraph.cli import options
+from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.cli.group import commands
 
 
 @commands.group("rules")
 def rule_commands() -> None:
-    """What rules can say, and which there are."""
+    """What rules can say, which there are, and whether they are right."""
 
 
 @rule_commands.command("vocabulary")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.as_json
-def print_vocabulary(names: tuple[str, ...], as_json: bool) -> None:
+@click.option(
+    "--editor",
+    type=click.Choice(tuple(FORMS)),
+    help="Print what editors read: a grammar or syntax file, snippets, a list of words.",
+)
+def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) -> None:
     """Print what rules can use: each NAME, or all.
 
     A name has arguments of sorts, and a meaning.
     """
+    if editor:
+        if names or as_json:
+            raise click.UsageError("--editor is of the whole vocabulary, in a form of its own")
+        click.echo(FORMS[editor](), nl=False)
+        return
     every = {declaration.name: declaration for declaration in rx.vocabulary()}
-    chosen = [every[_known(name, every, "NAME")] for name in names] or list(every.values())
+    chosen = [every[known_name(name, every, "NAME")] for name in names] or list(every.values())
     if as_json:
         click.echo(json.dumps([asdict(declaration) for declaration in chosen]))
         return
@@ -52,12 +65,10 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     """
     book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
-    chosen = {_known(family, known, "--family") for family in families} or known
+    chosen = {known_name(family, known, "--family") for family in families} or known
     found = [rule for rule in book.rules if rule.ruleset in chosen]
     if as_json:
-        fields = ("name", "ruleset", "law", "float_class", "form")
-        told = [{**{f: getattr(r, f) for f in fields}, "place": str(r.span)} for r in found]
-        click.echo(json.dumps(told))
+        click.echo(json.dumps([rule_fields(book, rule) for rule in found]))
         return
     table = Table("family", "rule", "law", "float", "place")
     for r in found:
@@ -65,9 +76,33 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     Console().print(table)
 
 
-def _known(name: str, known: Iterable[str], hint: str) -> str:
+def rule_fields(book: rx.RuleBook, rule: Any) -> dict[str, Any]:
+    """What is told of a rule of `book` as JSON."""
+    fields = ("name", "ruleset", "kind", "law", "float_class", "form")
+    place = {"place": str(rule.span), "file": rule.span.file, "line": rule.span.line}
+    return {f: getattr(rule, f) for f in fields} | place | {"of_user": rule.name in book.of_user}
+
+
+def known_name(name: str, known: Iterable[str], hint: str) -> str:
+    """`name`, if it is one of `known`; raises ``click.BadParameter`` with the nearest one."""
     if name in (names := list(known)):
         return name
     near = [n for n in names if n.endswith(f".{name}")] or get_close_matches(name, names, n=1)
     note = f"; did you mean {near[0]}?" if near else ""
     raise click.BadParameter(f"there is no {name!r}{note}", param_hint=hint)
+
+
+def known_rule(name: str, known: Iterable[str], hint: str) -> str:
+    """`name`, if it is that of one of the rules `known`; or else what is raised says similar ones.
+
+    These share words with `name`, or letters.
+    """
+    if name in (names := list(known)):
+        return name
+    words = set(name.split("-"))
+
+    def likeness(other: str) -> tuple[int, float]:
+        return len(words & set(other.split("-"))), SequenceMatcher(None, name, other).ratio()
+
+    similar = ", ".join(nlargest(3, names, key=likeness))
+    raise click.BadParameter(f"there is no rule {name!r}; similar: {similar}", param_hint=hint)

@@ -20,7 +20,7 @@ class Course:
     """What a run that is repeated does differently; `one_by_one` tells of each rule as it runs."""
 
     bans: tuple[Ban, ...] = ()
-    halt: Halt | None = None
+    halts: tuple[Halt, ...] = ()
     one_by_one: bool = False
 
 

@@ -59,15 +59,18 @@ def decode(
     *,
     taken: set[str] | None = None,
     binders: Mapping[str, MatchCast] | None = None,
+    values: dict[ClassId, Expr] | None = None,
 ) -> tuple[Binding, ...]:
     """The bindings that make `outputs`, and run every check among the roots, by `program`.
 
     The variables in `outputs` are bound themselves; other values are named by `names`, where it
     has a name for them, with a number behind it if that is `taken`; it is taken from then on.
+    What holds the value of each class is put into `values`.
     What mentions a symbol comes after its binder, if that is one of the view's opaque bindings.
     Raises `ExtractionError` if that order does not exist.
     """
-    decoder = _Decoder(view, program, outputs, names, fused, set() if taken is None else taken)
+    used = set[str]() if taken is None else taken
+    decoder = _Decoder(view, program, outputs, names, fused, used, {} if values is None else values)
     decoder.order_symbols(first_casts(view) if binders is None else binders)
     for root in view.roots:
         decoder.make(root)
@@ -87,12 +90,13 @@ class _Decoder:
         names: Mapping[ClassId, str],
         fused: FusedFunctions,
         taken: set[str],
+        values: dict[ClassId, Expr],
     ) -> None:
         self.bindings: list[Binding] = []
         self._view = view
         self._fused = fused
         self._names = names
-        self._value: dict[ClassId, Expr] = {}
+        self._value = values
         self._choice: dict[ClassId, Choice] = {o: c for c in program for o in c.outputs}
         self._binds: dict[str, ClassId] = {}
         self._taken = taken

@@ -135,13 +135,13 @@ def _try(
     try:
         trial.run_program(*trial.parse_program(text))
     except EggSmolError as problem:
-        raise _explained(problem.context, expanded, form, source, scope) from None
+        raise explained(problem.context, expanded, form, source, scope) from None
 
 
 _PLACE = re.compile(r"(?:In|At) (\d+):(\d+)-[\d:]+(?: of [^:\n]*)?: ?(?P<quoted>[^\n]*)\n?")
 
 
-def _explained(
+def explained(
     context: str, expanded: Expanded, form: Form, source: Source, scope: Scope
 ) -> RuleError:
     """The error that egglog reports as `context`, in our words where there are better ones."""

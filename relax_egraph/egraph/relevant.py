@@ -80,10 +80,12 @@ def _names(text: str) -> _Names:
 
 def _applied(tree: Tree) -> frozenset[str]:
     """What `tree` applies, or passes on by its name; no variable, which may bear any name."""
-    if isinstance(tree, Form):
-        head = frozenset((tree.head,)) if tree.head else frozenset[str]()
-        return head.union(*map(_applied, tree.items))
-    return frozenset((tree.text.strip('"'),) if tree.text.startswith(('"R.', '"K.')) else ())
+    if not isinstance(tree, Form):
+        return frozenset()
+    head = frozenset((tree.head,)) if tree.head else frozenset[str]()
+    named = _atoms(tree) if tree.head == "unstable-fn" else frozenset[str]()
+    passed = (name.strip('"') for name in named if name.startswith('"'))
+    return head.union(passed, *map(_applied, tree.items))
 
 
 def _atoms(form: Form) -> frozenset[str]:

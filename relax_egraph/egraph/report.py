@@ -44,11 +44,12 @@ class Ban:
 
 @dataclass(frozen=True, slots=True)
 class PhaseReport:
-    """One phase.  `nodes` are the nodes of operators at its end.
+    """One phase; `nodes` are the nodes of operators at its end.
 
-    `matches` counts those of iterations that changed the e-graph.  `busiest` is the rule that
-    matched most in the last iteration: where a budget ended the phase, it is the one to blame.
-    `sat_out` says for how many iterations back-off kept a rule out.
+    `growth` says how many there were when each iteration began.  `matches` counts those of
+    iterations that changed the e-graph.  `busiest` is the rule that matched most in the last
+    iteration: where a budget ended the phase, it is the one to blame.  `sat_out` says for how many
+    iterations back-off kept a rule out.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PhaseReport:
     busiest: str | None = None
     sat_out: Mapping[str, int] = field(default_factory=dict[str, int])
     bans: tuple[Ban, ...] = ()
+    growth: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         cut = self.stop is not StopReason.SATURATED

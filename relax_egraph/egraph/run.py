@@ -5,7 +5,7 @@ and checked, until nothing changes or a bound is reached.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,8 @@ from relax_egraph.egraph.schedule import Budget, Phase, Schedule
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
 
+Watch = Callable[[Phase, int, Sequence[str]], object]
+
 _ROWS_PER_NODE = 30
 """Facts and helper relations may have this many rows for each node that is allowed."""
 
@@ -40,7 +42,11 @@ _MOST_BANS = 16
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on `egraph`, which must be over at `deadline`; `told` hears of each iteration."""
+    """A run on `egraph`, which must be over at `deadline`; `told` hears of each iteration.
+
+    Before rules of a phase are applied, `watch` is called with the phase, the iteration, and the
+    names of those of the book: matches are as they will be, and what it does must not change them.
+    """
 
     egraph: EGraph
     view: View
@@ -49,6 +55,7 @@ class Run:
     course: Course
     deadline: float
     told: Told
+    watch: Watch | None = None
 
     def schedule(self, schedule: Schedule) -> tuple[PhaseReport, ...] | Course:
         """Run all phases; the course of the run to repeat instead, if the e-graph outgrew it.
@@ -117,6 +124,7 @@ class _PhaseRun:
             busiest=self.busiest,
             sat_out=dict(sorted(self.back_off.sat_out.items())),
             bans=tuple(b for b in self.run.course.bans if b.position == self.position),
+            growth=tuple(iteration.nodes for iteration in self.history),
         )
 
     def _iterate(self) -> bool:
@@ -150,6 +158,8 @@ class _PhaseRun:
 
     def _apply(self, rules: Sequence[str]) -> Any:
         """Apply `rules` once, deduce everything, and return egglog's report."""
+        if self.run.watch:
+            self.run.watch(self.phase, len(self.history) + 1, rules)
         try:
             outputs = run(self.run.egraph, self._step(rules))
             self.sizes = deduced(self.run.egraph, outputs, before=self.sizes)
@@ -192,7 +202,8 @@ class _PhaseRun:
         if may_ban and (ban := self._ban()):
             return replace(course, bans=(*course.bans, ban))
         if self.nodes > _OVERSTEP * self._most() and iteration > 1:
-            return replace(course, halt=Halt(self.position, iteration - 1, reason))
+            halt = Halt(self.position, iteration - 1, reason)
+            return replace(course, halts=(*course.halts, halt))
         return None
 
     def _most(self) -> float:
@@ -224,11 +235,12 @@ class _PhaseRun:
 
     def _stop(self, updated: bool) -> StopReason | None:
         """Why the phase ends here, if it does."""
-        halt, iteration = self.run.course.halt, len(self.history)
+        iteration = len(self.history)
         if not updated and not self.back_off.release():
             return StopReason.SATURATED
-        if halt and (halt.position, halt.iteration) == (self.position, iteration):
-            return halt.reason
+        for halt in self.run.course.halts:
+            if (halt.position, halt.iteration) == (self.position, iteration):
+                return halt.reason
         if perf_counter() > min(self.run.deadline, self.begin + self.phase.seconds):
             return StopReason.TIME
         most = self.phase.iterations

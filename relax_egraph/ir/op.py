@@ -80,6 +80,10 @@ class Op:
         """How many operands may not be left out."""
         return sum(not o.optional for o in self.operands)
 
+    def __reduce__(self) -> tuple[Callable[[str], "Op"], tuple[str]]:
+        """There is one operator of a name, in every process."""
+        return _named, (self.name,)
+
     def __str__(self) -> str:
         return f"R.{self.name}"
 
@@ -94,6 +98,11 @@ class Op:
 
 OPS: dict[str, Op] = {}
 """Every operator, by name, in order of definition."""
+
+
+def _named(name: str) -> Op:
+    return OPS[name]
+
 
 _OPERAND_KINDS: Mapping[Any, OperandKind] = {
     TensorStructInfo: "tensor",

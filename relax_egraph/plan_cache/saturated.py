@@ -139,5 +139,6 @@ def _report(phases: Data, seconds: Data, notes: Data) -> Report:
     return Report(tuple(_phase(**phase) for phase in phases), seconds, tuple(notes))
 
 
-def _phase(stop: Data, bans: Data, **rest: Any) -> PhaseReport:
-    return PhaseReport(stop=StopReason(stop), bans=tuple(Ban(**ban) for ban in bans), **rest)
+def _phase(stop: Data, bans: Data, growth: Data, **rest: Any) -> PhaseReport:
+    read = tuple(Ban(**ban) for ban in bans)
+    return PhaseReport(stop=StopReason(stop), bans=read, growth=tuple(growth), **rest)

@@ -1,23 +1,37 @@
 """A proof as data: a chain of single rule applications from a program to the optimized one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from relax_egraph.ir.expr import Expr
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.errors import ProofError
+from relax_egraph.ir.assumptions import Assumptions
+from relax_egraph.ir.expr import Binding, Expr
 from relax_egraph.ir.struct_info import TensorStructInfo
-from relax_egraph.proof.term import Term
+from relax_egraph.proof.term import Term, Terms
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One rule applied: wherever the program has `before`, it has `after` then.
 
-    `rule` is as `egraph.report.Report` names it, one direction of a birewrite.
+    `rule` is as `egraph.report.Report` names it, one direction of a birewrite.  If it is applied
+    `backwards`, `before` is what it makes.  In most steps it is applied to `before` itself; where
+    another part of the program is to stay as it is, to what is `before` but within it.  Where the
+    rule asks that two values be equal, `given` are the steps from one to the other: a step has the
+    rounding of these, too.
     """
 
     rule: str
     before: Term
     after: Term
+    backwards: bool = False
+    given: tuple["Step", ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that `after` is equal to `before` by, each once."""
+        return tuple(dict.fromkeys((self.rule, *(r for step in self.given for r in step.rules))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +39,10 @@ class Trace:
     """The steps from `source` to `result`, one output of a region of `function`.
 
     `leaves` are what terms of operator ``leaf`` stand for, by key: a `Constant`, or a variable;
-    `infos` are what is known of them.
+    `infos` are what is known of them.  `opaque` are the bindings that terms of operator ``opaque``
+    stand for, by key.  `rules` are all that matched, by the names that steps have; a rule that is
+    generated of an operator's traits is in no file, and not among them.  `assumed` is what holds
+    of symbols, and `tolerance` is that of the function.
     """
 
     function: str
@@ -35,3 +52,51 @@ class Trace:
     steps: tuple[Step, ...]
     leaves: Mapping[int, Expr]
     infos: Mapping[int, TensorStructInfo]
+    opaque: Mapping[int, Binding] = field(default_factory=dict[int, Binding])
+    rules: Mapping[str, RuleInfo] = field(default_factory=dict[str, RuleInfo])
+    assumed: Assumptions | None = None
+    tolerance: float = 0.0
+
+    def programs(self) -> Iterator[Term]:
+        """The source, and the program after each step; the last is the result.
+
+        Raises `ProofError` at a step whose `before` the program does not have, or at the end if
+        that is not so.
+        """
+        terms, program = Terms(), self.source
+        for term in (program, self.result, *(t for s in self.steps for t in (s.before, s.after))):
+            terms.adopt(term)
+        yield program
+        for number, step in enumerate(self.steps, 1):
+            then = terms.replaced(program, step.before, step.after)
+            if then is program:
+                raise ProofError(f"{self}: step {number}, {step.rule}, changes nothing")
+            yield then
+            program = then
+        if program is not self.result:
+            raise ProofError(f"{self}: {len(self.steps)} steps do not lead to the result")
+
+    def __str__(self) -> str:
+        return f"{self.function}, output {self.output}"
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """What `rule` did in an iteration: its matches, and the nodes that were not there before.
+
+    A node that several rules make in one iteration counts for the first.
+    """
+
+    phase: str
+    iteration: int
+    rule: str
+    matches: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The traces of all outputs of a region, and what every rule did in its saturation."""
+
+    traces: tuple[Trace, ...]
+    firings: tuple[Firing, ...]

@@ -35,9 +35,10 @@ def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
     floats = [t.dtype for t in tensors if is_float(t.dtype.name)]
     if op.name in _SUMS and floats and len(floats) == len(tensors):
         more = np.longdouble if floats[0] == np.float64 else np.float64
+        made = np.dtype(attrs.get("out_dtype") or floats[0])
         wide = [o.astype(more) if isinstance(o, np.ndarray) else o for o in operands]
         with np.errstate(all="ignore"):
-            return np.asarray(apply_op(op, wide, attrs)).astype(floats[0])
+            return np.asarray(apply_op(op, wide, attrs)).astype(made)
     return apply_op(op, operands, attrs)
 
 

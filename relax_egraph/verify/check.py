@@ -1,102 +1,143 @@
 """Whether rules are sound: each is tried on random instances of what it matches."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from random import Random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.scope import near
 from relax_egraph.verify.cases import Case
-from relax_egraph.verify.group import INSTANCES as INSTANCES
-from relax_egraph.verify.group import Group
-from relax_egraph.verify.in_cases import InCase
-from relax_egraph.verify.query import Pattern, patterns_of
-from relax_egraph.verify.tolerance import ORDER
+from relax_egraph.verify.query import patterns_of
 from relax_egraph.verify.unfold import chain_to, makers_of
 from relax_egraph.verify.verdict import Verdict, silent
+from relax_egraph.verify.work import Stage, Unit, Work
+from relax_egraph.verify.workers import Workers
 
-_PASSES = 3
-"""How often programs like a case's are drawn for rules that match in it."""
+INSTANCES = 20
+"""How many instances a rule has to match, by default."""
 
+Told: TypeAlias = Callable[[Verdict], object]
 
 _NEAR = 2
 """Rules that are further from one that equates values are tried in cases, if there are some."""
 
-
-def check_rules(
-    book: RuleBook, only: Iterable[str] | None = None, cases: Sequence[Case] = ()
-) -> tuple[Verdict, ...]:
-    """A verdict on every rule of `book` but those of facts, in order; `only` names some.
-
-    A rule is tried alone, or with those that deduce what it reads.  Rules of which there are too
-    few instances are tried with their families, too, on programs like those of `cases`.  The same
-    rules have the same verdicts in every run.
-    """
-    names = None if only is None else set(only)
-    wanted = {r.name: r for r in book.rewrites if names is None or r.name in names}
-    chains = {n: _chains(book, rule) for n, rule in wanted.items()}
-    near = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
-    verdicts = {n: silent(rule, _UNREAD) for n, rule in wanted.items()}
-    groups = _Groups(book, chains)
-    verdicts |= groups.verdicts(near)
-    lacking = {n: v for n, v in verdicts.items() if _lacks(v)}
-    verdicts |= _in_cases(book, cases, lacking)
-    far = [n for n in wanted if n not in near and all(chains[n]) and _lacks(verdicts[n])]
-    for name, verdict in groups.verdicts(far).items():
-        verdicts[name] = verdict.together(verdicts[name])
-    return tuple(verdicts.values())
-
-
 _UNREAD = "no rule that equates values reads what it deduces"
 
 
-def _lacks(verdict: Verdict) -> bool:
-    return verdict.fired < INSTANCES and verdict.counterexample is None
+def check_rules(
+    book: RuleBook,
+    only: Iterable[str] | None = None,
+    cases: Sequence[Case] = (),
+    *,
+    trials: int = INSTANCES,
+    seed: int = 0,
+    processes: int = 1,
+    told: Told | None = None,
+) -> tuple[Verdict, ...]:
+    """A verdict on every rule of `book` but those of facts, in order; `only` names some.
+
+    A rule is tried alone, or with those that deduce what it reads, until it has matched so many
+    `trials`.  Rules of which there are too few instances are tried with their families, too, on
+    programs like those of `cases`.  The same rules and `seed` have the same verdicts in every run,
+    in one process and in many; each is `told` when it is known.
+
+    In more `processes` than one a rule that brings its process down, or that does not end, costs
+    its own verdict alone, which says so.  Raises ``ValueError`` for a name of no rule.
+    """
+    wanted = _wanted(book, only)
+    chains = {n: _chains(book, rule) for n, rule in wanted.items()}
+    close = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
+    distant = [n for n in wanted if n not in close and all(chains[n])]
+    work = Work(book, tuple(cases), trials, seed)
+    so_far = _SoFar({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, told or _nobody)
+    with Workers(work, processes) as workers:
+        for found in _combined(workers, _groups("near", close, chains)):
+            so_far.verdicts[found.rule] = found
+            if not work.lacks(found):
+                so_far.tell(found.rule)
+        lacking = {n: wanted[n] for n, v in so_far.verdicts.items() if work.lacks(v)}
+        for found in _combined(workers, _in_cases(work, lacking, so_far.verdicts)):
+            so_far.verdicts[found.rule] = found
+        distant = [n for n in distant if work.lacks(so_far.verdicts[n])]
+        so_far.tell(*(n for n in wanted if n not in distant))
+        doubted = frozenset(n for n, v in so_far.verdicts.items() if v.needs == "unsound")
+        for found in _combined(workers, _groups("far", distant, chains, doubted)):
+            so_far.verdicts[found.rule] = found.together(so_far.verdicts[found.rule])
+            so_far.tell(found.rule)
+    return tuple(so_far.verdicts.values())
 
 
-def _chains(book: RuleBook, rule: RuleInfo) -> list[tuple[Pattern, ...]]:
-    """For each direction of `rule` a chain from one that equates values."""
-    return [chain_to(pattern, makers_of(book)) for pattern in patterns_of(rule)]
+def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, RuleInfo]:
+    rules = {r.name: r for r in book.rewrites}
+    names = set(rules if only is None else only)
+    for name in sorted(names - set(rules)):
+        note = near(name, rules)
+        raise ValueError(f"no rule is named {name!r}" + f"; {note}" * bool(note))
+    return {n: rule for n, rule in rules.items() if n in names}
 
 
-class _Groups:
+def _nobody(verdict: Verdict) -> None:
+    """Tell nobody."""
+
+
+@dataclass(slots=True)
+class _SoFar:
+    """The verdicts as far as they are known, and of which rules they have been told."""
+
+    verdicts: dict[str, Verdict]
+    told: Told
+    known: set[str] = field(default_factory=set[str])
+
+    def tell(self, *names: str) -> None:
+        for name in names:
+            if name not in self.known:
+                self.known.add(name)
+                self.told(self.verdicts[name])
+
+
+_Chain: TypeAlias = tuple[str, ...]
+
+
+def _chains(book: RuleBook, rule: RuleInfo) -> list[_Chain]:
+    """For each direction of `rule` a chain from one that equates values, by name."""
+    chains = (chain_to(pattern, makers_of(book)) for pattern in patterns_of(rule))
+    return [tuple(pattern.name for pattern in chain) for chain in chains]
+
+
+def _groups(
+    stage: Stage,
+    names: Iterable[str],
+    chains: Mapping[str, list[_Chain]],
+    doubted: frozenset[str] = frozenset(),
+) -> list[Unit]:
     """Rules by the one that equates values with which they are tried."""
-
-    def __init__(self, book: RuleBook, chains: Mapping[str, list[tuple[Pattern, ...]]]) -> None:
-        self._book, self._chains = book, chains
-        self._groups: dict[str, Group] = {}
-
-    def verdicts(self, names: Sequence[str]) -> dict[str, Verdict]:
-        """The verdicts on rules; of the directions of one the worse."""
-        asked: dict[str, list[str]] = defaultdict(list)
-        for chain in (c for n in names for c in self._chains[n]):
-            head, name = chain[0], chain[-1].name
-            group = self._groups.setdefault(head.name, Group(self._book, head, Random(head.name)))
-            group.chains[name] = chain
-            asked[head.name].append(name)
-        found: dict[str, Verdict] = {}
-        for head, patterns in asked.items():
-            for verdict in self._groups[head].verdicts(patterns):
-                found[verdict.rule] = max(found.get(verdict.rule, verdict), verdict, key=_severity)
-        return found
+    groups: dict[str, list[_Chain]] = defaultdict(list)
+    for chain in (c for n in names for c in chains[n]):
+        groups[chain[0]].append(chain)
+    return [Unit(stage, head, tuple(some), doubted=doubted) for head, some in groups.items()]
 
 
 def _in_cases(
-    book: RuleBook, cases: Sequence[Case], few: Mapping[str, Verdict]
-) -> dict[str, Verdict]:
-    """The verdicts on `few` rules, with what programs like those of `cases` show of them."""
-    found = dict(few)
-    for number, case in enumerate(cases):
-        for time in range(_PASSES):
-            lacking = [n for n in sorted(case.fires) if n in found and found[n].fired < INSTANCES]
-            random = Random(f"{number} {time}")
-            tried = InCase.of(book, case, lacking, random) if lacking else None
-            if tried is None:
-                break
-            for name in lacking:
-                found[name] = tried.added_to(found[name])
-    return found
+    work: Work, lacking: Mapping[str, RuleInfo], verdicts: Mapping[str, Verdict]
+) -> list[Unit]:
+    """The rules that lack instances and match in a case, by family."""
+    firing = {name for case in work.cases for name in case.fires}
+    families: dict[str, list[Verdict]] = defaultdict(list)
+    for name, rule in lacking.items():
+        if name in firing:
+            families[rule.ruleset].append(verdicts[name])
+    return [Unit("in cases", family, known=tuple(some)) for family, some in families.items()]
 
 
-def _severity(verdict: Verdict) -> tuple[bool, int, int]:
-    return not verdict.sound, ORDER.index(verdict.needs), -verdict.fired
+def _combined(workers: Workers, units: Sequence[Unit]) -> Iterator[Verdict]:
+    """The verdicts of `units`, as they are ready; those on two directions of a rule in one."""
+    waiting = Counter(name for unit in units for name in workers.work.rules_of(unit))
+    found: dict[str, Verdict] = {}
+    for verdict in workers.done(units):
+        name = verdict.rule
+        found[name] = found[name].beside(verdict) if name in found else verdict
+        waiting[name] -= 1
+        if not waiting[name]:
+            yield found.pop(name)

@@ -5,20 +5,13 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.egraph.attributes import SORT_OF_ATTR, said
-from relax_egraph.ir.dtypes import DTYPES, is_stored
+from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import REQUIRED, AttrParam
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.known import Known
 from relax_egraph.verify.primitives import Fails
-from relax_egraph.verify.slots import Palette
-
-CHECKED = tuple(d for d in DTYPES if not is_stored(d))
-"""The dtypes that rules are checked of.
-
-Rules of class ``exact`` are so of storage types but for where they round: what is fused is
-rounded once.
-"""
+from relax_egraph.verify.slots import MISSING, Palette
 
 
 def any_value(known: Known, variable: str, sort: str) -> Any:
@@ -39,7 +32,7 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
         case "String" if variable in known.problem.dtypes.values():
             return palette.dtype
         case "String":
-            return random.choice((palette.dtype, *CHECKED))
+            return random.choice((palette.dtype, *DTYPES))
         case "bool":
             return palette.chance(0.5)
         case "Dim":
@@ -57,10 +50,13 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
 
 
 def _rounded(known: Known, variable: str, value: float) -> float:
-    """`value` as a float32 has it, where `variable` is the value of one."""
+    """`value` as the tensors have it of which `variable` is the value."""
     tensors = [t for t, constant in known.problem.scalars.items() if constant == variable]
-    narrow = any(known.get(known.problem.dtypes[t]) == "float32" for t in tensors)
-    return float(np.float32(value)) if narrow else value
+    for dtype in {known.get(known.problem.dtypes[t]) for t in tensors} - {MISSING}:
+        if is_float(dtype):
+            with np.errstate(all="ignore"):
+                value = float(np.asarray(value).astype(dtype))
+    return value
 
 
 def near_shape(shapes: list[Shape], palette: Palette) -> Shape:
@@ -104,6 +100,6 @@ def any_attribute(attr: AttrParam, rank: int, palette: Palette) -> Any:
         case "floats":
             return ()
         case "str" if attr.name.endswith("dtype"):
-            return random.choice(CHECKED)
+            return random.choice(DTYPES)
         case "str":
             return random.choice(("NCHW", "NHWC", "fast", "clip", "constant", "linear", "add"))

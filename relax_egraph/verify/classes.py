@@ -18,7 +18,7 @@ from relax_egraph.errors import RunError
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.inputs import Array, Kind
 from relax_egraph.verify.program import Step
-from relax_egraph.verify.tolerance import Computed, Need, need
+from relax_egraph.verify.tolerance import Computed, Need, gap
 from relax_egraph.verify.values import Evaluation, Result, constant
 
 
@@ -26,7 +26,8 @@ from relax_egraph.verify.values import Evaluation, Result, constant
 class Difference:
     """Two values of one class; or a node that has none, and then `problem` says why.
 
-    `steps` are the numbers of the program's values in the class, or in those that are made of it.
+    `steps` are the numbers of the program's values in the class, or in those that are made of it;
+    `pair` that of the two among all that were compared.
     """
 
     need: Need
@@ -36,17 +37,22 @@ class Difference:
     at: tuple[int, ...] | None
     problem: str = ""
     kind: Kind = "ordinary"
+    ulps: float = 0.0
+    on: frozenset[str] = frozenset()
+    pair: int = 0
 
 
 class Classes:
     """The classes of a trial, each with the value that its other nodes must have.
 
-    `compared` are the numbers of the steps whose class has a second value that was compared.
+    `compared` are the numbers of the steps whose class has a second value that was compared;
+    `pairs` are the values that were, in an order that is the same in every run of one trial.
     """
 
     def __init__(self, run: Evaluation, trial: Trial) -> None:
         self.run, self.trial = run, trial
         self.compared: set[int] = set()
+        self.pairs: list[tuple[Computed, Computed]] = []
         self.steps: dict[Key, list[int]] = defaultdict(list)
         by_number = {s.number: s for s in run.program.steps}
         for number, key in sorted(trial.values.items()):
@@ -78,7 +84,7 @@ class Classes:
         return name, children, step.attrs
 
     def differences(self) -> Iterator[Difference]:
-        """How the classes differ within themselves, but for what is exact."""
+        """How the classes differ within themselves."""
         for numbers in self.steps.values():
             known = [n for n in numbers if n in self.run.values]
             for n in known[1:]:
@@ -172,10 +178,20 @@ class Classes:
                     yield from self.compare(numbers, a, b)
             return
         self.compared.update(numbers)
-        needed, at = need(left, right, self.run.kind)
-        if needed != "exact":
+        pair = len(self.pairs)
+        self.pairs.append((left, right))
+        found = gap(left, right, self.run.kind)
+        if found.need != "exact" or found.on:
             yield Difference(
-                needed, tuple(numbers), left.value, right.value, at, kind=self.run.kind
+                found.need,
+                tuple(numbers),
+                left.value,
+                right.value,
+                found.at,
+                kind=self.run.kind,
+                ulps=found.ulps,
+                on=found.on,
+                pair=pair,
             )
 
     def of(self, key: Key, term: Term) -> Result | None:

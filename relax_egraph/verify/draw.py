@@ -7,7 +7,7 @@ refuses it.  Nothing here has to be complete: egglog has the last word on what m
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -16,6 +16,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.verify.choices import any_value
 from relax_egraph.verify.contraction import CONTRACTION
+from relax_egraph.verify.inputs import Array
 from relax_egraph.verify.known import Known
 from relax_egraph.verify.movement import MOVEMENT
 from relax_egraph.verify.primitives import Fails
@@ -31,11 +32,17 @@ _LAST = ("reshape", "broadcast_to")
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Values for all variables of `problem`; `rules` are those that it is matched by."""
+    """Values for all variables of `problem`; `rules` are those that it is matched by.
+
+    `arrays` are elements of leaves by variable, and `extents` those of symbols: as they were when
+    a difference was seen.  What is not among them is random.
+    """
 
     problem: Problem
     values: Mapping[str, Any]
     rules: tuple[RuleInfo, ...]
+    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    extents: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def get(self, arg: Arg) -> Any:
         """The value of `arg`."""

@@ -12,22 +12,25 @@ from random import Random
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_rule
 from relax_egraph.errors import SaturationError
+from relax_egraph.verify.claims import truthful
 from relax_egraph.verify.classes import Difference
 from relax_egraph.verify.compare import Wrong, compare, stated
 from relax_egraph.verify.draw import Instance, draw_instance
+from relax_egraph.verify.edges import with_empty_axes
 from relax_egraph.verify.problem import Contradiction
 from relax_egraph.verify.program import Program
 from relax_egraph.verify.query import Pattern, signatures_of
 from relax_egraph.verify.resolve import problem_of
+from relax_egraph.verify.shrink import minimal
 from relax_egraph.verify.texts import helper_text, tried_text
-from relax_egraph.verify.tolerance import ORDER
-from relax_egraph.verify.unfold import makers_of, needed, unfold
+from relax_egraph.verify.tolerance import ORDER, ordered
+from relax_egraph.verify.unfold import deduced_by_none, makers_of, needed, unfold
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
-INSTANCES = 20
-"""How many instances a rule has to match."""
-
 _BATCHES = 6
+_SPARE = 6
+"""So many more instances are drawn than are asked for: some are not matched."""
+
 _HOPELESS = 30
 """So many attempts in vain, and no instance of a rule is sought any more."""
 
@@ -42,12 +45,15 @@ _TOGETHER, _FEW, _MANY = 30, 6, 10
 class Group:
     """A rule that equates values, and rules that deduce what it reads, by the `chains` to them.
 
-    What was found stays when more is asked for.
+    Each has to match in so many `trials`.  What is wrong with an instance says nothing of others
+    where one of the rules that are `doubted` took part.
     """
 
     book: RuleBook
     head: Pattern
     random: Random
+    trials: int = 20
+    doubted: frozenset[str] = frozenset()
     chains: dict[str, tuple[Pattern, ...]] = field(default_factory=dict[str, tuple[Pattern, ...]])
     refused: dict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict[str, Counter[str]](Counter)
@@ -59,15 +65,16 @@ class Group:
     leaving: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
     left: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
-    def verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
-        """The verdicts on the rules `names` of the group."""
+    def verdicts(self) -> Iterator[Verdict]:
+        """The verdicts on the rules of the group."""
+        names = tuple(self.chains)
         try:
             for _ in range(_BATCHES):
                 lacking = self.lacking(names)
                 if not lacking:
                     break
                 instances = list(self.draw(lacking, small=False))
-                fired, wrong = self.tried(instances)
+                fired, wrong = self.tried([*instances, *self.emptied(instances)])
                 self.fired += fired
                 self.wrong += wrong
                 self.hopeless |= {
@@ -85,7 +92,7 @@ class Group:
 
     def lacking(self, names: Sequence[str]) -> list[str]:
         """Those of `names` that need more instances."""
-        return [n for n in names if n not in self.hopeless and self.count(n) < INSTANCES]
+        return [n for n in names if n not in self.hopeless and self.count(n) < self.trials]
 
     def count(self, name: str) -> int:
         """How many instances of the rule `name` have been matched."""
@@ -97,7 +104,7 @@ class Group:
 
     def draw(self, names: Sequence[str], small: bool) -> Iterator[Instance]:
         """Instances for each of `names`; each counts for all rules that it is drawn by."""
-        lacking = {n: INSTANCES + 6 - self.count(n) for n in names}
+        lacking = {n: self.trials + _SPARE - self.count(n) for n in names}
         for name in names:
             vain, some = 0, 0
             while lacking[name] > 0 and vain < _HOPELESS:
@@ -113,6 +120,11 @@ class Group:
             if not some and lacking[name] > 0:
                 self.hopeless.add(name)
 
+    def emptied(self, instances: Sequence[Instance]) -> Iterator[Instance]:
+        """More instances, like some that were drawn, with an axis of nothing."""
+        signatures = signatures_of(self.book)
+        return (i for i in with_empty_axes(instances) if truthful(i, signatures))
+
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
         """An instance of what the last of `chain` matches, if this attempt finds one."""
         makers, left, refused = makers_of(self.book), self.leave(), self.refused[chain[-1].name]
@@ -123,8 +135,12 @@ class Group:
             refused[str(why)] += 1
             return None
         instance = draw_instance(problem, unfolded.rules, self.random, refused, small)
-        if instance is not None:
-            self.left[id(instance)] = left
+        if instance is None:
+            return None
+        if not truthful(instance, signatures_of(self.book)):
+            refused["a value is another number than is said"] += 1
+            return None
+        self.left[id(instance)] = left
         return instance
 
     def leave(self) -> frozenset[str]:
@@ -164,10 +180,12 @@ class Group:
         if trial.conflict:
             at = min(matched, default=0)
             conflict = Difference("unsound", (), None, None, None, f"it {trial.conflict}")
-            wrong.append(Wrong(program.instances[at], conflict))
+            wrong.append(Wrong(program.instances[at], conflict, program.instances[at]))
             compared.add(at)
+        failed = {id(w.instance) for w in wrong}
+        compared |= {k for k, i in enumerate(program.instances) if id(i) in failed}
         fired = [program.instances[k] for k in sorted(matched & compared)]
-        self.leaving += [self.left[id(i)] for i in fired]
+        self.leaving += [self.left[id(i)] for i in fired if id(i) in self.left]
         return fired, wrong
 
     def blamed(self) -> set[str]:
@@ -186,10 +204,13 @@ class Group:
         mine = [i for i in self.fired if self.uses(i, name)]
         if not mine:
             return silent(rule, self.why(name))
+        others = self.doubted - {rule.name}
         wrong = [w for w in self.wrong if self.uses(w.instance, name)]
+        wrong = [w for w in wrong if not any(self.uses(w.instance, n) for n in others)]
         exceeding = [w for w in wrong if w.exceeds] if blamed else []
         within = [ORDER.index(w.difference.need) for w in wrong if not w.exceeds]
         needs = ORDER[min(max((0, *within)), ORDER.index(stated(rule)))]
+        milder = [w for w in wrong if w.difference.need != "unsound"]
         example = self.smallest(name, exceeding) if exceeding else None
         infos = [i.info(v) for i in mine for v in i.problem.shapes if v in i.problem.needed]
         return Verdict(
@@ -201,26 +222,37 @@ class Group:
             tuple(sorted({str(i.dtype) for i in infos})),
             tuple(sorted({i.ndim for i in infos})),
             example,
+            ulps=max((w.difference.ulps for w in milder), default=0.0),
+            differs_on=ordered(frozenset[str]().union(*(w.difference.on for w in milder))),
         )
 
     def why(self, name: str) -> str:
         """Why the rule `name` has not matched."""
+        unsaid = deduced_by_none(self.chains[name], self.book)
+        if unsaid:
+            return f"no rule deduces {unsaid}"
         if self.drawn[name]:
             return f"of {self.drawn[name]} instances that should match, egglog matched none"
         worst = self.refused[name].most_common(1)
         return f"no instance was found; mostly refused: {worst[0][0]}" if worst else "no instance"
 
     def smallest(self, name: str, wrong: Sequence[Wrong]) -> Counterexample:
-        """The smallest instance, of those found and of some more, that needs the most."""
-        every = list(wrong)
-        for _ in range(2):
-            drawn = [i for _ in range(60) if (i := self.attempt(self.chains[name], small=True))]
-            every += self.tried(drawn)[1]
-        mine = [w for w in every if w.exceeds and self.uses(w.instance, name)]
-        most = max((w.difference.need for w in mine), key=ORDER.index)
-        same = [w for w in mine if w.difference.need == most]
-        least = min(same, key=_size)
-        return Counterexample(self.chains[name][0], least.instance, least.difference)
+        """An instance like one of those that need the most, made as small as may be."""
+        most = max((w.difference.need for w in wrong), key=ORDER.index)
+        least, *others = sorted((w for w in wrong if w.difference.need == most), key=_size)
+        seen = [w.seen for w in (least, *others)]
+        pattern, signatures = self.chains[name][0], signatures_of(self.book)
+        found = minimal(pattern, [*seen, *self.fired], signatures, self.differs)
+        instance, difference = found or (least.seen, least.difference)
+        return Counterexample(pattern, instance, difference)
+
+    def differs(self, instance: Instance) -> tuple[Instance, Difference] | None:
+        """What is wrong with `instance` beyond what is stated, if the rule matches it."""
+        try:
+            wrong = (w for w in self.tried([instance])[1] if w.exceeds)
+        except SaturationError:
+            return None
+        return next(((w.seen, w.difference) for w in wrong), None)
 
 
 def batched(items: Sequence[Instance], count: int) -> Iterator[Sequence[Instance]]:
@@ -238,4 +270,12 @@ def _size(wrong: Wrong) -> tuple[int, ...]:
     empty = sum(d == 0 for s in shapes for d in s)
     ranks = sum(map(len, shapes))
     odd = wrong.difference.kind != "ordinary"
-    return odd, symbols, empty, ranks, sum(d for s in shapes for d in s if isinstance(d, int))
+    unusual = sum(i.dtype != "float32" for i in infos)
+    return (
+        odd,
+        unusual,
+        symbols,
+        empty,
+        ranks,
+        sum(d for s in shapes for d in s if isinstance(d, int)),
+    )

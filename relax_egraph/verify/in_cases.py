@@ -9,6 +9,7 @@ from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_families
 from relax_egraph.verify.cases import Case, query_of
+from relax_egraph.verify.claims import truthful
 from relax_egraph.verify.compare import Wrong, compare
 from relax_egraph.verify.draw import draw_instance
 from relax_egraph.verify.problem import Contradiction
@@ -51,7 +52,7 @@ class InCase:
             except Contradiction:
                 continue
             drawn = draw_instance(problem, rules, random, refused, dtypes=(dtype,))
-            if drawn is not None:
+            if drawn is not None and truthful(drawn, program.signatures):
                 program.add(drawn)
         if not program.instances:
             return None
@@ -95,7 +96,7 @@ class InCase:
         """What is wrong, as a counterexample to the rule `name`."""
         if self.unsound is None:
             return None
-        instance = self.unsound.instance
+        instance = self.unsound.seen
         pattern = next(p for r in instance.rules if r.name == name for p in patterns_of(r))
         return Counterexample(pattern, instance, self.unsound.difference)
 

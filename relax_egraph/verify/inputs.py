@@ -4,21 +4,25 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float, limits
+from relax_egraph.ir.dtypes import is_float, is_stored, limits
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-Kind: TypeAlias = Literal["ordinary", "large", "nan", "special"]
-"""What is among the values: numbers near 0; large and tiny ones; NaN; infinities and extremes."""
+Kind: TypeAlias = Literal["ordinary", "large", "nan", "infinite", "extreme"]
+"""What is among the values: numbers near 0; large and tiny ones; NaN; infinities; the largest and
+the smallest numbers that there are."""
 
-KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "special")
+KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "infinite", "extreme")
+
+UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
+"""Kinds on which a formula may overflow or not by the order in which it is rounded."""
 
 
 def random_array(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind, constant: bool
 ) -> Array:
     """An array of values of `kind`; a `constant` of the program is finite."""
-    if constant and kind in ("nan", "special"):
+    if constant and kind not in ("ordinary", "large"):
         kind = "ordinary"
     if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
@@ -34,18 +38,27 @@ def random_array(
     values = np.asarray(base).astype(dtype)
     some = np.asarray(rng.random(shape) < 0.3)
     match kind:
+        case "large" if is_stored(dtype):
+            odd = rng.choice([12.0, -12.0, 7.0, 1e-2, -1e-2, 1e-3, 0.0, -0.0], shape)
         case "large":
             odd = rng.choice([1e4, -1e4, 1e3, -300.0, 1e-4, -1e-3, 1e-8, 0.0, -0.0], shape)
         case "nan":
             odd = np.full(shape, np.nan)
-        case "special":
-            tiny, top = limits(dtype).tiny, limits(dtype).max
-            extremes = (np.inf, -np.inf, np.nan, float(top), float(-top), float(tiny), -0.0)
-            odd = rng.choice(extremes, shape)
+        case "infinite":
+            odd = rng.choice((np.inf, -np.inf, 0.0, -0.0), shape)
+        case "extreme":
+            odd = rng.choice(_extremes(dtype), shape)
         case "ordinary":
             odd = np.zeros(shape)
             some = some & np.asarray(rng.random(shape) < 0.2)
     return np.where(some, np.asarray(odd).astype(dtype), values)
+
+
+def _extremes(dtype: str) -> tuple[float, ...]:
+    """The ends of the range of a floating-point dtype, and what squares to them."""
+    info = limits(dtype)
+    top, tiny, least = float(info.max), float(info.tiny), float(info.smallest_subnormal)
+    return (top, -top, tiny, least, -least, top**0.5, tiny**0.5, -0.0)
 
 
 def _integers(
@@ -54,7 +67,7 @@ def _integers(
     info = np.iinfo(dtype)
     low = 0 if info.min == 0 or rng.random() < 0.3 else -3
     values = np.asarray(rng.integers(low, 4, shape)).astype(dtype)
-    if kind in ("large", "special"):
+    if kind in ("large", "extreme"):
         extremes = np.array([info.min, info.max, info.max // 2], dtype)
         odd = np.asarray(rng.choice(extremes, shape))
         return np.where(rng.random(shape) < 0.3, odd, values)

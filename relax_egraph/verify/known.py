@@ -10,7 +10,7 @@ import sympy
 from relax_egraph.egraph.attributes import meant
 from relax_egraph.errors import IllTyped, RelaxEgraphError
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import is_signed
+from relax_egraph.ir.dtypes import is_float, is_signed
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
@@ -79,7 +79,7 @@ class Known:
     def fits(self, variable: str, constant: Arg) -> None:
         """A tensor of integers has no value that is none."""
         dtype, value = self.get(self.problem.dtypes[variable]), self.get(constant)
-        if MISSING in (dtype, value) or str(dtype).startswith("float"):
+        if MISSING in (dtype, value) or is_float(str(dtype)):
             return
         least = -128 if is_signed(str(dtype)) else 0
         most = {"bool": 1, "uint8": 255}.get(str(dtype), 127)
@@ -187,7 +187,7 @@ class Known:
                     value: Any = self.get(arg)
                     if value is MISSING:
                         return None
-                    operands.append(_prim(value))
+                    operands.append(prim_info(value))
         while operands and operands[-1] is None:
             operands.pop()
         if None in operands[: op.required]:
@@ -298,7 +298,8 @@ def same(a: Any, b: Any) -> bool:
     return isinstance(a, sympy.Expr | int) and isinstance(b, sympy.Expr | int) and dims.equal(a, b)
 
 
-def _prim(value: PrimValue | None) -> StructInfo | None:
+def prim_info(value: PrimValue | None) -> StructInfo | None:
+    """What a rule of an operator gets of a scalar of the host."""
     if value is None:
         return None
     info = value.struct_info

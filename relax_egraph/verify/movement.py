@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.struct_info import Shape
+from relax_egraph.verify.primitives import Fails
 from relax_egraph.verify.slots import MISSING, Slots
 
 Propose = Callable[[Slots], None]
@@ -230,11 +231,23 @@ _FAR = 2**63 - 1
 
 
 def _pad(s: Slots) -> None:
-    widths = s.attr("pad_width")
+    widths, out = s.attr("pad_width"), s.result
     count = None if widths is None else len(widths) // 2
+    if s.shape("data") is None and out is not None and count in (None, len(out)):
+        if widths is None:
+            widths = s.choose("pad_width", tuple(s.random.choice((0, 0, 1)) for _ in (*out, *out)))
+        around = [a + b for a, b in zip(widths[::2], widths[1::2], strict=True)]
+        s.give("data", tuple(_less(d, width) for d, width in zip(out, around, strict=True)))
     x = s.fresh("data", count)
     s.choose("pad_width", tuple(s.random.choice((0, 0, 1, 2)) for _ in range(2 * len(x))))
     s.choose("pad_mode", "constant", "constant", "reflect", "edge")
+
+
+def _less(extent: Dim, width: int) -> Dim:
+    """The extent of what is as wide as `extent` with padding; a symbol may be less than that."""
+    if width and not (isinstance(extent, int) and extent >= width):
+        raise Fails
+    return dims.sub(extent, width)
 
 
 def _take(s: Slots) -> None:

@@ -36,7 +36,8 @@ class Problem:
     """What an instance has to satisfy.
 
     `elements` are the tensors in a ``Tensors`` variable; `scalars` the tensors of one known value,
-    which may be a variable; `positions` those whose place in the program a rule asks for.
+    which may be a variable; `positions` those whose place in the program a rule asks for.  `names`
+    says what stands for a variable that is the same as another.
     """
 
     nodes: tuple[Node, ...]
@@ -49,6 +50,7 @@ class Problem:
     made: Mapping[str, Node]
     shapes: Mapping[str, Arg]
     dtypes: Mapping[str, Arg]
+    names: Mapping[str, Arg]
 
     @cached_property
     def needed(self) -> Mapping[str, str]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import PrimValue
-from relax_egraph.verify.choices import CHECKED, any_attribute, near_shape
+from relax_egraph.verify.choices import any_attribute, near_shape
 from relax_egraph.verify.contraction import CONTRACTION
 from relax_egraph.verify.known import Known
 from relax_egraph.verify.movement import MOVEMENT
@@ -70,7 +71,7 @@ def _dtype(slots: Slots, variable: str, operand: str, attempt: int) -> None:
         return
     usual = _DTYPE_OF.get(operand, (slots.palette.dtype,))
     odd = slots.palette.chance(0.5 if attempt > _LATE else 0.04)
-    slots.put(arg, slots.random.choice(CHECKED if odd else usual))
+    slots.put(arg, slots.random.choice(DTYPES if odd else usual))
 
 
 _DTYPE_OF: Mapping[str, tuple[str, ...]] = {

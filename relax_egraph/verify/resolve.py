@@ -77,6 +77,7 @@ class _Resolving:
             made=made,
             shapes=shapes,
             dtypes=dtypes,
+            names={v: bake(v) for v in self.same.parent},
         )
 
     def baked(self, node: Node) -> Node:

@@ -65,13 +65,14 @@ def palette_of(random: Random, small: bool, dtypes: Sequence[str]) -> Palette:
         )
     if random.random() < 0.4:
         extents.append(numbers[0] * 2)
-    extents += [1] * random.choice((0, 1, 1, 2)) + [0] * (random.random() < 0.15)
+    extents += [1] * random.choice((0, 1, 1, 2)) + [0] * (random.random() < 0.25)
     return Palette(random, tuple(extents), random.choice(dtypes or _DTYPES))
 
 
 _DTYPES = (
     *("float32",) * 8,
     *("float64",) * 2,
+    *("float16", "bfloat16"),
     *("int32", "int64", "int8", "uint8", "uint32", "bool"),
 )
 

@@ -23,6 +23,7 @@ from relax_egraph.verify.query import (
     generated_rules,
     literal_of,
     patterns_of,
+    signatures_of,
 )
 
 NATIVE = frozenset(
@@ -105,6 +106,16 @@ def _read_by(pattern: Pattern) -> list[str]:
             found.append(tree.head)
             todo += tree.items
     return found
+
+
+def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
+    """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
+    makers, signatures = makers_of(book), signatures_of(book)
+    for name in (name for pattern in chain for name in _read_by(pattern)):
+        relation = name in signatures and signatures[name].result == "Unit"
+        if relation and name not in NATIVE and name not in makers.of:
+            return name
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from relax_egraph.egraph.tables import Key
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, is_stored, limits
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo
@@ -25,12 +25,17 @@ Result = Computed | tuple[Computed, ...]
 
 @dataclass(slots=True)
 class Evaluation:
-    """One run on random inputs: `extents` of the symbols, and the values of leaves by number."""
+    """One run on random inputs: `extents` of the symbols, and the values of leaves by number.
+
+    What is `shaken` is rounded at random: each element that an operator rounds is off by up to
+    another unit in its last place, as in Monte Carlo arithmetic (Parker, 1997).
+    """
 
     program: Program
     extents: Mapping[str, int]
     kind: Kind
     rng: np.random.Generator
+    shaken: np.random.Generator | None = None
     values: dict[int, Result] = field(default_factory=dict[int, Result])
 
     def compute(self) -> None:
@@ -63,13 +68,22 @@ class Evaluation:
                 raise ValueError(other)
 
     def leaf(self, step: Step) -> Computed:
-        """A random value, or the one that the step says."""
+        """A random value, or the one that the step or its instance says.
+
+        Raises `RunError` if the shape is of no tensor: n - 1 where n is 0.
+        """
         assert step.info is not None
         shape = tuple(dims.evaluate(d, self.extents) for d in step.info.dims or ())
         dtype = str(step.info.dtype)
+        if min(shape, default=0) < 0:
+            raise RunError(f"there is no tensor of shape {shape}")
         if step.scalar is not None:
             return constant(step.scalar, shape, dtype)
-        value = random_array(self.rng, shape, dtype, self.kind, step.constant)
+        known = self.program.instances[step.instance].arrays.get(step.variable)
+        if known is not None and known.shape == shape and known.dtype.name == dtype:
+            value = known
+        else:
+            value = random_array(self.rng, shape, dtype, self.kind, step.constant)
         for narrow, axis in step.narrow:
             value = stored(value, narrow, axis)
         wide = value.astype(np.float64) if is_float(value.dtype.name) else value
@@ -118,13 +132,27 @@ class Evaluation:
             narrow.pop()
             wide.pop()
         value = once_rounded(op, narrow, attrs)
-        if any(a is not b for a, b in zip(narrow, wide, strict=True)) or _says_float32(attrs):
+        if any(a is not b for a, b in zip(narrow, wide, strict=True)) or _says_float(attrs):
             other = apply_op(op, wide, widened(attrs))
         else:
             other = value
         if isinstance(value, tuple) and isinstance(other, tuple):
-            return tuple(computed(v, w, scales) for v, w in zip(value, other, strict=True))
-        return computed(value, other, scales)
+            pairs = zip(value, other, strict=True)
+            return tuple(computed(self.rounded(v, w), w, scales) for v, w in pairs)
+        return computed(self.rounded(value, other), other, scales)
+
+    def rounded(self, value: Any, wide: Any) -> Any:
+        """`value`, shaken where it is not what `wide` says, which it is where nothing is lost."""
+        if self.shaken is None or not isinstance(value, np.ndarray):
+            return value
+        dtype = value.dtype.name
+        if not is_float(dtype) or is_stored(dtype) or not value.size:
+            return value
+        with np.errstate(all="ignore"):
+            unit = np.abs(value.astype(np.float64)) * float(limits(dtype).eps)
+            inexact = np.isfinite(value) & (value.astype(np.float64) != wide)
+            off = np.where(inexact, unit * self.shaken.uniform(-1, 1, value.shape), 0)
+            return (value.astype(np.float64) + off).astype(value.dtype)
 
 
 def computed(value: Any, wide: Any, scales: list[float]) -> Computed:
@@ -148,10 +176,13 @@ def magnitude(x: Array) -> float:
     return float(np.max(size, initial=0.0, where=np.isfinite(size)))
 
 
-def _says_float32(attrs: Mapping[str, Any]) -> bool:
-    return any(v == "float32" for v in attrs.values())
+def _says_float(attrs: Mapping[str, Any]) -> bool:
+    return any(isinstance(v, str) and v != "float64" and is_float(v) for v in attrs.values())
 
 
 def widened(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """`attrs` with float64 for float32."""
-    return {k: "float64" if v == "float32" and k.endswith("dtype") else v for k, v in attrs.items()}
+    """`attrs` with float64 for every floating-point dtype."""
+    return {
+        k: "float64" if k.endswith("dtype") and isinstance(v, str) and is_float(v) else v
+        for k, v in attrs.items()
+    }

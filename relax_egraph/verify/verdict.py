@@ -1,17 +1,15 @@
 """What was found of a rule, as data and as text."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
 from relax_egraph.errors import Span
-from relax_egraph.ir import dims
-from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.verify.classes import Difference
 from relax_egraph.verify.draw import Instance
-from relax_egraph.verify.problem import VALUES
 from relax_egraph.verify.query import Pattern, written
-from relax_egraph.verify.tolerance import ORDER, Need, kept
+from relax_egraph.verify.shown import operands, results
+from relax_egraph.verify.tolerance import ORDER, Need, kept, ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,56 +21,38 @@ class Counterexample:
     difference: Difference
 
     def __str__(self) -> str:
-        p, d = self.pattern, self.difference
-        if p.left is not None and p.right is not None:
-            lines = [f"left   {written(p.left)}", f"right  {written(p.right)}"]
-        else:
-            lines = [f"left   {' '.join(map(written, p.facts))}"]
-            lines += [f"  {line}" for line in self.program()]
-        if d.problem:
-            lines.append(d.problem)
-        elif d.left is not None and d.right is not None:
-            if d.at is None:
-                lines.append(
-                    f"left is {d.left.dtype}{d.left.shape}, right is {d.right.dtype}{d.right.shape}"
-                )
-            else:
-                at = list(d.at)
-                lines.append(f"at {at} left is {d.left[d.at]}, right is {d.right[d.at]}")
-        return "\n".join(lines)
+        sides = f"left   {self.left}", f"right  {self.right}"
+        given = operands(self.pattern, self.instance)
+        return "\n".join((*sides, *given, *results(self.difference)))
 
-    def program(self) -> list[str]:
-        """The instance: its leaves, the terms over them where these are not on the left side."""
-        instance, problem = self.instance, self.instance.problem
-        found: list[str] = []
-        for variable, sort in problem.needed.items():
-            if variable.endswith((".shape", ".dtype")):
-                continue
-            name, node = _shown(variable), problem.made.get(variable)
-            if sort in VALUES and node is None and variable in problem.shapes:
-                constant = problem.scalars.get(variable)
-                value = "" if constant is None else f", each element {instance.get(constant)}"
-                found.append(f"{name}: {instance.info(variable)}{value}")
-            elif sort in VALUES and node is not None and len(instance.rules) > 1:
-                found.append(f"{name} = {node.text}")
-            elif sort not in VALUES and variable in instance.values and not name.startswith("_"):
-                found.append(f"{name} = {_value(sort, instance.values[variable])}")
-        return found
+    @property
+    def left(self) -> str:
+        """What the rule matches, but for premises of a rewrite."""
+        p = self.pattern
+        return written(p.left) if p.left is not None else " ".join(map(written, p.facts))
+
+    @property
+    def right(self) -> str:
+        """What it makes of that."""
+        p = self.pattern
+        return written(p.right) if p.right is not None else " ".join(map(written, p.actions))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON; results as text, as most of them are no numbers of JSON."""
+        d = self.difference
+        return {
+            "left": self.left,
+            "right": self.right,
+            "program": operands(self.pattern, self.instance),
+            "problem": d.problem,
+            "at": None if d.at is None else list(d.at),
+            "left_value": None if d.left is None or d.at is None else str(d.left[d.at]),
+            "right_value": None if d.right is None or d.at is None else str(d.right[d.at]),
+        }
 
 
-def _shown(variable: str) -> str:
-    """A variable without what tells those of several rules apart."""
-    return variable.rpartition(".")[2]
-
-
-def _value(sort: str, value: Any) -> str:
-    match sort:
-        case "Shape":
-            return shape_text(value)
-        case "Dim":
-            return dims.text(value)
-        case _:
-            return repr(value)
+Kind: TypeAlias = Literal["exact", "reassociates", "fast", "conditional", "unsound", "never fired"]
+"""What a rule is found to be: the float class that it needs, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +63,13 @@ class Verdict:
     `fired` on so many instances, of these `dtypes` and `ranks`.  `counterexample` is there if it
     needs more than is stated; `reason` says why it has not fired, or how it failed.  It was tried
     `alone`, or else some instances are programs on which others ran, too.
+
+    `ulps` is by how much the errors of the two sides were apart at most, each being what rounding
+    makes of the value that the same operators have in float64; in units in the last place of the
+    result's dtype at the largest number on the way to it.  `differs_on` are the kinds of values on
+    which the sides were seen to differ.  `guard` is the premise that is missing, if the rule fails
+    only without it.  It is `proved` if both sides were shown to have one shape and dtype for all
+    sizes, or if it equates dimensions and is true of all of them (`prove`).
     """
 
     rule: str
@@ -95,11 +82,22 @@ class Verdict:
     counterexample: Counterexample | None = None
     reason: str = ""
     alone: bool = True
+    ulps: float = 0.0
+    differs_on: tuple[str, ...] = ()
+    guard: str = ""
+    proved: bool = False
 
     @property
     def sound(self) -> bool:
         """Whether it fired, and keeps to the class that is stated; unstated is exact."""
         return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(kept(self.stated))
+
+    @property
+    def kind(self) -> Kind:
+        """What the rule is, whatever it states."""
+        if self.needs == "unsound":
+            return "conditional" if self.guard else "unsound"
+        return self.needs if self.fired else "never fired"
 
     def together(self, other: "Verdict") -> "Verdict":
         """The verdict on the same rule from these instances and those of `other`."""
@@ -112,20 +110,74 @@ class Verdict:
             counterexample=self.counterexample or other.counterexample,
             reason=worst.reason if worst.needs == "unsound" or not self.fired + other.fired else "",
             alone=self.alone and other.alone,
+            ulps=max(self.ulps, other.ulps),
+            differs_on=ordered({*self.differs_on, *other.differs_on}),
+            proved=self.proved or other.proved,
+        )
+
+    def beside(self, other: "Verdict") -> "Verdict":
+        """The verdict on both directions of a rule, of which this is one: the worse of the two."""
+        worse = max((self, other), key=lambda v: (not v.sound, ORDER.index(v.needs), -v.fired))
+        return replace(
+            worse,
+            ulps=max(self.ulps, other.ulps),
+            differs_on=ordered({*self.differs_on, *other.differs_on}),
+            proved=self.proved and other.proved,
         )
 
     def __str__(self) -> str:
-        head = f"{self.rule} ({self.span}): "
-        if self.reason:
-            return (
-                head + ("unsound: " if self.needs == "unsound" else "never fired: ") + self.reason
-            )
-        ranks = ", ".join(map(str, self.ranks))
-        tried = f"{self.fired} instances, {', '.join(self.dtypes)}, ranks {ranks}"
-        if self.sound:
-            return f"{head}sound ({self.needs}; {tried})"
-        what = "unsound" if self.needs == "unsound" else f"stated {self.stated}, needs {self.needs}"
-        return f"{head}{what} ({tried})\n{self.counterexample}"
+        """One line on a rule that is sound; on another one also what it is wrong for."""
+        lines = [f"{self.rule} ({self.span}): {self._found()}"]
+        if self.counterexample is not None and not self.sound:
+            lines += str(self.counterexample).splitlines()
+        return "\n  ".join(lines)
+
+    def _found(self) -> str:
+        found = self.kind + (f" ({', '.join(self._how())})" if self._how() else "")
+        if self.kind == "conditional":
+            found = f"conditional: holds if {self.guard}"
+        elif self.reason:
+            found += f": {self.reason}"
+        elif not self.sound and self.kind != "unsound":
+            found = f"stated {self.stated}, needs {found}"
+        parts = [found]
+        if self.dtypes:
+            ranks = ", ".join(map(str, self.ranks))
+            parts.append(f"{self.fired} instances of {', '.join(self.dtypes)}, ranks {ranks}")
+        if self.proved:
+            parts.append(f"{'shapes ' * bool(self.dtypes)}proved for all sizes")
+        return "; ".join(parts)
+
+    def _how(self) -> list[str]:
+        """What is said in parentheses of the class that the rule needs."""
+        if self.kind not in ("reassociates", "fast"):
+            return []
+        some = [f"≤ {self.ulps:.2g} ulp"] if self.ulps else []
+        on = [d for d in self.differs_on if d != "rounding" or self.kind == "fast"]
+        return some + ([f"differs on: {', '.join(on)}"] if on else [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        example = self.counterexample
+        return {
+            "rule": self.rule,
+            "file": self.span.file,
+            "line": self.span.line,
+            "column": self.span.column,
+            "kind": self.kind,
+            "stated": self.stated,
+            "sound": self.sound,
+            "ulps": self.ulps,
+            "differs_on": list(self.differs_on),
+            "guard": self.guard,
+            "proved": self.proved,
+            "fired": self.fired,
+            "dtypes": list(self.dtypes),
+            "ranks": list(self.ranks),
+            "alone": self.alone,
+            "reason": self.reason,
+            "counterexample": None if example is None else example.as_dict(),
+        }
 
 
 def silent(rule: RuleInfo, reason: str) -> Verdict:

@@ -34,12 +34,13 @@ def permute_dims(x: TensorStructInfo, *, axes: tuple[int, ...] | None = None) ->
     if x.ndim < 0:
         return tensor(None, x.dtype, -1 if axes is None else len(axes))
     order = tuple(reversed(range(x.ndim))) if axes is None else axes
-    if sorted(a % x.ndim for a in order if -x.ndim <= a < x.ndim) != list(range(x.ndim)):
+    places = [a % x.ndim if -x.ndim <= a < x.ndim else -1 for a in order]
+    if sorted(places) != list(range(x.ndim)):
         raise IllTyped(
             f"R.permute_dims of {x}: axes {list(order)} are no permutation of 0..{x.ndim - 1}"
         )
     known = x.dims
-    return tensor(known and tuple(known[a % x.ndim] for a in order), x.dtype, x.ndim)
+    return tensor(known and tuple(known[a] for a in places), x.dtype, x.ndim)
 
 
 @op(fusible=True)

@@ -1,1 +1,1 @@
-"""The reasons of an optimization as one HTML page that needs no network."""
+"""A page of HTML that says why an optimized module is what it is, complete in one file."""

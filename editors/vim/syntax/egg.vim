@@ -1,0 +1,98 @@
+" Rules and their tests, in egglog's notation.  Generated: relax-egraph rules vocabulary
+if exists('b:current_syntax') | finish | endif
+syntax case match
+syntax iskeyword 33,35-39,42-58,60-126,128-255
+
+syntax match eggHead /(\@1<=\k\+/
+syntax match eggUnknown /\<\%(R\|K\|Prim\)\.\k*/
+syntax match eggUnknown /\<:\k*/
+syntax match eggGlobal /\$\k\+/
+syntax match eggNumber /\<-\?\d\+\%(\.\d*\)\?\%([eE][-+]\?\d\+\)\?\>/
+syntax region eggString start=/"/ skip=/\\./ end=/"/ contains=@Spell
+syntax match eggComment /;.*$/ contains=eggDirective,@Spell
+syntax match eggDirective /; \zs\%(RULES\|FIRES\|float\):/ contained
+
+syntax keyword eggRule rewrite birewrite rule
+syntax keyword eggAction let set union delete subsume run run-schedule saturate seq repeat check
+syntax keyword eggAction fail
+syntax keyword eggDeclares relation function constructor datatype sort ruleset
+syntax keyword eggSort Tensor Kernel Tuple Dim Prim Shape Axes Tensors Floats i64 f64 String
+syntax keyword eggSort bool Unit Vec UnstableFn PyObject
+syntax keyword eggBoolean true false
+syntax keyword eggNumber NaN inf -inf
+syntax keyword eggOperator DimAdd DimFloorDiv DimMod DimMul DimSym K.abs K.acos K.acosh K.add
+syntax keyword eggOperator K.asin K.asinh K.astype K.atan K.atan2 K.atanh K.bitwise_and
+syntax keyword eggOperator K.bitwise_not K.bitwise_or K.bitwise_xor K.broadcast_to K.ceil K.clip
+syntax keyword eggOperator K.cos K.cosh K.divide K.equal K.erf K.ewise_add K.ewise_fma K.exp
+syntax keyword eggOperator K.expand_dims K.flatten K.floor K.floor_divide K.floor_mod K.greater
+syntax keyword eggOperator K.greater_equal K.isfinite K.isinf K.isnan K.left_shift K.less
+syntax keyword eggOperator K.less_equal K.load K.log K.log_add_exp K.logical_and K.logical_not
+syntax keyword eggOperator K.logical_or K.logical_xor K.masked_fill K.matmul K.max K.maximum
+syntax keyword eggOperator K.mean K.min K.minimum K.mod K.multiply K.negative K.nn.conv1d
+syntax keyword eggOperator K.nn.conv1d_transpose K.nn.conv2d K.nn.conv2d_transpose K.nn.gelu
+syntax keyword eggOperator K.nn.gelu_tanh K.nn.leakyrelu K.nn.relu K.nn.relu6 K.nn.selu K.nn.silu
+syntax keyword eggOperator K.nn.softmax K.nn.softplus K.not_equal K.permute_dims K.power K.reshape
+syntax keyword eggOperator K.right_shift K.round K.rsqrt K.sigmoid K.sign K.sin K.sinh K.sqrt
+syntax keyword eggOperator K.square K.squeeze K.store K.strided_slice K.subtract K.sum K.tan
+syntax keyword eggOperator K.tanh K.trunc K.where Leaf Opaque Prim.dim Prim.none Prim.number R.abs
+syntax keyword eggOperator R.acos R.acosh R.add R.arange R.argmax R.argmin R.argsort R.asin
+syntax keyword eggOperator R.asinh R.astype R.atan R.atan2 R.atanh R.bitwise_and R.bitwise_not
+syntax keyword eggOperator R.bitwise_or R.bitwise_xor R.broadcast_to R.bucketize R.ceil R.clip
+syntax keyword eggOperator R.collapse_sum_like R.collapse_sum_to R.concat R.const R.cos R.cosh
+syntax keyword eggOperator R.cumprod R.cumsum R.dequantize R.divide R.dynamic_strided_slice
+syntax keyword eggOperator R.einsum R.equal R.erf R.ewise_add R.ewise_fma R.exp R.expand_dims
+syntax keyword eggOperator R.eye R.eye_like R.flatten R.flip R.floor R.floor_divide R.floor_mod
+syntax keyword eggOperator R.full R.full_like R.gather_elements R.gather_nd R.greater
+syntax keyword eggOperator R.greater_equal R.hamming_window R.image.affine_grid
+syntax keyword eggOperator R.image.grid_sample R.image.non_max_suppression R.image.resize2d
+syntax keyword eggOperator R.image.resize3d R.index_put R.index_tensor R.isfinite R.isinf R.isnan
+syntax keyword eggOperator R.left_shift R.less R.less_equal R.log R.log_add_exp R.logical_and
+syntax keyword eggOperator R.logical_not R.logical_or R.logical_xor R.masked_fill R.matmul R.max
+syntax keyword eggOperator R.maximum R.mean R.median R.meshgrid R.min R.minimum R.mod
+syntax keyword eggOperator R.multinomial_from_uniform R.multiply R.negative
+syntax keyword eggOperator R.nn.adaptive_avg_pool1d R.nn.adaptive_avg_pool2d
+syntax keyword eggOperator R.nn.adaptive_avg_pool3d R.nn.attention R.nn.attention_bias
+syntax keyword eggOperator R.nn.avg_pool1d R.nn.avg_pool2d R.nn.avg_pool3d R.nn.batch_flatten
+syntax keyword eggOperator R.nn.batch_norm R.nn.conv1d R.nn.conv1d_transpose R.nn.conv2d
+syntax keyword eggOperator R.nn.conv2d_transpose R.nn.conv3d R.nn.conv3d_transpose
+syntax keyword eggOperator R.nn.cross_entropy_with_logits R.nn.dropout R.nn.gelu R.nn.gelu_tanh
+syntax keyword eggOperator R.nn.group_norm R.nn.instance_norm R.nn.layer_norm R.nn.leakyrelu
+syntax keyword eggOperator R.nn.log_softmax R.nn.max_pool1d R.nn.max_pool2d R.nn.max_pool3d
+syntax keyword eggOperator R.nn.nll_loss R.nn.pad R.nn.pixel_shuffle R.nn.prelu R.nn.relu
+syntax keyword eggOperator R.nn.relu6 R.nn.rms_norm R.nn.rotary_embedding R.nn.selu R.nn.silu
+syntax keyword eggOperator R.nn.softmax R.nn.softplus R.none R.nonzero R.not_equal R.one_hot
+syntax keyword eggOperator R.ones R.ones_like R.outer R.permute_dims R.power R.prim_less_equal
+syntax keyword eggOperator R.prod R.quantize R.repeat R.reshape R.reverse_sequence R.right_shift
+syntax keyword eggOperator R.round R.rsqrt R.scatter_elements R.scatter_nd R.shape_to_tensor
+syntax keyword eggOperator R.sigmoid R.sign R.sin R.sinh R.size R.slice_scatter R.sort R.split
+syntax keyword eggOperator R.sqrt R.square R.squeeze R.stack R.std R.strided_slice R.subtract
+syntax keyword eggOperator R.sum R.take R.tan R.tanh R.tile R.topk R.tril R.triu R.trunc
+syntax keyword eggOperator R.tuple_get R.unique R.variance R.where R.zeros R.zeros_like TupleValue
+syntax keyword eggOperator Value Whole
+syntax keyword eggFact const-scalar dim-divides dim-equal dim-ge dim-text dtype-claim dtype-of
+syntax keyword eggFact is-const is-float is-static numel-of rank-of shape-claim shape-of
+syntax keyword eggFact source-index within-tolerance
+syntax keyword eggPrimitive vec-of vec-empty vec-get vec-length vec-push vec-pop vec-append vec-set
+syntax keyword eggPrimitive vec-remove vec-contains vec-not-contains vec-range unstable-vec-map
+syntax keyword eggPrimitive unstable-fn unstable-app abs min max not log2 to-f64 to-i64 to-string
+syntax keyword eggPrimitive py-call py-from-string py-to-string
+syntax keyword eggOption :when :subsume :ruleset :name :merge :no-merge :until
+
+highlight default link eggRule Keyword
+highlight default link eggAction Statement
+highlight default link eggDeclares Structure
+highlight default link eggSort Type
+highlight default link eggBoolean Boolean
+highlight default link eggNumber Number
+highlight default link eggOperator Function
+highlight default link eggFact Special
+highlight default link eggPrimitive Operator
+highlight default link eggOption PreProc
+highlight default link eggHead Identifier
+highlight default link eggUnknown Error
+highlight default link eggGlobal Constant
+highlight default link eggString String
+highlight default link eggComment Comment
+highlight default link eggDirective SpecialComment
+
+let b:current_syntax = 'egg'

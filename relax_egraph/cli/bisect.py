@@ -1,0 +1,192 @@
+"""``relax-egraph bisect``: which rules change a model's result, and which its cost."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import relax_egraph as rx
+from relax_egraph.cli import options
+from relax_egraph.cli.arguments import Arguments, arguments_for
+from relax_egraph.cli.group import Unusable, commands
+from relax_egraph.cli.model import How, ModelFile
+from relax_egraph.cli.progress import step
+from relax_egraph.cli.values import EXISTING
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.ir.dtypes import from_file
+from relax_egraph.reasons.bisect import bisect
+from relax_egraph.reasons.bisected import Bisected, Culprit
+from relax_egraph.reasons.gains import CostBisected, bisect_cost
+
+Found = TypeVar("Found")
+
+
+def _archive(path: Any) -> dict[str, Any]:
+    """The arrays of an .npz, by name."""
+    file = EXISTING.convert(path, None, None)
+    try:
+        found: Any = np.load(file, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            return {name: from_file(found[name]) for name in found.files}
+    except OSError as error:
+        raise click.BadParameter(f"{file}: {error.strerror or error}") from None
+    except Exception:  # numpy has many for what is no archive
+        raise click.BadParameter(f"{file} is no archive of arrays (.npz)") from None
+    raise click.BadParameter(f"{file} is one array: needs an archive (.npz), or --input")
+
+
+@commands.command("bisect")
+@options.model
+@click.option("--inputs", "archive", type=_archive, metavar="FILE.npz", help="Arguments by name.")
+@options.inputs
+@options.sizes
+@options.function
+@click.option(
+    "--metric",
+    type=click.Choice(["result", "cost"]),
+    default="result",
+    show_default=True,
+    help="What it is that rules change.",
+)
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0),
+    metavar="SHARE",
+    help="How far results may be off, as a part of them; by default half the digits.",
+)
+@click.option(
+    "--atol",
+    type=click.FloatRange(min=0),
+    metavar="SIZE",
+    help="How far besides; by default that part of the largest result.",
+)
+@click.option(
+    "--gain",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --metric cost: the part of the gain that rules must buy, by default 0.9.",
+)
+@options.optimization
+@options.as_json
+def print_bisected(
+    model: ModelFile,
+    archive: Mapping[str, Any] | None,
+    inputs: tuple[tuple[str, Any], ...],
+    sizes: tuple[tuple[str, int], ...],
+    function: str,
+    metric: str,
+    tol: float | None,
+    atol: float | None,
+    gain: float | None,
+    how: How,
+    as_json: bool,
+) -> None:
+    """Find the fewest rules that make the result of MODEL wrong, or that buy its gain.
+
+    A result is wrong if it is further from that of the program as written than --tol and --atol
+    allow. Arguments that are not given are random, the same each time. With --metric cost, the
+    rules are found that buy --gain of what all gain, what each is worth, and those that can be
+    left out.
+    """
+    if metric == "cost":
+        if archive is not None or inputs or sizes or tol is not None or atol is not None:
+            raise click.UsageError("a cost has no inputs and no tolerance: needs --metric result")
+        _print_cost(model, 0.9 if gain is None else gain, how, as_json)
+        return
+    if gain is not None:
+        raise click.UsageError("--gain is of costs: needs --metric cost")
+    module = model.module()
+    given = (*(archive or {}).items(), *inputs)
+    arguments = _arguments(module, function, given, sizes)
+    found = _bisecting(
+        lambda told: bisect(
+            module, arguments.values, function=function, rtol=tol, atol=atol, told=told, **how
+        )
+    )
+    if as_json:
+        said = {"file": str(model), "function": function, "random": arguments.random}
+        click.echo(json.dumps({**said, **found.as_dict()}))
+        return
+    if arguments.random:
+        click.echo(f"random: {', '.join(arguments.random)}", err=True)
+    _print(found)
+
+
+def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
+    """What `find` finds, with its tries on the terminal; what it cannot take is wrong use."""
+    with step("bisecting") as tell:
+        try:
+            return find(lambda number, rules: tell(f"bisecting: try {number}, {rules} rules"))
+        except RelaxEgraphError:
+            raise
+        except ValueError as error:
+            raise Unusable(str(error)) from None
+
+
+def _arguments(module: rx.IRModule, function: str, given: Any, sizes: Any) -> Arguments:
+    called = dict(module.relax_functions()).get(function)
+    if called is None:
+        raise click.BadParameter(f"no function {function!r} in the model", param_hint="--function")
+    info = {p.name: str(p.struct_info) for p in called.params}
+    return arguments_for(function, info, given, sizes)
+
+
+def _print(found: Bisected) -> None:
+    console = Console()
+    for number, rules in enumerate(found.sets, 1):
+        title = "rules that make the result wrong" + f", set {number}" * (len(found.sets) > 1)
+        table = _table(title, "rule", "law", "float", "place", "found")
+        for culprit in rules:
+            rule = culprit.rule
+            said = (rule.name, rule.law, rule.float_class, str(rule.span), culprit.said)
+            table.add_row(*map(escape, said))
+        console.print(table)
+        for line in _counterexamples(rules):
+            click.echo(line)
+    click.echo(found.summary)
+
+
+def _counterexamples(rules: tuple[Culprit, ...]) -> Iterator[str]:
+    """What is found of the rules that are unsound by themselves."""
+    for culprit in rules:
+        if not culprit.verdict.sound and culprit.verdict.counterexample is not None:
+            yield str(culprit.verdict)
+
+
+def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
+    module = model.module()
+    found = _bisecting(lambda told: bisect_cost(module, gain=gain, told=told, **how))
+    if as_json:
+        click.echo(json.dumps({"file": str(model), **found.as_dict()}))
+        return
+    Console().print(_worth(found))
+    if found.redundant:
+        names = ", ".join(rule.name for rule in found.redundant)
+        click.echo(f"matched, and can be left out together: {names}")
+    click.echo(found.summary)
+
+
+def _worth(found: CostBisected) -> Table:
+    """What each rule that the best program needs is worth; a star for those that buy the gain."""
+    title = f"* buys {found.bought:.1%} of the gain; shares overlap, their sum need not be 100%"
+    table = _table(title, "", "rule", "law", "place", "cost without", "share")
+    for column in table.columns[-2:]:
+        column.justify = "right"
+    for gain in found.gains:
+        star = "*" if gain.rule in found.rules else ""
+        said = (star, gain.rule.name, gain.rule.law, str(gain.rule.span))
+        table.add_row(*map(escape, said), f"{gain.cost * 1e6:.2f} µs", f"{gain.share:.2%}")
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    """A table in which nothing is cut off."""
+    table = Table(*columns, title=title, title_justify="left")
+    for column in table.columns:
+        column.overflow = "fold"
+    return table

@@ -1,0 +1,102 @@
+"""A rule that is weaker than it declares, as its writer reads it."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+
+import click
+
+import relax_egraph as rx
+from relax_egraph.verify.rule_text import RuleText, rule_text
+from relax_egraph.verify.shown import operands, results
+from relax_egraph.verify.verdict import Verdict
+
+_OPERAND = re.compile(r"(\S+)(?:: | = )(.*)", re.DOTALL)
+
+
+def failure_text(book: rx.RuleBook, verdict: Verdict) -> str:
+    """What is wrong with a rule of `book`: where, for which operands, and what would be right."""
+    text = text_of(book, verdict)
+    blocks = [
+        [click.style(f"{verdict.span}: {verdict.rule}: {_said(verdict)}", bold=True)],
+        list(_numbered(text, verdict.kind != "never fired")),
+        list(_example(verdict)),
+        list(_suggestion(verdict, text)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def text_of(book: rx.RuleBook, verdict: Verdict) -> RuleText:
+    """The text of the rule that a verdict is on."""
+    return rule_text(book, next(rule for rule in book.rules if rule.name == verdict.rule))
+
+
+def _said(verdict: Verdict) -> str:
+    """The kind, against what the rule declares."""
+    if verdict.kind == "conditional":
+        return "sound only under a condition"
+    if verdict.kind not in ("reassociates", "fast"):
+        return verdict.kind
+    differs = [f"by {verdict.ulps:.3g} ulp"] if verdict.ulps else []
+    if verdict.kind == "fast":
+        differs += [f"on {', '.join(verdict.differs_on)}"] if verdict.differs_on else []
+    shown = f" (it differs {' and '.join(differs)})" if differs else ""
+    if verdict.stated == "unstated":
+        return f"{verdict.kind}{shown}, but declares no float class, as if it were exact"
+    return f"{verdict.kind}{shown}, but declares {verdict.stated}"
+
+
+def _numbered(text: RuleText, pointed: bool) -> Iterator[str]:
+    """The lines of a rule with their numbers, and a caret under what it makes."""
+    line, column = text.made
+    for number, shown in enumerate(text.text.split("\n"), text.line):
+        yield f"{number:>5} | {shown}"
+        if pointed and number == line:
+            yield click.style(f"{'':>5} | {'':>{column - 1}}^", fg="red")
+
+
+def _example(verdict: Verdict) -> Iterator[str]:
+    """Operands for which the sides differ, in a table, and what both sides are."""
+    example = verdict.counterexample
+    if example is None:
+        yield from _labelled("because", verdict.reason.splitlines())
+        return
+    given = operands(example.pattern, example.instance)
+    pairs = [m.groups() if (m := _OPERAND.fullmatch(line)) else ("", line) for line in given]
+    width = max((len(name) for name, _ in pairs), default=0)
+    yield from _labelled("for", [f"{name:<{width}}  {value}" for name, value in pairs])
+    yield from _labelled("gives", results(example.difference))
+
+
+def _labelled(label: str, lines: Iterable[str]) -> Iterator[str]:
+    for k, line in enumerate(lines):
+        yield f"  {label if k == 0 else '':<7} {line}"
+
+
+def _suggestion(verdict: Verdict, text: RuleText) -> Iterator[str]:
+    """What would make the rule sound, as the lines that change."""
+    better = suggested(verdict, text)
+    if verdict.guard:
+        yield f"  It holds if {verdict.guard.partition(': (')[0]}{':' if better else '.'}"
+    elif better:
+        yield "  To say so:"
+    if better:
+        yield from _diff(text.text, better)
+
+
+def suggested(verdict: Verdict, text: RuleText) -> str | None:
+    """The rule as it would be right: with the premise that it lacks, or of the class that it is."""
+    if verdict.guard:
+        _, _, premise = verdict.guard.partition(": (")
+        return text.with_premise(f"({premise}") if premise else None
+    if not verdict.sound and verdict.kind in ("reassociates", "fast"):
+        return text.with_class(verdict.kind)
+    return None
+
+
+def _diff(before: str, after: str) -> Iterator[str]:
+    """The lines that differ: those that go and those that come."""
+    yield ""
+    for line in difflib.ndiff(before.split("\n"), after.split("\n")):
+        if line[0] in "-+":
+            yield click.style(f"    {line[0]} {line[2:]}", fg="red" if line[0] == "-" else "green")

@@ -1,0 +1,88 @@
+"""``relax-egraph rules test``: the file tests of rules."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from relax_egraph.cli import options
+from relax_egraph.cli.progress import counted
+from relax_egraph.cli.rules import rule_commands
+from relax_egraph.verify.file_test_pool import run_tests
+from relax_egraph.verify.file_tests import FileTest, Outcome, read_tests, unseen
+
+_EXISTING: Any = click.Path(exists=True, path_type=Path)
+
+
+@rule_commands.command("test")
+@click.argument("paths", nargs=-1, required=True, type=_EXISTING, metavar="FILE|DIR...")
+@options.rules
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each case, at most.",
+)
+@options.processes
+@click.option("-v", "--verbose", is_flag=True, help="Print each case, too.")
+@options.as_json
+def test_rules(
+    paths: tuple[Path, ...],
+    rules: tuple[Path, ...],
+    timeout: float,
+    processes: int,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Run the file tests in each FILE, and in the files of each DIR.
+
+    A file has cases between "; -----" lines. The line "; RULES: my.egg canon" says, once, which
+    rules are under test: files beside it, and families of the book. "; FIRES: my-rule" says
+    which must match in a case, (check ...) and (fail (check ...)) what must be so when it has run.
+    What became equal is computed on random inputs.
+    """
+    tests = [test for path in paths for test in _tests(path, rules)]
+    with counted("running file tests", len(tests)) as done:
+        outcomes = run_tests(tests, seconds=timeout, processes=processes, told=done)
+    if as_json:
+        names = [{"name": rule.name, "place": str(rule.span)} for rule in unseen(outcomes)]
+        told = {"tests": [o.as_dict() for o in outcomes], "rules_not_seen": names}
+        click.echo(json.dumps(told))
+    else:
+        _print(outcomes, verbose)
+    if not all(outcome.passed for outcome in outcomes):
+        sys.exit(1)
+
+
+def _tests(path: Path, beside: Sequence[Path]) -> list[FileTest]:
+    """The tests of a file, or of the files below a folder that have some."""
+    files = sorted(path.rglob("*.egg")) if path.is_dir() else [path]
+    found = [test for file in files for test in read_tests(file, beside)]
+    if not found:
+        lack = "no .egg file with a file test" if path.is_dir() else "no file test"
+        raise click.UsageError(f"{path} has {lack}: a case with a (check ...) or a ; FIRES: line")
+    return found
+
+
+def _print(outcomes: Sequence[Outcome], verbose: bool) -> None:
+    """Each failure, what no case has seen, and the sum."""
+    for outcome in outcomes:
+        if not outcome.passed:
+            click.echo(click.style("failed ", fg="red") * verbose + f"{outcome}\n")
+        elif verbose:
+            click.echo(f"{click.style('passed', fg='green')} {outcome}")
+    for rule in unseen(outcomes):
+        click.echo(f"{rule.span}: rule {rule.name} matches in no case")
+    failed = sum(not outcome.passed for outcome in outcomes)
+    files = len({outcome.test.file for outcome in outcomes})
+    done = f"{_count(len(outcomes), 'case')} in {_count(files, 'file')}"
+    click.secho(f"{done}: {len(outcomes) - failed} passed, {failed} failed", bold=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

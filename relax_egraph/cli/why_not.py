@@ -1,0 +1,39 @@
+"""``relax-egraph why-not``: why a rule did not match in a model."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from relax_egraph.cli import options
+from relax_egraph.cli.group import Unusable, commands
+from relax_egraph.cli.model import ModelFile
+from relax_egraph.cli.progress import step
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.reasons.why_not import why_not
+
+
+@commands.command("why-not")
+@click.argument("rule")
+@options.model
+@click.option("--at", metavar="VALUE", help="The variable where it should have matched.")
+@options.optimization
+@options.as_json
+def print_why_not(
+    rule: str, model: ModelFile, at: str | None, how: Mapping[str, Any], as_json: bool
+) -> None:
+    """Say why RULE did not match in MODEL.
+
+    VALUE is a variable of the program; without --at the deepest partial matches are told. Of a
+    rule that did match it is said where, and what it gains.
+    """
+    module = model.module()
+    try:
+        with step("looking for matches"):
+            answer = why_not(rule, module, at, **how)
+    except RelaxEgraphError:
+        raise
+    except ValueError as error:
+        raise Unusable(str(error)) from None
+    click.echo(json.dumps({"file": str(model), **answer.as_dict()}) if as_json else str(answer))

@@ -1,0 +1,149 @@
+"""How two values may differ that a trace holds equal."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from relax_egraph.ir.dtypes import is_float, limits
+from relax_egraph.verify.inputs import Kind
+from relax_egraph.verify.tolerance import ORDER, Computed, Need, gap
+from relax_egraph.verify.values import Result
+
+_LARGE, _HUGE, _TINY = 1e3, 1e9, 1e-25
+"""Magnitudes from which on numbers are large; of which products overflow, or underflow."""
+
+_KINDS: tuple[Kind, ...] = ("ordinary", "large", "nan", "infinite", "extreme")
+
+_WHOLE = 1e-4
+"""What part of its largest number a whole program may be off by, which adds up its steps' errors
+and those of what they are computed of.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What numbers a step is about: what is among them, and the largest that is finite.
+
+    A rule is held to what it states of ordinary numbers; rounding errors are of the size of the
+    largest.
+    """
+
+    kind: Kind = "ordinary"
+    scale: float = 0.0
+
+    @staticmethod
+    def of(result: Result) -> "Around":
+        """The same of one value."""
+        return together(map(_around, parts_of(result)))
+
+
+def together(parts: Iterable[Around]) -> Around:
+    """What is among all of them."""
+    found = Around()
+    for part in parts:
+        kinds: tuple[Kind, ...] = (found.kind, part.kind)
+        found = Around(max(kinds, key=_KINDS.index), max(found.scale, part.scale))
+    return found
+
+
+def _around(value: Computed) -> Around:
+    if not is_float(value.value.dtype.name) or not value.value.size:
+        return Around()
+    own, wide = np.abs(value.value.astype(np.float64)), np.abs(value.wide)
+    finite = np.isfinite(own) & np.isfinite(wide)
+    scale = float(np.max(wide, initial=0.0, where=finite))
+    least = float(np.min(wide, initial=1.0, where=finite & (wide > 0)))
+    if scale > _HUGE or least < _TINY:
+        return Around("extreme", scale)
+    if np.isinf(own).any() or np.isinf(wide).any():
+        return Around("infinite", scale)
+    if not finite.all():
+        return Around("nan", scale)
+    return Around("large" if scale > _LARGE else "ordinary", scale)
+
+
+def parts_of(result: Result) -> tuple[Computed, ...]:
+    """The tensors of a result."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What float class it needs to replace a value by another, and where they differ the worst.
+
+    `error` is the largest difference of numbers, as part of the scale; `part` is that of the
+    tensors of a tuple which differs the most.
+    """
+
+    need: Need
+    at: tuple[int, ...] | None = None
+    error: float = 0.0
+    part: int = 0
+
+
+def compared(before: Result, after: Result, around: Around) -> Compared:
+    """How `after` differs from `before`, of a step with such numbers `around`."""
+    lefts, rights = parts_of(before), parts_of(after)
+    if len(lefts) != len(rights) or isinstance(before, tuple) != isinstance(after, tuple):
+        return Compared("unsound")
+    worst = Compared("exact")
+    for part, pair in enumerate(zip(lefts, rights, strict=True)):
+        a, b = (replace(v, scale=around.scale) for v in pair)
+        found = gap(a, b, around.kind)
+        worst = max(
+            worst,
+            Compared(found.need, found.at, _error(a, b), part),
+            key=lambda c: (ORDER.index(c.need), c.error),
+        )
+    return worst
+
+
+def _error(a: Computed, b: Computed) -> float:
+    """The largest difference of numbers, as part of the scale."""
+    if a.value.shape != b.value.shape or not is_float(a.value.dtype.name):
+        return 0.0
+    apart = np.abs(a.value.astype(np.float64) - b.value.astype(np.float64))
+    largest = float(np.max(apart, initial=0.0, where=np.isfinite(apart)))
+    return largest / a.scale if a.scale else 0.0
+
+
+def agree(a: Result, b: Result, tolerance: float = 0.0) -> bool:
+    """Whether two ways to compute all of a program agree, in float64.
+
+    With a `tolerance`, a part of the norm of `a`, so does what is stored in fewer bits.
+    """
+    lefts, rights = parts_of(a), parts_of(b)
+    return len(lefts) == len(rights) and all(
+        _agree(x, y, tolerance) for x, y in zip(lefts, rights, strict=True)
+    )
+
+
+def _agree(a: Computed, b: Computed, tolerance: float) -> bool:
+    if a.value.shape != b.value.shape or a.value.dtype != b.value.dtype:
+        return False
+    if not is_float(a.value.dtype.name):
+        return bool((a.value == b.value).all())
+    finite = np.isfinite(a.wide) & np.isfinite(b.wide)
+    size = np.abs(a.wide)
+    scale = float(np.max(size, initial=0.0, where=finite))
+    apart = np.where(finite, np.abs(a.wide - b.wide), 0.0)
+    if tolerance:
+        apart = np.where(finite, np.abs(a.wide - b.value.astype(np.float64)), 0.0)
+        lost = float(np.sqrt(np.sum(np.square(apart))))
+        whole = float(np.sqrt(np.sum(np.square(np.where(finite, size, 0.0)))))
+        return lost <= tolerance * whole
+    return float(np.max(apart, initial=0.0)) <= _WHOLE * scale
+
+
+def within(x: Computed, w: Computed, a: Computed, b: Computed, tolerance: float) -> bool:
+    """Whether the product ``x @ w`` is `a`, and `b` is off by no more than `tolerance` allows.
+
+    It is a part of the norms of a row of `x` and a column of `w`.
+    """
+    allowed = tolerance + 64 * float(limits(b.value.dtype.name).eps)
+    rows = np.sqrt(np.sum(np.square(x.wide), -1, keepdims=x.wide.ndim > 1))
+    columns = np.sqrt(np.sum(np.square(w.wide), -2, keepdims=x.wide.ndim > 1))
+    stored = b.value.astype(np.float64)
+    finite = np.isfinite(a.wide) & np.isfinite(stored)
+    return not (finite & (np.abs(a.wide - stored) > allowed * rows * columns)).any()

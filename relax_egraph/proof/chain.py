@@ -1,0 +1,191 @@
+"""From an explanation to a chain: rules applied one by one, from one program to an equal one.
+
+An explanation is a tree: a rule holds of terms whose parts must first become those that it was
+seen to match.  It is walked from the top, so that what is shared in a program is rewritten once:
+a place is a pair of terms, one that stands in the program and one that is to stand there, and all
+positions with the same pair are one place.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from typing import TypeAlias, cast
+
+from relax_egraph.errors import ProofError
+from relax_egraph.proof.forest import Edge, Forest
+from relax_egraph.proof.term import Operand, Term, Terms
+from relax_egraph.proof.trace import Step
+
+
+def chain(
+    forest: Forest, terms: Terms, source: Term, target: Term, before: float = inf
+) -> tuple[Step, ...]:
+    """The steps from `source` to `target`, by what `forest` knew at the time `before`.
+
+    Raises `ProofError` if there are none.
+    """
+    forest.add(source)
+    forest.add(target)
+    if not forest.equal(source, target):
+        raise ProofError("the terms are not known to be equal")
+    return _Chain(forest, terms, _Place(source, target, before)).steps()
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Positions where `term` stands and `goal` is to stand, by edges of times `before`.
+
+    While parts are rewritten, `parts` are its operands, places among them, of which it is
+    `waiting` for so many; `users` are the places that it is a part of.
+    """
+
+    term: Term
+    goal: Term
+    before: float
+    path: list[Edge] | None = None
+    parts: "tuple[_Part | tuple[_Part, ...], ...] | None" = None
+    waiting: int = 0
+    users: "list[_Place]" = field(default_factory=list["_Place"])
+
+
+_Part: TypeAlias = "Operand | _Place"
+
+
+class _Chain:
+    """A chain while it is made; `_fresh` are places at which nothing was done yet."""
+
+    def __init__(self, forest: Forest, terms: Terms, root: _Place) -> None:
+        self._forest, self._terms, self._root = forest, terms, root
+        self._order = count()
+        self._queue: list[tuple[int, int, _Place]] = []
+        self._fresh: dict[tuple[Term, Term], _Place] = {}
+        self._steps: list[Step] = []
+        self._program = root.term
+        self._passed = [root.term]
+        self._programs = {root.term: 0}
+
+    def steps(self) -> tuple[Step, ...]:
+        self._push(self._root)
+        while self._queue:
+            *_, place = heapq.heappop(self._queue)
+            self._fresh.pop((place.term, place.goal), None)
+            self._go_on(place)
+        assert self._program is self._root.goal
+        return tuple(self._steps)
+
+    def _push(self, place: _Place) -> None:
+        """Let it be the turn of `place`; high terms come first, as lower ones are their parts."""
+        height = self._terms.height(place.term)
+        heapq.heappush(self._queue, (-height, next(self._order), place))
+
+    def _go_on(self, place: _Place) -> None:
+        """Rewrite `place` until parts of it are to be rewritten first, or to the end."""
+        if place.path is None:
+            path = self._forest.path(place.term, place.goal, place.before)
+            assert path is not None, "a congruence holds by what was before it"
+            place.path = path[::-1]
+        while place.path:
+            edge = place.path.pop()
+            if edge.rule:
+                self._apply(place, edge)
+            else:
+                time = edge.time
+                while place.path and not place.path[-1].rule:
+                    edge = place.path.pop()
+                    time = max(time, edge.time)
+                if self._begin_parts(place, edge.right, time):
+                    return
+        for user in place.users:
+            user.waiting -= 1
+            if not user.waiting:
+                self._push(user)
+                user.parts = None
+
+    def _begin_parts(self, place: _Place, goal: Term, before: float) -> bool:
+        """Let the parts of `place` become those of `goal`; whether there is anything to do."""
+        waiting: set[_Place] = set()
+
+        def part(now: Operand, then: Operand) -> _Part:
+            if not isinstance(now, Term) or not isinstance(then, Term) or now is then:
+                return now
+            found = self._fresh.get((now, then))
+            if found is None:
+                found = _Place(now, then, before)
+                self._fresh[now, then] = found
+                self._push(found)
+            found.before = min(found.before, before)
+            if found not in waiting:
+                waiting.add(found)
+                found.users.append(place)
+            return found
+
+        def parts(now: Operand, then: Operand) -> "_Part | tuple[_Part, ...]":
+            if isinstance(now, tuple) and isinstance(then, tuple):
+                return tuple(part(a, b) for a, b in zip(now, then, strict=True))
+            return part(now, then)
+
+        pairs = zip(place.term.children, goal.children, strict=True)
+        place.parts = tuple(parts(a, b) for a, b in pairs)
+        place.waiting = len(waiting)
+        return bool(waiting)
+
+    def _apply(self, place: _Place, edge: Edge) -> None:
+        """Make a step at all positions of `place`.
+
+        Where its term stands elsewhere too and is to stay, it is told by what is around it.
+        """
+        old = {above: above.term for above in self._above(place)}
+        place.term = edge.right
+        for above in old:
+            if above.parts is not None:
+                above.term = self._terms.over(above.term, map(_now, above.parts))
+        given = tuple(s for a, b in edge.given for s in self._chain(a, b, edge.time))
+        level = [place]
+        while True:
+            steps: list[tuple[Step, Term]] = []
+            program = self._program
+            for changed in level:
+                step = Step(edge.rule, old[changed], changed.term, edge.backwards, given)
+                then = self._terms.replaced(program, step.before, step.after)
+                if then is not program:
+                    steps.append((step, then))
+                program = then
+            if program is self._root.term:
+                break
+            above = dict.fromkeys(user for changed in level for user in changed.users)
+            level = list(above) if self._root not in level else [self._root]
+        for step, program in steps:
+            self._add(step, program)
+
+    def _chain(self, source: Term, target: Term, before: float) -> tuple[Step, ...]:
+        return chain(self._forest, self._terms, source, target, before)
+
+    def _add(self, step: Step, program: Term) -> None:
+        """Add a step that leads to `program`; what leads back to where it was is left out."""
+        self._program = program
+        if program in self._programs:
+            length = self._programs[program]
+            for later in self._passed[length + 1 :]:
+                del self._programs[later]
+            del self._passed[length + 1 :], self._steps[length:]
+        else:
+            self._steps.append(step)
+            self._programs[program] = len(self._steps)
+            self._passed.append(program)
+
+    def _above(self, place: _Place) -> list[_Place]:
+        """`place` and all that it is in, each after what is in it."""
+        found, todo = {place: None}, [place]
+        while todo:
+            new = [user for user in todo.pop().users if user not in found]
+            found.update(dict.fromkeys(new))
+            todo += new
+        return sorted(found, key=lambda p: self._terms.height(p.term))
+
+
+def _now(part: "_Part | tuple[_Part, ...]") -> Operand:
+    """The operand that stands there now."""
+    if isinstance(part, tuple):
+        return tuple(cast(Term, _now(p)) for p in part)
+    return part.term if isinstance(part, _Place) else part

@@ -1,0 +1,43 @@
+"""Steps, and the part of a program that each changes."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from relax_egraph.proof.term import Term, post_order
+from relax_egraph.proof.trace import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a rule matched and made: terms on one side of a step only, operands before their use.
+
+    `shared` are the terms that both sides are made of.
+    """
+
+    taken: tuple[Term, ...]
+    fresh: tuple[Term, ...]
+    shared: tuple[Term, ...]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All of them, those that are shared first."""
+        return (*self.shared, *self.taken, *self.fresh)
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """`steps`, each after those that are given to it."""
+    for step in steps:
+        yield from all_steps(step.given)
+        yield step
+
+
+def difference(step: Step) -> Difference:
+    """What `step` changes; of equal terms there must be one."""
+    left, right = tuple(post_order(step.before)), tuple(post_order(step.after))
+    of_left, of_right = set(left), set(right)
+    taken = tuple(t for t in left if t not in of_right)
+    fresh = tuple(t for t in right if t not in of_left)
+    changed = {*taken, *fresh}
+    used = (c for t in (*taken, *fresh) for c in t.terms)
+    shared = dict.fromkeys(t for t in (*used, step.before, step.after) if t not in changed)
+    return Difference(taken, fresh, tuple(shared))

@@ -1,0 +1,212 @@
+"""Equality of terms by instances of rules and congruence, and why two terms are equal.
+
+Congruence closure by union-find and a table of signatures (Downey, Sethi and Tarjan 1980).  Every
+equation that was added, and every congruence that was found, is an edge between two terms with the
+time at which it was; a congruence holds by edges before it (as in Nieuwenhuis and Oliveras,
+Proof-producing congruence closure, 2005).  An explanation is a shortest path: it is not of the
+tree of edges that joined classes, but of all edges, as shorter proofs are in Flatt et al., Small
+proofs from congruence closure, 2022.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from math import inf
+from typing import TypeAlias
+
+from relax_egraph.proof.term import Operand, Term, head_of
+
+Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`left` and `right` are equal by `rule`, or if that is empty by congruence.
+
+    A premise of the rule was that the two of each of `given` are equal.
+    """
+
+    left: Term
+    right: Term
+    rule: str
+    time: float
+    given: Pairs = ()
+    backwards: bool = False
+
+    @property
+    def reversed(self) -> "Edge":
+        """The same from `right` to `left`."""
+        turned = not self.backwards
+        return Edge(self.right, self.left, self.rule, self.time, self.given, turned)
+
+
+class Forest:
+    """Terms of one table, and what is known to be equal."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Term, Term] = {}
+        self._heads: dict[Hashable, int] = {}
+        self._head: dict[Term, int] = {}
+        self._ages: dict[Term, int] = {}
+        self._oldest: dict[Term, Term] = {}
+        self._users: dict[Term, list[Term]] = defaultdict(list)
+        self._congruent: dict[Hashable, Term] = {}
+        self._edges: dict[Term, list[Edge]] = defaultdict(list)
+        self._linked: set[tuple[Term, Term, str]] = set()
+        self._clock = count(1)
+        self._lengths: dict[tuple[Term, Term, float], float] = {}
+
+    def __contains__(self, term: Term) -> bool:
+        return term in self._parent
+
+    def add(self, term: Term) -> int:
+        """Add `term` and all in it; how many of these are equal to none before by congruence."""
+        new = 0
+        stack = [(term, False)]
+        while stack:
+            inner, ready = stack.pop()
+            if inner in self._parent:
+                continue
+            if ready:
+                new += self._insert(inner)
+            else:
+                stack.append((inner, True))
+                stack.extend((child, False) for child in inner.terms)
+        return new
+
+    def unite(self, left: Term, right: Term, rule: str, given: Pairs = ()) -> None:
+        """Let `left` and `right` be equal by `rule`, as those `given` are; new terms are added."""
+        for term in (left, right, *(term for pair in given for term in pair)):
+            self.add(term)
+        if left is not right:
+            self._join([(left, right, rule)], given)
+
+    def equal(self, left: Term, right: Term) -> bool:
+        """Whether two terms that were added are known to be equal."""
+        return self._find(left) is self._find(right)
+
+    def oldest(self, term: Term) -> Term:
+        """Of all that is equal to `term`, which was added, what was added first."""
+        return self._oldest[self._find(term)]
+
+    def path(self, left: Term, right: Term, before: float = inf) -> list[Edge] | None:
+        """The edges of times `before` that lead from `left` to `right`; ``None`` without such."""
+        found = self._shortest(left, right, before)
+        return found[1] if found else None
+
+    def _shortest(self, left: Term, right: Term, before: float) -> tuple[float, list[Edge]] | None:
+        """The shortest path (Dijkstra 1959), and how long it is."""
+        distance, reached = {left: 0.0}, dict[Term, Edge]()
+        order = count()
+        queue = [(0.0, next(order), left)]
+        while queue:
+            so_far, _, term = heapq.heappop(queue)
+            if term is right:
+                return so_far, _walked(left, right, reached)
+            if so_far > distance[term]:
+                continue
+            for edge in self._from(term, before, term in reached and not reached[term].rule):
+                if so_far < distance.get(edge.right, inf):
+                    total = so_far + self._length(edge)
+                    if total < distance.get(edge.right, inf):
+                        distance[edge.right], reached[edge.right] = total, edge
+                        heapq.heappush(queue, (total, next(order), edge.right))
+        return None
+
+    def _from(self, term: Term, before: float, congruent: bool) -> Iterator[Edge]:
+        """The edges of times `before` that begin at `term`; of congruences in a row there is one.
+
+        None of them, if `term` is `congruent` to what is before it.
+        """
+        for edge in self._edges[term]:
+            if edge.rule and edge.time < before:
+                yield edge
+        seen, todo = {term}, [] if congruent else [(term, 0.0)]
+        while todo:
+            inner, time = todo.pop()
+            for edge in self._edges[inner]:
+                if not edge.rule and edge.time < before and edge.right not in seen:
+                    seen.add(edge.right)
+                    last = max(time, edge.time)
+                    todo.append((edge.right, last))
+                    yield Edge(term, edge.right, "", last)
+
+    def _length(self, edge: Edge) -> float:
+        """How many rules it takes; that of a congruence are those of its parts."""
+        if edge.rule:
+            return 1.1 if edge.backwards else 1.0
+        key = (edge.left, edge.right, edge.time)
+        if key not in self._lengths:
+            total = 0.0
+            for pair in dict.fromkeys(zip(edge.left.terms, edge.right.terms, strict=True)):
+                if found := self._shortest(*pair, edge.time):
+                    total += found[0]
+            self._lengths[key] = total
+        return self._lengths[key]
+
+    def _insert(self, term: Term) -> bool:
+        head = head_of(term)
+        self._head[term] = self._heads.setdefault(head, len(self._heads))
+        self._parent[term] = term
+        self._ages[term] = len(self._ages)
+        self._oldest[term] = term
+        for child in dict.fromkeys(map(self._find, term.terms)):
+            self._users[child].append(term)
+        known = self._congruent.setdefault(self._signature(term), term)
+        if known is term:
+            return True
+        self._join([(known, term, "")])
+        return False
+
+    def _join(self, waiting: list[tuple[Term, Term, str]], given: Pairs = ()) -> None:
+        """Add edges, and those of the congruences that follow; those `given` are for the first."""
+        while waiting:
+            left, right, rule = waiting.pop()
+            if (left, right, rule) in self._linked:
+                continue
+            self._linked.add((left, right, rule))
+            one, other = self._find(left), self._find(right)
+            edge = Edge(left, right, rule, next(self._clock), given)
+            given = ()
+            self._edges[left].append(edge)
+            self._edges[right].append(edge.reversed)
+            if one is other:
+                continue
+            if len(self._users[one]) > len(self._users[other]):
+                one, other = other, one
+            self._parent[one] = other
+            self._oldest[other] = min(
+                self._oldest.pop(one), self._oldest[other], key=self._ages.__getitem__
+            )
+            users = self._users.pop(one)
+            self._users[other] += users
+            for user in users:
+                known = self._congruent.setdefault(self._signature(user), user)
+                if known is not user:
+                    waiting.append((known, user, ""))
+
+    def _signature(self, term: Term) -> Hashable:
+        return self._head[term], tuple(map(self._of, term.children))
+
+    def _of(self, operand: Operand) -> Hashable:
+        if isinstance(operand, Term):
+            return self._find(operand)
+        return tuple(map(self._find, operand)) if isinstance(operand, tuple) else operand
+
+    def _find(self, term: Term) -> Term:
+        root = term
+        while (above := self._parent[root]) is not root:
+            root = above
+        while (above := self._parent[term]) is not root:
+            self._parent[term], term = root, above
+        return root
+
+
+def _walked(left: Term, right: Term, reached: dict[Term, Edge]) -> list[Edge]:
+    path: list[Edge] = []
+    while right is not left:
+        path.append(reached[right])
+        right = path[-1].left
+    return path[::-1]

@@ -1,0 +1,156 @@
+"""The programs of a trace, node by node: what each step takes away, makes, and moves."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relax_egraph.errors import ReplayError
+from relax_egraph.proof.term import Operand, Term, post_order
+from relax_egraph.proof.trace import Trace
+
+Number: TypeAlias = int
+"""Of a node: equal nodes have one, and it is above those of the node's operands."""
+
+_Operand: TypeAlias = object
+"""A number, numbers, or what is no term."""
+
+Key: TypeAlias = tuple[object, ...]
+"""What makes two nodes equal."""
+
+
+def key_of(term: Term, numbers: Mapping[Term, Number]) -> Key:
+    """The key of `term`; `numbers` has its operands."""
+
+    def operand(child: Operand) -> _Operand:
+        if isinstance(child, Term):
+            return numbers[child]
+        return tuple(numbers[c] for c in child) if isinstance(child, tuple) else child
+
+    said = repr((term.attrs, term.scalar))  # -0.0 is another number than 0.0, and NaN is equal
+    return (term.op, term.sort, tuple(map(operand, term.children)), term.key, said)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a step does to the program: `before` becomes `after`, and nodes over it others.
+
+    What a step has around what its rule changes is none of either.  `moved` says what each node
+    over `before` became; `fresh` are the nodes that are in `after` and in no program before, and
+    `taken` those of `before` that `after` does not have.
+    """
+
+    rules: tuple[str, ...]
+    before: Number
+    after: Number
+    moved: Mapping[Number, Number]
+    fresh: frozenset[Number]
+    taken: frozenset[Number]
+
+
+class History:
+    """The nodes of the programs of `trace`, and the changes from each program to the next.
+
+    Raises `ReplayError` if a step's `before` is not in the program that it is applied to, or if
+    the last program is not the result.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._numbers: dict[Term, Number] = {}
+        self._known: dict[Key, Number] = {}
+        self._operands: list[Key] = []
+        self._children: list[tuple[Number, ...]] = []
+        self.changes: list[Change] = []
+        root = self.number(trace.source)
+        for count, step in enumerate(trace.steps, 1):
+            before, after = self.number(step.before), self.number(step.after)
+            program = self.below(root)
+            if before not in program:
+                where = f"step {count} of {trace.function}, output {trace.output}"
+                raise ReplayError(f"{where}: {step.rule} is applied to what the program has not")
+            moved = self._moved(program, before, after)
+            root = moved.get(root, root)
+            self.changes.append(self._change(step.rules, program, before, after, moved))
+        if root != self.number(trace.result):
+            raise ReplayError(
+                f"{trace.function}, output {trace.output}: the last of {len(trace.steps)} steps "
+                "does not make the result"
+            )
+
+    def number(self, term: Term) -> Number:
+        """The number of `term`, which may be new."""
+        for inner in post_order(term, self._numbers):
+            self._numbers[inner] = self._node(
+                key_of(inner, self._numbers), tuple(self._numbers[t] for t in inner.terms)
+            )
+        return self._numbers[term]
+
+    def below(self, root: Number, ends: Collection[Number] = ()) -> set[Number]:
+        """The nodes in `root`, with itself, but for `ends` and what is in them."""
+        found, todo = {root}, [root]
+        while todo:
+            new = [c for c in self._children[todo.pop()] if c not in found and c not in ends]
+            found.update(new)
+            todo += new
+        return found
+
+    def operands(self, number: Number) -> tuple[Number, ...]:
+        """The operands of a node."""
+        return self._children[number]
+
+    def _node(self, key: Key, children: tuple[Number, ...]) -> Number:
+        if key not in self._known:
+            self._known[key] = len(self._children)
+            self._operands.append(key)
+            self._children.append(children)
+        return self._known[key]
+
+    def _change(
+        self,
+        rules: tuple[str, ...],
+        program: set[Number],
+        before: Number,
+        after: Number,
+        moved: dict[Number, Number],
+    ) -> Change:
+        """The change from `before` to `after`, without what they have in common around it."""
+        over = {was: now for was, now in moved.items() if was != before}
+        while (inner := self._inner(before, after)) is not None:
+            over[before] = after
+            before, after = inner
+        left, right = self.below(before), self.below(after)
+        fresh, taken = frozenset(right - program), frozenset(left - right)
+        return Change(rules, before, after, over, fresh, taken)
+
+    def _inner(self, before: Number, after: Number) -> tuple[Number, Number] | None:
+        """The operands in which alone two nodes differ, if these are one pair."""
+        pairs = {
+            (b, a)
+            for b, a in zip(self._children[before], self._children[after], strict=False)
+            if b != a
+        }
+        same = len(self._children[before]) == len(self._children[after]) and len(pairs) == 1
+        if not same or self._replaced(before, dict(pairs)) != after:
+            return None
+        return pairs.pop()
+
+    def _moved(
+        self, program: Iterable[Number], before: Number, after: Number
+    ) -> dict[Number, Number]:
+        """What the nodes of `program` become that are not as they were."""
+        moved = {before: after}
+        for node in sorted(n for n in program if n > before):
+            if any(c in moved for c in self._children[node]):
+                moved[node] = self._replaced(node, moved)
+        return moved
+
+    def _replaced(self, node: Number, moved: Mapping[Number, Number]) -> Number:
+        op, sort, operands, key, said = self._operands[node]
+        assert isinstance(operands, tuple)
+
+        def operand(child: object) -> object:
+            if isinstance(child, int):
+                return moved.get(child, child)
+            return tuple(map(operand, child)) if isinstance(child, tuple) else child
+
+        children = tuple(moved.get(c, c) for c in self._children[node])
+        return self._node((op, sort, tuple(map(operand, operands)), key, said), children)

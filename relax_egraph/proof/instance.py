@@ -1,0 +1,185 @@
+"""Random values for what a trace is about: extents of symbols, elements of leaves."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.expr import Constant, PrimValue
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relax_egraph.ir.symbol_ranges import Range
+from relax_egraph.proof.term import Term, post_order
+from relax_egraph.proof.trace import Trace
+from relax_egraph.verify.inputs import Array, Kind, random_array
+from relax_egraph.verify.tolerance import Computed
+from relax_egraph.verify.values import Result, magnitude
+
+_STEPS = ((2, 3, 5), (1, 2, 3, 4, 5, 7, 8), tuple(range(17)))
+"""Extents, above the least: of the first instances that are drawn, of further ones, of the last."""
+
+_ATTEMPTS = 60
+_ALIKE = 4
+"""Of so many attempts one has extents that are all equal, as some operators ask."""
+
+_GUESSES = 5
+"""So many times the attempts are made if there are shapes of which nothing is known."""
+
+Indices: TypeAlias = int | None
+"""What integers are below, so that they are indices; of ``None`` they are as numbers are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Extents of the symbols, and values of `leaves` and of `opaque` bindings by key."""
+
+    extents: Mapping[str, int]
+    leaves: Mapping[int, Result]
+    opaque: Mapping[int, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Extents of the symbols of a trace, and below what its integers are, so that it runs.
+
+    `leaves` and `opaque` have shapes by key, where nothing is known of them.
+    """
+
+    extents: Mapping[str, int]
+    indices: Indices
+    leaves: Mapping[int, tuple[int, ...]]
+    opaque: Mapping[int, tuple[int, ...]]
+
+    def instance(self, trace: Trace, kind: Kind, rng: np.random.Generator) -> Instance:
+        """Random values of `kind`; constants are what they are."""
+
+        def drawn(info: StructInfo, shape: tuple[int, ...] = ()) -> Result:
+            if isinstance(info, TupleStructInfo):
+                return tuple(v for f in info.fields if isinstance(v := drawn(f), Computed))
+            known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
+            if known.dims is not None:
+                shape = tuple(dims.evaluate(d, self.extents) for d in known.dims)
+            value = random_array(rng, shape, known.dtype or "float32", kind, False)
+            if self.indices is not None and value.dtype.kind in "iu":
+                value = rng.integers(0, self.indices, shape).astype(value.dtype)
+            return computed(value)
+
+        leaves = {
+            key: computed(leaf.data)
+            if isinstance(leaf, Constant)
+            else drawn(leaf.struct_info, self.leaves.get(key, ()))
+            for key, leaf in sorted(trace.leaves.items())
+        }
+        opaque = {
+            key: drawn(binding.var.struct_info, self.opaque.get(key, ()))
+            for key, binding in sorted(trace.opaque.items())
+        }
+        return Instance(self.extents, leaves, opaque)
+
+
+def computed(value: Array) -> Computed:
+    """`value`, which is exact."""
+    wide = value.astype(np.float64) if is_float(value.dtype.name) else value
+    return Computed(value, wide, magnitude(wide))
+
+
+def sizes_of(
+    trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None = None
+) -> Iterator[Sizes]:
+    """Sizes to try, those of `given` as they are, where no shape has a negative extent.
+
+    Raises ``ValueError`` for a symbol that the trace has not, and for what contradicts what is
+    assumed of it.
+    """
+    known, shapes, others = dict(given or {}), set(_of_values(trace)), set(_of_terms(trace))
+    names = sorted(frozenset[str]().union(*map(dims.symbols, shapes | others)))
+    if unknown := sorted(known.keys() - set(names)):
+        raise ValueError(
+            f"no symbol is named {unknown[0]}; there are: {', '.join(names) or 'none'}"
+        )
+    ranges = dict(trace.assumed.ranges) if trace.assumed else {}
+    for name, extent in known.items():
+        if not _within(extent, ranges.get(name, Range())):
+            raise ValueError(f"{name} is {extent}, which contradicts what is assumed of it")
+    leaves = _ranks({key: leaf.struct_info for key, leaf in trace.leaves.items()})
+    opaque = _ranks({key: binding.var.struct_info for key, binding in trace.opaque.items()})
+    attempts = _ATTEMPTS * (_GUESSES if any(leaves.values()) or any(opaque.values()) else 1)
+    for attempt in range(attempts):
+        steps = _STEPS[attempt * len(_STEPS) // attempts]
+        if attempt % _ALIKE == _ALIKE - 1:
+            steps = (int(rng.choice(steps)),)
+        extents = {n: _extent(ranges.get(n, Range()), steps, rng) for n in names} | known
+        try:
+            for name, value in trace.assumed.values if trace.assumed else ():
+                if name in names and name not in known:
+                    extents[name] = dims.evaluate(value, extents)
+            possible = all(dims.evaluate(d, extents) >= 0 for d in shapes)
+        except (RunError, KeyError):
+            continue
+        if possible:
+            guessed = (
+                {key: tuple(map(int, rng.integers(1, 6, rank))) for key, rank in of.items()}
+                for of in (leaves, opaque)
+            )
+            yield Sizes(extents, (None, 2, 1)[attempt % 3], *guessed)
+
+
+def _extent(known: Range, steps: tuple[int, ...], rng: np.random.Generator) -> int:
+    possible = [known.least + known.step * k for k in steps] if known != Range() else list(steps)
+    within = [e for e in possible if _within(e, known)]
+    return int(rng.choice(within or [known.least]))
+
+
+def _within(extent: int, known: Range) -> bool:
+    multiple = (extent - known.least) % known.step == 0
+    return multiple and extent >= known.least and (known.most is None or extent <= known.most)
+
+
+def _ranks(infos: Mapping[int, StructInfo]) -> dict[int, int]:
+    """The ranks of tensors of unknown shape; 0 where that is not known, either."""
+    return {
+        key: max(info.ndim, 0)
+        for key, info in infos.items()
+        if isinstance(info, TensorStructInfo) and info.dims is None
+    }
+
+
+def _of_values(trace: Trace) -> Iterator[Dim]:
+    """The extents of leaves and of opaque bindings."""
+    for expr in (*trace.leaves.values(), *(b.var for b in trace.opaque.values())):
+        yield from _of_info(expr.struct_info)
+
+
+def _of_terms(trace: Trace) -> Iterator[Dim]:
+    """The dimensions among the operands of terms."""
+    seen = set[Term]()
+    sides = (side for step in trace.steps for side in (step.before, step.after))
+    for root in (trace.source, trace.result, *sides):
+        for term in post_order(root, seen):
+            seen.add(term)
+            yield from _of_operands(term.children)
+
+
+def _of_operands(children: tuple[object, ...]) -> Iterator[Dim]:
+    for child in children:
+        if isinstance(child, ShapeStructInfo):
+            yield from child.values or ()
+        elif isinstance(child, PrimValue) and not isinstance(child.value, float):
+            yield child.value
+
+
+def _of_info(info: StructInfo) -> Iterator[Dim]:
+    if isinstance(info, TensorStructInfo):
+        yield from info.dims or ()
+    elif isinstance(info, TupleStructInfo):
+        for inner in info.fields:
+            yield from _of_info(inner)

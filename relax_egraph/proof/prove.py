@@ -1,0 +1,279 @@
+"""The proof that an extracted program is equal to the region that it was made of.
+
+Saturation is repeated and recorded, and every match of a rule becomes an equation between two
+terms: the sides of the rule, over one term that stands for each class.  Classes that egglog joined
+are then joined by these equations and congruence; so the program is equal to its source, and the
+equations by which it is are the proof.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.recording import (
+    CONSTANT,
+    Instance,
+    Made,
+    Match,
+    Moment,
+    Saturating,
+    record,
+)
+from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.view import (
+    LEAF,
+    SCALAR,
+    Child,
+    ClassId,
+    ENode,
+    Program,
+    View,
+)
+from relax_egraph.errors import ProofError
+from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.depth import deep
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.proof.chain import chain
+from relax_egraph.proof.forest import Forest, Pairs
+from relax_egraph.proof.kernels import kernel_terms, lower, without_kernels
+from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
+from relax_egraph.proof.trace import Firing, Proof, Step, Trace
+
+
+@deep(ProofError, "the program is nested too deeply to be proven")
+def prove(
+    function: str,
+    outputs: Sequence[str],
+    runs: Sequence[Saturating],
+    view: View,
+    program: Program,
+    tolerance: float = 0.0,
+) -> Proof:
+    """A trace for each root of a region, from the block to what `program` makes of it.
+
+    `runs` are the saturations in a row of which `view` is the result, the first of the block as it
+    was loaded; `outputs` name its roots.  Raises `ProofError` if a root is not reached, and
+    `SaturationError` if a run cannot be repeated.
+    """
+    terms, forest, firings = Terms(), Forest(), list[Firing]()
+    source, assumed = runs[0].view, runs[0].assumed
+    with assuming(assumed):
+        loaded = [_terms_of(terms, run.view) for run in runs]
+        for of, run in zip(loaded, runs, strict=True):
+            classes = _Classes(terms, forest, of)
+            for moment in record(run):
+                firings += classes.learn(moment)
+        made = _program_terms(terms, view, program)
+    leaves = {
+        node.key: eclass.struct_info
+        for eclass in source.classes.values()
+        for node in eclass.nodes
+        if node.op == LEAF
+    }
+    rules = {name: rule for run in runs for name, rule in _matched(run).items()}
+    traces: list[Trace] = []
+    for output, root, now in zip(outputs, source.roots, view.roots, strict=True):
+        before, after = loaded[0][root], made[now]
+        try:
+            steps = _steps(forest, terms, before, after)
+        except ProofError as problem:
+            where = f"{function}, output {output}"
+            raise ProofError(f"{where}: the chosen program is not proven: {problem}") from None
+        traces.append(
+            Trace(
+                function=function,
+                output=output,
+                source=before,
+                result=after,
+                steps=steps,
+                leaves={key: source.leaves[key] for key in leaves},
+                infos=leaves,
+                opaque=dict(enumerate(source.opaque)),
+                rules=rules,
+                assumed=assumed,
+                tolerance=tolerance,
+            )
+        )
+    return Proof(tuple(traces), tuple(firings))
+
+
+def _matched(run: Saturating) -> dict[str, RuleInfo]:
+    """The rules that matched, by the names that reports use."""
+    matched = {name for phase in run.report.phases for name in phase.matches}
+    rules = ((name, rule) for rule in run.book().rules for name in rule.reported)
+    return {name: rule for name, rule in rules if name in matched or name == CONSTANT}
+
+
+def _steps(forest: Forest, terms: Terms, source: Term, target: Term) -> tuple[Step, ...]:
+    """Rewrites of tensors first, then what makes kernels of them.
+
+    Where rules of the user rewrite within kernels, these are among the others.
+    """
+    plain = without_kernels(terms, target)
+    forest.add(source)
+    missing = [term for term in post_order(plain) if forest.add(term)]
+    if forest.equal(source, plain):
+        kernels = Forest()
+        lower(kernels, terms, target)
+        return (*chain(forest, terms, source, plain), *chain(kernels, terms, plain, target))
+    lower(forest, terms, target)
+    try:
+        return chain(forest, terms, source, target)
+    except ProofError:
+        what = f"makes its {missing[0].op}" if missing else "leads to it"
+        raise ProofError(f"no rule that was recorded {what}") from None
+
+
+_Rows: TypeAlias = "dict[tuple[str, tuple[Term, ...]], tuple[Term, ...]]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """What a match says, of terms."""
+
+    edges: list[tuple[Term, Term, str, Pairs]]
+    made: list[Term]
+    writes: list[tuple[str, tuple[Term, ...]]]
+
+
+class _Classes:
+    """The term that stands for each class of a run, and what its matches equate, in `forest`.
+
+    A class is told by its oldest term.  Where a match reads a row of a relation, the tensors in it
+    are told by the terms that the rule which wrote it had: it says more of these than that they
+    are equal to others.
+    """
+
+    def __init__(self, terms: Terms, forest: Forest, loaded: Mapping[ClassId, Term]) -> None:
+        self._terms, self._forest, self._loaded = terms, forest, loaded
+        self._term: dict[Key, Term] = {}
+        self._meant: dict[Key, Term] = {}
+        self._rows: dict[str, list[tuple[Term, ...]]] = defaultdict(list)
+
+    def learn(self, moment: Moment) -> Iterator[Firing]:
+        """Add what `moment` says, and tell what its rules did."""
+        for key, what in moment.classes:
+            term = self._instance(what) if isinstance(what, Made) else self._loaded[what]
+            self._forest.add(term)
+            self._term[key] = term
+        known = self._known_rows()
+        found = [self._match(match, known) for match in moment.matches]
+        for left, *_ in (edge for one in found for edge in one.edges):
+            self._forest.add(left)
+        matches, nodes = Counter[str](), Counter[str]()
+        for match, one in zip(moment.matches, found, strict=True):
+            matches[match.rule] += 1
+            nodes[match.rule] += sum(map(self._forest.add, one.made))
+        for one in found:
+            for edge in one.edges:
+                self._forest.unite(*edge)
+            for name, row in one.writes:
+                for term in row:
+                    self._forest.add(term)
+                self._rows[name].append(row)
+        for rule, count in matches.items():
+            yield Firing(moment.phase, moment.iteration, rule, count, nodes[rule])
+
+    def _match(self, match: Match, known: _Rows) -> _Learnt:
+        """What `match` says, of the tensors that the rows it reads were written with."""
+        self._meant = {}
+        for name, keys in match.reads:
+            now = tuple(self._forest.oldest(self._term[k]) for k in keys if isinstance(k, Key))
+            for key, term in zip(keys, known.get((name, now), ()), strict=False):
+                if isinstance(key, Key):
+                    self._meant.setdefault(key, term)
+        given = tuple(self._pairs(match.given))
+        return _Learnt(
+            [(a, b, match.rule, given) for a, b in self._pairs(match.edges)],
+            list(self._row(match.made)),
+            [(name, tuple(self._row(row))) for name, row in match.writes],
+        )
+
+    def _known_rows(self) -> _Rows:
+        """The rows that were written, by the oldest terms of their tensors; of more the first."""
+        found: _Rows = {}
+        for name, rows in self._rows.items():
+            for row in rows:
+                found.setdefault((name, tuple(map(self._forest.oldest, row))), row)
+        return found
+
+    def _row(self, instances: Iterable[Instance]) -> Iterator[Term]:
+        return (self._instance(of) for of in instances if of)
+
+    def _pairs(self, pairs: Iterable[tuple[Instance, Instance]]) -> Iterator[tuple[Term, Term]]:
+        return ((self._instance(a), self._instance(b)) for a, b in pairs if a and b)
+
+    def _instance(self, of: Key | Made) -> Term:
+        if isinstance(of, Key):
+            return self._meant.get(of) or self._forest.oldest(self._term[of])
+        children = map(self._operand, of.children)
+        return self._terms.make(of.op, children, of.attrs, of.key, of.scalar, of.sort)
+
+    def _operand(
+        self, child: "Instance | tuple[Instance, ...] | ShapeStructInfo | PrimValue"
+    ) -> Operand:
+        match child:
+            case Key() | Made():
+                return self._instance(child)
+            case tuple():
+                return tuple(self._instance(c) for c in child if c is not None)
+            case _:
+                return child
+
+
+def _terms_of(terms: Terms, view: View) -> dict[ClassId, Term]:
+    """A term for each class of `view`, by the first of its nodes that can be."""
+    found: dict[ClassId, Term] = {}
+    waiting = [(c, node) for c, eclass in view.classes.items() for node in eclass.nodes]
+    while waiting:
+        later: list[tuple[ClassId, ENode]] = []
+        for c, node in waiting:
+            if c in found:
+                continue
+            if all(k in found for k in node.classes):
+                found[c] = _term(terms, view, c, node, found)
+            else:
+                later.append((c, node))
+        if len(later) == len(waiting):
+            break
+        waiting = later
+    return found
+
+
+def _program_terms(terms: Terms, view: View, program: Program) -> dict[ClassId, Term]:
+    """What `program` makes of each class that it needs."""
+    found: dict[ClassId, Term] = {}
+    for choice in program:
+        if isinstance(choice.how, ENode):
+            (c,) = choice.outputs
+            found[c] = _term(terms, view, c, choice.how, found)
+        else:
+            made = kernel_terms(terms, choice.how, [found[c] for c in choice.inputs])
+            found.update(zip(choice.outputs, made, strict=True))
+    return found
+
+
+def _term(terms: Terms, view: View, c: ClassId, node: ENode, found: Mapping[ClassId, Term]) -> Term:
+    """The term of `node`, of class `c`."""
+    eclass = view.classes[c]
+    if node.op == SCALAR:
+        dtype = eclass.struct_info.dtype or ""
+        return terms.make(SCALAR, attrs=(("dtype", dtype),), scalar=node.scalar)
+
+    def operand(child: Child) -> Operand:
+        match child:
+            case int():
+                return found[child]
+            case tuple():
+                return tuple(found[k] for k in child)
+            case ShapeStructInfo():
+                return canonical(child)
+            case _:
+                return child
+
+    return terms.make(
+        node.op, map(operand, node.children), node.attrs, node.key, node.scalar, eclass.sort
+    )

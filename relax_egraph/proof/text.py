@@ -1,0 +1,237 @@
+"""A trace as text, for people, and as plain data.
+
+A program is a graph: what it uses more than once, and what is long, is written once and has a name,
+so that a text is no longer than the program.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Constant, PrimValue, Var
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
+from relax_egraph.proof.difference import difference
+from relax_egraph.proof.term import Operand, Term, post_order
+from relax_egraph.proof.trace import Step, Trace
+
+_LONG = 72
+"""Characters of a term that is written without a name."""
+
+_INDENT = "  "
+
+
+def trace_text(trace: Trace) -> str:
+    """The source, the steps, each with its rule and what it changes, and the result."""
+    count = len(trace.steps)
+    lines = [f"{trace.function}, output {trace.output}: {count} step{'s' * (count != 1)}"]
+    lines += ["source", *(_INDENT + line for line in program_lines(trace, trace.source))]
+    for number, step in enumerate(trace.steps, 1):
+        lines.append(f"{number}. {rule_text(trace, step.rule)}")
+        lines += [3 * " " + line for line in step_lines(trace, step)]
+    lines += ["result", *(_INDENT + line for line in program_lines(trace, trace.result))]
+    return "\n".join(lines)
+
+
+def rule_text(trace: Trace, rule: str) -> str:
+    """A rule with its place, its float class and its law, where it has them."""
+    known = trace.rules.get(rule)
+    if known is None:
+        return rule
+    said = f"; {known.float_class}" if known.float_class != "unstated" else ""
+    return f"{rule} ({known.span}{said}){': ' * bool(known.law)}{known.law}"
+
+
+def program_lines(trace: Trace, root: Term) -> list[str]:
+    """A program, one named value a line, the last its result."""
+    writer = _Writer(trace)
+    text = writer.written(root, (root,))
+    return [*writer.lets, text]
+
+
+def step_lines(trace: Trace, step: Step) -> list[str]:
+    """What a step changes: before, after, and what the names in them stand for."""
+    changed = difference(step)
+    writer = _Writer(trace)
+    for term in changed.shared:
+        writer.name(term)
+    roots = (step.before, step.after)
+    before, after = (writer.written(t, roots) for t in roots)
+    names = [f"{writer.names[t]} = {writer.head(t)}" for t in changed.shared if t.children]
+    where = [*names, *writer.lets]
+    start = [f"  {before}", f"→ {after}"]
+    return [*start, *(f"  {'where' if not k else '     '} {w}" for k, w in enumerate(where))]
+
+
+class _Writer:
+    """Terms as texts.  `names` are those of terms, by id; `lets` say what was given a name."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.names: dict[Term, str] = {}
+        self.lets: list[str] = []
+
+    def name(self, term: Term) -> None:
+        """Give `term` a name, unless it is one by itself."""
+        if term not in self.names and (term.children or term.op == OPAQUE):
+            self.names[term] = f"%{len(self.names)}"
+
+    def written(self, root: Term, roots: Iterable[Term]) -> str:
+        """`root` as text; what `roots` have of it more than once is let."""
+        uses = Counter(c for t in _together(roots) for c in t.terms)
+        texts: dict[Term, str] = {}
+        for term in post_order(root, self.names):
+            text = self.one(term, {**texts, **self.names})
+            bound = term is not root and (uses[term] > 1 or len(text) > _LONG)
+            if bound and term.children:
+                self.name(term)
+                self.lets.append(f"{self.names[term]} = {text}")
+            else:
+                texts[term] = text
+        return texts.get(root) or self.names[root]
+
+    def head(self, term: Term) -> str:
+        """`term` with the names of its operands, or ``…`` where they have none."""
+        known = {t: self.names.get(t, "…") for t in term.terms}
+        plain = {t: self.one(t, {}) for t in term.terms if not t.children}
+        return self.one(term, known | plain)
+
+    def one(self, term: Term, texts: Mapping[Term, str]) -> str:
+        """`term`, of operands with these texts."""
+        match term.op:
+            case _ if term.op == LEAF:
+                return leaf_text(self.trace, term.key)
+            case _ if term.op == SCALAR:
+                return f"{term.scalar:g}"
+            case _ if term.op == OPAQUE and term.key in self.trace.opaque:
+                name = str(self.trace.opaque[term.key].var.name)
+            case _:
+                name = f"K.{term.op}" if term.sort == "kernel" else term.op
+        parts = [_operand(c, texts) for c in term.children if c is not None]
+        return f"{name}({', '.join([*parts, *_attributes(term)])})"
+
+
+def _together(roots: Iterable[Term]) -> Iterator[Term]:
+    seen = set[Term]()
+    for root in roots:
+        for term in post_order(root, seen):
+            seen.add(term)
+            yield term
+
+
+def leaf_text(trace: Trace, key: int) -> str:
+    """The name of a leaf; of a constant its value, or its number."""
+    match trace.leaves.get(key):
+        case Var(name=name):
+            return name
+        case Constant(data=data) if data.size == 1:
+            return f"{data.flat[0]!s}"
+        case Constant():
+            return f"constant{key}"
+        case _:
+            return f"leaf{key}"
+
+
+def _operand(child: Operand, texts: Mapping[Term, str]) -> str:
+    match child:
+        case Term():
+            return texts[child]
+        case tuple():
+            return f"[{', '.join(texts[c] for c in child)}]"
+        case ShapeStructInfo(values=values):
+            return shape_text(values or ())
+        case PrimValue(value=value):
+            return str(value) if isinstance(value, float) else dims.text(value)
+        case None:
+            return ""
+
+
+def _attributes(term: Term) -> Iterator[str]:
+    """The attributes that are not what they are by default."""
+    usual = {a.name: a.default for a in OPS[term.op].attrs} if term.op in OPS else {}
+    for name, value in term.attrs:
+        if name not in usual or usual[name] != value:
+            yield f"{name}={value!r}"
+
+
+def trace_data(trace: Trace) -> dict[str, Any]:
+    """A trace as plain data.
+
+    `nodes` are those of all programs, each with its operands by their position in the list: a
+    number for a tensor, numbers for tensors, a text for a shape or a scalar, ``None`` for what is
+    left out.  A step says what it replaces by what as positions, too.
+    """
+    places: dict[Term, int] = {}
+    nodes: list[dict[str, Any]] = []
+    sides = [side for step in trace.steps for side in (step.before, step.after)]
+    for root in (trace.source, *sides, trace.result):
+        for term in post_order(root, places):
+            places[term] = len(nodes)
+            nodes.append(_node(trace, term, places))
+    steps = [
+        {"number": number, **_step(trace, step, places)}
+        for number, step in enumerate(trace.steps, 1)
+    ]
+    return {
+        "function": trace.function,
+        "output": trace.output,
+        "source": places[trace.source],
+        "result": places[trace.result],
+        "steps": steps,
+        "nodes": nodes,
+    }
+
+
+def _node(trace: Trace, term: Term, places: Mapping[Term, int]) -> dict[str, Any]:
+    known: dict[str, Any] = {"op": term.op, "sort": term.sort}
+    if term.op == LEAF:
+        return known | {"name": leaf_text(trace, term.key)}
+    if term.op == SCALAR:
+        return known | {"value": _plain(term.scalar), "attributes": _plain(dict(term.attrs))}
+    if term.op == OPAQUE and term.key in trace.opaque:
+        known["name"] = trace.opaque[term.key].var.name
+    operands = [
+        places[c]
+        if isinstance(c, Term)
+        else [places[t] for t in c]
+        if isinstance(c, tuple)
+        else None
+        if c is None
+        else _operand(c, {})
+        for c in term.children
+    ]
+    return known | {"operands": operands, "attributes": _plain(dict(term.attrs))}
+
+
+def _step(trace: Trace, step: Step, places: Mapping[Term, int]) -> dict[str, Any]:
+    rule = trace.rules.get(step.rule)
+    return {
+        "rule": step.rule,
+        "place": str(rule.span) if rule else None,
+        "law": rule.law if rule else None,
+        "float": rule.float_class if rule else None,
+        "backwards": step.backwards,
+        "before": places[step.before],
+        "after": places[step.after],
+        "text": step_lines(trace, step),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it; numbers that it has not are texts."""
+    match value:
+        case dict():
+            return {str(k): _plain(v) for k, v in value.items()}
+        case tuple() | list():
+            return [_plain(v) for v in value]
+        case np.generic():
+            return _plain(value.item())
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,125 @@
+"""What terms compute of an instance, each in its own dtype and in float64."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from relax_egraph.egraph import view
+from relax_egraph.errors import RunError
+from relax_egraph.ir.op import OPS
+from relax_egraph.proof.agreement import Around, agree, parts_of
+from relax_egraph.proof.history import Key, Number, key_of
+from relax_egraph.proof.instance import Instance
+from relax_egraph.proof.term import Term, post_order
+from relax_egraph.verify.program import Program
+from relax_egraph.verify.values import Evaluation, Result, constant
+
+
+@dataclass(slots=True)
+class Values:
+    """The values of terms, each computed once.
+
+    Terms that are `unite`d are one from then on, and so are terms over them.  `reads` are the
+    operands of opaque bindings by key.
+    """
+
+    instance: Instance
+    reads: dict[int, tuple[Result, ...]] = field(default_factory=dict[int, tuple[Result, ...]])
+    _numbers: dict[Term, Number] = field(default_factory=dict[Term, Number])
+    _known: dict[Key, Number] = field(default_factory=dict[Key, Number])
+    _around: dict[Number, Around] = field(default_factory=dict[Number, Around])
+    _results: list[Result | RunError] = field(default_factory=list[Result | RunError])
+
+    def number(self, term: Term) -> Number:
+        """Which value `term` has."""
+        for inner in post_order(term, self._numbers):
+            key = key_of(inner, self._numbers)
+            if key not in self._known:
+                self._known[key] = len(self._results)
+                self._results.append(self._computed(inner))
+            self._numbers[inner] = self._known[key]
+        return self._numbers[term]
+
+    def of(self, term: Term) -> Result:
+        """The value of `term`; raises `RunError` if what it computes has none."""
+        result = self._results[self.number(term)]
+        if isinstance(result, RunError):
+            raise result
+        return result
+
+    def has(self, term: Term) -> bool:
+        """Whether `term` has a value."""
+        return not isinstance(self._results[self.number(term)], RunError)
+
+    def around(self, term: Term) -> Around:
+        """What numbers the value of `term` has; none if it has no value."""
+        number = self.number(term)
+        if number not in self._around:
+            result = self._results[number]
+            self._around[number] = Around() if isinstance(result, RunError) else Around.of(result)
+        return self._around[number]
+
+    def unite(self, before: Term, after: Term) -> None:
+        """Let terms be one that have the same value to the last bit."""
+        number, other = self.number(before), self.number(after)
+        if number == other or not _same(self._results[number], self._results[other]):
+            return
+        self._known[key_of(after, self._numbers)] = number
+        self._numbers[after] = number
+
+    def _computed(self, term: Term) -> Result | RunError:
+        children = [self._results[self._numbers[t]] for t in term.terms]
+        for child in children:
+            if isinstance(child, RunError):
+                return child
+        try:
+            return self._applied(term)
+        except RunError as problem:
+            return problem
+        except (OverflowError, TypeError, KeyError) as problem:
+            return RunError(f"{term.op}: {problem}")
+
+    def _result(self, term: Term) -> Result | None:
+        found = self._results[self._numbers[term]]
+        return None if isinstance(found, RunError) else found
+
+    def _applied(self, term: Term) -> Result:
+        operands = [r for t in term.terms if (r := self._result(t)) is not None]
+        match term.op:
+            case view.LEAF:
+                return self.instance.leaves[term.key]
+            case view.SCALAR:
+                return constant(term.scalar, (), str(dict(term.attrs)["dtype"]))
+            case view.OPAQUE:
+                return self._opaque(term, tuple(operands))
+            case view.LOAD | view.STORE | view.WHOLE:
+                return operands[0]
+            case view.TUPLE_GET:
+                whole, index = operands[0], dict(term.attrs)["index"]
+                assert isinstance(whole, tuple)
+                assert isinstance(index, int)
+                return whole[index]
+            case _:
+                run = Evaluation(
+                    Program({}), self.instance.extents, "ordinary", np.random.default_rng(0)
+                )
+                made = run.apply(OPS[term.op], term.children, dict(term.attrs), self._result)
+                assert made is not None
+                return made
+
+    def _opaque(self, term: Term, operands: tuple[Result, ...]) -> Result:
+        """A value that is random, and the same wherever the binding has the same operands."""
+        first = self.reads.setdefault(term.key, operands)
+        if len(first) != len(operands) or not all(map(agree, first, operands)):
+            raise RunError(f"opaque binding {term.key} reads other values than in the source")
+        return self.instance.opaque[term.key]
+
+
+def _same(a: Result | RunError, b: Result | RunError) -> bool:
+    if isinstance(a, RunError) or isinstance(b, RunError):
+        return False
+    pairs = zip(parts_of(a), parts_of(b), strict=True)
+    return all(
+        x.value.tobytes() == y.value.tobytes() and x.wide.tobytes() == y.wide.tobytes()
+        for x, y in pairs
+    )

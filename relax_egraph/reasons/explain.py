@@ -1,0 +1,275 @@
+"""Why an optimized module is what it is: what runs, what it was, and which rules made it so.
+
+    reasons = explain(module, rules=["my.egg"])
+    reasons.module                      # what `optimize` returns
+    reasons.chains                      # for each kernel, the rules that made it
+    Path("why.html").write_text(reasons.page())
+
+Optimizing itself takes no longer; the rest is computed when it is first asked for.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from rich.console import Group
+
+from relax_egraph.egraph.engine import Budget, RuleBook, Schedule
+from relax_egraph.errors import ProofError, SaturationError
+from relax_egraph.explanation import Explanation, RegionReport
+from relax_egraph.extract import REFERENCE_PROFILE, Hints, Prices, Profile
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.tolerance import tolerance_of
+from relax_egraph.optimize import Variants, book_for, prepare
+from relax_egraph.optimize import explain as optimized
+from relax_egraph.proof.chains import chains
+from relax_egraph.proof.prove import prove
+from relax_egraph.proof.text import trace_data, trace_text
+from relax_egraph.proof.trace import Proof, Trace
+from relax_egraph.reasons.figures import Known, base, figures_of
+from relax_egraph.reasons.gains import Gain, gains
+from relax_egraph.reasons.kernels import Running, running_in
+from relax_egraph.reasons.page.render import framed, page_of
+from relax_egraph.reasons.prices import seconds_of
+from relax_egraph.reasons.restricted import Told, untold
+from relax_egraph.reasons.text import text_of
+from relax_egraph.rules import Given, read
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a module was to be optimized: the keywords of `optimize`."""
+
+    rules: Sequence[Given] = ()
+    without: Sequence[str] = ()
+    fast_math: bool = False
+    tolerance: float | None = None
+    assume: Sequence[str] = ()
+    hints: Hints | None = None
+    variants: Variants | None = None
+    profile: Profile = REFERENCE_PROFILE
+    prices: Prices | None = None
+    budget: Budget | None = None
+    schedule: Schedule | None = None
+    isolate: bool | None = None
+    time_limit: float = 10.0
+
+    def keywords(self) -> Mapping[str, Any]:
+        """What `optimize` is called with, `rules` among them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reasons(Explanation):
+    """What became of `source`, which was optimized as it was `asked`, and why.
+
+    Beside what optimizing told, there are `running`, `seconds`, `proofs`, `traces`, `chains`,
+    `made` and `gains`, each computed when it is first asked for.
+    """
+
+    source: IRModule
+    asked: Asked
+
+    @cached_property
+    def book(self) -> RuleBook:
+        """The rules that there were."""
+        asked = self.asked
+        prepared = prepare(self.source, asked.tolerance)
+        return book_for(prepared, read(asked.rules), asked.without, asked.fast_math)
+
+    @cached_property
+    def running(self) -> tuple[Running, ...]:
+        """What runs in the result, each with the variables of the source that it stands for."""
+        return running_in(self)
+
+    @cached_property
+    def seconds(self) -> tuple[float | None, ...]:
+        """What each of `running` costs once; with variants, which are priced apart, nothing."""
+        if self.asked.variants:
+            return (None,) * len(self.running)
+        return seconds_of(self.running, self.asked.profile, self.asked.hints, self.asked.prices)
+
+    @cached_property
+    def proofs(self) -> tuple[Proof, ...]:
+        """For each of `regions`, how every output of it was reached; raises `ProofError`."""
+        return tuple(map(self._proof, self.regions))
+
+    def _proof(self, region: RegionReport) -> Proof:
+        placed = next((p for p in self.placed if _same(p.region, region)), None)
+        origin = list(placed.origin.items()) if placed else []
+        names = {c: var.name for var, c in reversed(origin)}
+        outputs = [names.get(root, f"output {k}") for k, root in enumerate(region.source.roots)]
+        attrs = prepare(self.source, self.asked.tolerance)[region.function].attrs
+        return prove(
+            region.function,
+            outputs,
+            region.runs,
+            region.view,
+            region.extraction.program,
+            tolerance_of(region.function, attrs),
+        )
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """For each output, the chain of single rule applications; raises `ProofError`."""
+        return tuple(trace for proof in self.proofs for trace in proof.traces)
+
+    def proof_text(self) -> str:
+        """All traces, step by step."""
+        return "\n".join(map(trace_text, self.traces))
+
+    def proof_data(self) -> list[dict[str, Any]]:
+        """All traces as plain data."""
+        return list(map(trace_data, self.traces))
+
+    @cached_property
+    def chains(self) -> tuple[tuple[str, ...], ...]:
+        """For each of `running`, the rules that made it, in order; raises `ProofError`."""
+        found = [
+            (region, chains(proof.traces, region.view.roots, region.extraction.program))
+            for region, proof in zip(self.regions, self.proofs, strict=True)
+        ]
+
+        def of(one: Running) -> tuple[str, ...]:
+            program = one.placed.region.extraction.program
+            place = next(k for k, choice in enumerate(program) if choice is one.choice)
+            known = next(rules for region, rules in found if _same(region, one.placed.region))
+            return known.get(place, ())
+
+        return tuple(map(of, self.running))
+
+    @cached_property
+    def made(self) -> Mapping[str, int]:
+        """By rule, the nodes that it made in the e-graphs; raises `ProofError`."""
+        found = Counter[str]()
+        pairs = zip(self.regions, self.proofs, strict=True)
+        for region, proof in {id(r.view): (r, p) for r, p in pairs}.values():
+            for firing in proof.firings:
+                found[base(firing.rule)] += firing.nodes * region.uses
+        return dict(found)
+
+    @cached_property
+    def gains(self) -> tuple[Gain, ...]:
+        """What each rule that the result was made by is worth, the largest share first.
+
+        All others are worth nothing: without them the result is found as well.  It is optimized
+        once for each.  Raises `ProofError`.
+        """
+        return self.gains_told(untold)
+
+    def gains_told(self, told: Told) -> tuple[Gain, ...]:
+        """`gains`; where they are not known yet, `told` hears of each try."""
+        steps = (step for trace in self.traces for step in trace.steps)
+        used = {base(rule) for step in steps for rule in step.rules}
+        if "gains" not in self.__dict__:
+            names = used.intersection(rule.name for rule in self.book.rewrites)
+            asked = {k: v for k, v in self.asked.keywords().items() if v != getattr(_USUAL, k)}
+            found = gains(self.source, **asked, only=names, told=told) if names else ()
+            self.__dict__["gains"] = found
+        return self.__dict__["gains"]
+
+    def figures(self, *, quick: bool = False) -> dict[str, Any]:
+        """All of it as plain data, costs in seconds; `quick` asks for nothing that takes long.
+
+        What could not be found, or was not asked for, is ``None``, and "missing" says why.
+        """
+        missing: dict[str, str] = {}
+
+        def asked(name: str) -> Any:
+            if quick and name not in self.__dict__:
+                missing[name] = _UNASKED[name]
+                return None
+            try:
+                return getattr(self, name)
+            except (ProofError, SaturationError) as problem:
+                missing[name] = f"The {name} are not there: {problem}"
+                return None
+
+        proofs, worth = asked("proofs"), asked("gains")
+        known = Known(
+            source=self.source,
+            explanation=self,
+            book=self.book,
+            running=self.running,
+            seconds=self.seconds,
+            chains=None if proofs is None else self.chains,
+            made=None if proofs is None else self.made,
+            gains=worth,
+            traces=None if proofs is None else self.traces,
+            missing=missing,
+        )
+        return figures_of(known)
+
+    def page(self, title: str = "", *, quick: bool = False) -> str:
+        """All of it as a page of HTML, complete in itself."""
+        return page_of(self.figures(quick=quick), title)
+
+    def __rich__(self) -> Group:
+        return text_of(self.figures(quick=True))
+
+    def _repr_html_(self) -> str:
+        return framed(self.page(quick=True))
+
+
+_USUAL = Asked()
+
+_UNASKED = {
+    "proofs": "Which rules made each kernel was not asked for; `chains` finds it.",
+    "gains": "What each rule gains was not asked for; `gains` optimizes once without each.",
+}
+"""What is said in place of figures that nobody asked for."""
+
+
+def _same(a: RegionReport, b: RegionReport) -> bool:
+    """Whether they are one region; how often it is there may be another count."""
+    return a.view is b.view and a.extraction is b.extraction
+
+
+def explain(
+    module: IRModule,
+    rules: Sequence[Given] = (),
+    *,
+    proof: bool = False,
+    without: Sequence[str] = (),
+    fast_math: bool = False,
+    tolerance: float | None = None,
+    assume: Sequence[str] = (),
+    hints: Hints | None = None,
+    variants: Variants | None = None,
+    profile: Profile = REFERENCE_PROFILE,
+    prices: Prices | None = None,
+    budget: Budget | None = None,
+    schedule: Schedule | None = None,
+    isolate: bool | None = None,
+    time_limit: float = 10.0,
+) -> Reasons:
+    """Optimize as `optimize` does, and return the module with the reasons.
+
+    With `proof`, the chain of single rule applications from `module` to the result is found at
+    once, for each output; else when `traces` or `chains` are asked for.
+
+    Raises what `optimize` raises, and `ProofError` if the result is not reached.
+    """
+    asked = Asked(
+        rules=(read(rules),) if rules else (),
+        without=without,
+        fast_math=fast_math,
+        tolerance=tolerance,
+        assume=assume,
+        hints=hints,
+        variants=variants,
+        profile=profile,
+        prices=prices,
+        budget=budget,
+        schedule=schedule,
+        isolate=isolate,
+        time_limit=time_limit,
+    )
+    told = optimized(module, **asked.keywords())
+    known = {field.name: getattr(told, field.name) for field in fields(told)}
+    reasons = Reasons(**known, source=module, asked=asked)
+    if proof:
+        _ = reasons.proofs
+    return reasons

@@ -1,0 +1,194 @@
+"""What runs in an optimized module, and which operators of the source each of it stands for.
+
+A value that both programs have is the same function of values that both have: what lies between
+them in the source is what lies between them in the result.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from relax_egraph.egraph.view import LEAF, SCALAR, Choice, ClassId, ENode, View
+from relax_egraph.explanation import Explanation, PlacedRegion
+from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem, Var, VarBinding
+from relax_egraph.ir.kernel import Kernel
+from relax_egraph.reasons.definitions import bindings_in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """A binding of the result that computes something: `choice` of `placed`, bound to `variable`.
+
+    `callee` is the fused function that it calls, or the operator.  `replaces` are the variables of
+    the source whose operators it stands for, in their order; several may stand for one together.
+    """
+
+    function: str
+    variable: Var
+    callee: str
+    operators: tuple[str, ...]
+    placed: PlacedRegion
+    choice: Choice
+    replaces: tuple[Var, ...]
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether it runs several operators as one kernel."""
+        return len(self.operators) > 1
+
+
+def running_in(explanation: Explanation) -> tuple[Running, ...]:
+    """What runs in the functions that were planned, in the order of the program."""
+    found: list[Running] = []
+    regions: dict[str, list[PlacedRegion]] = {}
+    for placed in explanation.placed:
+        regions.setdefault(placed.function, []).append(placed)
+    for name, function in explanation.module.relax_functions():
+        if name in regions:
+            found += _running(name, function, regions[name])
+    return tuple(found)
+
+
+def _running(name: str, function: Function, regions: list[PlacedRegion]) -> Iterator[Running]:
+    bound = [b for b in bindings_in(function) if isinstance(b, VarBinding)]
+    parts = {b.value.tuple_value: b.var for b in bound if isinstance(b.value, TupleGetItem)}
+    holders = _Holders(regions)
+    held = {b.var: holders.of(b.var) or holders.of(parts.get(b.var)) for b in bound}
+    alive = [found[1] for found in held.values() if found]
+    claims = {id(placed): replaced(placed, alive) for placed in regions}
+    for binding in bound:
+        value, found = binding.value, held[binding.var]
+        if found is None or not isinstance(value, Call):
+            continue
+        placed, choice = found
+        claimed = claims[id(placed)].get(choice.outputs, frozenset())
+        yield Running(
+            name,
+            binding.var,
+            value.op.name if isinstance(value.op, GlobalVar) else str(value.op),
+            operators_of(choice),
+            placed,
+            choice,
+            tuple(var for var, c in placed.origin.items() if c in claimed),
+        )
+
+
+class _Holders:
+    """Which choice made what a variable of the result holds; by name if passes remade it."""
+
+    def __init__(self, regions: list[PlacedRegion]) -> None:
+        self._by_var: dict[Expr, tuple[PlacedRegion, Choice]] = {}
+        self._by_name: dict[str, list[Var]] = {}
+        for placed in regions:
+            program = placed.region.extraction.program
+            made = {c: choice for choice in program for c in choice.outputs}
+            for c, value in placed.values.items():
+                choice = made.get(c)
+                if isinstance(value, Var) and choice is not None and not _is_given(choice):
+                    self._by_var.setdefault(value, (placed, choice))
+                    self._by_name.setdefault(value.name, []).append(value)
+
+    def of(self, var: Var | None) -> tuple[PlacedRegion, Choice] | None:
+        if var is None or var in self._by_var:
+            return None if var is None else self._by_var[var]
+        named = self._by_name.get(var.name, [])
+        return self._by_var[named[0]] if len(named) == 1 else None
+
+
+def operators_of(choice: Choice) -> tuple[str, ...]:
+    """The operators that a choice runs, in order, without the broadcasts between them."""
+    if isinstance(choice.how, ENode):
+        return (choice.how.op,)
+    names = [step.op.name for step in choice.how.steps]
+    return tuple(name for name in names if name != "broadcast_to") or tuple(names)
+
+
+def replaced(
+    placed: PlacedRegion, alive: Iterable[Choice]
+) -> Mapping[tuple[ClassId, ...], frozenset[ClassId]]:
+    """By the outputs of each choice the classes of the source whose operators it stands for.
+
+    A constant that no choice `alive` in the result makes has been computed: what reads it stands
+    for its operators, too.  A broadcast that the source leaves out is part of what it is for.
+    """
+    return _Replacing(placed, {id(choice) for choice in alive}).all()
+
+
+@dataclass(slots=True)
+class _Replacing:
+    """`sources` are the classes of the source by what they became, `made` the choices."""
+
+    placed: PlacedRegion
+    alive: Set[int]
+    sources: dict[ClassId, list[ClassId]] = field(default_factory=dict[ClassId, list[ClassId]])
+    made: dict[ClassId, Choice] = field(default_factory=dict[ClassId, Choice])
+    users: dict[ClassId, list[ClassId]] = field(default_factory=dict[ClassId, list[ClassId]])
+
+    def __post_init__(self) -> None:
+        region = self.placed.region
+        for source, now in region.became.items():
+            self.sources.setdefault(now, []).append(source)
+        for choice in region.extraction.program:
+            self.made.update(dict.fromkeys(choice.outputs, choice))
+        named = set(self.placed.origin.values())
+        for user, eclass in region.source.classes.items():
+            for c in (c for node in eclass.nodes for c in node.classes if c not in named):
+                self.users.setdefault(c, []).append(user)
+
+    def all(self) -> dict[tuple[ClassId, ...], frozenset[ClassId]]:
+        found: dict[tuple[ClassId, ...], frozenset[ClassId]] = {}
+        for choice in self.placed.region.extraction.program:
+            for output in choice.outputs:
+                if self._is_free(output) or output not in self.sources:
+                    continue
+                together, inputs = self._since(output)
+                claimed = self._between(output, inputs)
+                for part in together:
+                    found[part.outputs] = found.get(part.outputs, frozenset()) | claimed
+        return found
+
+    def _is_free(self, c: ClassId) -> bool:
+        """Whether nothing runs for class `c`: it comes from outside, or is known."""
+        if c not in self.made or _is_given(self.made[c]):
+            return True
+        is_const = self.placed.region.view.classes[c].is_const
+        return is_const and id(self.made[c]) not in self.alive
+
+    def _since(self, output: ClassId) -> tuple[list[Choice], set[ClassId]]:
+        """What runs to make `output` from values that the source has too, and these."""
+        together, inputs = [self.made[output]], set[ClassId]()
+        for choice in together:
+            for c in choice.inputs:
+                if self._is_free(c):
+                    continue
+                if c in self.sources:
+                    inputs.add(c)
+                elif self.made[c] not in together:
+                    together.append(self.made[c])
+        return together, inputs - {output}
+
+    def _between(self, output: ClassId, inputs: set[ClassId]) -> frozenset[ClassId]:
+        """The operators of the source that make `output` from `inputs`."""
+        region = self.placed.region
+        todo = list(self.sources[output])
+        found = {*todo, *(user for c in todo for user in self.users.get(c, ()))}
+        for source in todo:
+            for node in region.source.classes[source].nodes:
+                for c in node.classes:
+                    if c not in found and region.became.get(c) not in inputs:
+                        found.add(c)
+                        todo.append(c)
+        return frozenset(c for c in found if not _is_leaf(region.source, c))
+
+
+def _is_leaf(view: View, c: ClassId) -> bool:
+    return all(node.op == LEAF for node in view.classes[c].nodes)
+
+
+def _is_given(choice: Choice) -> bool:
+    return isinstance(choice.how, ENode) and choice.how.op in (LEAF, SCALAR)
+
+
+def kernel_of(running: Running) -> Kernel | None:
+    """The kernel that a binding runs; ``None`` for an operator as it stands."""
+    how = running.choice.how
+    return how if isinstance(how, Kernel) else None

@@ -1,0 +1,106 @@
+"""Figures as one page of HTML that needs no network, and can be read without its script.
+
+All text comes from programs and rule files, which may say anything: it is escaped.
+"""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from relax_egraph.reasons.figures import base
+from relax_egraph.reasons.page.charts import bars, timeline
+
+_HERE = Path(__file__).parent
+
+OPEN_KINDS = 40
+"""Up to so many kernels all are listed open; of more, those of one kind are folded."""
+
+MOST_TIMELINES = 12
+"""Regions whose time line is drawn; all are in the table."""
+
+MOST_STEPS = 400
+"""Steps of one proof that are listed."""
+
+
+def page_of(figures: Mapping[str, Any], title: str = "") -> str:
+    """The page for `figures`, as `figures_of` gives them."""
+    every = bars(figures)
+    idle = [bar for bar in every if bar.is_idle]
+    return _template().render(
+        title=title,
+        f=figures,
+        kinds=_kinds(figures["kernels"]),
+        open_kinds=len(figures["kernels"]) <= OPEN_KINDS,
+        bars=[bar for bar in every if not bar.is_idle],
+        idle=idle,
+        in_table={bar.rule["rule"] for bar in every},
+        timelines=[timeline(region) for region in figures["regions"][:MOST_TIMELINES]],
+        most_steps=MOST_STEPS,
+        style=_file("style.css"),
+        script=_file("script.js"),
+        data=_json({"kernels": figures["kernels"], "egraph": figures["egraph"]["classes"]}),
+    )
+
+
+def framed(page: str) -> str:
+    """`page` as a part of another, such as a notebook, which it leaves alone."""
+    style = "width:100%;height:48rem;border:1px solid #8888"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{html.escape(page)}"></iframe>'
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE, "utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"time": time_text, "steps": step_text, "base": base}
+    return environment.get_template("page.html")
+
+
+def _file(name: str) -> Markup:
+    return Markup((_HERE / name).read_text("utf-8"))
+
+
+def _json(data: object) -> Markup:
+    """`data` within a script element, which no text in it can end."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _kinds(kernels: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The kernels, those that call the same together, in the order in which they first come."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for kernel in kernels:
+        found.setdefault(kernel["calls"], []).append(kernel)
+    return list(found.values())
+
+
+def time_text(seconds: float | None) -> str:
+    """Seconds as people write them: ``12.3 µs``; a dash for what is not known."""
+    if seconds is None:
+        return "–"
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if abs(seconds) * scale >= 1:
+            return (
+                f"{seconds * scale:.3g} {unit}"
+                if seconds * scale < 999.5
+                else (f"{seconds * scale:.0f} {unit}")
+            )
+    return "0 µs" if seconds == 0 else f"{seconds * 1e6:.2g} µs"
+
+
+def step_text(seconds: float) -> str:
+    """Seconds that are told in steps of a millisecond."""
+    return time_text(seconds) if seconds else "< 1 ms"

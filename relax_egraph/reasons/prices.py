@@ -1,0 +1,38 @@
+"""What each kernel of a result costs, by the model that chose it."""
+
+import math
+from collections.abc import Iterable
+
+from relax_egraph.egraph.view import OPAQUE, TUPLE_GET, WHOLE
+from relax_egraph.extract import Hints, Prices, Profile
+from relax_egraph.extract.catalogue import Catalogue
+from relax_egraph.extract.cost import VIEW
+from relax_egraph.extract.pricing import Pricing
+from relax_egraph.ir.kernel import Kernel
+from relax_egraph.lower.library import Library
+from relax_egraph.reasons.kernels import Running
+
+
+def seconds_of(
+    running: Iterable[Running], profile: Profile, hints: Hints | None, prices: Prices | None
+) -> tuple[float | None, ...]:
+    """Seconds for one run of each; ``None`` for what the model has no price for."""
+    pricing, library = Pricing(profile, hints, prices), Library()
+    catalogues: dict[int, Catalogue] = {}
+
+    def seconds(one: Running) -> float | None:
+        view, how = one.placed.region.view, one.choice.how
+        catalogue = catalogues.setdefault(id(view), Catalogue(view.classes, library, pricing))
+        if all(view.classes[c].is_const for c in one.choice.outputs):
+            return 0.0  # it is computed once, before the program runs
+        if isinstance(how, Kernel):
+            schedule = library.schedule_of(how)
+            return None if schedule is None else pricing.kernel(how, schedule)
+        if how.op == OPAQUE:
+            return catalogue.opaque(view.opaque[how.key])
+        if how.op in (TUPLE_GET, WHOLE):
+            return VIEW
+        return catalogue.standing(one.choice.outputs[0], how)
+
+    found = [seconds(one) for one in running]
+    return tuple(None if s is None or not math.isfinite(s) else s for s in found)

@@ -1,0 +1,91 @@
+"""One optimization, made again with only some of the rules that took part in it."""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from relax_egraph.egraph.engine import Budget, Phase
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.explanation import Explanation
+from relax_egraph.ir.module import IRModule
+from relax_egraph.optimize import book_for, explain, prepare
+from relax_egraph.rules import Given, Rules, read
+
+LIMITS: Mapping[str, Any] = {"budget": Budget(seconds=60.0), "time_limit": 60.0}
+"""What an optimization may take if nothing else is said: tries that a clock cuts short, or the
+solver's, differ by chance."""
+
+
+Told: TypeAlias = Callable[[int, int], object]
+"""Hears of each try before it begins: its number, and how many rules it has."""
+
+
+def untold(number: int, rules: int) -> None:
+    """What is done with a try if nobody listens."""
+
+
+@dataclass(slots=True)
+class Restricted:
+    """The optimization of `module` by keywords `how`, in which rules of `book` may be left out.
+
+    A try has those rules that it is asked for, and what is generated: lowering, and the deduction
+    of facts.  Rules of the book that can say nothing of the module are in no try.
+    """
+
+    module: IRModule
+    rules: Rules
+    without: tuple[str, ...]
+    how: Mapping[str, Any]
+    book: Mapping[str, RuleInfo]
+    told: Told
+    tries: int = 0
+    _costs: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
+
+    @staticmethod
+    def of(
+        module: IRModule, rules: Iterable[Given], how: Mapping[str, Any], told: Told
+    ) -> "Restricted":
+        """That of `relax_egraph.optimize` with these arguments; raises `RuleError`."""
+        given, rest = read(rules), {**LIMITS, **how}
+        without = tuple(rest.pop("without", ()))
+        prepared = prepare(module, rest.get("tolerance"))
+        book = book_for(prepared, given, without, rest.get("fast_math", False))
+        return Restricted(module, given, without, rest, {r.name: r for r in book.rewrites}, told)
+
+    def whole(self) -> Explanation:
+        """The optimization with all rules."""
+        return self._explained(self.book.keys())
+
+    def explained(self, chosen: Iterable[str]) -> Explanation:
+        """The optimization with the rules `chosen`; its plans are kept as all are."""
+        kept = set(chosen)
+        self.tries += 1
+        self.told(self.tries, len(kept))
+        return self._explained(kept)
+
+    def cost(self, chosen: Iterable[str]) -> float:
+        """The seconds that the best program costs which the rules `chosen` find; tried once."""
+        key = frozenset(chosen)
+        if key not in self._costs:
+            self._costs[key] = self.explained(key).cost
+        return self._costs[key]
+
+    def matched(self, explanation: Explanation) -> tuple[str, ...]:
+        """The rules that matched in `explanation`, in the order of the book: kin are neighbours."""
+        fired = explanation.rules.keys()
+        return tuple(n for n, r in self.book.items() if not fired.isdisjoint(r.reported))
+
+    def _explained(self, kept: Set[str]) -> Explanation:
+        without = (*self.without, *sorted(self.book.keys() - kept))
+        how = dict(self.how)
+        if schedule := how.get("schedule"):
+            how["schedule"] = tuple(self._without_empty(phase, kept) for phase in schedule)
+        explanation = explain(self.module, [self.rules], without=without, **how)
+        if not explanation.regions:
+            raise ValueError("the module has no dataflow block: rules rewrite nothing else")
+        return explanation
+
+    def _without_empty(self, phase: Phase, kept: Set[str]) -> Phase:
+        """`phase` without the rulesets of which no rule is `kept`: those of users are not there."""
+        empty = {r.ruleset for r in self.book.values()} - {self.book[n].ruleset for n in kept}
+        return replace(phase, rulesets=tuple(r for r in phase.rulesets if r not in empty))

@@ -1,0 +1,85 @@
+"""What a program computes: by the reference, as it is built, and in float64."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from relax_egraph.build import build
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import Function
+from relax_egraph.ir.matching import as_value, check
+from relax_egraph.ir.module import IRModule
+from relax_egraph.reasons.widened import wide_value, widened
+from relax_egraph.vm.machine import VirtualMachine
+from relax_egraph.vm.registry import registered, registered_names
+
+Inputs: TypeAlias = Mapping[str, Any] | Sequence[Any]
+"""What a function is called with: by the names of its parameters, or in their order."""
+
+
+def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
+    """What `function` is called with, in order.
+
+    Raises ``ValueError`` for a function or parameter that is not there, or that `inputs` lack, and
+    `RunError` for a value that is not what its parameter is declared to be.
+    """
+    called = module.functions.get(function)
+    if not isinstance(called, Function):
+        there = ", ".join(name for name, _ in module.relax_functions()) or "none"
+        raise ValueError(f"no function {function!r} in the module; there are: {there}")
+    names = [p.name for p in called.params]
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            if name not in names:
+                near = get_close_matches(name, names, n=1)
+                note = f"; did you mean {near[0]}?" if near else ""
+                has = ", ".join(names) or "none"
+                raise ValueError(f"{function} has no parameter {name}; it has {has}{note}")
+        if lacking := [name for name in names if name not in inputs]:
+            raise ValueError(f"inputs lack {', '.join(lacking)} of {function}")
+        values = [inputs[name] for name in names]
+    elif len(inputs) != len(names):
+        raise ValueError(f"{function} takes {len(names)} arguments, got {len(inputs)}")
+    else:
+        values = list(inputs)
+    values = list(map(as_value, values))
+    claims = zip(called.params, values, strict=True)
+    check([(f"{function}: parameter {p.name}", p.struct_info, v) for p, v in claims], {})
+    return values
+
+
+def interpreted(module: IRModule, function: str, args: Sequence[Any]) -> list[Any]:
+    """What `function` returns by the reference, part by part; raises `RunError`."""
+    found = ((name, registered(name)) for name in registered_names())
+    packed = {name: run for name, run in found if run is not None}
+    return _parts(evaluate(module, function, *_copied(args), packed=packed))
+
+
+def built(module: IRModule, function: str, args: Sequence[Any]) -> list[Any]:
+    """The same of the program as it is built for this machine."""
+    return _parts(VirtualMachine(build(module))[function](*_copied(args)))
+
+
+def meant(module: IRModule, function: str, args: Sequence[Any]) -> list[Any] | None:
+    """What `function` returns in float64, where all its operators take that."""
+    try:
+        return interpreted(widened(module), function, wide_value(tuple(args)))
+    except RelaxEgraphError:
+        return None
+
+
+def _copied(args: Sequence[Any]) -> list[Any]:
+    """The arguments as they are given, which a program may write into."""
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+
+
+def _parts(result: Any) -> list[Any]:
+    """The tensors and other values in a result, in order; a shape is one."""
+    if isinstance(result, tuple):
+        parts = cast(tuple[Any, ...], result)
+        if not parts or not all(isinstance(part, int) for part in parts):
+            return [within for part in parts for within in _parts(part)]
+    return [result]

@@ -1,0 +1,6 @@
+"""Why a rule did not match: its deepest partial match, and the first premise that failed."""
+
+from relax_egraph.reasons.why_not.answer import Miss as Miss
+from relax_egraph.reasons.why_not.answer import Near as Near
+from relax_egraph.reasons.why_not.answer import WhyNot as WhyNot
+from relax_egraph.reasons.why_not.ask import why_not as why_not

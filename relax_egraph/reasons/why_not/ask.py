@@ -1,0 +1,198 @@
+"""Ask why a rule did not match: run the rules, and look for it in the e-graph that they make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from relax_egraph.egraph.course import Course
+from relax_egraph.egraph.engine import (
+    Budget,
+    Report,
+    Schedule,
+    before_weights,
+    saturate,
+)
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.narrowing import Narrowing
+from relax_egraph.egraph.partial import Database, saturated_and_read
+from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.errors import IllFormed
+from relax_egraph.ir import assumptions
+from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.collection import no_collection
+from relax_egraph.ir.depth import deep
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.tolerance import is_tolerance, tolerance_of
+from relax_egraph.optimize import PREPARE, explain, operators_in
+from relax_egraph.passes.check_assumptions import bound_symbols
+from relax_egraph.reasons.why_not.answer import Near, WhyNot
+from relax_egraph.reasons.why_not.blocks import Part, different, parts_in
+from relax_egraph.reasons.why_not.candidates import deepest, told, whole
+from relax_egraph.reasons.why_not.naming import Names
+from relax_egraph.reasons.why_not.plan import plan_of
+from relax_egraph.reasons.why_not.rules import Rules
+from relax_egraph.reasons.why_not.search import Search
+from relax_egraph.reasons.why_not.verdict import NEAREST, Seen, verdict
+from relax_egraph.reasons.why_not.wording import Words
+from relax_egraph.rules import FACTS, Given, read
+from relax_egraph.verify.query import patterns_of
+
+
+@deep(IllFormed, "the module is nested too deeply")
+@no_collection()
+def why_not(
+    rule: str,
+    module: IRModule,
+    at: str | None = None,
+    *,
+    rules: Sequence[Given] = (),
+    without: Sequence[str] = (),
+    fast_math: bool = False,
+    tolerance: float | None = None,
+    assume: Sequence[str] = (),
+    budget: Budget | None = None,
+    schedule: Schedule | None = None,
+    isolate: bool | None = None,
+    **pricing: Any,
+) -> WhyNot:
+    """Why `rule` did not match in `module`, or not `at` the variable of that name.
+
+    The rules are run as `optimize` does with the same options, and the rule is looked for in the
+    e-graph as it is when the rule has had its last turn.  What it gains where it fired is the
+    difference of two optimizations, by `pricing`: `hints`, `variants`, `profile`, `prices` and
+    `time_limit` of `optimize`.
+
+    Raises ``ValueError`` if there is no such rule or variable, or no dataflow block in the module;
+    and what `optimize` raises.
+    """
+    known = assumptions.parse(assume)
+    if tolerance is not None and not is_tolerance(tolerance):
+        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
+    prepared = PREPARE(module)
+    parts = list(parts_in(prepared))
+    if not parts:
+        raise ValueError("the model has no dataflow block: there is nothing for rules to match")
+    bounds = {name: _tolerance(name, f.attrs, tolerance) for name, f in prepared.relax_functions()}
+    bounded = any(bounds.values())
+    given = read(rules)
+    every = Rules.of(given, without, fast_math, bounded, operators_in(prepared), schedule)
+    info = every.named(rule)
+    chosen = different(parts if at is None else _with_value(parts, at))
+    narrowing = Narrowing()
+    seen: list[Seen] = []
+    for part, uses in chosen:
+        with assuming(known.about(bound_symbols(part.definition))):
+            asking = _Asking(info, every, budget or Budget(), isolate, at)
+            found = asking.seen(part, narrowing, bounds[part.function])
+            seen.append(replace(found, uses=uses))
+    answer = verdict(info, every, at, seen)
+    if answer.kind != "fired" or info.ruleset in FACTS:
+        return answer
+
+    def cost(*left_out: str) -> float:
+        return explain(
+            module,
+            rules,
+            without=(*without, *left_out),
+            fast_math=fast_math,
+            tolerance=tolerance,
+            assume=assume,
+            budget=budget,
+            schedule=schedule,
+            isolate=isolate,
+            **pricing,
+        ).cost
+
+    return replace(answer, costs=(cost(), cost(info.name)))
+
+
+def _tolerance(name: str, attrs: Mapping[str, Any], given: float | None) -> float:
+    return tolerance_of(name, attrs) if given is None else given
+
+
+def _with_value(parts: Sequence[Part], at: str) -> list[Part]:
+    """The regions with a variable named `at`; raises ``ValueError``."""
+    found = [part for part in parts if at in part.variables]
+    if not found:
+        known = dict.fromkeys(name for part in parts for name in part.variables)
+        some = ", ".join(list(known)[:_NAMED]) + ", …" * (len(known) > _NAMED)
+        note = near(at, known)
+        raise ValueError(
+            f"no value of a dataflow block is named {at!r}; {note or f'there are {some}'}"
+        )
+    return found
+
+
+_NAMED = 12
+"""So many variables are listed where one is not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What is asked of each e-graph."""
+
+    rule: RuleInfo
+    rules: Rules
+    budget: Budget
+    isolate: bool | None
+    at: str | None
+
+    def seen(self, part: Part, narrowing: Narrowing, tolerance: float) -> Seen:
+        """What is seen in the e-graph of `part`, whose weights may be off by `tolerance`."""
+        phases, view, variables = self.rules.until(self.rule), part.view, part.variables
+        first, rest = before_weights(phases) if tolerance else (phases, ())
+        if rest and first:
+            done = saturate(view, self.rules.run, self.budget, first, self.isolate)
+            reached = replace(done.view, leaves=view.leaves, opaque=view.opaque)
+            view = narrowing.of(reached, tolerance)
+            variables = {n: done.became[c] for n, c in variables.items() if c in done.became}
+            first = rest
+        course = Course()
+        if self.rules.run.user and self.isolate is not False:
+            done = saturate(view, self.rules.run, self.budget, first, True)
+            if lost := [note for note in done.report.notes if "not rewritten" in note]:
+                return Seen(part.function, done.report, lost=lost[0])
+            course = Course(bans=done.report.bans)
+        reading = partial(self._read, part.function, view, variables)
+        return saturated_and_read(view, self.rules.run, self.budget, first, course, reading)
+
+    def _read(
+        self,
+        function: str,
+        view: View,
+        variables: Mapping[str, ClassId],
+        database: Database,
+        report: Report,
+    ) -> Seen:
+        search = Search(database, self.rules.book)
+        words = Words(search, Names(database, view, variables), self.rules.excluded)
+        at = None if self.at is None else _keys(database, variables.get(self.at))
+        about: dict[Key | None, None] = {}
+        found: list[tuple[tuple[int, int, int], Near]] = []
+        for pattern in patterns_of(self.rule):
+            plan = plan_of(pattern)
+            about |= dict.fromkeys(whole(search, plan))
+            partials = [p for p in deepest(search, plan, at) if not p.matches][:NEAREST]
+            found += [(p.weight, told(words, p, function)) for p in partials]
+        matches = report.matches
+        return Seen(
+            function,
+            report,
+            sum(matches.get(name, 0) for name in self.rule.reported)
+            or len(about) * (self.rule.ruleset in FACTS),
+            tuple("some value" if key is None else words.names.of(key) for key in about),
+            at is not None and any(key in about for key in at),
+            tuple(found),
+            cut=search.cut,
+        )
+
+
+def _keys(database: Database, number: ClassId | None) -> list[Key]:
+    """The class of a loaded value, and those of the kernels of it."""
+    if number is None:
+        return []
+    key = database.loaded[number]
+    return [key, *(Key("Kernel", k) for k, t in database.memory.items() if t == key.value)]

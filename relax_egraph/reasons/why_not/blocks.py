@@ -1,0 +1,54 @@
+"""The regions of a module's dataflow blocks, with the names of their values."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.regions import regions_of
+from relax_egraph.egraph.signature import signature
+from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.ir.expr import DataflowBlock, DataflowVar, Function, If, SeqExpr, VarBinding
+from relax_egraph.ir.module import IRModule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A region of `function`, which is optimized by itself; `variables` name classes of `view`."""
+
+    function: str
+    definition: Function
+    view: View
+    variables: Mapping[str, ClassId]
+
+
+def parts_in(module: IRModule) -> Iterator[Part]:
+    """The regions of all dataflow blocks that rules see, in order."""
+    for name, function in module.relax_functions():
+        if function.attrs.get("primitive"):
+            continue
+        for block in _blocks(function.body):
+            outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+            for region in regions_of(block.bindings, outputs):
+                encoded = encode(region.bindings, region.outputs)
+                variables = {var.name: number for var, number in encoded.origin.items()}
+                yield Part(name, function, encoded.view, variables)
+
+
+def different(parts: Sequence[Part]) -> list[tuple[Part, int]]:
+    """The first of `parts` that are alike, and how many these are: the same happens to each."""
+    kinds = [(signature(part.view), part.definition.attrs.get("tolerance")) for part in parts]
+    uses = Counter(kinds)
+    first = {kind: part for kind, part in zip(reversed(kinds), reversed(parts), strict=True)}
+    return [(first[kind], count) for kind, count in uses.items()]
+
+
+def _blocks(body: SeqExpr) -> Iterator[DataflowBlock]:
+    for block in body.blocks:
+        if isinstance(block, DataflowBlock):
+            yield block
+            continue
+        for binding in block.bindings:
+            if isinstance(binding, VarBinding) and isinstance(binding.value, If):
+                yield from _blocks(binding.value.true_branch)
+                yield from _blocks(binding.value.false_branch)

@@ -1,0 +1,58 @@
+"""Which rules deduce a relation, and of what each must be asked for that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from relax_egraph.egraph.forms import Atom, Form
+from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
+from relax_egraph.verify.query import Pattern, literal_of
+
+
+@dataclass(frozen=True)
+class Deductions:
+    """The rules that may be asked about, by what they deduce; `declared` are the names they use.
+
+    Those `left_out` are not in the run.
+    """
+
+    patterns: tuple[Pattern, ...]
+    declared: frozenset[str]
+    left_out: frozenset[str]
+
+    @cached_property
+    def deducing(self) -> Mapping[str, Sequence[tuple[Pattern, Form]]]:
+        """By relation or function the rules that deduce it, each with the row that it makes."""
+        found: dict[str, list[tuple[Pattern, Form]]] = {}
+        for pattern in self.patterns:
+            for action in pattern.actions:
+                row = action.items[1] if action.head == "set" else action
+                if isinstance(row, Form) and row.head not in _NO_ROWS:
+                    made = Form((*row.items, *action.items[2:]), row.span, row.start, row.end)
+                    row = made if action.head == "set" else row
+                    found.setdefault(row.head, []).append((pattern, row))
+        return found
+
+
+_NO_ROWS = (*ENGINE, "let", "union", "delete", "subsume", "shape-claim", "dtype-claim", *OF_VALUES)
+
+
+def preset_of(plan: Plan, row: Form, known: Mapping[int, Any]) -> Mapping[str, Any] | None:
+    """The variables of `plan`, which makes `row`, as `known` says; ``None`` if it makes others.
+
+    Nor is one asked of which it is not known what it would be about.
+    """
+    found: dict[str, Any] = {}
+    for k, item in enumerate(row.items[1:]):
+        if k not in known or not isinstance(item, Atom):
+            continue
+        literal = literal_of(item.text)
+        arg = plan.names.get(item.text) if literal is None else literal
+        if isinstance(arg, str):
+            if found.setdefault(arg, known[k]) != known[k]:
+                return None
+        elif arg is not None and arg.value != known[k]:
+            return None
+    about = plan.focus[:1]
+    return found if all(name in found for name in about) else None

@@ -1,0 +1,149 @@
+"""Classes of an e-graph as users know them: by variables of the program, or as short terms."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.egraph.partial import Database
+from relax_egraph.egraph.tables import Key, Term
+from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, View
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import Constant, PrimValue, Var
+from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
+
+_FORMS = 3
+"""So many of the nodes of a class are told."""
+
+
+class Names:
+    """Names in one e-graph, which was made of `view`; `variables` are those of its classes."""
+
+    def __init__(self, database: Database, view: View, variables: Mapping[str, ClassId]) -> None:
+        self.database, self.view, self.variables = database, view, variables
+
+    @cached_property
+    def named(self) -> Mapping[Key, str]:
+        """The variable of the program that has the value of a class; the first of several."""
+        found: dict[Key, str] = {}
+        for name, number in self.variables.items():
+            found.setdefault(self.database.loaded[number], name)
+        for key, term in self._leaves():
+            leaf = self.view.leaves[term.key]
+            if isinstance(leaf, Var):
+                found[key] = leaf.name
+        return found
+
+    def of(self, value: Any, depth: int = 1) -> str:
+        """A value of a variable of a rule, in words; a class as a term `depth` deep at most."""
+        match value:
+            case Key():
+                return self._class(value, depth)
+            case bool():
+                return str(value).lower()
+            case float():
+                return number_text(value)
+            case str():
+                return f'"{value}"'
+            case tuple():
+                return self._vector(value, depth)
+            case None:
+                return "nothing"
+            case PrimValue():
+                return self.of(value.value, depth)
+            case _:
+                return dims.text(value) if not isinstance(value, int) else str(value)
+
+    def info(self, key: Key) -> str:
+        """What is known of a class: ``float32[n, 4]``."""
+        if key.sort == "Tuple":
+            return "a tuple"
+        tensor = key.value if key.sort == "Tensor" else self.database.memory.get(key.value)
+        if tensor is None:
+            return ""
+        shape, dtype = self.database.shape(tensor), self.database.dtype(tensor) or ""
+        return dtype if shape is None else f"{dtype}[{', '.join(map(dims.text, shape))}]"
+
+    def holds(self, key: Key) -> str:
+        """The nodes of a class, the shortest first: ``multiply(x, 0.5), exp(y)``."""
+        nodes = [t for t in self.database.terms.get(key, ()) if t.op not in (STORE, LOAD)]
+        shown = {self._term(t, 1) for t in nodes if t.op not in _LEAVES}
+        forms = sorted(shown, key=lambda form: (len(form), form))  # those of the program are short
+        if forms:
+            more = len(forms) - _FORMS
+            return ", ".join(forms[:_FORMS]) + (f" and {more} more" if more > 0 else "")
+        return self.origin(key)
+
+    def origin(self, key: Key) -> str:
+        """What a value is that no operator makes: ``nothing, as it is an input``."""
+        for term in self.database.terms.get(key, ()):
+            leaf = self.view.leaves[term.key] if term.op == LEAF else None
+            if isinstance(leaf, Constant):
+                return "a constant"
+            if leaf is not None:
+                return "an input"
+            if term.op == SCALAR:
+                return f"the number {number_text(term.scalar)}"
+            if term.op == OPAQUE:
+                return "what no rule looks into"
+        return "no operator"
+
+    def is_leaf(self, key: Key) -> bool:
+        """Whether no operator makes it."""
+        return all(t.op in _LEAVES for t in self.database.terms.get(key, ()))
+
+    def _leaves(self) -> Iterator[tuple[Key, Term]]:
+        for key, terms in self.database.terms.items():
+            for term in terms:
+                if term.op == LEAF:
+                    yield key, term
+
+    def _class(self, key: Key, depth: int) -> str:
+        if key in self.named:
+            return self.named[key]
+        tensor = key.value if key.sort == "Tensor" else self.database.memory.get(key.value)
+        if tensor is not None and tensor in self.database.scalars:
+            return number_text(self.database.scalars[tensor], self.database.dtype(tensor))
+        if key.sort == "Kernel" and tensor is not None:
+            return self._class(Key("Tensor", tensor), depth)
+        terms = [t for t in self.database.terms.get(key, ()) if t.op not in (STORE, LOAD)]
+        for term in terms:
+            leaf = self.view.leaves[term.key] if term.op == LEAF else None
+            if isinstance(leaf, Constant):
+                return f"constant {leaf.data.dtype.name}{list(leaf.data.shape)}"
+        return self._term(terms[0], depth) if terms else self.info(key) or key.sort
+
+    def _term(self, term: Term, depth: int) -> str:
+        """A node, its operands by name: ``sum(x, axis=(1,))``."""
+        if term.op == LEAF:
+            return "an input"
+        if depth < 0:
+            return "…"
+        shown = [self._child(child, depth - 1) for child in term.children if child is not None]
+        shown += [f"{name}={_attribute(value)}" for name, value in term.attrs]
+        return f"{term.op}({', '.join(shown)})"
+
+    def _child(self, child: Any, depth: int) -> str:
+        if isinstance(child, ShapeStructInfo):
+            return shape_text(child.values or ())
+        return self.of(child, depth)
+
+    def _vector(self, values: tuple[Any, ...], depth: int) -> str:
+        shown = [self.of(v, depth) for v in values]
+        return f"({', '.join(shown)}{',' * (len(shown) == 1)})"
+
+
+_LEAVES = (LEAF, SCALAR, OPAQUE)
+
+
+def _attribute(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def number_text(value: float, dtype: str | None = None) -> str:
+    """A number in as few digits as tell it from others of `dtype`, by default of float32."""
+    single = np.float32(value)
+    if dtype != "float64" and float(single) == value:
+        return str(single)
+    return f"{value:.10g}" if len(repr(value)) > 12 else repr(value)

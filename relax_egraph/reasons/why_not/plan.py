@@ -1,0 +1,218 @@
+"""What a rule matches, as conjuncts to be held against an e-graph one by one.
+
+A premise ``(= (shape-of a) (shape-of b))`` is two conjuncts that share a variable.  Equalities are
+worked into them: what is equal has one name.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+from relax_egraph.egraph.forms import Atom, Form, Tree
+from relax_egraph.verify.primitives import PRIMITIVES
+from relax_egraph.verify.query import ROOT, Apply, Arg, Pattern, Query, literal_of, written
+
+Kind: TypeAlias = Literal["node", "fact", "computed"]
+
+Values: TypeAlias = Mapping[str, Any]
+"""Values of variables: what a `Database` has in its rows."""
+
+ENGINE = ("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar", "source-index", "dim-text")
+"""The functions of a value that the engine deduces."""
+
+OF_VALUES = ("is-float", "is-const", "within-tolerance")
+"""The relations of a value that the engine deduces."""
+
+TEXT_PRIMITIVES = ("count-matches",)
+"""What is computed of texts, which instances of rules have no need of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conjunct:
+    """``result = (head args..)``: a node of a pattern, a fact or relation, or a computation.
+
+    `result` is ``None`` of a relation.  It stands in the text of premise number `premise`, from
+    `start` to `end`.
+    """
+
+    head: str
+    args: tuple[Arg, ...]
+    result: Arg | None
+    kind: Kind
+    premise: int
+    start: int
+    end: int
+
+    @property
+    def places(self) -> tuple[Arg, ...]:
+        """The arguments and the result, as a row has them."""
+        return self.args if self.result is None else (*self.args, self.result)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables in it."""
+        return frozenset(a for a in self.places if isinstance(a, str))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The conjuncts of `pattern` in the order of its text, a node before its operands.
+
+    `premises` are texts, the left side of a rewrite first.  `names` are the variables of the rule,
+    and what they are called among the conjuncts.  `focus` are the variables for values that the
+    rule is about: those it says something new of.
+    """
+
+    pattern: Pattern
+    premises: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...]
+    names: dict[str, Arg]
+    focus: tuple[str, ...]
+
+    @property
+    def nodes(self) -> int:
+        """The operators in what it matches."""
+        return sum(c.kind == "node" for c in self.conjuncts)
+
+
+@cache
+def plan_of(pattern: Pattern) -> Plan:
+    """What `pattern` matches."""
+    query, trees = Query(), list[tuple[Tree, str | None]]()
+    if pattern.left is not None:
+        trees.append((pattern.left, ROOT))
+    trees += [(fact, None) for fact in pattern.facts]
+    found: list[tuple[int, int, int, Apply]] = []
+    for number, (tree, root) in enumerate(trees):
+        before = len(query.applies)
+        if root is None:
+            query.fact(tree, "")
+        else:
+            query.term(tree, "", root)
+        places = [p for p in _placed(tree) if p[0].head != "=" or root is not None]
+        added = query.applies[before:]
+        for (_, start, end), apply in zip(places, added, strict=True):
+            found.append((number, start, end, apply))
+    same = _classes(query.same)
+
+    def name(arg: Arg) -> Arg:
+        return same.get(arg, arg) if isinstance(arg, str) else arg
+
+    conjuncts = tuple(
+        Conjunct(
+            apply.head,
+            tuple(map(name, apply.args)),
+            None if apply.result is None else name(apply.result),
+            _kind(apply),
+            number,
+            start,
+            end,
+        )
+        for number, start, end, apply in sorted(found, key=lambda f: (f[0], f[1]))
+    )
+    names = {v: name(v) for tree, _ in trees for v in _variables(tree)}
+    if pattern.left is not None:
+        names[ROOT] = ROOT
+    rows = (c.variables for c in conjuncts if c.kind != "computed")
+    matched = frozenset[str]().union(*rows)
+    about = (name(variable) for variable in _focus(pattern, conjuncts))
+    focus = tuple(a for a in about if isinstance(a, str) and a in matched)
+    texts = tuple(written(tree) for tree, _ in trees)
+    return Plan(pattern, texts, conjuncts, names, tuple(dict.fromkeys(focus)))
+
+
+def _placed(tree: Tree, at: int = 0) -> Iterator[tuple[Form, int, int]]:
+    """The forms in `tree`, operands first, with their places in its text, which begins `at`."""
+    if isinstance(tree, Form):
+        here = at + 1
+        for item in tree.items:
+            yield from _placed(item, here)
+            here += len(written(item)) + 1
+        yield tree, at, here
+
+
+def _classes(same: Iterable[tuple[Arg, Arg]]) -> dict[str, Arg]:
+    """One name for all variables that are equal: a literal, or one that the rule writes."""
+    found: dict[str, Arg] = {}
+
+    def last(arg: Arg) -> Arg:
+        while isinstance(arg, str) and arg in found:
+            arg = found[arg]
+        return arg
+
+    for pair in same:
+        a, b = map(last, pair)
+        if a == b:
+            continue
+        if not isinstance(a, str) or (isinstance(b, str) and b.startswith("_")):
+            a, b = b, a
+        if isinstance(a, str):
+            found[a] = b
+    return {name: last(name) for name in found}
+
+
+def _kind(apply: Apply) -> Kind:
+    if apply.head.startswith(("R.", "K.")) and apply.head != "R.none":
+        return "node"
+    computed = apply.head in PRIMITIVES or apply.head in TEXT_PRIMITIVES
+    return "computed" if computed else "fact"
+
+
+def _focus(pattern: Pattern, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]:
+    """The variables of which the rule says something; else that of its first operator."""
+    if pattern.left is not None:
+        yield ROOT
+        return
+    for action in pattern.actions:
+        about = action.items[1] if len(action.items) > 1 else None
+        if action.head == "set" and isinstance(about, Form) and len(about.items) > 1:
+            about = about.items[1]
+        if action.head != "let" and isinstance(about, Atom) and literal_of(about.text) is None:
+            yield about.text
+    yield from (c.result for c in conjuncts if c.kind == "node" and c.result is not None)
+
+
+def _variables(tree: Tree) -> Iterator[str]:
+    if isinstance(tree, Atom):
+        if literal_of(tree.text) is None and tree.text != "_":
+            yield tree.text
+        return
+    for item in tree.items[1:]:
+        yield from _variables(item)
+
+
+def known_places(c: Conjunct, values: Values) -> dict[int, Any]:
+    """The values of those places of `c` that have one."""
+    places = enumerate(c.places)
+    return {
+        k: values[a] if isinstance(a, str) else a.value
+        for k, a in places
+        if not isinstance(a, str) or a in values
+    }
+
+
+def bind(places: Sequence[Arg], row: Sequence[Any], values: Values) -> Values | None:
+    """`values` with those of variables that `row` has at `places`; ``None`` if they contradict."""
+    found = dict(values)
+    for place, value in zip(places, row, strict=False):
+        held = found.setdefault(place, value) if isinstance(place, str) else place.value
+        if held is not value and held != value:  # NaN is itself
+            return None
+    return found
+
+
+@cache
+def groups_of(plan: Plan) -> Mapping[int, int]:
+    """Which conjuncts are joined by variables, by number; computations join none."""
+    group = {id(c): k for k, c in enumerate(plan.conjuncts)}
+    tables = [c for c in plan.conjuncts if c.kind != "computed"]
+    changed = True
+    while changed:
+        changed = False
+        for k, a in enumerate(tables):
+            for b in tables[k + 1 :]:
+                if a.variables & b.variables and group[id(a)] != group[id(b)]:
+                    group[id(a)] = group[id(b)] = min(group[id(a)], group[id(b)])
+                    changed = True
+    return group

@@ -1,0 +1,64 @@
+"""What a rule needs in order to match, what it makes, and what deduces what it needs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from relax_egraph.egraph.forms import Form, Tree
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.scope import vocabulary
+from relax_egraph.verify.query import generated_rules, patterns_of
+from relax_egraph.verify.rule_text import rule_text
+from relax_egraph.verify.unfold import made_by
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Of a rule its `text`, the operators that it matches and makes, and the facts that it reads.
+
+    The text begins with the comment above the rule.  `facts` are of the vocabulary; each of the
+    `relations` is declared in a rule file, and deduced by the rules that are named beside it.
+    """
+
+    text: str
+    matches: tuple[str, ...]
+    makes: tuple[str, ...]
+    facts: tuple[str, ...]
+    relations: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def describe(book: RuleBook, rule: RuleInfo) -> Description:
+    """The description of `rule`, which is one of `book`."""
+    used, made = list[str](), list[str]()
+    for pattern in patterns_of(rule):
+        used += _applied((*pattern.facts, *([pattern.left] if pattern.left else [])))
+        made += _applied((*pattern.actions, *([pattern.right] if pattern.right else [])))
+    kinds = {d.name: d.kind for d in vocabulary()}
+    makers = _makers(book)
+    return Description(
+        rule_text(book, rule).text,
+        tuple(dict.fromkeys(n for n in used if kinds.get(n) == "constructor")),
+        tuple(dict.fromkeys(n for n in made if kinds.get(n) == "constructor")),
+        tuple(dict.fromkeys(n for n in used if kinds.get(n) in ("function", "relation"))),
+        tuple((n, makers[n]) for n in dict.fromkeys(used) if n in makers and n not in kinds),
+    )
+
+
+def _makers(book: RuleBook) -> dict[str, tuple[str, ...]]:
+    """By relation the rules that deduce it."""
+    found: dict[str, dict[str, None]] = {}
+    for rule in (*book.rules, *generated_rules(book)):
+        for pattern in patterns_of(rule):
+            for action in pattern.actions:
+                if name := made_by(action):
+                    found.setdefault(name, {})[rule.name] = None
+    return {name: tuple(rules) for name, rules in found.items()}
+
+
+def _applied(trees: Iterable[Tree]) -> Iterator[str]:
+    """What `trees` apply, in order."""
+    for tree in trees:
+        if isinstance(tree, Form):
+            if tree.head:
+                yield tree.head
+            yield from _applied(tree.items)

@@ -1,0 +1,40 @@
+"""Instances with an empty axis, made of others: what is wrong there only is seldom drawn."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from relax_egraph.verify.draw import Instance
+from relax_egraph.verify.shrink import completed, free_values
+
+_VARIED, _MOST = 4, 8
+"""So many instances are varied, and so many instances are made of them at most."""
+
+_USUAL = ("float32", "float64", "int32", "int64")
+"""Dtypes in which a value of nothing is told from 0: the least of them is none."""
+
+
+def with_empty_axes(instances: Sequence[Instance]) -> Iterator[Instance]:
+    """Of the first instances of usual dtypes one for each axis that can be empty."""
+    usual = (i for i in instances if _is_usual(i))
+    return islice(_varied(islice(usual, _VARIED)), _MOST)
+
+
+def _is_usual(instance: Instance) -> bool:
+    problem = instance.problem
+    leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.made]
+    return all(instance.info(t).dtype in _USUAL for t in leaves)
+
+
+def _varied(instances: Iterable[Instance]) -> Iterator[Instance]:
+    for instance in instances:
+        free, sorts = free_values(instance), instance.problem.sorts
+        for variable, shape in free.items():
+            if sorts.get(variable) != "Shape":
+                continue
+            for axis in range(len(shape)):
+                empty = (*shape[:axis], 0, *shape[axis + 1 :])
+                if empty == shape:
+                    continue
+                found = completed(free | {variable: empty}, instance)
+                if found is not None:
+                    yield found

@@ -1,0 +1,163 @@
+"""File tests: what rules do on programs written out in ``.egg`` files.
+
+A file has cases between ``; -----`` lines.  A case is titled by its first comment line, makes terms
+by ``let``, runs rulesets and checks what became equal, or must not.  Comments in front say more:
+
+    ; RULES: canon ../my.egg    once in a file: families of the book, and rule files beside it
+    ; FIRES: cos-is-even        rules that must match in this case
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os.path import normpath
+from pathlib import Path
+from typing import Any
+
+from relax_egraph import rules
+from relax_egraph.egraph.forms import Source
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.scope import near
+from relax_egraph.errors import Span
+from relax_egraph.verify.cases import SEPARATOR, directive
+
+
+@dataclass(frozen=True, slots=True)
+class FileTest:
+    """A case: its place and title, its text, the rules under test, those that must match."""
+
+    file: str
+    line: int
+    title: str
+    text: str
+    families: tuple[str, ...]
+    rules: rules.Rules
+    fires: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.title}"
+
+    @property
+    def book(self) -> RuleBook:
+        """The rules that its e-graph has."""
+        families = (f for f in self.families if f in rules.FAMILIES)
+        return RuleBook.default(
+            [self.rules] if self.rules.files else [],
+            families=families,
+            fast_math=True,
+            bounded=True,
+        )
+
+    @property
+    def equates(self) -> bool:
+        """Whether rules are under test that equate values."""
+        return bool(self.rules.files) or not set(self.families) <= set(rules.FACTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What was expected of a case, at `line` of its file, and what there is instead."""
+
+    line: int
+    expected: str
+    found: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.line:>4}  expected {self.expected}"
+        return "\n      ".join((head, *self.found))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a test: failures by line; `matches` counts those of each rule that matched."""
+
+    test: FileTest
+    failures: tuple[Failure, ...] = ()
+    matches: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is as the case says."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        return "\n".join((str(self.test), *map(str, self.failures)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {
+            "file": self.test.file,
+            "line": self.test.line,
+            "title": self.test.title,
+            "passed": self.passed,
+            "matches": dict(self.matches),
+            "failures": [
+                {"line": f.line, "expected": f.expected, "found": list(f.found)}
+                for f in self.failures
+            ],
+        }
+
+
+def read_tests(path: Path, beside: Iterable[rules.Given] = ()) -> tuple[FileTest, ...]:
+    """The cases of a file that check something, over the rules that it names and those `beside`.
+
+    Raises `RuleError` for what cannot be read, in the file or in rules, and for a family that is
+    not there.
+    """
+    ((name, text),) = rules.read([path]).files
+    families, files = _under_test(Source(name, text), path.parent)
+    given = rules.read([*beside, *files])
+    line, tests = 1, list[FileTest]()
+    for part in SEPARATOR.split(text):
+        if _CHECKS.search(part):
+            fires = tuple(directive(part, "FIRES"))
+            tests.append(FileTest(name, line, _title(part), part, families, given, fires))
+        line += part.count("\n") + 1
+    for test in tests[:1]:
+        assert test.book  # reads the rules
+    return tuple(tests)
+
+
+_CHECKS = re.compile(r"^; FIRES: |^[^;\n]*\(check\b", re.MULTILINE)
+_DIRECTIVE = re.compile(r"; (RULES|FIRES): ")
+
+
+def _title(text: str) -> str:
+    comments = (s[2:] for s in text.splitlines() if s.startswith("; "))
+    return next((c for c in comments if not _DIRECTIVE.match(f"; {c}")), "(without a title)")
+
+
+def _under_test(source: Source, folder: Path) -> tuple[tuple[str, ...], list[Path]]:
+    """The families and the rule files that ``; RULES:`` names."""
+    families, files = list[str](), list[Path]()
+    known = (*rules.FACTS, *rules.FAMILIES)
+    for said in re.finditer(r"(?m)^; RULES: (.+)$", source.text):
+        for word in re.finditer(r"\S+", said[1]):
+            span = source.span(said.start(1) + word.start())
+            if word[0].endswith(".egg"):
+                file = Path(normpath(folder / word[0]))
+                if not file.is_file():
+                    raise source.error(span, f"there is no file {file}")
+                files.append(file)
+            elif word[0] in known:
+                families.append(word[0])
+            else:
+                note = near(word[0], known) or "a rule file is named with its .egg"
+                raise source.error(span, f"no family of rules is named {word[0]}", note)
+    return tuple(families), files
+
+
+def unseen(outcomes: Sequence[Outcome]) -> tuple[RuleInfo, ...]:
+    """The rules of users' files under test that matched in no case, in order of their files."""
+    matched = {name.rstrip("=><") for o in outcomes for name in o.matches}
+    every: dict[Span, RuleInfo] = {}
+    for book in {o.test.book: None for o in outcomes}:
+        every |= {r.span: r for r in book.rules if r.name in book.of_user}
+    return tuple(rule for rule in every.values() if rule.name not in matched)
+
+
+def book_tests() -> tuple[Path, ...]:
+    """The file tests of the rule book, where it lies in a checkout: they are not installed."""
+    folder = Path(rules.__file__).resolve().parent.parent / "tests" / "rules"
+    return tuple(sorted(folder.glob("*.egg")))

@@ -1,0 +1,122 @@
+"""The check of a book in units that depend on nothing but themselves, whoever does them.
+
+Each draws from a generator of its own: the verdicts are the same in one process and in many.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from random import Random
+from typing import Literal, TypeAlias
+
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.verify.cases import Case
+from relax_egraph.verify.conditions import Conditions
+from relax_egraph.verify.dim_laws import is_of_dims, verdict_on_dims
+from relax_egraph.verify.group import Group
+from relax_egraph.verify.in_cases import InCase
+from relax_egraph.verify.prove import shapes_agree
+from relax_egraph.verify.query import Pattern, generated_rules, patterns_of
+from relax_egraph.verify.verdict import Verdict, silent
+
+Stage: TypeAlias = Literal["near", "in cases", "far"]
+"""How a rule is tried: with a rule that reads what it deduces; in programs of file tests."""
+
+_PASSES = 3
+"""How often programs like a case's are drawn for rules that match in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is done in one go.
+
+    `subject` is the pattern that equates values, or the family that is tried in cases.  `chains`
+    are names of patterns, from the subject to the one whose rule is in question.  `known` is what
+    was found before of those rules, and what is wrong where one of `doubted` took part says nothing
+    of others.
+    """
+
+    stage: Stage
+    subject: str
+    chains: tuple[tuple[str, ...], ...] = ()
+    known: tuple[Verdict, ...] = ()
+    doubted: frozenset[str] = frozenset()
+
+    def parts(self) -> tuple["Unit", ...]:
+        """Units of one rule each, to find the one at which this came to an end."""
+        if self.stage == "in cases":
+            return tuple(Unit(self.stage, self.subject, known=(v,)) for v in self.known)
+        return tuple(
+            Unit(self.stage, self.subject, (c,), doubted=self.doubted) for c in self.chains
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the units are of: a book, programs of file tests; how much is drawn, and the seed."""
+
+    book: RuleBook
+    cases: tuple[Case, ...] = ()
+    trials: int = 20
+    seed: int = 0
+
+    @cached_property
+    def patterns(self) -> Mapping[str, Pattern]:
+        """Both directions of all rules, by name."""
+        rules = (*self.book.rules, *generated_rules(self.book))
+        return {pattern.name: pattern for rule in rules for pattern in patterns_of(rule)}
+
+    def rules_of(self, unit: Unit) -> tuple[str, ...]:
+        """The rules that `unit` comes to verdicts on, one by one."""
+        known = tuple(v.rule for v in unit.known)
+        return known or tuple(self.patterns[chain[-1]].rule.name for chain in unit.chains)
+
+    def do(self, unit: Unit) -> tuple[Verdict, ...]:
+        """The verdicts that `unit` comes to."""
+        if unit.stage == "in cases":
+            return self.tried_in_cases(unit.subject, unit.known)
+        if is_of_dims(self.patterns[unit.subject]):
+            return (verdict_on_dims(self.patterns[unit.subject], self.trials),)
+        random = Random(f"{self.seed} {unit.stage} {unit.subject}")
+        group = Group(self.book, self.patterns[unit.subject], random, self.trials, unit.doubted)
+        for chain in unit.chains:
+            group.chains[chain[-1]] = tuple(self.patterns[name] for name in chain)
+        verdicts = tuple(group.verdicts())
+        chains = tuple(group.chains.values())
+        return tuple(
+            self.reasoned(verdict, group) if len(chain) == 1 else verdict
+            for verdict, chain in zip(verdicts, chains, strict=True)
+        )
+
+    def reasoned(self, verdict: Verdict, group: Group) -> Verdict:
+        """`verdict` on the head of `group`, with what is proved of it, or the premise it lacks."""
+        if verdict.sound:
+            return replace(verdict, proved=shapes_agree(group.head, group.fired))
+        if verdict.kind != "unsound" or verdict.counterexample is None:
+            return verdict
+        random = Random(f"{self.seed} conditions of {group.head.name}")
+        guard = Conditions(self.book, group.head, random, self.trials).missing()
+        return replace(verdict, guard=guard)
+
+    def lost(self, unit: Unit, why: str) -> tuple[Verdict, ...]:
+        """The verdicts of a unit of one rule that came to no end."""
+        rules = [self.patterns[chain[-1]].rule for chain in unit.chains]
+        return unit.known or tuple(silent(rule, why) for rule in rules)
+
+    def tried_in_cases(self, family: str, known: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        """`known` verdicts, with what programs like those of the cases show of their rules."""
+        found = {v.rule: v for v in known}
+        for number, case in enumerate(self.cases):
+            for time in range(_PASSES):
+                lacking = [n for n in sorted(case.fires) if n in found and self.lacks(found[n])]
+                random = Random(f"{self.seed} {family} {number} {time}")
+                tried = InCase.of(self.book, case, lacking, random) if lacking else None
+                if tried is None:
+                    break
+                for name in lacking:
+                    found[name] = tried.added_to(found[name])
+        return tuple(found.values())
+
+    def lacks(self, verdict: Verdict) -> bool:
+        """Whether a rule has fired too seldom for a verdict."""
+        return verdict.fired < self.trials and verdict.counterexample is None

@@ -1,0 +1,60 @@
+"""A process that does units of a check: ``python -m relax_egraph.verify.worker``.
+
+What it reads from its standard input is the book, the cases and how they are drawn, and then unit
+after unit until that is closed.  Its address space is bounded: egglog aborts the process where
+there is no memory left.
+"""
+
+import os
+import pickle
+import signal
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from traceback import format_exc
+from typing import Any
+
+from relax_egraph.egraph.rulebook import adopt
+from relax_egraph.egraph.worker import OUT_OF_MEMORY, limit_memory
+from relax_egraph.verify.work import Work
+
+_MEMORY = 4 << 30
+
+
+def main() -> None:
+    """Answer each unit with its verdicts, or with an exception."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends us
+    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what rules print is no message
+    messages = SimpleQueue[Any]()
+    Thread(target=_receive, args=(messages,), daemon=True).start()
+    book, reading, cases, trials, seed = messages.get()
+    adopt(book, reading)
+    work = Work(book, cases, trials, seed)
+    limit_memory(_MEMORY)
+    pickle.dump("ready", outbox)
+    outbox.flush()
+    while True:
+        unit = messages.get()
+        try:
+            answer = pickle.dumps(work.do(unit))
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        except Exception as error:
+            shown = f"{type(error).__name__}: {error}\n{format_exc()}"
+            answer = pickle.dumps(RuntimeError(shown))
+        outbox.write(answer)
+        outbox.flush()
+
+
+def _receive(messages: "SimpleQueue[Any]") -> None:
+    """Queue what comes in; when nothing more can, the parent is gone, whatever we are doing."""
+    while True:
+        try:
+            messages.put(pickle.load(sys.stdin.buffer))
+        except (EOFError, pickle.UnpicklingError):
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""``pytest --replay``: every optimization that a test makes is proved, and its proof re-executed.
+
+`explain`, which all optimizations go through, is wrapped: when it returns, the regions of the
+module are proved equal to what they were, and each step of each proof is computed in numpy.  The
+test fails if that does.  What a run has replayed is kept by name in a folder that its processes
+share, so that equal regions, of equal rules and options, are replayed once.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import wraps
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from relax_egraph.explanation import Explanation, RegionReport
+from relax_egraph.ir.expr import Constant
+from relax_egraph.ir.tolerance import tolerance_of
+from relax_egraph.lower.jit.object_cache import digest
+from relax_egraph.optimize import explain
+from relax_egraph.proof.prove import prove
+from relax_egraph.proof.replay import replay
+from relax_egraph.proof.trace import Proof
+
+NOT_REPLAYED = {
+    "test_engine_unsound.py": "rules are unsound on purpose",
+    "test_optimize_assuming.py::test_shapes_that_only_an_assumption_makes_equal_are_no_conflict": (
+        "its rule cuts shapes and no values"
+    ),
+    "test_hostile_rules.py": "rules are hostile on purpose",
+}
+"""Tests, and files of them, whose optimizations are not replayed, and why."""
+
+Explain = Callable[..., Explanation]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was replayed of one region, in the first test that made it."""
+
+    test: str
+    steps: int
+    values: int
+    error: float
+    uncomputed: int
+    seconds_of_proof: float
+    seconds_of_replay: float
+
+
+class Replaying:
+    """The plugin of ``--replay``; `folder` is shared by the processes of the run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.test = ""
+
+    @staticmethod
+    def of(config: pytest.Config) -> "Replaying":
+        """The same, for a run; its first process empties the folder."""
+        assert config.cache is not None
+        folder = Path(config.cache.mkdir("replayed"))
+        if not hasattr(config, "workerinput"):
+            for file in folder.iterdir():
+                file.unlink()
+        return Replaying(folder)
+
+    def pytest_collection_finish(self) -> None:
+        """Put the wrapped function wherever the plain one is."""
+        wrapped = self.wrapped(explain)
+        for module in list(sys.modules.values()):
+            if module.__name__.partition(".")[0] in ("relax_egraph", "tests", "bench"):
+                _replace(module, explain, wrapped)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Say which test makes the optimizations."""
+        names = (item.path.name, f"{item.path.name}::{item.name.partition('[')[0]}")
+        self.test = "" if NOT_REPLAYED.keys() & names else item.nodeid
+        try:
+            return (yield)
+        finally:
+            self.test = ""
+
+    def wrapped(self, plain: Explain) -> Explain:
+        """`plain`, of which each result is replayed."""
+
+        @wraps(plain)
+        def replayed(*args: Any, **options: Any) -> Explanation:
+            explanation = plain(*args, **options)
+            if test := self.test:
+                self.test = ""  # what is optimized by the way is not the test's
+                try:
+                    for region in explanation.regions:
+                        self.replay(region, tolerance_in(explanation), test)
+                    self.count(test)
+                finally:
+                    self.test = test
+            return explanation
+
+        return replayed
+
+    def replay(self, region: RegionReport, tolerance: float, test: str) -> None:
+        """Prove and replay `region`, unless that was done."""
+        file = self.folder / f"{_name(region)}.json"
+        if file.exists():
+            return
+        begin = perf_counter()
+        traces = proof_of(region, tolerance).traces
+        proved = perf_counter()
+        every = [replay(trace) for trace in traces]
+        done = Done(
+            test,
+            sum(r.steps for r in every),
+            sum(r.values for r in every),
+            max((r.error for r in every), default=0.0),
+            sum(len(r.uncomputed) for r in every),
+            proved - begin,
+            perf_counter() - proved,
+        )
+        file.write_text(json.dumps(asdict(done)), "utf-8")
+
+    def count(self, test: str) -> None:
+        """Count an optimization of `test`."""
+        with (self.folder / "optimizations").open("a", encoding="utf-8") as file:
+            file.write(f"{test}\n")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was replayed."""
+        done = [json.loads(f.read_text("utf-8")) for f in self.folder.glob("*.json")]
+        counted = self.folder / "optimizations"
+        times = counted.read_text("utf-8").count("\n") if counted.exists() else 0
+        steps, values = (sum(d[key] for d in done) for key in ("steps", "values"))
+        seconds = sum(d["seconds_of_proof"] + d["seconds_of_replay"] for d in done)
+        write = terminalreporter.write_line
+        write(
+            f"replayed: {times} optimizations, {len(done)} regions that differ, {steps} steps, "
+            f"{values} values, {seconds:.0f} s"
+        )
+        for name, why in NOT_REPLAYED.items():
+            write(f"not replayed: {name}: {why}")
+
+
+def proof_of(region: RegionReport, tolerance: float = 0.0) -> Proof:
+    """The proof of a region."""
+    outputs = [f"output {k}" for k in range(len(region.source.roots))]
+    return prove(
+        region.function, outputs, region.runs, region.view, region.extraction.program, tolerance
+    )
+
+
+def tolerance_in(explanation: Explanation) -> float:
+    """The largest tolerance of a function."""
+    functions = explanation.module.relax_functions()
+    return max((tolerance_of(name, f.attrs) for name, f in functions), default=0.0)
+
+
+def _replace(module: ModuleType, old: object, new: object) -> None:
+    for name, value in list(vars(module).items()):
+        if value is old:
+            setattr(module, name, new)
+
+
+def _name(region: RegionReport) -> str:
+    """A name for all that the replay of `region` depends on."""
+    source, runs = region.source, region.runs
+    constants = [leaf.data for leaf in source.leaves if isinstance(leaf, Constant)]
+    return digest(
+        *(repr(part) for part in (source.classes, source.roots, region.extraction.program)),
+        *(repr((run.book(), run.schedule(), run.assumed, run.report.bans)) for run in runs),
+        *(f"{data.dtype} {data.shape}" for data in constants),
+        *(data.tobytes() for data in constants),
+        *(str(binding.var.struct_info) for binding in source.opaque),
+    )
