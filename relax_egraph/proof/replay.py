@@ -68,9 +68,10 @@ def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = Non
     """Re-execute `trace`; the same seed draws the same values.
 
     Leaves have random values, constants their own; symbols have small extents that obey what is
-    assumed of them, or those of `sizes`.  It takes the time of some ten runs of the source in
-    numpy, and the memory of all values of the proof at once, for each kind of values one after the
-    other; a source of more than `LARGE` elements is replayed on one kind.
+    assumed of them, or those of `sizes`.  Each term of the proof is computed once for each kind of
+    values, in two precisions: mostly that takes as long as some ten runs of the source in numpy,
+    and the memory of all values at once.  A source of more than `LARGE` elements is replayed on one
+    kind.
 
     Raises `ReplayError`, which names the step, its rule and the values, if the two sides of a step
     differ by more than the rule's float class allows, if a step does not apply to the program

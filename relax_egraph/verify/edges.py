@@ -1,8 +1,9 @@
 """Instances with an empty axis, made of others: what is wrong there only is seldom drawn."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.draw import Instance
 from relax_egraph.verify.shrink import completed, free_values
 
@@ -28,13 +29,17 @@ def _is_usual(instance: Instance) -> bool:
 def _varied(instances: Iterable[Instance]) -> Iterator[Instance]:
     for instance in instances:
         free, sorts = free_values(instance), instance.problem.sorts
-        for variable, shape in free.items():
-            if sorts.get(variable) != "Shape":
-                continue
-            for axis in range(len(shape)):
-                empty = (*shape[:axis], 0, *shape[axis + 1 :])
-                if empty == shape:
-                    continue
-                found = completed(free | {variable: empty}, instance)
+        shapes = {v: x for v, x in free.items() if sorts.get(v) == "Shape"}
+        for variable, shape in shapes.items():
+            for axis, extent in enumerate(shape):
+                one = {variable: (*shape[:axis], 0, *shape[axis + 1 :])}
+                # of shapes that share a symbol one alone must not change: it could be that, and 0
+                every = one if isinstance(extent, int) else _without_symbols(shapes)
+                found = completed(free | every, instance) if extent != 0 else None
                 if found is not None:
                     yield found
+
+
+def _without_symbols(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """`shapes` with nothing along each axis whose extent is a symbol."""
+    return {v: tuple(d if isinstance(d, int) else 0 for d in s) for v, s in shapes.items()}

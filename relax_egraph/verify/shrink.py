@@ -103,13 +103,20 @@ def smaller(instance: Instance, judge: Callable[[Instance], Instance | None]) ->
 
 
 def free_values(instance: Instance) -> Values:
-    """The variables of which all others follow, and their values."""
-    known = _known(instance)
+    """The variables of which all others follow, and their values.
+
+    These are all where the same is not found again: of a number that only has to be near another,
+    several fit.
+    """
     free: Values = {}
-    for variable in _order(instance):
-        if known.get(variable) is MISSING and variable in instance.values:
-            free[variable] = known.values[variable] = instance.values[variable]
-            known.spread()
+    try:
+        known = _known(instance)
+        for variable in _order(instance):
+            if known.get(variable) is MISSING and variable in instance.values:
+                free[variable] = known.values[variable] = instance.values[variable]
+                known.spread()
+    except Fails:
+        return dict(instance.values)
     return free
 
 
