@@ -11,8 +11,8 @@ import hypothesis
 import pytest
 
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.verify.file_tests import FileTest, read_tests
-from relax_egraph.verify.run_test import run_test
+from relax_egraph.verify.file_tests.cases import FileTest, read_tests
+from relax_egraph.verify.file_tests.run import run_test
 
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fuzz", print_blob=True, deadline=None)

@@ -32,6 +32,9 @@ NOT_REPLAYED = {
     "test_optimize_assuming.py::test_shapes_that_only_an_assumption_makes_equal_are_no_conflict": (
         "its rule cuts shapes and no values"
     ),
+    "test_rule_loading.py::test_a_file_is_loaded_once_and_used_often": (
+        "its rule, exp(log(x)) = x, is wrong below 0"
+    ),
     "test_hostile_rules.py": "rules are hostile on purpose",
 }
 """Tests, and files of them, whose optimizations are not replayed, and why."""
@@ -134,12 +137,12 @@ class Replaying:
         done = [json.loads(f.read_text("utf-8")) for f in self.folder.glob("*.json")]
         counted = self.folder / "optimizations"
         times = counted.read_text("utf-8").count("\n") if counted.exists() else 0
-        steps, values = (sum(d[key] for d in done) for key in ("steps", "values"))
+        steps, values, left = (sum(d[k] for d in done) for k in ("steps", "values", "uncomputed"))
         seconds = sum(d["seconds_of_proof"] + d["seconds_of_replay"] for d in done)
         write = terminalreporter.write_line
         write(
             f"replayed: {times} optimizations, {len(done)} regions that differ, {steps} steps, "
-            f"{values} values, {seconds:.0f} s"
+            f"{values} values, {seconds:.0f} s; {left} steps had no value to compare"
         )
         for name, why in NOT_REPLAYED.items():
             write(f"not replayed: {name}: {why}")

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from relax_egraph.cli import commands
-from relax_egraph.verify.file_test_pool import run_tests
-from relax_egraph.verify.file_tests import read_tests
-from relax_egraph.verify.run_test import run_test
+from relax_egraph.verify.file_tests.cases import read_tests
+from relax_egraph.verify.file_tests.pool import run_tests
+from relax_egraph.verify.file_tests.run import run_test
 
 RULES = """\
 ; cos(-x) = cos(x)

@@ -26,7 +26,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     tensor,
 )
-from relax_egraph.verify.equal_values import Unsound, check_sound
+from relax_egraph.verify.file_tests.equal_values import Unsound, check_sound
 
 CASES = Path(__file__).parent / "rules"
 EVERY = (*rules.FACTS, *rules.FAMILIES)

@@ -6,10 +6,10 @@ import pytest
 
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.verify.check import check_rules
-from relax_egraph.verify.draw import Instance
+from relax_egraph.verify.failures.shrink import minimal
 from relax_egraph.verify.group import Group
-from relax_egraph.verify.query import Pattern, patterns_of, signatures_of
-from relax_egraph.verify.shrink import minimal
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.query import Pattern, patterns_of, signatures_of
 from relax_egraph.verify.verdict import Counterexample
 
 EXAMPLES = {

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from relax_egraph.verify.inputs import Kind
-from relax_egraph.verify.tolerance import Computed, Gap, gap
+from relax_egraph.verify.values.inputs import Kind
+from relax_egraph.verify.values.tolerance import Computed, Gap, gap
 
 
 def computed(elements: list[float], dtype: str, scale: float = 1.0) -> Computed:

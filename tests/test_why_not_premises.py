@@ -26,7 +26,7 @@ from relax_egraph.reasons.why_not.partial import Partial
 from relax_egraph.reasons.why_not.plan import Plan, plan_of
 from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.verify.cases import SEPARATOR, directive
-from relax_egraph.verify.query import patterns_of, signatures_of
+from relax_egraph.verify.instances.query import patterns_of, signatures_of
 
 CASES = Path(__file__).parent / "rules"
 STALE = "where-of-same"

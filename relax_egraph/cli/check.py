@@ -16,7 +16,7 @@ from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import known_rule, rule_commands
 from relax_egraph.verify.cases import Case, cases_of
 from relax_egraph.verify.check import INSTANCES, check_rules
-from relax_egraph.verify.file_tests import book_tests
+from relax_egraph.verify.file_tests.cases import book_tests
 from relax_egraph.verify.verdict import Verdict
 
 KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired")

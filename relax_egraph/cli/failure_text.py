@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import click
 
 import relax_egraph as rx
+from relax_egraph.verify.failures.shown import operands, results
 from relax_egraph.verify.rule_text import RuleText, rule_text
-from relax_egraph.verify.shown import operands, results
 from relax_egraph.verify.verdict import Verdict
 
 _OPERAND = re.compile(r"(\S+)(?:: | = )(.*)", re.DOTALL)

@@ -11,7 +11,7 @@ import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.rules import known_rule, rule_commands, rule_fields
 from relax_egraph.verify.description import Description, describe
-from relax_egraph.verify.file_tests import book_tests, read_tests
+from relax_egraph.verify.file_tests.cases import book_tests, read_tests
 
 
 @rule_commands.command("show")

@@ -11,8 +11,8 @@ import click
 from relax_egraph.cli import options
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import rule_commands
-from relax_egraph.verify.file_test_pool import run_tests
-from relax_egraph.verify.file_tests import FileTest, Outcome, read_tests, unseen
+from relax_egraph.verify.file_tests.cases import FileTest, Outcome, read_tests, unseen
+from relax_egraph.verify.file_tests.pool import run_tests
 
 _EXISTING: Any = click.Path(exists=True, path_type=Path)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from relax_egraph.ir.dtypes import is_float, limits
-from relax_egraph.verify.inputs import Kind
-from relax_egraph.verify.tolerance import ORDER, Computed, Need, gap
-from relax_egraph.verify.values import Result
+from relax_egraph.verify.values.evaluation import Result
+from relax_egraph.verify.values.inputs import Kind
+from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, gap
 
 _LARGE, _HUGE, _TINY = 1e3, 1e9, 1e-25
 """Magnitudes from which on numbers are large; of which products overflow, or underflow."""

@@ -14,8 +14,8 @@ from relax_egraph.egraph.forms import Form, Tree
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
 from relax_egraph.proof.difference import all_steps
 from relax_egraph.proof.trace import Step, Trace
-from relax_egraph.verify.query import patterns_of
-from relax_egraph.verify.unfold import made_by
+from relax_egraph.verify.instances.query import patterns_of
+from relax_egraph.verify.instances.unfold import made_by
 
 _ORDER: tuple[FloatClass, ...] = ("unstated", "exact", "reassociates", "fast", "bounded")
 

@@ -20,9 +20,9 @@ from relax_egraph.ir.struct_info import (
 from relax_egraph.ir.symbol_ranges import Range
 from relax_egraph.proof.term import Term, post_order
 from relax_egraph.proof.trace import Trace
-from relax_egraph.verify.inputs import Array, Kind, random_array
-from relax_egraph.verify.tolerance import Computed
-from relax_egraph.verify.values import Result, magnitude
+from relax_egraph.verify.values.evaluation import Result, magnitude
+from relax_egraph.verify.values.inputs import Array, Kind, random_array
+from relax_egraph.verify.values.tolerance import Computed
 
 _STEPS = ((2, 3, 5), (1, 2, 3, 4, 5, 7, 8), tuple(range(17)))
 """Extents, above the least: of the first instances that are drawn, of further ones, of the last."""
@@ -127,7 +127,7 @@ def sizes_of(
             continue
         if possible:
             guessed = (
-                {key: tuple(map(int, rng.integers(1, 6, rank))) for key, rank in of.items()}
+                {key: tuple(map(int, rng.integers(0, 6, rank))) for key, rank in of.items()}
                 for of in (leaves, opaque)
             )
             yield Sizes(extents, (None, 2, 1)[attempt % 3], *guessed)

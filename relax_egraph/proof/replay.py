@@ -31,9 +31,9 @@ from relax_egraph.proof.term import post_order
 from relax_egraph.proof.text import rule_text, step_lines
 from relax_egraph.proof.trace import Step, Trace
 from relax_egraph.proof.values import Values
-from relax_egraph.verify.inputs import Kind
-from relax_egraph.verify.tolerance import ORDER, Computed, Need, kept
-from relax_egraph.verify.values import Result
+from relax_egraph.verify.values.evaluation import Result
+from relax_egraph.verify.values.inputs import Kind
+from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, kept
 
 KINDS: tuple[Kind, ...] = ("ordinary", "large", "nan", "infinite")
 
@@ -47,8 +47,8 @@ class Replayed:
 
     `error` is the largest difference that was seen, as part of the largest number of its step;
     `needs` is the float class that the steps needed.  It ran on values of these `kinds`, at these
-    `sizes` of symbols.  Steps with these numbers were not computed: of all values that were drawn
-    their rule's left side has no value.
+    `sizes` of symbols.  Steps with these numbers were not computed: on all values that were drawn
+    what they are applied to has no value.
     """
 
     steps: int
@@ -94,23 +94,20 @@ def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = Non
 def _first(
     trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None
 ) -> tuple[Sizes, Values]:
-    """Sizes with which the source runs, and ordinary values of them."""
-    problem: RunError | None = None
+    """Sizes with which the source runs, if there are such, and ordinary values of them."""
+    tried: tuple[Sizes, Values] | None = None
     for sizes in sizes_of(trace, rng, given):
-        values = Values(sizes.instance(trace, "ordinary", rng))
-        try:
-            values.of(trace.source)
-        except RunError as error:
-            problem = error
-            continue
-        return sizes, values
-    why = problem or "a shape has a negative extent in all of them"
-    raise ReplayError(f"{_where(trace)}: no sizes and values were found on which it runs: {why}")
+        tried = sizes, Values(sizes.instance(trace, "ordinary", rng))
+        if tried[1].has(trace.source):
+            break
+    if tried is None:
+        raise ReplayError(f"{_where(trace)}: no sizes were found with which shapes have extents")
+    return tried
 
 
 def _elements(trace: Trace, values: Values) -> int:
-    found = (p for t in post_order(trace.source) for p in parts_of(values.of(t)))
-    return sum(part.value.size for part in found)
+    known = (values.of(t) for t in post_order(trace.source) if values.has(t))
+    return sum(part.value.size for result in known for part in parts_of(result))
 
 
 @dataclass(slots=True)
@@ -181,7 +178,9 @@ class _Replay:
                 return False
 
     def _whole(self, values: Values) -> None:
-        """Compare source and result, computed from the leaves."""
+        """Compare source and result, computed from the leaves, if these have values."""
+        if not values.has(self.trace.source):
+            return
         trace = self.trace
         anew = Values(values.instance, values.reads)
         source = values.of(trace.source)

@@ -11,8 +11,8 @@ from relax_egraph.proof.agreement import Around, agree, parts_of
 from relax_egraph.proof.history import Key, Number, key_of
 from relax_egraph.proof.instance import Instance
 from relax_egraph.proof.term import Term, post_order
-from relax_egraph.verify.program import Program
-from relax_egraph.verify.values import Evaluation, Result, constant
+from relax_egraph.verify.values.evaluation import Evaluation, Result, constant
+from relax_egraph.verify.values.program import Program
 
 
 @dataclass(slots=True)

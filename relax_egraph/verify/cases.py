@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
-from relax_egraph.verify.query import Query, Signature
+from relax_egraph.verify.instances.query import Query, Signature
 
 SEPARATOR = re.compile(r"(?m)^; -----\n")
 

@@ -7,9 +7,9 @@ from relax_egraph.egraph.forms import Form, Tree
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import vocabulary
-from relax_egraph.verify.query import generated_rules, patterns_of
+from relax_egraph.verify.instances.query import generated_rules, patterns_of
+from relax_egraph.verify.instances.unfold import made_by
 from relax_egraph.verify.rule_text import rule_text
-from relax_egraph.verify.unfold import made_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.verify.draw import Instance
-from relax_egraph.verify.shrink import completed, free_values
+from relax_egraph.verify.failures.shrink import completed, free_values
+from relax_egraph.verify.instances.draw import Instance
 
 _VARIED, _MOST = 4, 8
 """So many instances are varied, and so many instances are made of them at most."""

@@ -8,7 +8,7 @@ from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import near
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.check import Told, check_rules
-from relax_egraph.verify.file_tests import book_tests
+from relax_egraph.verify.file_tests.cases import book_tests
 from relax_egraph.verify.verdict import Verdict as Verdict
 
 

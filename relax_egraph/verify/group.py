@@ -12,19 +12,19 @@ from random import Random
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_rule
 from relax_egraph.errors import SaturationError
-from relax_egraph.verify.claims import truthful
-from relax_egraph.verify.classes import Difference
-from relax_egraph.verify.compare import Wrong, compare, stated
-from relax_egraph.verify.draw import Instance, draw_instance
 from relax_egraph.verify.edges import with_empty_axes
-from relax_egraph.verify.problem import Contradiction
-from relax_egraph.verify.program import Program
-from relax_egraph.verify.query import Pattern, signatures_of
-from relax_egraph.verify.resolve import problem_of
-from relax_egraph.verify.shrink import minimal
-from relax_egraph.verify.texts import helper_text, tried_text
-from relax_egraph.verify.tolerance import ORDER, ordered
-from relax_egraph.verify.unfold import deduced_by_none, makers_of, needed, unfold
+from relax_egraph.verify.failures.shrink import minimal
+from relax_egraph.verify.instances.draw import Instance, draw_instance
+from relax_egraph.verify.instances.problem import Contradiction
+from relax_egraph.verify.instances.query import Pattern, signatures_of
+from relax_egraph.verify.instances.resolve import problem_of
+from relax_egraph.verify.instances.texts import helper_text, tried_text
+from relax_egraph.verify.instances.unfold import deduced_by_none, makers_of, needed, unfold
+from relax_egraph.verify.values.claims import truthful
+from relax_egraph.verify.values.classes import Difference
+from relax_egraph.verify.values.compare import Wrong, compare, stated
+from relax_egraph.verify.values.program import Program
+from relax_egraph.verify.values.tolerance import ORDER, ordered
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
 _BATCHES = 6

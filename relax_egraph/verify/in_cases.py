@@ -9,14 +9,14 @@ from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_families
 from relax_egraph.verify.cases import Case, query_of
-from relax_egraph.verify.claims import truthful
-from relax_egraph.verify.compare import Wrong, compare
-from relax_egraph.verify.draw import draw_instance
-from relax_egraph.verify.problem import Contradiction
-from relax_egraph.verify.program import Program
-from relax_egraph.verify.query import Signature, patterns_of, signatures_of
-from relax_egraph.verify.resolve import problem_of
-from relax_egraph.verify.unfold import made_by
+from relax_egraph.verify.instances.draw import draw_instance
+from relax_egraph.verify.instances.problem import Contradiction
+from relax_egraph.verify.instances.query import Signature, patterns_of, signatures_of
+from relax_egraph.verify.instances.resolve import problem_of
+from relax_egraph.verify.instances.unfold import made_by
+from relax_egraph.verify.values.claims import truthful
+from relax_egraph.verify.values.compare import Wrong, compare
+from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.verdict import Counterexample, Verdict
 
 _INSTANCES = 20

@@ -11,12 +11,12 @@ from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.verify.cases import Case
-from relax_egraph.verify.conditions import Conditions
-from relax_egraph.verify.dim_laws import is_of_dims, verdict_on_dims
+from relax_egraph.verify.failures.conditions import Conditions
+from relax_egraph.verify.failures.dim_laws import is_of_dims, verdict_on_dims
+from relax_egraph.verify.failures.prove import shapes_agree
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.in_cases import InCase
-from relax_egraph.verify.prove import shapes_agree
-from relax_egraph.verify.query import Pattern, generated_rules, patterns_of
+from relax_egraph.verify.instances.query import Pattern, generated_rules, patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 
 Stage: TypeAlias = Literal["near", "in cases", "far"]

@@ -145,6 +145,7 @@ def test_remove_all_unused_drops_the_product() -> None:
 
 FMA_RULE = """
 ; a·b + c = fma(a, b, c); it rounds once
+; float: reassociates
 (rewrite (R.add (R.multiply a b) c) (R.ewise_fma a b c) :name "ewise-fma")
 """
 

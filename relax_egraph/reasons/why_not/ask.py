@@ -38,7 +38,7 @@ from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.verdict import NEAREST, Seen, verdict
 from relax_egraph.reasons.why_not.wording import Words
 from relax_egraph.rules import FACTS, Given, read
-from relax_egraph.verify.query import patterns_of
+from relax_egraph.verify.instances.query import patterns_of
 
 
 @deep(IllFormed, "the module is nested too deeply")

@@ -7,7 +7,7 @@ from typing import Any
 
 from relax_egraph.egraph.forms import Atom, Form
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
-from relax_egraph.verify.query import Pattern, literal_of
+from relax_egraph.verify.instances.query import Pattern, literal_of
 
 
 @dataclass(frozen=True)

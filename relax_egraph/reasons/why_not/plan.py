@@ -10,8 +10,16 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from relax_egraph.egraph.forms import Atom, Form, Tree
-from relax_egraph.verify.primitives import PRIMITIVES
-from relax_egraph.verify.query import ROOT, Apply, Arg, Pattern, Query, literal_of, written
+from relax_egraph.verify.instances.primitives import PRIMITIVES
+from relax_egraph.verify.instances.query import (
+    ROOT,
+    Apply,
+    Arg,
+    Pattern,
+    Query,
+    literal_of,
+    written,
+)
 
 Kind: TypeAlias = Literal["node", "fact", "computed"]
 

@@ -10,7 +10,7 @@ from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.scope import near
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
-from relax_egraph.verify.query import Pattern, patterns_of, signatures_of
+from relax_egraph.verify.instances.query import Pattern, patterns_of, signatures_of
 
 
 @dataclass(frozen=True)

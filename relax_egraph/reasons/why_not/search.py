@@ -24,7 +24,7 @@ from relax_egraph.reasons.why_not.plan import (
     known_places,
     plan_of,
 )
-from relax_egraph.verify.primitives import Fails, compute
+from relax_egraph.verify.instances.primitives import Fails, compute
 
 STEPS = 200_000
 """Conjuncts that are looked at for full matches of one rule in one e-graph at most.

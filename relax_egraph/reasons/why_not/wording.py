@@ -12,7 +12,7 @@ from relax_egraph.reasons.why_not.node_words import node_said
 from relax_egraph.reasons.why_not.partial import Failure, Partial
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Conjunct
 from relax_egraph.reasons.why_not.search import Search
-from relax_egraph.verify.primitives import Fails
+from relax_egraph.verify.instances.primitives import Fails
 
 _NEAR = 0.05
 """Numbers that differ by no more than this part are told to be near."""

@@ -1,0 +1,1 @@
+"""What is wrong with a rule: the smallest operands, the premise that lacks, what is proven."""

@@ -1,0 +1,84 @@
+"""Whether a rule that fails has a condition under which it does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.errors import SaturationError
+from relax_egraph.verify.failures.guards import missing_guard
+from relax_egraph.verify.failures.judge import Judge
+from relax_egraph.verify.failures.terms import Unknown, equated
+from relax_egraph.verify.group import Group
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.query import Pattern, signatures_of
+from relax_egraph.verify.values.compare import stated
+from relax_egraph.verify.values.tolerance import ORDER
+
+_DRAWN, _ATTEMPTS = 100, 240
+"""So many instances are sorted into those on which a rule holds and the others."""
+
+_CANDIDATE = 30
+"""So many instances of a rule with a further premise are tried, most of them without egglog."""
+
+_SMALL = 0.3
+_SEEDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What is tried of one rule that equates values, and states the truth of what it matches."""
+
+    book: RuleBook
+    pattern: Pattern
+    random: Random
+    trials: int = 20
+
+    def missing(self) -> str:
+        """The premise that the rule lacks, as `missing_guard` says it; empty if none is found."""
+        if not equated(self.pattern):
+            return ""
+        try:
+            instances = self.drawn(self.pattern, _DRAWN)
+            failing = [self.fails(self.pattern, i) for i in instances]
+        except Unknown:
+            return ""
+        good = [i for i, fails in zip(instances, failing, strict=True) if not fails]
+        bad = [i for i, fails in zip(instances, failing, strict=True) if fails]
+        return missing_guard(self.pattern, good, bad, self.passes)
+
+    def drawn(self, pattern: Pattern, count: int) -> Sequence[Instance]:
+        """Up to `count` instances of what `pattern` matches; extents of some are few and small."""
+        group = self.group(pattern)
+        found: list[Instance] = []
+        for _ in range(_ATTEMPTS):
+            if len(found) == count:
+                break
+            instance = group.attempt((pattern,), self.random.random() < _SMALL)
+            if instance is not None:
+                found.append(instance)
+        return found
+
+    def fails(self, pattern: Pattern, instance: Instance) -> bool:
+        """Whether the sides differ by more than is stated; raises `Unknown`."""
+        judge = Judge.of(pattern, instance, signatures_of(self.book), _SEEDS)
+        allowed = ORDER.index(stated(pattern.rule))
+        return judge is not None and ORDER.index(judge.wanted) > allowed
+
+    def passes(self, pattern: Pattern) -> bool:
+        """Whether `pattern` matches, and holds whenever it does."""
+        instances = self.drawn(pattern, _CANDIDATE)
+        if len(instances) < self.trials or any(self.fails(pattern, i) for i in instances):
+            return False
+        group = self.group(pattern)
+        try:
+            fired, wrong = group.tried(list(group.draw([pattern.name], small=False)))
+        except SaturationError:
+            return False
+        return bool(fired) and not any(w.exceeds for w in wrong)
+
+    def group(self, pattern: Pattern) -> Group:
+        """The pattern with nothing but what deduces its facts."""
+        group = Group(self.book, pattern, self.random, self.trials)
+        group.chains[pattern.name] = (pattern,)
+        return group

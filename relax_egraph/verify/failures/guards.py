@@ -1,0 +1,254 @@
+"""The premise that a rule lacks: the simplest predicate that tells where it holds from where not.
+
+A predicate is proposed if it is false of every instance on which the rule fails, and true of many
+on which it holds; then the rule with it as a further premise is tried.  Of two the weaker is
+preferred, and then the simpler.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from relax_egraph.egraph.forms import Source, read
+from relax_egraph.egraph.literals import string
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.verify.failures.shown import names_of
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.problem import VALUES
+from relax_egraph.verify.instances.query import Literal, Pattern
+
+_TRIED = 10
+"""So many predicates are tried as premises."""
+
+_NEARLY = 0.8
+"""Of predicates that hold on nearly as many instances the simplest is tried first."""
+
+_AXES = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A predicate of instances, in words and as premises.
+
+    `holds` decides it where it is of shapes, dtypes and attributes; of elements nothing is known.
+    """
+
+    words: str
+    premises: str
+    holds: Callable[[Instance], bool]
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.premises}"
+
+    def added_to(self, pattern: Pattern) -> Pattern:
+        """`pattern` with these premises, too."""
+        return replace(pattern, facts=(*pattern.facts, *read(Source("guard", self.premises))))
+
+
+def missing_guard(
+    pattern: Pattern,
+    good: Sequence[Instance],
+    bad: Sequence[Instance],
+    passes: Callable[[Pattern], bool],
+) -> str:
+    """The premise that `pattern` lacks, in words and as it is written; empty if none is found.
+
+    It holds on the `good` instances and fails on the `bad` ones; whether another pattern `passes`
+    the check is asked of a few candidates.
+    """
+    if not bad:
+        return ""
+    apart = [g for g in _guards(pattern, good or bad) if not any(map(g.holds, bad))]
+    covered = {g: sum(map(g.holds, good)) for g in apart}
+    most = _NEARLY * max(covered.values(), default=0)
+    proposed = sorted((g for g in apart if covered[g]), key=lambda g: -min(covered[g], most))
+    for guard in (*proposed[:_TRIED], *_of_elements(pattern, bad[0])):
+        if passes(guard.added_to(pattern)):
+            return str(guard)
+    return ""
+
+
+def _guards(pattern: Pattern, instances: Sequence[Instance]) -> Iterator[Guard]:
+    """Predicates about what the rule names, of values that `instances` have; the simplest first."""
+    first = instances[0]
+    names = names_of(pattern, first)
+    attributes = [n for v, n in names.items() if first.problem.sorts.get(v) in _WRITTEN]
+    tensors = [n for v, n in names.items() if _is_operand(first, v)]
+    for name in attributes:
+        yield from _of_attribute(name, instances)
+    for name in tensors:
+        yield from _of_extents(name, attributes, first)
+    for x, y in combinations(tensors, 2):
+        yield from _of_two(x, y)
+    for name in tensors:
+        yield from _of_form(name, instances)
+
+
+def _is_operand(instance: Instance, variable: str) -> bool:
+    problem = instance.problem
+    return problem.sorts.get(variable) in VALUES and variable not in problem.made
+
+
+def _get(instance: Instance, name: str) -> Any:
+    """The value of a variable of the rule, or ``None`` where it has none."""
+    known = instance.problem.names.get(name, name)
+    if isinstance(known, Literal):
+        return known.value
+    return instance.values.get(known)
+
+
+def _shape(instance: Instance, name: str) -> Shape:
+    return instance.info(str(instance.problem.names.get(name, name))).dims or ()
+
+
+def _dtype(instance: Instance, name: str) -> str:
+    return str(instance.info(str(instance.problem.names.get(name, name))).dtype)
+
+
+# --------------------------------------------------------------------------- of shapes and dtypes
+
+
+def _of_attribute(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
+    """An attribute is a number, a text, a vector of numbers; or is not."""
+    sort = instances[0].problem.sorts[str(instances[0].problem.names.get(name, name))]
+    values = Counter(v for i in instances if (v := _get(i, name)) is not None)
+    for value, _ in values.most_common(3):
+        text, shown = _WRITTEN[sort](value), str(value)
+        yield Guard(f"{name} = {shown}", f"(= {text} {name})", _Equals(name, value))
+        if sort != "bool":
+            yield Guard(f"{name} ≠ {shown}", f"(!= {text} {name})", _Equals(name, value, False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Equals:
+    name: str
+    value: Any
+    wanted: bool = True
+
+    def __call__(self, instance: Instance) -> bool:
+        return (_get(instance, self.name) == self.value) == self.wanted
+
+
+def _vector(items: tuple[Any, ...]) -> str:
+    return f"(vec-of {' '.join(map(str, items))})" if items else "(vec-of)"
+
+
+def _boolean(value: bool) -> str:
+    return str(value).lower()
+
+
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "i64": str,
+    "f64": repr,
+    "bool": _boolean,
+    "String": string,
+    "Axes": _vector,
+}
+"""How a value of each sort is written, of which a premise may say that it is one."""
+
+
+def _of_extents(name: str, attributes: Sequence[str], first: Instance) -> Iterator[Guard]:
+    """An extent is 1, or at least 1; it is that of an axis by number, or by an attribute."""
+    sorts, names = first.problem.sorts, first.problem.names
+    numbers = [a for a in attributes if sorts.get(str(names.get(a, a))) == "i64"]
+    for axis in (*range(_AXES), *numbers):
+        place = f"(vec-get (shape-of {name}) {axis})"
+        said = f"the extent of axis {axis} of {name}"
+        one = '(DimSym "1")'
+        yield Guard(f"{said} is 1", f"(dim-equal {place} {one})", _OfExtent(name, axis, _is_one))
+        yield Guard(f"{said} ≥ 1", f"(dim-ge {place} {one})", _OfExtent(name, axis, _is_some))
+
+
+@dataclass(frozen=True, slots=True)
+class _OfExtent:
+    name: str
+    axis: int | str
+    test: Callable[[Dim], bool]
+
+    def __call__(self, instance: Instance) -> bool:
+        shape = _shape(instance, self.name)
+        at = _get(instance, self.axis) if isinstance(self.axis, str) else self.axis
+        return isinstance(at, int) and 0 <= at < len(shape) and self.test(shape[at])
+
+
+def _is_one(extent: Dim) -> bool:
+    return dims.equal(extent, 1)
+
+
+def _is_some(extent: Dim) -> bool:
+    return dims.prove_ge(extent, 1)
+
+
+def _of_two(x: str, y: str) -> Iterator[Guard]:
+    """Two operands are of one shape, rank, dtype, or one extent."""
+    yield Guard(
+        f"{x} and {y} have one shape",
+        f"(= (shape-of {x}) (shape-of {y}))",
+        lambda i: _same(_shape(i, x), _shape(i, y)),
+    )
+    yield Guard(
+        f"{x} and {y} have one dtype",
+        f"(= (dtype-of {x}) (dtype-of {y}))",
+        lambda i: _dtype(i, x) == _dtype(i, y),
+    )
+    yield Guard(
+        f"{x} and {y} have one rank",
+        f"(= (rank-of {x}) (rank-of {y}))",
+        lambda i: len(_shape(i, x)) == len(_shape(i, y)),
+    )
+    for axis in range(_AXES):
+        yield Guard(
+            f"axis {axis} of {x} and of {y} have one extent",
+            f"(dim-equal (vec-get (shape-of {x}) {axis}) (vec-get (shape-of {y}) {axis}))",
+            lambda i, k=axis: _same(_shape(i, x)[k : k + 1], _shape(i, y)[k : k + 1], 1),
+        )
+
+
+def _same(a: Shape, b: Shape, least: int = 0) -> bool:
+    return len(a) == len(b) >= least and all(map(dims.equal, a, b))
+
+
+def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
+    """An operand is of floating-point numbers, of one dtype, of one rank."""
+    yield Guard(
+        f"the dtype of {name} is floating-point",
+        f"(is-float {name})",
+        lambda i: is_float(_dtype(i, name)),
+    )
+    for dtype, _ in Counter(_dtype(i, name) for i in instances).most_common(3):
+        yield Guard(
+            f"the dtype of {name} is {dtype}",
+            f"(= {string(dtype)} (dtype-of {name}))",
+            lambda i, d=dtype: _dtype(i, name) == d,
+        )
+    for rank in sorted({len(_shape(i, name)) for i in instances}):
+        yield Guard(
+            f"the rank of {name} is {rank}",
+            f"(= {rank} (rank-of {name}))",
+            lambda i, r=rank: len(_shape(i, name)) == r,
+        )
+
+
+# ------------------------------------------------------------------------------------ of elements
+
+
+def _of_elements(pattern: Pattern, instance: Instance) -> Iterator[Guard]:
+    """An operand is a constant of one number, and that is not 0, not negative, or any."""
+    names = names_of(pattern, instance)
+    free = next(n for n in ("c", "k", "v", "number") if n not in names.values())
+    for variable, name in names.items():
+        if not _is_operand(instance, variable) or variable in instance.problem.scalars:
+            continue
+        for words, premise in (
+            ("is any constant number", ""),
+            ("is a constant, not 0", f"(!= 0.0 {free})"),
+            ("is a constant ≥ 0", f"(<= 0.0 {free})"),
+            ("is a constant > 0", f"(< 0.0 {free})"),
+        ):
+            premises = f"(= {free} (const-scalar {name})) {premise}".rstrip()
+            yield Guard(f"{name} {words}", premises, lambda _: False)

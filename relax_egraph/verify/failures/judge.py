@@ -1,0 +1,185 @@
+"""Whether the sides of a rule differ on an instance, and in which way."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from relax_egraph.ir import dims
+from relax_egraph.verify.failures.sides import Sides, extents_of, sides_of
+from relax_egraph.verify.failures.terms import equated
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.query import Pattern, Signature
+from relax_egraph.verify.values.classes import Difference
+from relax_egraph.verify.values.inputs import KINDS, Array, Kind
+from relax_egraph.verify.values.tolerance import ORDER, Computed, Gap, Need, gap
+
+How: TypeAlias = Literal["no value", "no number", "other form", "other elements"]
+"""How sides differ; what is later in the alphabet says more."""
+
+_EVALUATIONS = 1500
+_SEEDS = 3
+
+
+@dataclass(slots=True)
+class Judge:
+    """Whether other instances differ as a first one did: as much, and in a way that says as much.
+
+    `found` is the last that does, with the elements for which it was seen.  After some 1,500
+    evaluations none is found any more.
+    """
+
+    pattern: Pattern
+    signatures: Mapping[str, Signature]
+    wanted: Need
+    how: How
+    kind: Kind
+    found: Sides
+    left: int = _EVALUATIONS
+
+    @staticmethod
+    def of(
+        pattern: Pattern,
+        instance: Instance,
+        signatures: Mapping[str, Signature],
+        seeds: int = _SEEDS,
+    ) -> "Judge | None":
+        """The judge for what is worst on `instance`; ``None`` if nothing is seen to differ.
+
+        Raises `Unknown` where only egglog computes a side.
+        """
+        if not equated(pattern):
+            return None
+        worst: Judge | None = None
+        for kind, sides in _runs(pattern, instance, signatures, seeds):
+            how, found = _differ(sides, kind)
+            if found.need == "exact":
+                continue
+            before = ("exact", "") if worst is None else (worst.wanted, worst.how)
+            if (ORDER.index(found.need), how) > (ORDER.index(before[0]), before[1]):
+                worst = Judge(pattern, signatures, found.need, how, kind, sides)
+                if (found.need, how) == ("unsound", "other elements"):
+                    break
+        return worst
+
+    def again(self, instance: Instance) -> Instance | None:
+        """`instance` with elements for which its sides differ, if they do."""
+        for arrays in self._like(instance):
+            if self._exactly(replace(instance, arrays=arrays)):
+                return self.found.instance
+        for kind, sides in _runs(self.pattern, instance, self.signatures, _SEEDS):
+            self.left -= 1
+            if self.left < 0:
+                return None
+            if self._same(sides, kind):
+                self.found, self.kind = sides, kind
+                return sides.instance
+        return None
+
+    def exactly(self, arrays: Mapping[str, Array]) -> bool:
+        """Whether the sides differ for these elements, too; then they are `found`."""
+        return self._exactly(replace(self.found.instance, arrays=arrays))
+
+    def _like(self, instance: Instance) -> Iterator[Mapping[str, Array]]:
+        """The elements that were found, as far as there is room for them."""
+        before = self.found.instance.arrays
+        names = {n for v in before for d in instance.info(v).dims or () for n in dims.symbols(d)}
+        sized = replace(instance, extents=dict.fromkeys(names, 2))
+        for some in (_in_order, _backwards, _largest_first):
+            arrays: dict[str, Array] = {}
+            for leaf, array in before.items():
+                elements = some(array.ravel()) if array.size else np.zeros(1, array.dtype)
+                dtype = str(instance.info(leaf).dtype)
+                with np.errstate(all="ignore"):
+                    arrays[leaf] = np.resize(elements, extents_of(sized, leaf)).astype(dtype)
+            yield arrays
+
+    def _exactly(self, instance: Instance) -> bool:
+        self.left -= 1
+        rng = np.random.default_rng(0)
+        if self.left < 0:
+            return False
+        for sides in sides_of(self.pattern, instance, self.signatures, self.kind, rng):
+            if self._same(sides, self.kind):
+                self.found = sides
+                return True
+        return False
+
+    def _same(self, sides: Sides, kind: Kind) -> bool:
+        how, found = _differ(sides, kind)
+        if found.need != self.wanted or how < self.how:
+            return False
+        self.how = how
+        return True
+
+    def difference(self) -> Difference:
+        """How the sides that were `found` differ."""
+        _, worst = _differ(self.found, self.kind)
+        left, right = next(
+            (pair for pair in _pairs(self.found) if gap(*pair, self.kind) == worst), (None, None)
+        )
+        if left is None and isinstance(self.found.left, Computed):
+            left = self.found.left
+        return Difference(
+            worst.need,
+            (),
+            None if left is None else left.value,
+            None if right is None else right.value,
+            worst.at,
+            self.found.why,
+            self.kind,
+            worst.ulps,
+            worst.on,
+        )
+
+
+def _runs(
+    pattern: Pattern, instance: Instance, signatures: Mapping[str, Signature], seeds: int
+) -> Iterator[tuple[Kind, Sides]]:
+    """Both sides for elements of every kind; first for those that the instance has."""
+    drawn = replace(instance, arrays={}, extents={})
+    seen = [(0, instance)] if instance.arrays else []
+    for seed, given in (*seen, *((k, drawn) for k in range(seeds))):
+        for kind in dict.fromkeys(KINDS):
+            rng = np.random.default_rng(seed)
+            for sides in sides_of(pattern, given, signatures, kind, rng):
+                yield kind, sides
+
+
+def _pairs(sides: Sides) -> Iterator[tuple[Computed, Computed]]:
+    left, right = sides.left, sides.right
+    if isinstance(left, Computed) and isinstance(right, Computed):
+        yield left, right
+    elif isinstance(left, tuple) and isinstance(right, tuple):
+        yield from zip(left, right, strict=False)
+
+
+def _differ(sides: Sides, kind: Kind) -> tuple[How, Gap]:
+    if kind == "nan" and not all(a.size for a in sides.instance.arrays.values()):
+        return "other elements", Gap("exact")
+    if sides.right is None:
+        empty = isinstance(sides.left, Computed) and not sides.left.value.size
+        return "no value", Gap("exact" if empty else "unsound")
+    worst: tuple[How, Gap] = ("other elements", Gap("exact"))
+    for a, b in _pairs(sides):
+        found = gap(a, b, kind)
+        if ORDER.index(found.need) > ORDER.index(worst[1].need):
+            how: How = "other form"
+            if found.at is not None:
+                numbers = np.isfinite(a.value[found.at]) and np.isfinite(b.value[found.at])
+                how = "other elements" if numbers else "no number"
+            worst = how, found
+    return worst
+
+
+def _in_order(elements: Array) -> Array:
+    return elements
+
+
+def _backwards(elements: Array) -> Array:
+    return elements[::-1]
+
+
+def _largest_first(elements: Array) -> Array:
+    return elements[np.argsort(-np.abs(elements.astype(np.float64)), kind="stable")]

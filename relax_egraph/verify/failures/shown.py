@@ -1,0 +1,101 @@
+"""An instance and how its sides differ, as they are printed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from relax_egraph.egraph.forms import Form, Tree
+from relax_egraph.ir import dims
+from relax_egraph.ir.struct_info import shape_text, tensor
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.problem import VALUES
+from relax_egraph.verify.instances.query import Pattern, literal_of, written
+from relax_egraph.verify.values.classes import Difference
+from relax_egraph.verify.values.inputs import Array
+
+_MOST = 24
+"""So many elements of an array are written in full."""
+
+
+def names_of(pattern: Pattern, instance: Instance) -> dict[str, str]:
+    """What the rule calls each variable of the instance that it names."""
+    found: dict[str, str] = {}
+    sides = (pattern.left,) if pattern.left is not None else ()
+    for name in _variables((*sides, *pattern.facts)):
+        known = instance.problem.names.get(name, name)
+        if isinstance(known, str):
+            found.setdefault(known, name)
+    return found
+
+
+def _variables(trees: tuple[Tree, ...]) -> Iterator[str]:
+    for tree in trees:
+        if isinstance(tree, Form):
+            yield from _variables(tree.items[1:])
+        elif literal_of(tree.text) is None and tree.text != "_":
+            yield tree.text
+
+
+def operands(pattern: Pattern, instance: Instance) -> list[str]:
+    """The leaves with their elements, attributes, extents; the terms that other rules match."""
+    problem, names = instance.problem, names_of(pattern, instance)
+    order = [*names, *(v for v in problem.needed if v not in names)]
+    rule = " ".join(map(written, (*((pattern.left,) if pattern.left else ()), *pattern.facts)))
+    found: list[str] = []
+    for variable in dict.fromkeys(order):
+        name = names.get(variable) or variable.rpartition(".")[2]
+        sort, node = problem.sorts.get(variable, ""), problem.made.get(variable)
+        if sort in VALUES and node is None and variable in problem.shapes:
+            found.append(f"{name}: {instance.info(variable)}{_elements(instance, variable)}")
+        elif sort in VALUES and node is not None and node.text not in rule:
+            found.append(f"{name} = {node.text}")
+        elif variable in names and sort not in VALUES and variable in instance.values:
+            found.append(f"{name} = {_value(sort, instance.values[variable])}")
+    return found + [f"{name} = {extent}" for name, extent in sorted(instance.extents.items())]
+
+
+def _elements(instance: Instance, variable: str) -> str:
+    constant = instance.problem.scalars.get(variable)
+    if constant is not None:
+        return f", each element {instance.get(constant)}"
+    array = instance.arrays.get(variable)
+    return "" if array is None else _given(array)
+
+
+def _given(array: Array) -> str:
+    return f" = {array_text(array)}" if 0 < array.size <= _MOST else ""
+
+
+def _value(sort: str, value: Any) -> str:
+    match sort:
+        case "Shape":
+            return shape_text(value)
+        case "Dim":
+            return dims.text(value)
+        case _:
+            return repr(value)
+
+
+def array_text(array: Array) -> str:
+    """All elements, as lists of lists, in the fewest digits of their own dtype."""
+    if not array.ndim:
+        return str(array[()])
+    return f"[{', '.join(map(array_text, array))}]"
+
+
+def results(difference: Difference) -> list[str]:
+    """What both sides are, in full if they are small, and where they differ the worst."""
+    left, right, at = difference.left, difference.right, difference.at
+    if left is None or right is None:
+        known = [] if left is None else [f"left is {_form(left)}"]
+        return [*known, ("right has no value: " if known else "") + difference.problem]
+    if at is None:
+        return [f"left is {_form(left)}", f"right is {_form(right)}"]
+    found: list[str] = []
+    if 1 < left.size <= _MOST:
+        found = [f"left is {array_text(left)}", f"right is {array_text(right)}"]
+    place = f"at {list(at)} " if at else ""
+    return [*found, f"{place}left is {left[at]}, right is {right[at]}"]
+
+
+def _form(array: Array) -> str:
+    return f"{tensor(array.shape, array.dtype.name)}{_given(array)}"

@@ -1,0 +1,143 @@
+"""The two sides of a rule as numpy computes them of one instance, without an e-graph.
+
+The operators that a rule matches are steps of the instance's program; what the rule makes is
+computed from their values as it is written.  A rule that deduces facts has no sides.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ShapeStructInfo, tensor
+from relax_egraph.verify.failures.terms import Terms, equated, inferred
+from relax_egraph.verify.instances.draw import Instance
+from relax_egraph.verify.instances.primitives import Fails
+from relax_egraph.verify.instances.query import Pattern, Signature
+from relax_egraph.verify.values.evaluation import Evaluation, Result, constant, magnitude
+from relax_egraph.verify.values.inputs import Array, Kind
+from relax_egraph.verify.values.program import Program
+from relax_egraph.verify.values.tolerance import Computed
+
+_EXTENTS = (2, 3, 5, 0, 1, 2)
+"""Of symbols; 2 is the likeliest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What an instance's two sides are: `right` is ``None`` where it has no value, and `why`.
+
+    `instance` has the elements and extents of this run.
+    """
+
+    instance: Instance
+    left: Result
+    right: Result | None
+    why: str = ""
+
+
+def sides_of(
+    pattern: Pattern,
+    instance: Instance,
+    signatures: Mapping[str, Signature],
+    kind: Kind,
+    rng: np.random.Generator,
+) -> Iterator[Sides]:
+    """Both sides of all that `pattern` equates; elements that are not known are drawn.
+
+    Raises `Unknown`.
+    """
+    program = Program(signatures)
+    program.add(instance)
+    extents = {n: int(rng.choice(_EXTENTS)) for n in program.symbols} | dict(instance.extents)
+    run = Evaluation(program, extents, kind, rng)
+    arrays: dict[str, Array] = {}
+    for step in program.steps:
+        known = instance.arrays.get(step.variable) if step.how == "leaf" else None
+        try:
+            result = _given(known) if known is not None else run.result(step, run.values.get)
+        except _REFUSED:
+            continue
+        if result is not None:
+            run.values[step.number] = result
+        if step.how == "leaf" and step.scalar is None and isinstance(result, Computed):
+            arrays[step.variable] = result.value
+    at = replace(instance, arrays=arrays, extents=extents)
+    numbers = {s.variable: s.number for s in program.steps}
+    terms = Terms.of(pattern, at, _Arrays(run, numbers))
+    for left, right in equated(pattern):
+        try:
+            first = terms.value(left)
+        except (*_REFUSED, Fails):
+            continue
+        try:
+            yield Sides(at, first, terms.value(right))
+        except _REFUSED as problem:
+            yield Sides(at, first, None, str(problem))
+        except Fails:
+            continue
+
+
+_REFUSED = (RelaxEgraphError, ArithmeticError, KeyError, TypeError, ValueError, IndexError)
+
+
+def _given(value: Array) -> Computed:
+    wide = value.astype(np.float64) if is_float(value.dtype.name) else value
+    return Computed(value, wide, magnitude(wide))
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """The domain of arrays, of one run; `numbers` are those of its steps by variable."""
+
+    run: Evaluation
+    numbers: Mapping[str, int]
+
+    def tensor(self, variable: str) -> Result:
+        known = self.run.values.get(self.numbers.get(variable, -1))
+        if known is None:
+            raise Fails
+        return known
+
+    def number(self, value: float, dtype: str) -> Result:
+        return constant(value, (), dtype)
+
+    def part(self, whole: Any, index: int) -> Result:
+        return whole[index]
+
+    def applied(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Result:
+        inferred(op, [_info(o) for o in operands], attrs)
+        children = tuple(
+            ShapeStructInfo(value, len(value)) if o.kind == "shape" else value
+            for o, value in zip(op.operands, operands, strict=True)
+        )
+        result = self.run.apply(op, children, dict(attrs), _itself)
+        if result is None:
+            raise Fails
+        return result
+
+
+def _info(value: Any) -> Any:
+    """An operand with struct info for arrays."""
+    match value:
+        case Computed(value=array):
+            return tensor(array.shape, array.dtype.name)
+        case tuple():
+            return tuple(map(_info, value))
+        case _:
+            return value
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def extents_of(instance: Instance, variable: str) -> tuple[int, ...]:
+    """The extents of a tensor, of symbols as the instance has them."""
+    dims_of = instance.info(variable).dims or ()
+    return tuple(dims.evaluate(d, instance.extents) for d in dims_of)

@@ -1,0 +1,1 @@
+"""File tests: what rules do on programs written out in ``.egg`` files."""

@@ -1,0 +1,38 @@
+"""The process in which file tests run: ``python -m relax_egraph.verify.file_tests.worker``.
+
+It says that it is ready, then answers each test on its standard input with an outcome, until that
+is closed.
+"""
+
+import os
+import pickle
+import signal
+import sys
+
+from relax_egraph.egraph.worker import OUT_OF_MEMORY, limit_memory
+from relax_egraph.verify.file_tests.run import run_test
+
+MEMORY = 2 << 30
+"""Bytes of its address space: egglog aborts the process where there is no memory left."""
+
+
+def main() -> None:
+    """Run tests, one at a time."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends us
+    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what rules print is no message
+    limit_memory(MEMORY)
+    answer: object = "ready"
+    while True:
+        pickle.dump(answer, outbox)
+        outbox.flush()
+        try:
+            answer = run_test(pickle.load(sys.stdin.buffer))
+        except EOFError:
+            return
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+
+
+if __name__ == "__main__":
+    main()

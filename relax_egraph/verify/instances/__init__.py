@@ -1,0 +1,1 @@
+"""Random instances of what a rule matches."""

@@ -1,0 +1,260 @@
+"""A query made ready for drawing: what is the same is one variable, and operators are nodes.
+
+A tensor ``x`` has the variables ``x.shape`` and ``x.dtype``; operands of an elementwise operator
+share the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.verify.instances.congruence import Congruence
+from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
+from relax_egraph.verify.instances.problem import VALUES, Contradiction, Node, Problem
+from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, Signature
+
+
+def problem_of(query: Query, signatures: Mapping[str, Signature], random: Random) -> Problem:
+    """Resolve `query`; how many tensors there are where it does not say is drawn.
+
+    Raises `Contradiction`.
+    """
+    return _Resolving(query, signatures, random, Congruence(query.applies)).problem()
+
+
+@dataclass(slots=True)
+class _Resolving:
+    query: Query
+    signatures: Mapping[str, Signature]
+    random: Random
+    same: Congruence
+    sorts: dict[str, str] = field(default_factory=dict[str, str])
+    elements: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def problem(self) -> Problem:
+        for a, b in self.query.same:
+            self.same.unite(a, b)
+        self.same.close()
+        self.find_sorts()
+        self.take_vectors_apart()
+        self.same.close()
+        self.find_sorts()
+        facts = self.facts()
+        nodes = tuple(self.node(a) for a in self.query.applies if a.head.startswith(("R.", "K.")))
+        for node in nodes:
+            self.share_shapes(node)
+        bake = self.same.find
+        self.find_sorts()
+        made: dict[str, Node] = {}
+        for node in sorted(map(self.baked, nodes), key=lambda n: n.made):
+            made.setdefault(node.result, node)
+        elements = {
+            str(bake(v)): tuple(str(bake(e)) for e in items) for v, items in self.elements.items()
+        }
+        _refuse_cycles(made, elements)
+        tensors = [v for v, s in self.sorts.items() if s in VALUES and bake(v) == v]
+        shapes = {t: bake(f"{t}.shape") for t in tensors}
+        dtypes = {t: bake(f"{t}.dtype") for t in tensors}
+        for variables, sort in ((shapes, "Shape"), (dtypes, "String")):
+            for variable in variables.values():
+                self.sorted(variable, sort)
+        return Problem(
+            nodes=tuple(made.values()),
+            premises=tuple(
+                replace(
+                    p,
+                    args=tuple(map(bake, p.args)),
+                    result=None if p.result is None else bake(p.result),
+                )
+                for p in facts.premises
+            ),
+            sorts={v: s for v, s in self.sorts.items() if bake(v) == v},
+            elements=elements,
+            scalars={str(bake(t)): bake(c) for t, c in facts.scalars.items()},
+            constants=frozenset(str(bake(t)) for t in facts.constants),
+            positions={str(bake(t)): bake(i) for t, i in facts.positions.items()},
+            made=made,
+            shapes=shapes,
+            dtypes=dtypes,
+            names={v: bake(v) for v in self.same.parent},
+        )
+
+    def baked(self, node: Node) -> Node:
+        args = tuple(map(self.same.find, node.args))
+        return replace(node, args=args, result=str(self.same.find(node.result)))
+
+    def find_sorts(self) -> None:
+        for apply in self.query.applies:
+            signature = self.signatures.get(apply.head)
+            if signature is None:
+                continue
+            self.sorted(apply.result, signature.result)
+            for arg, sort in zip(apply.args, signature.params, strict=False):
+                self.sorted(arg, sort)
+        for apply in self.query.applies:
+            match apply.head, apply.args:
+                case "vec-get", (items, _):
+                    self.sorted(apply.result, _ELEMENT.get(self.sort(items), ""))
+                case "vec-of", args:
+                    inside = {self.sort(a) for a in args} - {""}
+                    known = [v for v, e in _ELEMENT.items() if e in inside]
+                    self.sorted(apply.result, known[0] if known else "")
+                case _:
+                    pass
+
+    def sorted(self, arg: Arg | None, sort: str) -> None:
+        if arg is not None and sort and isinstance(found := self.same.find(arg), str):
+            self.sorts[found] = sort
+
+    def sort(self, arg: Arg) -> str:
+        found = self.same.find(arg)
+        return self.sorts.get(found, "") if isinstance(found, str) else ""
+
+    def take_vectors_apart(self) -> None:
+        """Name the elements of each ``Tensors`` variable."""
+        find, unite = self.same.find, self.same.unite
+        lists = [v for v, s in self.sorts.items() if s == "Tensors" and find(v) == v]
+        for variable in lists:
+            uses = [
+                a
+                for a in self.query.applies
+                if any(find(arg) == variable for arg in (*a.args[:1], a.result or Literal(0)))
+            ]
+            written = [a.args for a in uses if a.head == "vec-of"]
+            counts = [find(a.result) for a in uses if a.head == "vec-length" and a.result]
+            asked = [a for a in uses if a.head == "vec-get"]
+            places = [p.value for a in asked if isinstance(p := find(a.args[1]), Literal)]
+            known = [len(w) for w in written]
+            known += [int(c.value) for c in counts if isinstance(c, Literal)]
+            least = max([int(p) + 1 for p in places], default=1)
+            count = known[0] if known else self.random.randint(least, max(least, 3))
+            if count < least:
+                raise Contradiction(f"{count} tensors have no number {least - 1}")
+            names = tuple(f"{variable}[{k}]" for k in range(count))
+            self.elements[variable] = names
+            for name in names:
+                self.sorts[name] = "Tensor"
+            for args in written:
+                if len(args) != count:
+                    raise Contradiction(f"{len(args)} tensors are not {count}")
+                for name, arg in zip(names, args, strict=True):
+                    unite(name, arg)
+            for length in counts:
+                unite(length, Literal(count))
+            for apply in asked:
+                at = find(apply.args[1])
+                if isinstance(at, str):
+                    unite(at, Literal(self.random.randrange(count)))
+                    at = find(at)
+                if apply.result is not None and isinstance(at, Literal):
+                    if not 0 <= int(at.value) < count:
+                        raise Contradiction(f"{count} tensors have no number {at.value}")
+                    unite(names[int(at.value)], apply.result)
+
+    def facts(self) -> "_Facts":
+        found = _Facts()
+        for apply in self.query.applies:
+            x = str(apply.args[0]) if apply.args else ""
+            other = apply.result
+            if other is None and apply.head in _FUNCTIONS:
+                other = self.query.variable()
+            match apply.head:
+                case "shape-of" | "dtype-of" if other is not None:
+                    self.same.unite(other, self.of(apply.args[0], apply.head.removesuffix("-of")))
+                case "shape-claim" | "dtype-claim":
+                    self.same.unite(apply.args[1], self.of(apply.args[0], apply.head[:5]))
+                case "rank-of":
+                    shape = self.of(apply.args[0], "shape")
+                    found.premises.append(Apply("vec-length", (shape,), other, apply.text))
+                case "numel-of":
+                    shape = self.of(apply.args[0], "shape")
+                    found.premises.append(Apply("product", (shape,), other, apply.text))
+                case "const-scalar" if other is not None:
+                    if x in found.scalars:
+                        self.same.unite(found.scalars[x], other)
+                    found.scalars[x] = other
+                case "is-const":
+                    found.constants.add(x)
+                case "within-tolerance":
+                    found.constants.add(x)
+                    found.premises.append(apply)
+                case "source-index" if other is not None:
+                    found.positions[x] = other
+                case head if head.startswith(("R.", "K.")) or head in ("Leaf", "Value"):
+                    pass
+                case "vec-of" | "vec-get" | "vec-length" if self.on_tensors(apply):
+                    pass
+                case _:
+                    found.premises.append(apply)
+        return found
+
+    def on_tensors(self, apply: Apply) -> bool:
+        sides = (*apply.args[:1], *(() if apply.result is None else (apply.result,)))
+        return any(self.sort(s) == "Tensors" for s in sides)
+
+    def of(self, tensor: Arg, what: str) -> str:
+        """The variable for the shape or dtype of `tensor`."""
+        return f"{self.same.find(tensor)}.{what}"
+
+    def node(self, apply: Apply) -> Node:
+        traits = operators().get(apply.head[2:])
+        if traits is None and apply.head not in _SPECIAL:
+            raise Contradiction(f"{apply.head} is not drawn")
+        assert isinstance(apply.result, str)
+        result = self.same.find(apply.result)
+        if not isinstance(result, str):
+            raise Contradiction(f"{apply.text} is no literal")
+        self.sorts.setdefault(result, self.signatures[apply.head].result)
+        op = traits.op if traits else None
+        return Node(apply.head, op, apply.args, result, apply.text, apply.made)
+
+    def share_shapes(self, node: Node) -> None:
+        if node.head in ("K.load", "K.store"):
+            self.same.unite(self.of(node.args[0], "shape"), self.of(node.result, "shape"))
+            self.same.unite(self.of(node.args[0], "dtype"), self.of(node.result, "dtype"))
+            return
+        if node.op is None or self.sort(node.result) == "Tuple":
+            return
+        result = self.of(node.result, "shape")
+        kinds = [o.kind for o in node.op.operands]
+        if node.op.elementwise:
+            for arg, kind in zip(node.args, kinds, strict=False):
+                if kind == "tensor":
+                    self.same.unite(self.of(arg, "shape"), result)
+        elif keeps_shape(node.op):
+            self.same.unite(self.of(node.args[0], "shape"), result)
+        elif node.op.name in SHAPED:
+            self.same.unite(node.args[kinds.index("shape")], result)
+
+
+def _refuse_cycles(made: Mapping[str, Node], elements: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise `Contradiction` where a value would be made of itself."""
+    done: set[str] = set()
+    above: set[str] = set()
+    stack = [(v, False) for v in made]
+    while stack:
+        variable, leaving = stack.pop()
+        if leaving:
+            above.discard(variable)
+            done.add(variable)
+        elif variable in above:
+            raise Contradiction(f"{made[variable].text} is made of itself")
+        elif variable not in done and variable in made:
+            above.add(variable)
+            stack.append((variable, True))
+            for arg in made[variable].args:
+                stack += [(t, False) for t in elements.get(str(arg), (str(arg),)) if t not in done]
+
+
+@dataclass(slots=True)
+class _Facts:
+    premises: list[Apply] = field(default_factory=list[Apply])
+    scalars: dict[str, Arg] = field(default_factory=dict[str, Arg])
+    constants: set[str] = field(default_factory=set[str])
+    positions: dict[str, Arg] = field(default_factory=dict[str, Arg])
+
+
+_FUNCTIONS = ("shape-of", "dtype-of", "rank-of", "numel-of", "const-scalar", "source-index")
+_ELEMENT = {"Tensors": "Tensor", "Shape": "Dim", "Axes": "i64", "Floats": "f64"}
+_SPECIAL = ("R.none", "R.const", "R.tuple_get", "K.load", "K.store")

@@ -1,0 +1,252 @@
+"""Premises that other rules deduce, replaced by what those rules match.
+
+A relation such as ``(cube-of y x)`` means whatever the rules that make it say.  So a rule that
+reads it is tried together with them, and a rule that only deduces is tried with one that equates.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+
+from relax_egraph.egraph.forms import Atom, Form, Tree
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.rules import FACTS
+from relax_egraph.verify.instances.query import (
+    Apply,
+    Arg,
+    Literal,
+    Pattern,
+    Query,
+    generated_rules,
+    literal_of,
+    patterns_of,
+    signatures_of,
+)
+
+NATIVE = frozenset(
+    (
+        *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
+        *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
+        *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
+    )
+)
+"""Facts that are known of an instance as it is drawn."""
+
+_DEPTH = 8
+_AGAIN = 0.75
+"""How often a premise is taken to be one that is deduced already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """`of` a name: the patterns that deduce it, each with the action that does.
+
+    `walks` are names that are read by a rule that makes them: such rules compute.
+    """
+
+    of: Mapping[str, Sequence[tuple[Pattern, Form]]]
+    uniting: tuple[Pattern, ...]
+    walks: tuple[str, ...]
+
+
+@cache
+def makers_of(book: RuleBook) -> Makers:
+    """What the rules of `book`, those that deduce facts among them, make."""
+    of: dict[str, list[tuple[Pattern, Form]]] = defaultdict(list)
+    uniting: list[Pattern] = []
+    for rule in (*book.rules, *generated_rules(book)):
+        for pattern in patterns_of(rule):
+            for action in pattern.actions:
+                if (name := made_by(action)) and name not in NATIVE:
+                    of[name].append((pattern, action))
+            if pattern.unites:
+                uniting.append(pattern)
+    walks = (name for name, ways in of.items() if any(name in _read_by(p) for p, _ in ways))
+    return Makers(dict(of), tuple(uniting), tuple(walks))
+
+
+def made_by(action: Form) -> str:
+    """The relation or function that `action` adds to; empty if it is none."""
+    if action.head == "set" and isinstance(action.items[1], Form):
+        return action.items[1].head
+    if action.head in ("union", "let", "delete", "subsume") or action.head.startswith(("R.", "K.")):
+        return ""
+    return action.head
+
+
+def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
+    """A rule that equates, then those by which it reads what `pattern` deduces; empty if none does.
+
+    The last is `pattern`; the chain is a shortest one.
+    """
+    chains: list[tuple[Pattern, ...]] = [(pattern,)]
+    seen = {pattern.name}
+    for chain in chains:
+        made = {made_by(action) for action in chain[0].actions}
+        readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
+        if chain[0].unites:
+            return chain
+        for reader in sorted(readers, key=lambda p: not p.unites):
+            if reader.name not in seen and made & set(_read_by(reader)):
+                seen.add(reader.name)
+                chains.append((reader, *chain))
+    return ()
+
+
+@cache
+def _read_by(pattern: Pattern) -> list[str]:
+    found: list[str] = []
+    todo: list[Tree] = [*pattern.facts, *([pattern.left] if pattern.left else [])]
+    while todo:
+        tree = todo.pop()
+        if isinstance(tree, Form):
+            found.append(tree.head)
+            todo += tree.items
+    return found
+
+
+def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
+    """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
+    makers, signatures = makers_of(book), signatures_of(book)
+    for name in (name for pattern in chain for name in _read_by(pattern)):
+        relation = name in signatures and signatures[name].result == "Unit"
+        if relation and name not in NATIVE and name not in makers.of:
+            return name
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """A query over operators and known facts only, and the rules that deduce the rest."""
+
+    query: Query
+    rules: tuple[RuleInfo, ...]
+
+
+def unfold(
+    chain: Sequence[Pattern], makers: Makers, random: Random, left: frozenset[str]
+) -> Unfolded:
+    """What the first of `chain` matches; of several ways to deduce a premise one is drawn.
+
+    The others of `chain` are among those that are used.  Premises whose names are `left` stay as
+    they are: egglog is to find them.
+    """
+    unfolding = _Unfolding(makers, random, list(chain[1:]), {p.rule.name: p.rule for p in chain})
+    chain[0].add_to(unfolding.query)
+    for depth in range(_DEPTH):
+        derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.made]
+        for number, apply in enumerate(derived):
+            if apply.head not in left:
+                unfolding.replace(apply, depth, f"{apply.head}-{depth}-{number}.")
+    return Unfolded(unfolding.query, tuple(unfolding.rules.values()))
+
+
+@dataclass(slots=True)
+class _Unfolding:
+    makers: Makers
+    random: Random
+    wanted: list[Pattern]
+    rules: dict[str, RuleInfo]
+    query: Query = field(default_factory=Query)
+    deduced: list[Apply] = field(default_factory=list[Apply])
+    parent: dict[Arg, Arg] = field(default_factory=dict[Arg, Arg])
+    seen: int = 0
+
+    def replace(self, apply: Apply, depth: int, prefix: str) -> None:
+        """Put in the place of `apply` what deduces it, which may be there already."""
+        ways = [w for w in self.makers.of[apply.head] if self.fits(apply, w[1])]
+        forced = [w for w in ways if self.wanted and w[0].name == self.wanted[0].name]
+        known = [d for d in self.deduced if d.head == apply.head and self.agree(d, apply)]
+        self.query.applies.remove(apply)
+        if known and not forced and self.random.random() < _AGAIN:
+            near = [d for d in known if set(d.args) & set(apply.args)]
+            self.same(apply, self.random.choice(near or known))
+            return
+        if not ways:
+            self.query.same.append((Literal(apply.text), Literal("what any rule deduces")))
+            return
+        if forced:
+            self.wanted.pop(0)
+        pattern, action = self.random.choice(forced or _shallow(ways, depth))
+        self.rules[pattern.rule.name] = pattern.rule
+        pattern.add_to(self.query, prefix)
+        for other in pattern.actions:
+            if other.head == "let":
+                name, value = other.items[1:3]
+                given = self.query.term(value, prefix, None, True)
+                self.query.same.append((self.query.term(name, prefix), given))
+        made, value = (action, None) if action.head != "set" else action.items[1:3]
+        inside = made.items[1:] if isinstance(made, Form) else ()
+        self.query.same += zip(
+            apply.args, [self.query.term(item, prefix, None, True) for item in inside], strict=True
+        )
+        if value is not None and apply.result is not None:
+            self.query.same.append((apply.result, self.query.term(value, prefix, None, True)))
+        self.deduced.append(apply)
+
+    def same(self, a: Apply, b: Apply) -> None:
+        self.query.same += zip(a.args, b.args, strict=True)
+        if a.result is not None and b.result is not None:
+            self.query.same.append((a.result, b.result))
+
+    def fits(self, apply: Apply, action: Form) -> bool:
+        """Whether the literals that `apply` has are those that `action` makes."""
+        made, value = (action, None) if action.head != "set" else action.items[1:3]
+        inside = made.items[1:] if isinstance(made, Form) else ()
+        pairs = list(zip(apply.args, inside, strict=True))
+        if value is not None and apply.result is not None:
+            pairs.append((apply.result, value))
+        for arg, tree in pairs:
+            wanted = self.literal(arg)
+            given = literal_of(tree.text) if isinstance(tree, Atom) else None
+            if wanted is not None and given is not None and wanted != given:
+                return False
+        return True
+
+    def agree(self, a: Apply, b: Apply) -> bool:
+        for x, y in zip((*a.args, a.result), (*b.args, b.result), strict=True):
+            if x is None or y is None:
+                continue
+            first, second = self.literal(x), self.literal(y)
+            if first is not None and second is not None and first != second:
+                return False
+        return True
+
+    def literal(self, arg: Arg) -> Literal | None:
+        """The literal that `arg` is known to be."""
+        for a, b in self.query.same[self.seen :]:
+            first, second = self.find(a), self.find(b)
+            if first != second:
+                if isinstance(first, Literal):
+                    first, second = second, first
+                self.parent[first] = second
+        self.seen = len(self.query.same)
+        found = self.find(arg)
+        return found if isinstance(found, Literal) else None
+
+    def find(self, arg: Arg) -> Arg:
+        while arg in self.parent:
+            arg = self.parent[arg]
+        return arg
+
+
+def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
+    """`rule`, and all rules that deduce what it reads, and what they read."""
+    found = {rule.name: rule}
+    todo = list(patterns_of(rule))
+    for pattern in todo:
+        for name in _read_by(pattern):
+            for maker, _ in makers.of.get(name, ()):
+                if maker.rule.name not in found and maker.rule.ruleset not in FACTS:
+                    found[maker.rule.name] = maker.rule
+                    todo.append(maker)
+    return tuple(found.values())
+
+
+def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
+    """Beyond half of the depth only ways that do not read what they make."""
+    ends = [w for w in ways if made_by(w[1]) not in _read_by(w[0])]
+    return ends if ends and depth >= _DEPTH // 2 else ways

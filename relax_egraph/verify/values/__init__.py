@@ -1,0 +1,1 @@
+"""What instances compute, and in what two values of one class may differ."""

@@ -1,0 +1,48 @@
+"""Operators as the reference computes them, but the same for equal elements wherever they stand."""
+
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.op import Op
+from relax_egraph.verify.values.inputs import Array
+
+_SUMS = frozenset(
+    (
+        *("sum", "mean", "prod", "variance", "std", "cumsum", "cumprod"),
+        *("matmul", "outer", "einsum", "nn.attention", "nn.attention_bias"),
+        *(f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")),
+    )
+)
+"""Operators that add in an order which is the kernel's affair."""
+
+_LANES = 64
+
+
+def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
+    """What `op` computes, the same for equal elements wherever they stand.
+
+    A sum is rounded once, whatever its order; a function of elements is computed of vectors that
+    are filled up, as numpy has another way for what is left over of one.
+    """
+    tensors = [o for o in operands if isinstance(o, np.ndarray)]
+    if op.elementwise and tensors and len({t.shape for t in tensors}) == 1:
+        shape, size = tensors[0].shape, tensors[0].size
+        filled = [_filled(o) if isinstance(o, np.ndarray) else o for o in operands]
+        return np.asarray(apply_op(op, filled, attrs))[:size].reshape(shape)
+    floats = [t.dtype for t in tensors if is_float(t.dtype.name)]
+    if op.name in _SUMS and floats and len(floats) == len(tensors):
+        more = np.longdouble if floats[0] == np.float64 else np.float64
+        made = np.dtype(attrs.get("out_dtype") or floats[0])
+        wide = [o.astype(more) if isinstance(o, np.ndarray) else o for o in operands]
+        with np.errstate(all="ignore"):
+            return np.asarray(apply_op(op, wide, attrs)).astype(made)
+    return apply_op(op, operands, attrs)
+
+
+def _filled(x: Array) -> Array:
+    filled = np.ones(-(-x.size // _LANES) * _LANES, x.dtype)
+    filled[: x.size] = x.ravel()
+    return filled

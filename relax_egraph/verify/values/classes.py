@@ -1,0 +1,214 @@
+"""What the classes of an e-graph compute: every node, of random inputs, against its class's value.
+
+The value of a class is that of the program's step that is in it, computed as the program says;
+of a class that only rules made, that of its first node that can be computed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from relax_egraph.egraph import view
+from relax_egraph.egraph.tables import Key, Term
+from relax_egraph.egraph.trial import Trial
+from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.errors import RunError
+from relax_egraph.ir.op import Op
+from relax_egraph.verify.values.evaluation import Evaluation, Result, constant
+from relax_egraph.verify.values.inputs import Array, Kind
+from relax_egraph.verify.values.program import Step
+from relax_egraph.verify.values.tolerance import Computed, Need, gap
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two values of one class; or a node that has none, and then `problem` says why.
+
+    `steps` are the numbers of the program's values in the class, or in those that are made of it;
+    `pair` that of the two among all that were compared.
+    """
+
+    need: Need
+    steps: tuple[int, ...]
+    left: Array | None
+    right: Array | None
+    at: tuple[int, ...] | None
+    problem: str = ""
+    kind: Kind = "ordinary"
+    ulps: float = 0.0
+    on: frozenset[str] = frozenset()
+    pair: int = 0
+
+
+class Classes:
+    """The classes of a trial, each with the value that its other nodes must have.
+
+    `compared` are the numbers of the steps whose class has a second value that was compared;
+    `pairs` are the values that were, in an order that is the same in every run of one trial.
+    """
+
+    def __init__(self, run: Evaluation, trial: Trial) -> None:
+        self.run, self.trial = run, trial
+        self.compared: set[int] = set()
+        self.pairs: list[tuple[Computed, Computed]] = []
+        self.steps: dict[Key, list[int]] = defaultdict(list)
+        by_number = {s.number: s for s in run.program.steps}
+        for number, key in sorted(trial.values.items()):
+            if number in by_number:
+                self.steps[key].append(number)
+        for numbers in self.steps.values():
+            numbers.sort(key=lambda n: n not in trial.matched)
+        self.values: dict[Key, Result] = {}
+        self.own: dict[Key, set[tuple[str, tuple[Any, ...], tuple[Any, ...]]]] = defaultdict(set)
+        for key, numbers in self.steps.items():
+            known = [run.values[n] for n in numbers if n in run.values]
+            if known:
+                self.values[key] = known[0]
+            for n in numbers:
+                self.own[key].add(self.signature(by_number[n]))
+
+    def signature(self, step: Step) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
+        """What node a step is."""
+        keys = self.trial.values
+        children = tuple(
+            keys.get(c)
+            if isinstance(c, int)
+            else tuple(keys.get(t) for t in c)
+            if isinstance(c, tuple)
+            else c
+            for c in step.children
+        )
+        name = step.how.name if isinstance(step.how, Op) else step.how
+        return name, children, step.attrs
+
+    def differences(self) -> Iterator[Difference]:
+        """How the classes differ within themselves."""
+        for numbers in self.steps.values():
+            known = [n for n in numbers if n in self.run.values]
+            for n in known[1:]:
+                if self.run.values[n] is not self.run.values[known[0]]:
+                    yield from self.compare(numbers, self.run.values[known[0]], self.run.values[n])
+        for key, number in self.trial.scalars.items():
+            value = self.values.get(key)
+            if isinstance(value, Computed) and not self.said(key):
+                same = constant(number, value.value.shape, value.value.dtype.name)
+                yield from self.compare(self.steps[key], value, same)
+        waiting = [(k, t) for k, t in self.trial.nodes if t.op not in (view.LEAF, view.OPAQUE)]
+        broken: dict[Key, str] = {}
+        progress = True
+        while waiting and progress:
+            progress, rest = False, []
+            for key, term in waiting:
+                try:
+                    result = self.of(key, term)
+                except (RunError, KeyError, OverflowError, TypeError) as problem:
+                    progress = True
+                    if (term.op, term.children, term.attrs) not in self.own[key]:
+                        broken.setdefault(key, f"R.{term.op} cannot be computed: {problem}")
+                    continue
+                if result is None:
+                    rest.append((key, term))
+                    continue
+                progress = True
+                if key not in self.values:
+                    self.values[key] = result
+                elif (term.op, term.children, term.attrs) not in self.own[key]:
+                    near = self.steps.get(key) or self.near(key)
+                    yield from self.compare(near, self.values[key], result)
+            waiting = rest
+        yield from self.failures(waiting, broken)
+
+    def said(self, key: Key) -> bool:
+        """Whether the program says that the elements of this class are one number."""
+        by_number = self.run.program.steps
+        return any(by_number[n].scalar is not None for n in self.steps[key])
+
+    def failures(
+        self, waiting: list[tuple[Key, Term]], broken: dict[Key, str]
+    ) -> Iterator[Difference]:
+        """The values that a node cannot give: it, or what it needs, cannot be computed."""
+        reached = {k: why for k, why in broken.items() if k not in self.values}
+        grown = True
+        while grown:
+            grown = False
+            for key, term in waiting:
+                why = next((reached[c] for c in term.classes if c in reached), None)
+                if why is not None and key not in reached:
+                    if key in self.values:
+                        broken.setdefault(key, why)
+                    else:
+                        reached[key] = why
+                        grown = True
+        for key, why in broken.items():
+            if key in self.values and self.steps.get(key):
+                value = self.values[key]
+                left = value.value if isinstance(value, Computed) else None
+                if left is None or left.size:
+                    yield Difference(
+                        "unsound", tuple(self.steps[key]), left, None, None, why, self.run.kind
+                    )
+
+    def near(self, key: Key) -> list[int]:
+        """The steps in the class, or else in classes over it."""
+        reached, seen = [key], {key}
+        for k in reached:
+            if self.steps.get(k):
+                return self.steps[k]
+            above = [p for p in self.over.get(k, ()) if p not in seen]
+            seen.update(above)
+            reached += above
+        return []
+
+    @cached_property
+    def over(self) -> Mapping[Key, list[Key]]:
+        """The classes whose nodes need a class."""
+        found: dict[Key, list[Key]] = defaultdict(list)
+        for key, term in self.trial.nodes:
+            for child in term.classes:
+                found[child].append(key)
+        return found
+
+    def compare(self, numbers: list[int], left: Result, right: Result) -> Iterator[Difference]:
+        """How two values of a class differ, in which the steps with these `numbers` are."""
+        if isinstance(left, tuple) or isinstance(right, tuple):
+            if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+                for a, b in zip(left, right, strict=True):
+                    yield from self.compare(numbers, a, b)
+            return
+        self.compared.update(numbers)
+        pair = len(self.pairs)
+        self.pairs.append((left, right))
+        found = gap(left, right, self.run.kind)
+        if found.need != "exact" or found.on:
+            yield Difference(
+                found.need,
+                tuple(numbers),
+                left.value,
+                right.value,
+                found.at,
+                kind=self.run.kind,
+                ulps=found.ulps,
+                on=found.on,
+                pair=pair,
+            )
+
+    def of(self, key: Key, term: Term) -> Result | None:
+        """What the node `term` of the class `key` gives; ``None`` if an operand is not known."""
+        given = self.values.get
+        match term.op:
+            case view.SCALAR:
+                dtype = self.trial.dtypes.get(key, "float32")
+                return constant(term.scalar, (), dtype)
+            case view.LOAD | view.STORE:
+                return given(term.classes[0])
+            case view.TUPLE_GET:
+                whole = given(term.classes[0])
+                ((_, at),) = term.attrs
+                return whole[int(at)] if isinstance(whole, tuple) and isinstance(at, int) else None
+            case view.WHOLE:
+                return None
+            case name:
+                op = operators()[name].op
+                return self.run.apply(op, term.children, dict(term.attrs), given)

@@ -1,0 +1,200 @@
+"""What two ways to compute a value may differ in.
+
+Each is computed twice: in its own dtype, and in float64 as the measure of what it means.  In
+float64 the two must agree but for rounded constants; in its own dtype the second must be about as
+near to its meaning as the first is to its own.  Errors are measured against the largest number on
+the way.  Where that is too strict, as of exponentials of large numbers, what rounding makes of a
+value is found by rounding at random (`compare`).
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from relax_egraph.egraph.loader import FloatClass
+from relax_egraph.ir.dtypes import is_float, is_stored, limits
+from relax_egraph.verify.values.inputs import UNBOUNDED, Array, Kind
+
+Need: TypeAlias = Literal["exact", "reassociates", "fast", "unsound"]
+"""The float class that a difference needs; ``unsound`` if no class allows it."""
+
+ORDER: tuple[Need, ...] = ("exact", "reassociates", "fast", "unsound")
+
+DIFFERS = ("rounding", "overflow", "inf", "NaN", "signed zero", "subnormal")
+"""What two sides may differ on: last digits, or a kind of value, on the way or at the end."""
+
+_ROUNDING = 1e-7
+"""What is this much smaller than the numbers on the way to it is made of their rounding errors."""
+
+_REASSOCIATES = 1e-6
+_FAST = 5e-6
+
+_CLOSE = 2e-14
+"""So much of the largest number on the way is rounding in float64, and beyond it a constant."""
+
+_MOST = 1024
+"""So many units in the last place are more than a formula loses, but for noise: digits are cut."""
+
+_NOISE = 4
+"""So many times what shaken runs come to."""
+
+_STORED = 4
+"""So many units in the last place may a storage type differ in: what is fused is rounded once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A value in its own dtype, and in float64.
+
+    `scale` is the largest number that occurs on the way to it: rounding errors are of its size.
+    """
+
+    value: Array
+    wide: Array
+    scale: float
+
+
+def ordered(differs_on: Collection[str]) -> tuple[str, ...]:
+    """Those of `DIFFERS`, in its order."""
+    return tuple(d for d in DIFFERS if d in differs_on)
+
+
+def kept(stated: FloatClass) -> Need:
+    """What a rule of float class `stated` keeps to.
+
+    Of a ``bounded`` rule the error is that of constants as they are stored.  Those that it is tried
+    on have none: the rest only rounds.
+    """
+    match stated:
+        case "unstated":
+            return "exact"
+        case "bounded":
+            return "reassociates"
+        case _:
+            return stated
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What replacing one value by another needs, and where they differ the worst.
+
+    `ulps` is how far the errors of the two are apart, in units in the last place of the largest
+    number on the way to them; `on` are those of `DIFFERS` that make the values differ.
+    """
+
+    need: Need
+    at: tuple[int, ...] | None = None
+    ulps: float = 0.0
+    on: frozenset[str] = frozenset()
+
+
+def gap(left: Computed, right: Computed, kind: Kind, noise: Array | None = None) -> Gap:
+    """How `right` differs from `left`, of leaves of this `kind`.
+
+    `noise` is what rounding is known to make of the elements; else it is taken to be of the size
+    of the largest number on the way.
+    """
+    a, b = left.value, right.value
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return Gap("unsound")
+    same = (a == b) | (_nan(a) & _nan(b))
+    if same.all():
+        return Gap("exact", on=_ZEROS if _signs_differ(a, b) else frozenset())
+    if not is_float(a.dtype.name):
+        return Gap("unsound", _first(~same))
+    if kind in UNBOUNDED:
+        return Gap("reassociates", _first(~same), on=_causes(a, b, ~same, kind))
+    return _of_floats(left, right, same, kind, noise)
+
+
+def _of_floats(
+    left: Computed, right: Computed, same: Array, kind: Kind, noise: Array | None
+) -> Gap:
+    a, b = left.value, right.value
+    wide, other = left.wide, right.wide
+    scale = max(left.scale, right.scale, 1e-300)
+    stored = is_stored(a.dtype.name)
+    finite = np.isfinite(wide) & np.isfinite(a)
+    lost = finite & ~(np.isfinite(b) & np.isfinite(other))
+    if stored and scale > float(limits(a.dtype.name).max) ** 0.5:
+        lost &= ~np.isfinite(other)  # numbers of few bits overflow early, wherever they are rounded
+    kept = finite & np.isfinite(b) & np.isfinite(other)
+    if kind != "large":
+        strange = ~np.isfinite(wide) & np.isfinite(other)
+        strange |= np.isinf(wide) & np.isinf(other) & (wide != other)
+        strange |= lost
+        if strange.any():
+            on = _causes(a, b, strange, kind)
+            return Gap("fast" if kind == "nan" else "unsound", _first(strange), on=on)
+    size = float(np.max(np.abs(wide), initial=0.0, where=finite))
+    with np.errstate(all="ignore"):
+        differ = kept & (np.abs(wide - other) > _ROUNDING * scale)
+        apart = np.where(differ, np.abs(wide - other), 0) / max(size, _ROUNDING * scale)
+        error = np.where(kept, np.abs(b - other), 0) / scale
+        own = np.where(kept, np.abs(a - wide), 0) / scale
+    place = np.unravel_index(int(np.argmax(np.maximum(apart, error))), a.shape)
+    at = tuple(int(k) for k in place)
+    epsilon = float(limits(a.dtype.name).eps)
+    on = _causes(a, b, ~same, kind)
+    if float(apart.max()) > _FAST:
+        return Gap("unsound", at, on=on)
+    units = _units(left, right, kept, scale)
+    ulps = float(np.max(units, initial=0.0))
+    if lost.any():
+        return Gap("fast", _first(lost), ulps, on)
+    rounding = 0.0 if noise is None else _NOISE * noise / scale
+    unlike = (error > 16 * own.max() + 64 * epsilon + rounding) | (
+        units > _MOST + rounding / epsilon
+    )
+    if float(apart.max()) > _REASSOCIATES or unlike.any():
+        return Gap("fast", at, ulps, on)
+    if stored and ulps <= _STORED:
+        return Gap("exact", at, ulps, on)
+    return Gap("reassociates", at, ulps, on)
+
+
+def _units(left: Computed, right: Computed, kept: Array, scale: float) -> Array:
+    """How far the errors are apart where both are `kept`, in units in the last place of `scale`.
+
+    What a value of float64 means is not known any better than that value.
+    """
+    a, b = left.value.astype(np.float64), right.value.astype(np.float64)
+    place = float(limits(left.value.dtype.name).eps) * 2.0 ** math.floor(math.log2(scale))
+    with np.errstate(all="ignore"):
+        meant = right.wide - left.wide
+        if left.value.dtype == np.float64:
+            meant = np.where(np.abs(meant) < _CLOSE * scale, 0, meant)
+        return np.where(kept, np.abs(b - a - meant), 0) / place
+
+
+def _causes(a: Array, b: Array, apart: Array, kind: Kind) -> frozenset[str]:
+    """Which of `DIFFERS` make elements differ that are `apart`."""
+    x, y = a[apart], b[apart]
+    finite = np.isfinite(x) & np.isfinite(y)
+    found: set[str] = set()
+    if not finite.all():
+        strange = "NaN" if np.isnan(x[~finite]).any() or np.isnan(y[~finite]).any() else "inf"
+        found.add({"nan": "NaN", "infinite": "inf", "ordinary": strange}.get(kind, "overflow"))
+    if finite.any():
+        tiny = float(limits(a.dtype.name).tiny)
+        least = np.minimum(np.abs(x[finite]), np.abs(y[finite])).astype(np.float64)
+        found.add("subnormal" if kind == "extreme" and (least < tiny).any() else "rounding")
+    return frozenset(found)
+
+
+_ZEROS = frozenset(("signed zero",))
+
+
+def _signs_differ(a: Array, b: Array) -> bool:
+    return is_float(a.dtype.name) and bool((np.signbit(a) != np.signbit(b))[a == 0].any())
+
+
+def _nan(x: Array) -> Array:
+    return np.isnan(x) if is_float(x.dtype.name) else np.zeros(x.shape, bool)
+
+
+def _first(places: Array) -> tuple[int, ...]:
+    return tuple(int(k) for k in np.argwhere(places)[0])
