@@ -7,6 +7,7 @@
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
+# make replay  all tests, with a proof of each optimization in them, replayed step by step
 # make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
@@ -17,7 +18,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models bench-extract conformance docs fuzz clean
+.PHONY: demo test lint bench bench-models bench-extract conformance replay docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -44,6 +45,9 @@ bench-extract: .venv/installed
 
 conformance: .venv/installed
 	$(BIN)/python -m bench.onnx_conformance --json bench/onnx_conformance.json
+
+replay: .venv/installed
+	$(BIN)/python -m pytest -q -n auto -m "not fuzz" --replay
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators

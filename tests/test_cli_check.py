@@ -76,7 +76,7 @@ def test_sound_rules_are_counted() -> None:
 ┡━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━┩
 │ exact │     1 │                      │
 └───────┴───────┴──────────────────────┘
-1 rule: 1 as declared, 0 not; 1 proved for all sizes
+1 rule: 1 as declared, 0 not; 1 of proven shapes
 """
     )
     assert result.exit_code == 0
@@ -201,7 +201,7 @@ def test_the_kinds_are_counted_with_those_that_declare_less() -> None:
 │ unsound     │     1 │                    1 │
 │ never fired │     1 │                    1 │
 └─────────────┴───────┴──────────────────────┘
-3 rules: 1 as declared, 2 not; 1 proved for all sizes
+3 rules: 1 as declared, 2 not; 1 of proven shapes
 """)
 
 

@@ -119,5 +119,5 @@ def _print_summary(verdicts: Sequence[Verdict]) -> None:
     proved = sum(v.proved for v in verdicts)
     rules = f"{len(verdicts)} rule{'s' * (len(verdicts) != 1)}"
     parts = [f"{rules}: {len(verdicts) - wrong} as declared, {wrong} not"]
-    parts += [f"{proved} proved for all sizes"] if proved else []
+    parts += [f"{proved} of proven shapes"] if proved else []
     click.echo("; ".join(parts))
