@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from relax_egraph.egraph.engine import Report
-from relax_egraph.egraph.recording import Saturating
+from relax_egraph.egraph.saturation import Saturating
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import Extraction
 from relax_egraph.ir.expr import Expr, Var

@@ -21,7 +21,7 @@ from relax_egraph.egraph.engine import (
     saturate,
 )
 from relax_egraph.egraph.narrowing import DTYPES, Narrowing
-from relax_egraph.egraph.recording import Saturating
+from relax_egraph.egraph.saturation import Saturating
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
 from relax_egraph.explanation import PlacedRegion, PlanReport, RegionReport, StoredWeights

@@ -12,8 +12,8 @@ from relax_egraph.egraph.encode import Encoded, encode
 from relax_egraph.egraph.engine import Report, Saturated, Schedule, before_weights, untouched
 from relax_egraph.egraph.fused import FusedFunctions
 from relax_egraph.egraph.narrowing import Narrowing
-from relax_egraph.egraph.recording import Saturating
 from relax_egraph.egraph.regions import Region, binders_of, regions_of
+from relax_egraph.egraph.saturation import Saturating
 from relax_egraph.egraph.signature import signature
 from relax_egraph.egraph.source_order import source_first
 from relax_egraph.egraph.view import ClassId, View

@@ -12,6 +12,7 @@ from relax_egraph.egraph.forms import Atom, Form, Source, Tree
 from relax_egraph.egraph.guards import GUARD_NAMES, premises
 from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, near
 from relax_egraph.errors import RuleError, Span
+from relax_egraph.rules import FAMILIES
 
 _OPTIONS = {
     "rewrite": (":when", ":subsume", ":ruleset", ":name"),
@@ -99,10 +100,14 @@ class _RuleCheck:
             known = near(ruleset.text, self.scope.rulesets)
             note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
             raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)
-        if name and (text := name.text.strip('"')) in self.scope.rules:
+        text = name.text.strip('"') if name else ""
+        if name and text in self.scope.rules:
             place = self.scope.rules[text]
             note = f"the first is at {place}" if place else "the first is a generated rule"
             raise self.error(form, f"a second rule is named {text}", note)
+        if name and text in FAMILIES:
+            note = "choose another: `without` leaves out rules and families by name"
+            raise self.error(name, f"{text} is the name of a family", note)
 
     def guards(self, form: Form) -> None:
         """Guards are premises, and ask about what other premises match."""

@@ -1,6 +1,6 @@
 """Saturation in this process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -15,6 +15,7 @@ from relax_egraph.egraph.run import Run
 from relax_egraph.egraph.schedule import Budget, Schedule
 from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.collection import no_collection
 
 
@@ -41,6 +42,21 @@ class Saturated:
             ),
             {c: more.became[b] for c, b in self.became.items() if b in more.became},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Saturating:
+    """A saturation that was done, as it was asked for, and its `report`: it can be repeated.
+
+    The `book` and the `schedule` are made when they are asked for.  `assumed` holds of symbols.
+    """
+
+    view: View
+    book: Callable[[], RuleBook]
+    budget: Budget
+    schedule: Callable[[], Schedule]
+    report: Report
+    assumed: Assumptions | None
 
 
 def untouched(view: View) -> Saturated:

@@ -19,10 +19,17 @@ APPLY = "unstable-app"
 """The head of a template whose operator is a value: its first argument."""
 
 _ROOT, _NAMED = "left-side", "unnamed-{}"
-_OPERATORS = frozenset(
-    d.name for d in vocabulary_table() if d.result in ("Tensor", "Kernel", "Tuple")
-)
-_VOCABULARY = frozenset(d.name for d in vocabulary_table())
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    return frozenset(d.name for d in vocabulary_table())
+
+
+@cache
+def _operators() -> frozenset[str]:
+    """Those of which a value is a tensor, a value in a kernel, or several."""
+    return frozenset(d.name for d in vocabulary_table() if d.result in _MADE_SORTS)
 
 
 @cache
@@ -185,7 +192,7 @@ class _Direction:
                 case _:
                     continue
             declared = self._declared.get(row.head)
-            if declared is None or row.head in _VOCABULARY or row.head in _APPLICATIONS:
+            if declared is None or row.head in _vocabulary() or row.head in _APPLICATIONS:
                 continue
             sorts = [*(p.sort for p in declared.params), declared.result]
             tensors = [
@@ -307,7 +314,7 @@ _APPLICATIONS = ("unary", "binary", "ternary", "reduction")
 
 def _makes(tree: Tree) -> bool:
     """Whether `tree` applies an operator."""
-    return isinstance(tree, Form) and (tree.head == APPLY or tree.head in _OPERATORS)
+    return isinstance(tree, Form) and (tree.head == APPLY or tree.head in _operators())
 
 
 def _made(tree: Tree) -> Iterator[Form]:

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.recording import (
-    CONSTANT,
-    Instance,
-    Made,
-    Match,
-    Moment,
-    Saturating,
-    record,
-)
+from relax_egraph.egraph.made import Instance, Made
+from relax_egraph.egraph.recording import Moment, record
+from relax_egraph.egraph.saturation import Saturating
+from relax_egraph.egraph.snapshot import CONSTANT, Match
 from relax_egraph.egraph.tables import Key
 from relax_egraph.egraph.view import (
     LEAF,
