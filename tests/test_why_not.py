@@ -7,6 +7,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, Phase
+from relax_egraph.egraph.worker_process import close_worker
 from relax_egraph.reasons.why_not import WhyNot, why_not
 
 ONE = 'x: R.Tensor(("n", 4), "float32")'
@@ -123,6 +124,8 @@ def test_a_rule_whose_turn_did_not_come() -> None:
 
 
 def test_a_process_that_does_not_live_to_run_it() -> None:
+    close_worker()  # one that runs has memory enough
+
     answer = why_not("mine", program("gv = R.exp(x)"), rules=[MINE], budget=Budget(memory=1 << 20))
 
     assert told(answer) == (

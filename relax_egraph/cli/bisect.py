@@ -86,7 +86,7 @@ def print_bisected(
     how: How,
     as_json: bool,
 ) -> None:
-    """Find the fewest rules that make the result of MODEL wrong, or that buy its gain.
+    """Find the fewest rules that make MODEL wrong, or buy its gain.
 
     A result is wrong if it is further from that of the program as written than --tol and --atol
     allow. Arguments that are not given are random, the same each time. With --metric cost, the
