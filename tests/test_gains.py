@@ -98,7 +98,8 @@ def test_a_share_is_what_is_lost_without_the_rule() -> None:
 
 
 def test_two_rules_of_which_either_is_enough_have_no_share() -> None:
-    again = '(rewrite (R.add (R.multiply s t) u) (R.ewise_fma s t u) :name "fma-again")'
+    again = """; float: reassociates
+    (rewrite (R.add (R.multiply s t) u) (R.ewise_fma s t u) :name "fma-again")"""
     without = (*SOME, "idioms", "fusion")
 
     shares = {g.rule.name: g.share for g in gains(SILU, [again], without=without)}
@@ -128,6 +129,7 @@ def main(x: R.Tensor(("n", 4), "float32")):
 def test_a_schedule_may_name_rulesets_that_a_try_leaves_empty() -> None:
     mine = """
     (ruleset mine)
+; float: reassociates
     (rewrite (R.add (R.multiply s t) u) (R.ewise_fma s t u) :ruleset mine :name "my-fma")
     """
     schedule = (Phase("mine", ("mine",)), Phase("lower", ("lower",)))
