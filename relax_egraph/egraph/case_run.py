@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
 from relax_egraph.egraph.commands import prepared
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
 from relax_egraph.egraph.guards import Expanded
-from relax_egraph.egraph.held import Held, is_literal, written
+from relax_egraph.egraph.held import Held
 from relax_egraph.egraph.loader import explained
 from relax_egraph.egraph.rulebook import RuleBook, reading_of
 from relax_egraph.egraph.scope import near

@@ -142,3 +142,15 @@ def read(source: Source) -> Iterator[Form]:
     if stack:
         unclosed = suspects[-1] if suspects else stack[-1][0]
         raise source.error(unclosed, "this '(' is never closed")
+
+
+def written(tree: Tree) -> str:
+    """`tree` as egglog reads it, on one line."""
+    if isinstance(tree, Atom):
+        return tree.text
+    return f"({' '.join(map(written, tree.items))})"
+
+
+def is_literal(text: str) -> bool:
+    """Whether an atom is a number, a text or a truth value, and no variable."""
+    return text[0] in '"-.0123456789' or text in ("true", "false", "NaN", "inf")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from egglog.bindings import EggSmolError, EGraph, FrozenRow, Value
 
-from relax_egraph.egraph.forms import Atom, Form, Tree
+from relax_egraph.egraph.forms import Atom, Form, Tree, is_literal, written
 from relax_egraph.egraph.vocabulary import vocabulary_table
 
 _ELEMENTS: Mapping[str, str] = {"Shape": "Dim", "Axes": "i64", "Tensors": "Tensor", "Floats": "f64"}
@@ -223,13 +223,6 @@ class Held:
 _FACTS = frozenset(d.name for d in vocabulary_table() if d.kind != "constructor")
 
 
-def written(tree: Tree) -> str:
-    """`tree` on one line."""
-    if isinstance(tree, Atom):
-        return tree.text
-    return f"({' '.join(map(written, tree.items))})"
-
-
 def _arguments(tree: Tree) -> Iterator[str]:
     """The atoms in `tree` that are applied to nothing."""
     if isinstance(tree, Atom):
@@ -237,11 +230,6 @@ def _arguments(tree: Tree) -> Iterator[str]:
     else:
         for item in tree.items[1:]:
             yield from _arguments(item)
-
-
-def is_literal(text: str) -> bool:
-    """Whether an atom is a number, a text or a truth value, and no variable."""
-    return text[0] in '"-.0123456789' or text in ("true", "false", "NaN", "inf")
 
 
 def _fits(row: FrozenRow, wanted: Sequence[Value | None]) -> bool:

@@ -1,9 +1,12 @@
 """Saturation in this process."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
+from typing import TypeVar
+
+from egglog.bindings import EGraph
 
 from relax_egraph.egraph.bulk import load_view
 from relax_egraph.egraph.commands import prepared
@@ -17,6 +20,8 @@ from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.collection import no_collection
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,27 @@ def saturate_here(
     course: Course = Course(),  # noqa: B008  frozen
     told: Told = untold,
 ) -> Saturated:
-    """Apply the rules of `book` to `view`; `told` hears of each iteration before it begins.
+    """Apply the rules of `book` to `view`; `told` hears of each iteration before it begins."""
+    begin = perf_counter()
+
+    def read(egraph: EGraph, report: Report) -> Saturated:
+        result = read_back(Tables(egraph), view)
+        whole = replace(report, seconds=perf_counter() - begin)
+        return Saturated(result.view, whole, result.became)
+
+    return saturated_and_read(view, book, budget, schedule, course, told, read)
+
+
+def saturated_and_read(
+    view: View,
+    book: RuleBook,
+    budget: Budget,
+    schedule: Schedule,
+    course: Course,
+    told: Told,
+    read: Callable[[EGraph, Report], Found],
+) -> Found:
+    """The same, and what `read` finds in the e-graph, which it must not keep.
 
     An e-graph that outgrew its bounds is not undone in place, which would take a copy in every
     iteration: the run is repeated up to there, which gives the same e-graph, and goes on without
@@ -90,7 +115,5 @@ def saturate_here(
             run = Run(egraph, view, book, budget, course, deadline, told)
             done = run.schedule(schedule)
             if not isinstance(done, Course):
-                result = read_back(Tables(egraph), view)
-                report = Report(done, perf_counter() - begin)
-                return Saturated(result.view, report, result.became)
+                return read(egraph, Report(done, perf_counter() - begin))
         course = done

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
 from relax_egraph.egraph.generate import generated_forms
 from relax_egraph.egraph.guards import expand, premises
 from relax_egraph.egraph.vocabulary import Declaration, Param, vocabulary_table
@@ -237,7 +237,7 @@ class _Direction:
                     self._defined.setdefault(value.text, _form(_atom(APPLY), *applied))
             return named
         sides = tuple(map(self._named_in, fact.items[1:]))
-        variables = [s.text for s in sides if isinstance(s, Atom) and not _is_literal(s.text)]
+        variables = [s.text for s in sides if isinstance(s, Atom) and not is_literal(s.text)]
         for side in sides:
             if isinstance(side, Form) and side.head in self._declared:
                 result = self._declared[side.head].result
@@ -261,7 +261,7 @@ class _Direction:
                 if isinstance(arg, Form):
                     self._extra.append(_form(_atom("="), name, arg))
                 arg = name
-            if isinstance(arg, Atom) and not _is_literal(arg.text) and arg.text != "_":
+            if isinstance(arg, Atom) and not is_literal(arg.text) and arg.text != "_":
                 self._sorts[arg.text] = sort
             args.append(arg)
         return _form(tree.items[0], *args)
@@ -338,14 +338,3 @@ def _slots(part: Part | tuple[Part, ...]) -> Iterator[Slot]:
 
 def _tokens(text: str) -> set[str]:
     return set(text.replace("(", " ").replace(")", " ").split())
-
-
-def _is_literal(text: str) -> bool:
-    return text[0] in '"-.0123456789' or text in ("true", "false", "NaN", "inf")
-
-
-def written(tree: Tree) -> str:
-    """`tree` as egglog reads it, on one line."""
-    if isinstance(tree, Atom):
-        return tree.text
-    return f"({' '.join(map(written, tree.items))})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from relax_egraph.ir.dtypes import is_float, limits
-from relax_egraph.verify.values.evaluation import Result
+from relax_egraph.verify.values.applied import Result
 from relax_egraph.verify.values.inputs import Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, gap
 

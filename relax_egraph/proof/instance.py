@@ -9,7 +9,6 @@ import numpy as np
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Constant, PrimValue
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
@@ -20,8 +19,8 @@ from relax_egraph.ir.struct_info import (
 from relax_egraph.ir.symbol_ranges import Range
 from relax_egraph.proof.term import Term, post_order
 from relax_egraph.proof.trace import Trace
-from relax_egraph.verify.values.evaluation import Result, magnitude
-from relax_egraph.verify.values.inputs import Array, Kind, random_array
+from relax_egraph.verify.values.applied import Result, exact
+from relax_egraph.verify.values.inputs import Kind, random_array
 from relax_egraph.verify.values.tolerance import Computed
 
 _STEPS = ((2, 3, 5), (1, 2, 3, 4, 5, 7, 8), tuple(range(17)))
@@ -71,10 +70,10 @@ class Sizes:
             value = random_array(rng, shape, known.dtype or "float32", kind, False)
             if self.indices is not None and value.dtype.kind in "iu":
                 value = rng.integers(0, self.indices, shape).astype(value.dtype)
-            return computed(value)
+            return exact(value)
 
         leaves = {
-            key: computed(leaf.data)
+            key: exact(leaf.data)
             if isinstance(leaf, Constant)
             else drawn(leaf.struct_info, self.leaves.get(key, ()))
             for key, leaf in sorted(trace.leaves.items())
@@ -84,12 +83,6 @@ class Sizes:
             for key, binding in sorted(trace.opaque.items())
         }
         return Instance(self.extents, leaves, opaque)
-
-
-def computed(value: Array) -> Computed:
-    """`value`, which is exact."""
-    wide = value.astype(np.float64) if is_float(value.dtype.name) else value
-    return Computed(value, wide, magnitude(wide))
 
 
 def sizes_of(

@@ -31,7 +31,7 @@ from relax_egraph.proof.term import post_order
 from relax_egraph.proof.text import rule_text, step_lines
 from relax_egraph.proof.trace import Step, Trace
 from relax_egraph.proof.values import Values
-from relax_egraph.verify.values.evaluation import Result
+from relax_egraph.verify.values.applied import Result
 from relax_egraph.verify.values.inputs import Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, kept
 

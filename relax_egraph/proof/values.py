@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from relax_egraph.egraph import view
 from relax_egraph.errors import RunError
 from relax_egraph.ir.op import OPS
@@ -11,8 +9,7 @@ from relax_egraph.proof.agreement import Around, agree, parts_of
 from relax_egraph.proof.history import Key, Number, key_of
 from relax_egraph.proof.instance import Instance
 from relax_egraph.proof.term import Term, post_order
-from relax_egraph.verify.values.evaluation import Evaluation, Result, constant
-from relax_egraph.verify.values.program import Program
+from relax_egraph.verify.values.applied import Result, applied, constant
 
 
 @dataclass(slots=True)
@@ -100,10 +97,8 @@ class Values:
                 assert isinstance(index, int)
                 return whole[index]
             case _:
-                run = Evaluation(
-                    Program({}), self.instance.extents, "ordinary", np.random.default_rng(0)
-                )
-                made = run.apply(OPS[term.op], term.children, dict(term.attrs), self._result)
+                op, attrs = OPS[term.op], dict(term.attrs)
+                made = applied(op, term.children, attrs, self._result, self.instance.extents)
                 assert made is not None
                 return made
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from relax_egraph.egraph.forms import written
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
 from relax_egraph.errors import Span
 from relax_egraph.verify.failures.shown import operands, results
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern, written
+from relax_egraph.verify.instances.query import Pattern
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.tolerance import ORDER, Need, kept, ordered
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from relax_egraph.egraph.course import Course
+from relax_egraph.egraph.database import Database, saturated_database
 from relax_egraph.egraph.engine import (
     Budget,
     Report,
@@ -15,7 +16,6 @@ from relax_egraph.egraph.engine import (
 )
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.narrowing import Narrowing
-from relax_egraph.egraph.partial import Database, saturated_and_read
 from relax_egraph.egraph.scope import near
 from relax_egraph.egraph.tables import Key
 from relax_egraph.egraph.view import ClassId, View
@@ -157,7 +157,7 @@ class _Asking:
                 return Seen(part.function, done.report, lost=lost[0])
             course = Course(bans=done.report.bans)
         reading = partial(self._read, part.function, view, variables)
-        return saturated_and_read(view, self.rules.run, self.budget, first, course, reading)
+        return saturated_database(view, self.rules.run, self.budget, first, course, reading)
 
     def _read(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.partial import Database
+from relax_egraph.egraph.database import Database
 from relax_egraph.egraph.tables import Key, Term
 from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, View
 from relax_egraph.ir import dims

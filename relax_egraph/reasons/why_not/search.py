@@ -9,7 +9,7 @@ The match of most nodes is best, then that of most premises; the work is bounded
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from relax_egraph.egraph.partial import Database
+from relax_egraph.egraph.database import Database
 from relax_egraph.egraph.tables import Key
 from relax_egraph.reasons.why_not.deductions import Deductions, preset_of
 from relax_egraph.reasons.why_not.nearby import nearby

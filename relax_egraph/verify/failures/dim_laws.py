@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from relax_egraph.egraph.forms import Form, Tree
+from relax_egraph.egraph.forms import Form, Tree, written
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.primitives import Fails, compute
-from relax_egraph.verify.instances.query import Pattern, literal_of, written
+from relax_egraph.verify.instances.query import Pattern, literal_of
 from relax_egraph.verify.verdict import Verdict, silent
 
 _HEADS = ("DimSym", "DimAdd", "DimMul", "DimFloorDiv", "DimMod")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from relax_egraph.egraph.forms import Form, Tree
+from relax_egraph.egraph.forms import Form, Tree, written
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import shape_text, tensor
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.problem import VALUES
-from relax_egraph.verify.instances.query import Pattern, literal_of, written
+from relax_egraph.verify.instances.query import Pattern, literal_of
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.inputs import Array
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, tensor
 from relax_egraph.verify.failures.terms import Terms, equated, inferred
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.query import Pattern, Signature
-from relax_egraph.verify.values.evaluation import Evaluation, Result, constant, magnitude
+from relax_egraph.verify.values.applied import Result, constant, exact
+from relax_egraph.verify.values.evaluation import Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
 from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import Computed
@@ -60,7 +60,7 @@ def sides_of(
     for step in program.steps:
         known = instance.arrays.get(step.variable) if step.how == "leaf" else None
         try:
-            result = _given(known) if known is not None else run.result(step, run.values.get)
+            result = exact(known) if known is not None else run.result(step, run.values.get)
         except _REFUSED:
             continue
         if result is not None:
@@ -84,11 +84,6 @@ def sides_of(
 
 
 _REFUSED = (RelaxEgraphError, ArithmeticError, KeyError, TypeError, ValueError, IndexError)
-
-
-def _given(value: Array) -> Computed:
-    wide = value.astype(np.float64) if is_float(value.dtype.name) else value
-    return Computed(value, wide, magnitude(wide))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.check import options_of
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read, written
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import Span
@@ -200,10 +200,3 @@ def literal_of(text: str) -> Literal | None:
         except ValueError:
             continue
     return None
-
-
-def written(tree: Tree) -> str:
-    """`tree` as egglog reads it, on one line."""
-    if isinstance(tree, Atom):
-        return tree.text
-    return f"({' '.join(map(written, tree.items))})"

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.forms import Atom, Form, Tree
+from relax_egraph.egraph.forms import Atom, Form, Tree, written
 from relax_egraph.egraph.guards import expand
 from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.verify.instances.query import ROOT, Pattern, Signature, written
+from relax_egraph.verify.instances.query import ROOT, Pattern, Signature
 
 
 def helper_text(rule: RuleInfo) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.query import Signature
-from relax_egraph.verify.values.evaluation import Evaluation, constant
+from relax_egraph.verify.values.applied import constant
+from relax_egraph.verify.values.evaluation import Evaluation
 from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import Computed
 

@@ -16,7 +16,8 @@ from relax_egraph.egraph.trial import Trial
 from relax_egraph.egraph.vocabulary import operators
 from relax_egraph.errors import RunError
 from relax_egraph.ir.op import Op
-from relax_egraph.verify.values.evaluation import Evaluation, Result, constant
+from relax_egraph.verify.values.applied import Result, constant
+from relax_egraph.verify.values.evaluation import Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
 from relax_egraph.verify.values.program import Step
 from relax_egraph.verify.values.tolerance import Computed, Need, gap

@@ -2,28 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from math import inf
-from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from egglog.bindings import EGraph, Value
 
-from relax_egraph.egraph.bulk import load_view
-from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.course import Course
 from relax_egraph.egraph.report import Report
 from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.run import Run
-from relax_egraph.egraph.saturation import untold
+from relax_egraph.egraph.saturation import Found, saturated_and_read, untold
 from relax_egraph.egraph.schedule import Budget, Schedule
 from relax_egraph.egraph.tables import Key, Tables
 from relax_egraph.egraph.view import View
-from relax_egraph.ir.collection import no_collection
 
 Row: TypeAlias = tuple[Any, ...]
 """The arguments of a function, then its result; of a relation the arguments alone."""
-
-Found = TypeVar("Found")
 
 
 class Database(Tables):
@@ -76,7 +68,7 @@ class Database(Tables):
             return Key(sort, value)
 
 
-def saturated_and_read(
+def saturated_database(
     view: View,
     book: RuleBook,
     budget: Budget,
@@ -86,16 +78,10 @@ def saturated_and_read(
 ) -> Found:
     """What `read` finds in the e-graph that `schedule` makes of `view`, which it must not keep.
 
-    The run is that of `saturate_here`, in this process: with a `course` that bans the rules that
-    were banned before, it makes the same e-graph.
+    With a `course` that bans the rules that were banned before, it is the same e-graph.
     """
-    begin, deadline = perf_counter(), inf
-    while True:
-        with no_collection(), prepared(book.texts) as egraph:
-            deadline = min(deadline, perf_counter() + budget.seconds)
-            load_view(egraph, view)
-            run = Run(egraph, view, book, budget, course, deadline, untold)
-            done = run.schedule(schedule)
-            if not isinstance(done, Course):
-                return read(Database(egraph), Report(done, perf_counter() - begin))
-        course = done
+
+    def database(egraph: EGraph, report: Report) -> Found:
+        return read(Database(egraph), report)
+
+    return saturated_and_read(view, book, budget, schedule, course, untold, database)
