@@ -6,12 +6,12 @@ is bounded: egglog aborts the process where there is no memory left.
 
 import os
 import pickle
-import signal
 import sys
 from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exc
 
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
 from relax_egraph.egraph.course import Told
 from relax_egraph.egraph.rulebook import adopt
 from relax_egraph.egraph.saturation import saturate_here
@@ -19,15 +19,10 @@ from relax_egraph.egraph.transfer import Answer, Names, Request, Rows, receive, 
 from relax_egraph.errors import RelaxEgraphError, SaturationError
 from relax_egraph.ir.symbol_ranges import assuming
 
-OUT_OF_MEMORY = 77
-"""The exit code where Python found no memory; egglog aborts."""
-
 
 def main() -> None:
     """Answer requests, with an `Answer` or an exception; before it, tell of each iteration."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends us
-    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what rules print is no message
+    outbox = begin()
     requests = SimpleQueue[tuple[Request, Names]]()
     Thread(target=_receive, args=(requests,), daemon=True).start()
     while True:
@@ -80,20 +75,6 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return SaturationError(f"{type(error).__name__}: {error}")
     return error
-
-
-def limit_memory(size: int) -> bool:
-    """Bound the address space of this process to `size` bytes, where the platform can."""
-    try:
-        import resource  # not on Windows
-
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        bound = size if most == resource.RLIM_INFINITY else min(size, most)
-        resource.setrlimit(resource.RLIMIT_AS, (bound, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    except (ImportError, ValueError, OSError):
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -2,22 +2,16 @@
 
 import atexit
 import os
-import signal
-import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from subprocess import PIPE, Popen
-from tempfile import TemporaryFile
-from threading import Lock, Timer
-from typing import BinaryIO, cast
+from threading import Lock
 
+from relax_egraph.egraph.child import Child, End
 from relax_egraph.egraph.course import Progress
 from relax_egraph.egraph.forms import Source
 from relax_egraph.egraph.report import StopReason
 from relax_egraph.egraph.rulebook import reading_of
 from relax_egraph.egraph.schedule import Budget
 from relax_egraph.egraph.transfer import Answer, Names, Request, receive, send
-from relax_egraph.egraph.worker import OUT_OF_MEMORY
 from relax_egraph.errors import SaturationError
 
 _OVERTIME = 2.0
@@ -28,9 +22,6 @@ _GRACE = 5.0
 
 _START = 60.0
 """Seconds to start a worker and to declare the rules of a book in it."""
-
-_LAST_WORDS = 4096
-"""Bytes of the worker's messages that are read when it is dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,92 +66,58 @@ def _asked(request: Request, names: Names) -> Answer | Exception | Death:
 
 def worker_pid() -> int | None:
     """The process that the next request goes to, if it runs."""
-    return _kept[0].process.pid if _kept else None
+    return _kept[0].child.process.pid if _kept else None
 
 
 def close_worker() -> None:
     """End the worker process, if there is one; the next request starts another."""
     while _kept:
-        _kept.pop().close()
+        _kept.pop().child.close()
 
 
 class _Worker:
     """A running worker, and the rule texts that it knows."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-        # The folder that the user is in is no place to import modules from.
-        environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "RUST_BACKTRACE": "0"}
-        self.owner = os.getpid()
         self.known: set[tuple[tuple[str, ...], tuple[Source, ...]]] = set()
-        self.said = cast(BinaryIO, TemporaryFile())  # noqa: SIM115  open as long as the process
         try:
-            self.process = Popen(
-                [sys.executable, "-m", "relax_egraph.egraph.worker"],
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=self.said,
-                env={**os.environ, **environment},
-            )
+            self.child = Child("relax_egraph.egraph.worker")
         except OSError as problem:
             raise SaturationError(f"no worker process can be started: {problem}") from None
-        self.inbox = cast(BinaryIO, self.process.stdin)
-        self.outbox = cast(BinaryIO, self.process.stdout)
-        self.late = False
 
     def ask(self, request: Request, names: Names) -> Answer | Exception | Death:
         texts = (request.book.families, request.book.user)
         if texts not in self.known:
             request = replace(request, reading=reading_of(request.book))
         last: Progress | None = None
-        timer = self._timer(_START)
         try:
-            send(self.inbox, request, names)
-            while isinstance(message := receive(self.outbox, names), Progress):
-                if last is None:
-                    timer.cancel()
-                    timer = self._timer(request.budget.seconds * _OVERTIME + _GRACE)
-                last = message
+            with self.child.within(_START):
+                send(self.child.inbox, request, names)
+                message = receive(self.child.outbox, names)
+            with self.child.within(_allowed(request.budget)):
+                while isinstance(message, Progress):
+                    last = message
+                    message = receive(self.child.outbox, names)
             self.known.add(texts)
             return message
         except (EOFError, OSError):
-            return self._death(last, request.budget)
-        finally:
-            timer.cancel()
+            return _death(self.child.ended(), last, request.budget)
 
-    def _timer(self, seconds: float) -> Timer:
-        timer = Timer(seconds, self._kill)
-        timer.daemon = True
-        timer.start()
-        return timer
 
-    def _kill(self) -> None:
-        self.late = True
-        self.process.kill()
+def _allowed(budget: Budget) -> float:
+    return budget.seconds * _OVERTIME + _GRACE
 
-    def _death(self, last: Progress | None, budget: Budget) -> Death:
-        code = self.process.wait()
-        self.said.seek(max(0, self.said.seek(0, os.SEEK_END) - _LAST_WORDS))
-        said = self.said.read().decode("utf-8", "replace")
-        if self.late:
-            allowed = budget.seconds * _OVERTIME + _GRACE if last else _START
-            return Death(StopReason.TIME, f"was ended after {allowed:g} s", last)
-        if code == OUT_OF_MEMORY or "memory allocation of" in said or "MemoryError" in said:
+
+def _death(end: End, last: Progress | None, budget: Budget) -> Death:
+    match end.cause:
+        case "late":
+            seconds = _allowed(budget) if last else _START
+            return Death(StopReason.TIME, f"was ended after {seconds:g} s", last)
+        case "memory":
             size = f"{budget.memory / (1 << 30):.2f} GiB"
             return Death(StopReason.MEMORY, f"ran out of its {size} of memory", last)
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-        return Death(StopReason.CRASH, f"ended {how}", last)
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self.inbox.close()
-        if self.owner == os.getpid():
-            self.process.kill()
-            self.process.wait()
-        else:
-            self.process.returncode = 0  # another's child: nothing to wait for
-        self.outbox.close()
-        self.said.close()
+        case "code":
+            return Death(StopReason.CRASH, f"ended {end}", last)
 
 
 _lock = Lock()

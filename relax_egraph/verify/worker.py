@@ -7,15 +7,14 @@ there is no memory left.
 
 import os
 import pickle
-import signal
 import sys
 from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exc
 from typing import Any
 
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
 from relax_egraph.egraph.rulebook import adopt
-from relax_egraph.egraph.worker import OUT_OF_MEMORY, limit_memory
 from relax_egraph.verify.work import Work
 
 _MEMORY = 4 << 30
@@ -23,9 +22,7 @@ _MEMORY = 4 << 30
 
 def main() -> None:
     """Answer each unit with its verdicts, or with an exception."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends us
-    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what rules print is no message
+    outbox = begin()
     messages = SimpleQueue[Any]()
     Thread(target=_receive, args=(messages,), daemon=True).start()
     book, reading, cases, trials, seed = messages.get()

@@ -4,22 +4,16 @@ egglog cannot be interrupted within an iteration, and aborts where there is no m
 comes to no end is done again rule by rule, so that only the one that does it is without a verdict.
 """
 
-import os
 import pickle
-import signal
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from subprocess import PIPE, Popen, TimeoutExpired
-from tempfile import TemporaryFile
-from threading import Thread, Timer
+from threading import Thread
 from types import TracebackType
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias
 
+from relax_egraph.egraph.child import ONE_THREAD, Child, End
 from relax_egraph.egraph.rulebook import reading_of
-from relax_egraph.egraph.worker import OUT_OF_MEMORY
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
 
@@ -28,12 +22,6 @@ SECONDS = 120.0
 
 _START = 120.0
 """Seconds to start a process and to read a book in it."""
-
-_GRACE = 5.0
-"""Seconds that a process has to end when it has closed its output."""
-
-_LAST_WORDS = 4096
-"""Bytes of the messages of a process that are read when it is dead."""
 
 _Found: TypeAlias = tuple[Verdict, ...] | BaseException
 
@@ -62,7 +50,7 @@ class Workers:
     ) -> None:
         self._closed = True
         while self._running:
-            self._running.pop().kill()
+            self._running.pop().child.close()
 
     def done(self, units: Sequence[Unit]) -> Iterator[Verdict]:
         """The verdicts of `units`, as they are ready."""
@@ -116,21 +104,7 @@ class _Worker:
     """A process that does units."""
 
     def __init__(self, work: Work) -> None:
-        path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-        # The folder that the user is in is no place to import modules from.
-        environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "RUST_BACKTRACE": "0"}
-        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-        self.said = cast(BinaryIO, TemporaryFile())  # noqa: SIM115  open as long as the process
-        self.late = False
-        self.process = Popen(
-            [sys.executable, "-m", "relax_egraph.verify.worker"],
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=self.said,
-            env={**os.environ, **threads, **environment},
-        )
-        self.inbox = cast(BinaryIO, self.process.stdin)
-        self.outbox = cast(BinaryIO, self.process.stdout)
+        self.child = Child("relax_egraph.verify.worker", ONE_THREAD)
         self.first = (work.book, reading_of(work.book), work.cases, work.trials, work.seed)
         self.ready = False
 
@@ -142,51 +116,26 @@ class _Worker:
                 self.ready = True
             answer = self._answer(unit, SECONDS)
         except (EOFError, OSError, pickle.UnpicklingError):
-            return self._end()
+            end = self.child.ended()
+            self.child.close()
+            return _said(end)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def _answer(self, message: object, seconds: float) -> Any:
         """What is answered within so many `seconds`, at the end of which the process is killed."""
-        timer = Timer(seconds, self._expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            pickle.dump(message, self.inbox)
-            self.inbox.flush()
-            return pickle.load(self.outbox)
-        finally:
-            timer.cancel()
+        with self.child.within(seconds):
+            pickle.dump(message, self.child.inbox)
+            self.child.inbox.flush()
+            return pickle.load(self.child.outbox)
 
-    def _expire(self) -> None:
-        self.late = True
-        self.process.kill()
 
-    def _end(self) -> str:
-        try:
-            code = self.process.wait(_GRACE)
-        except TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
-        self.said.seek(max(0, self.said.seek(0, os.SEEK_END) - _LAST_WORDS))
-        said = self.said.read().decode("utf-8", "replace")
-        self.close()
-        if self.late:
+def _said(end: End) -> str:
+    match end.cause:
+        case "late":
             return f"its check did not end within {SECONDS:g} s"
-        if code == OUT_OF_MEMORY or "memory allocation of" in said or "MemoryError" in said:
+        case "memory":
             return "its check ran out of memory"
-        how = signal.Signals(-code).name if code < 0 else f"code {code}"
-        return f"its check ended the process with {how}"
-
-    def kill(self) -> None:
-        """End the process."""
-        self.process.kill()
-        self.process.wait()
-        self.close()
-
-    def close(self) -> None:
-        """Give back what is open; what waits to be written no one reads."""
-        for stream in (self.inbox, self.outbox, self.said):
-            with suppress(OSError):
-                stream.close()
+        case "code":
+            return f"its check ended the process with {end.what}"

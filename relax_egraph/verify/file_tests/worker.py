@@ -6,10 +6,9 @@ is closed.
 
 import os
 import pickle
-import signal
 import sys
 
-from relax_egraph.egraph.worker import OUT_OF_MEMORY, limit_memory
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
 from relax_egraph.verify.file_tests.run import run_test
 
 MEMORY = 2 << 30
@@ -18,9 +17,7 @@ MEMORY = 2 << 30
 
 def main() -> None:
     """Run tests, one at a time."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends us
-    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what rules print is no message
+    outbox = begin()
     limit_memory(MEMORY)
     answer: object = "ready"
     while True:
