@@ -18,7 +18,15 @@
   + RunError            a call of the virtual machine got what it cannot take
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The note ``did you mean …?`` with the known name closest to `name`; empty if none is."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 class RelaxEgraphError(Exception):

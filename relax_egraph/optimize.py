@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TypedDict
 
 from relax_egraph.egraph.decode import BROADCAST
 from relax_egraph.egraph.engine import (
@@ -74,6 +75,23 @@ CLEAN_UP = Sequential(
     (eliminate_common_subexpr, fold_constant, share_constants, remove_all_unused), name="clean-up"
 )
 """Constants are folded; of those computed in several regions, or functions, there is one."""
+
+
+class How(TypedDict, total=False):
+    """The keywords of `optimize`, as those take them who pass them on."""
+
+    without: Sequence[str]
+    fast_math: bool
+    tolerance: float | None
+    assume: Sequence[str]
+    hints: Hints | None
+    variants: Variants | None
+    profile: Profile
+    prices: Prices | None
+    budget: Budget | None
+    schedule: Schedule | None
+    isolate: bool | None
+    time_limit: float
 
 
 def optimize(
@@ -169,8 +187,6 @@ def explain(
 ) -> Explanation:
     """Optimize as `optimize` does, and return the module with the reasons."""
     known = assumptions.parse(assume)
-    if tolerance is not None and not is_tolerance(tolerance):
-        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
     prepared = prepare(module, tolerance)
     bounded = _is_bounded(prepared)
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
@@ -239,7 +255,12 @@ def explain(
 
 
 def prepare(module: IRModule, tolerance: float | None = None) -> IRModule:
-    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked."""
+    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked.
+
+    Raises ``ValueError`` for one that is negative or not finite.
+    """
+    if tolerance is not None and not is_tolerance(tolerance):
+        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
     return _allowed(PREPARE(module), tolerance)
 
 

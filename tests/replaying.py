@@ -153,10 +153,7 @@ class Replaying:
 
 def proof_of(region: RegionReport, tolerance: float = 0.0) -> Proof:
     """The proof of a region."""
-    outputs = [f"output {k}" for k in range(len(region.source.roots))]
-    return prove(
-        region.function, outputs, region.runs, region.view, region.extraction.program, tolerance
-    )
+    return prove(region, [f"output {k}" for k in range(len(region.source.roots))], tolerance)
 
 
 def tolerance_in(explanation: Explanation) -> float:

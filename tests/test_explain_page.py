@@ -11,7 +11,8 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.reasons.explain import explain
 from relax_egraph.reasons.page.charts import timeline
-from relax_egraph.reasons.page.render import framed, page_of, time_text
+from relax_egraph.reasons.page.render import framed, page_of
+from relax_egraph.reasons.times import time_text
 from tests.browser import dom_of
 from tests.test_explain import DENSE
 

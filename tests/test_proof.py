@@ -27,8 +27,7 @@ from tests.exported import module_of
 def proof_of(region: RegionReport) -> Proof:
     """The proof of a region, of which every trace leads to its result."""
     outputs = [f"out{k}" for k in range(len(region.view.roots))]
-    program = region.extraction.program
-    found = prove(region.function, outputs, region.runs, region.view, program)
+    found = prove(region, outputs)
     for trace in found.traces:
         *_, last = trace.programs()
         assert last is trace.result
@@ -194,7 +193,6 @@ def test_the_tolerance_of_a_function_is_in_its_traces() -> None:
     (region,) = explain(module, tolerance=0.01).regions
 
     tolerance = tolerance_of("main", explain(module, tolerance=0.01).module["main"].attrs)
-    program = region.extraction.program
-    found = prove("main", ["gv"], region.runs, region.view, program, tolerance)
+    found = prove(region, ["gv"], tolerance)
 
     assert [(t.function, t.output, t.tolerance) for t in found.traces] == [("main", "gv", 0.01)]

@@ -3,14 +3,13 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import click
 
 import relax_egraph as rx
 from relax_egraph.cli.random_inputs import random_input
-from relax_egraph.errors import RunError
+from relax_egraph.errors import RunError, nearest
 from relax_egraph.ir.syntax import parsed_expression
 
 
@@ -63,10 +62,9 @@ def arguments_for(
 
 def _check(what: str, name: str, among: Mapping[str, object], who: str, hint: str) -> None:
     if name not in among:
-        near = get_close_matches(name, among, n=1)
-        note = f"; did you mean {near[0]}?" if near else ""
         has = ", ".join(among) or "none"
-        raise click.BadParameter(f"{who} no {what} {name}; it has {has}{note}", param_hint=hint)
+        said = f"{who} no {what} {name}; it has {has}", nearest(name, among)
+        raise click.BadParameter("; ".join(filter(None, said)), param_hint=hint)
 
 
 def _symbols(info: str) -> Iterator[str]:

@@ -15,7 +15,6 @@ from relax_egraph.cli.model import How, ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.reasons.explain import Reasons, explain
-from relax_egraph.reasons.page.render import page_of
 from relax_egraph.reasons.text import text_of
 
 
@@ -44,6 +43,8 @@ def print_reasons(
             raise Unusable(f"{model} has no dataflow block: there is nothing that rules rewrite")
         figures = _figures(reasons, proof, quick, tell)
     if html is not None:
+        from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
+
         html.write_text(page_of(figures, str(model)), "utf-8")
     if as_json:
         traces = {"proof": reasons.proof_data()} if proof else {}

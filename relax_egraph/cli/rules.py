@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.cli.group import commands
+from relax_egraph.errors import nearest
 
 
 @commands.group("rules")
@@ -87,9 +88,10 @@ def known_name(name: str, known: Iterable[str], hint: str) -> str:
     """`name`, if it is one of `known`; raises ``click.BadParameter`` with the nearest one."""
     if name in (names := list(known)):
         return name
-    near = [n for n in names if n.endswith(f".{name}")] or get_close_matches(name, names, n=1)
-    note = f"; did you mean {near[0]}?" if near else ""
-    raise click.BadParameter(f"there is no {name!r}{note}", param_hint=hint)
+    near = [n for n in names if n.endswith(f".{name}")]
+    note = f"did you mean {near[0]}?" if near else nearest(name, names)
+    said = f"there is no {name!r}", note
+    raise click.BadParameter("; ".join(filter(None, said)), param_hint=hint)
 
 
 def known_rule(name: str, known: Iterable[str], hint: str) -> str:

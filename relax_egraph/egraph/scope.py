@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import cast
 
 from relax_egraph.egraph.forms import Atom, Form, Source
@@ -14,7 +13,7 @@ from relax_egraph.egraph.vocabulary import (
     Param,
     vocabulary_table,
 )
-from relax_egraph.errors import Span
+from relax_egraph.errors import Span, nearest
 
 ENGINE_RULESETS = ("facts", "dim", "conflict", "load")
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
@@ -65,8 +64,7 @@ def near(name: str, known: Iterable[str]) -> str:
     """``did you mean R.add?``: the known name closest to `name`; empty if none is close."""
     names = list(known)
     operator = [n for n in names if n == f"R.{name}" or n == f"R.nn.{name}"]
-    close = operator or get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else ""
+    return f"did you mean {operator[0]}?" if operator else nearest(name, names)
 
 
 def declare(form: Form, source: Source, scope: Scope) -> None:

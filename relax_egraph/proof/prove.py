@@ -27,6 +27,7 @@ from relax_egraph.egraph.view import (
     View,
 )
 from relax_egraph.errors import ProofError
+from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import PrimValue
@@ -39,20 +40,13 @@ from relax_egraph.proof.trace import Firing, Proof, Step, Trace
 
 
 @deep(ProofError, "the program is nested too deeply to be proven")
-def prove(
-    function: str,
-    outputs: Sequence[str],
-    runs: Sequence[Saturating],
-    view: View,
-    program: Program,
-    tolerance: float = 0.0,
-) -> Proof:
-    """A trace for each root of a region, from the block to what `program` makes of it.
+def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) -> Proof:
+    """A trace for each root of `region`, from the block to what the chosen program makes of it.
 
-    `runs` are the saturations in a row of which `view` is the result, the first of the block as it
-    was loaded; `outputs` name its roots.  Raises `ProofError` if a root is not reached, and
-    `SaturationError` if a run cannot be repeated.
+    `outputs` name the roots.  Raises `ProofError` if a root is not reached, and `SaturationError`
+    if a run cannot be repeated.
     """
+    runs, view, function = region.runs, region.view, region.function
     terms, forest, firings = Terms(), Forest(), list[Firing]()
     source, assumed = runs[0].view, runs[0].assumed
     with assuming(assumed):
@@ -61,7 +55,7 @@ def prove(
             classes = _Classes(terms, forest, of)
             for moment in record(run):
                 firings += classes.learn(moment)
-        made = _program_terms(terms, view, program)
+        made = _program_terms(terms, view, region.extraction.program)
     leaves = {
         node.key: eclass.struct_info
         for eclass in source.classes.values()

@@ -12,17 +12,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 from rich.console import Group
 
-from relax_egraph.egraph.engine import Budget, RuleBook, Schedule
+from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.explanation import Explanation, RegionReport
-from relax_egraph.extract import REFERENCE_PROFILE, Hints, Prices, Profile
+from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.tolerance import tolerance_of
-from relax_egraph.optimize import Variants, book_for, prepare
+from relax_egraph.optimize import How, book_for, prepare
 from relax_egraph.optimize import explain as optimized
 from relax_egraph.proof.chains import chains
 from relax_egraph.proof.prove import prove
@@ -31,53 +31,34 @@ from relax_egraph.proof.trace import Proof, Trace
 from relax_egraph.reasons.figures import Known, base, figures_of
 from relax_egraph.reasons.gains import Gain, gains
 from relax_egraph.reasons.kernels import Running, running_in
-from relax_egraph.reasons.page.render import framed, page_of
 from relax_egraph.reasons.prices import seconds_of
 from relax_egraph.reasons.restricted import Told, untold
 from relax_egraph.reasons.text import text_of
-from relax_egraph.rules import Given, read
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a module was to be optimized: the keywords of `optimize`."""
-
-    rules: Sequence[Given] = ()
-    without: Sequence[str] = ()
-    fast_math: bool = False
-    tolerance: float | None = None
-    assume: Sequence[str] = ()
-    hints: Hints | None = None
-    variants: Variants | None = None
-    profile: Profile = REFERENCE_PROFILE
-    prices: Prices | None = None
-    budget: Budget | None = None
-    schedule: Schedule | None = None
-    isolate: bool | None = None
-    time_limit: float = 10.0
-
-    def keywords(self) -> Mapping[str, Any]:
-        """What `optimize` is called with, `rules` among them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+from relax_egraph.rules import Given, Rules, read
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reasons(Explanation):
-    """What became of `source`, which was optimized as it was `asked`, and why.
+    """What became of `source`, optimized with rules that are `given`, and why; `how` are keywords.
 
     Beside what optimizing told, there are `running`, `seconds`, `proofs`, `traces`, `chains`,
     `made` and `gains`, each computed when it is first asked for.
     """
 
     source: IRModule
-    asked: Asked
+    given: Rules
+    how: How
+
+    @cached_property
+    def prepared(self) -> IRModule:
+        """What was planned of `source`."""
+        return prepare(self.source, self.how.get("tolerance"))
 
     @cached_property
     def book(self) -> RuleBook:
         """The rules that there were."""
-        asked = self.asked
-        prepared = prepare(self.source, asked.tolerance)
-        return book_for(prepared, read(asked.rules), asked.without, asked.fast_math)
+        without, fast_math = self.how.get("without", ()), self.how.get("fast_math", False)
+        return book_for(self.prepared, self.given, without, fast_math)
 
     @cached_property
     def running(self) -> tuple[Running, ...]:
@@ -87,9 +68,10 @@ class Reasons(Explanation):
     @cached_property
     def seconds(self) -> tuple[float | None, ...]:
         """What each of `running` costs once; with variants, which are priced apart, nothing."""
-        if self.asked.variants:
+        if self.how.get("variants"):
             return (None,) * len(self.running)
-        return seconds_of(self.running, self.asked.profile, self.asked.hints, self.asked.prices)
+        profile = self.how.get("profile", REFERENCE_PROFILE)
+        return seconds_of(self.running, profile, self.how.get("hints"), self.how.get("prices"))
 
     @cached_property
     def proofs(self) -> tuple[Proof, ...]:
@@ -101,15 +83,8 @@ class Reasons(Explanation):
         origin = list(placed.origin.items()) if placed else []
         names = {c: var.name for var, c in reversed(origin)}
         outputs = [names.get(root, f"output {k}") for k, root in enumerate(region.source.roots)]
-        attrs = prepare(self.source, self.asked.tolerance)[region.function].attrs
-        return prove(
-            region.function,
-            outputs,
-            region.runs,
-            region.view,
-            region.extraction.program,
-            tolerance_of(region.function, attrs),
-        )
+        attrs = self.prepared[region.function].attrs
+        return prove(region, outputs, tolerance_of(region.function, attrs))
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -165,8 +140,8 @@ class Reasons(Explanation):
         used = {base(rule) for step in steps for rule in step.rules}
         if "gains" not in self.__dict__:
             names = used.intersection(rule.name for rule in self.book.rewrites)
-            asked = {k: v for k, v in self.asked.keywords().items() if v != getattr(_USUAL, k)}
-            found = gains(self.source, **asked, only=names, told=told) if names else ()
+            rules = (self.given,) if self.given.files else ()
+            found = gains(self.source, rules, only=names, told=told, **self.how) if names else ()
             self.__dict__["gains"] = found
         return self.__dict__["gains"]
 
@@ -204,16 +179,18 @@ class Reasons(Explanation):
 
     def page(self, title: str = "", *, quick: bool = False) -> str:
         """All of it as a page of HTML, complete in itself."""
+        from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
+
         return page_of(self.figures(quick=quick), title)
 
     def __rich__(self) -> Group:
         return text_of(self.figures(quick=True))
 
     def _repr_html_(self) -> str:
+        from relax_egraph.reasons.page.render import framed
+
         return framed(self.page(quick=True))
 
-
-_USUAL = Asked()
 
 _UNASKED = {
     "proofs": "Which rules made each kernel was not asked for; `chains` finds it.",
@@ -232,44 +209,19 @@ def explain(
     rules: Sequence[Given] = (),
     *,
     proof: bool = False,
-    without: Sequence[str] = (),
-    fast_math: bool = False,
-    tolerance: float | None = None,
-    assume: Sequence[str] = (),
-    hints: Hints | None = None,
-    variants: Variants | None = None,
-    profile: Profile = REFERENCE_PROFILE,
-    prices: Prices | None = None,
-    budget: Budget | None = None,
-    schedule: Schedule | None = None,
-    isolate: bool | None = None,
-    time_limit: float = 10.0,
+    **how: Unpack[How],
 ) -> Reasons:
-    """Optimize as `optimize` does, and return the module with the reasons.
+    """Optimize as `optimize` does with the same keywords, and return the module with the reasons.
 
     With `proof`, the chain of single rule applications from `module` to the result is found at
     once, for each output; else when `traces` or `chains` are asked for.
 
     Raises what `optimize` raises, and `ProofError` if the result is not reached.
     """
-    asked = Asked(
-        rules=(read(rules),) if rules else (),
-        without=without,
-        fast_math=fast_math,
-        tolerance=tolerance,
-        assume=assume,
-        hints=hints,
-        variants=variants,
-        profile=profile,
-        prices=prices,
-        budget=budget,
-        schedule=schedule,
-        isolate=isolate,
-        time_limit=time_limit,
-    )
-    told = optimized(module, **asked.keywords())
+    given = read(rules)
+    told = optimized(module, (given,) if rules else (), **how)
     known = {field.name: getattr(told, field.name) for field in fields(told)}
-    reasons = Reasons(**known, source=module, asked=asked)
+    reasons = Reasons(**known, source=module, given=given, how=how)
     if proof:
         _ = reasons.proofs
     return reasons

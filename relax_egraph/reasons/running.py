@@ -1,13 +1,12 @@
 """What a program computes: by the reference, as it is built, and in float64."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from relax_egraph.build import build
-from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.errors import RelaxEgraphError, nearest
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.matching import as_value, check
@@ -34,10 +33,9 @@ def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
     if isinstance(inputs, Mapping):
         for name in inputs:
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                note = f"; did you mean {near[0]}?" if near else ""
                 has = ", ".join(names) or "none"
-                raise ValueError(f"{function} has no parameter {name}; it has {has}{note}")
+                said = f"{function} has no parameter {name}; it has {has}", nearest(name, names)
+                raise ValueError("; ".join(filter(None, said)))
         if lacking := [name for name in names if name not in inputs]:
             raise ValueError(f"inputs lack {', '.join(lacking)} of {function}")
         values = [inputs[name] for name in names]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relax_egraph.reasons.page.charts import bars
-from relax_egraph.reasons.page.render import step_text, time_text
+from relax_egraph.reasons.times import step_text, time_text
 
 MOST_LINES = 120
 """Bindings of each program that are printed."""

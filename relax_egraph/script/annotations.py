@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeGuard
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
@@ -23,7 +24,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.script.literals import read_dtype, read_literal
-from relax_egraph.script.source import Source, arguments, dotted, nearest
+from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.script.spellings import DTYPE_NAMES
 from relax_egraph.script.subscripts import as_call, is_unknown
 

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, relation, substituted
 from relax_egraph.ir.expr import (
@@ -40,7 +41,7 @@ from relax_egraph.script.literals import read_const, read_literal, taken_over
 from relax_egraph.script.low_calls import LowCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
-from relax_egraph.script.source import Source, arguments, dotted, nearest
+from relax_egraph.script.source import Source, arguments, dotted
 
 _Reader: TypeAlias = Callable[[ast.Call, StructInfo | None], Expr]
 """Reads a call that is no operator's, with what the annotation says of it."""

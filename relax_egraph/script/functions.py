@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Mapping, Sequence
 
-from relax_egraph.errors import ScriptError
+from relax_egraph.errors import ScriptError, nearest
 from relax_egraph.ir.agreement import bare_symbols, common, free_symbols, in_scope, relation
 from relax_egraph.ir.expr import (
     BindingBlock,
@@ -38,7 +38,7 @@ from relax_egraph.script.signatures import (
     read_options,
     unquoted,
 )
-from relax_egraph.script.source import dotted, nearest
+from relax_egraph.script.source import dotted
 from relax_egraph.script.spellings import ATTRIBUTES
 
 _NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {

@@ -7,9 +7,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir.dtypes import DTYPES, TABLE, is_float
 from relax_egraph.ir.expr import Constant, FunctionAttr, FunctionAttrs, const
-from relax_egraph.script.source import Source, dotted, nearest
+from relax_egraph.script.source import Source, dotted
 from relax_egraph.script.spellings import DTYPE_NAMES
 
 WRAPPERS = frozenset({"float", "bool", "int", *(f"T.{dtype}" for dtype in DTYPES)})

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relax_egraph.errors import IllTyped
+from relax_egraph.errors import IllTyped, nearest
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
@@ -22,7 +22,7 @@ from relax_egraph.ir.op import OPS, Op, complete_attrs, infer
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Scope
-from relax_egraph.script.source import dotted, nearest
+from relax_egraph.script.source import dotted
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "add",

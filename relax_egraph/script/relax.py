@@ -21,10 +21,10 @@ import sys
 from collections import abc
 from typing import Any
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir.op import OPS
 from relax_egraph.script.decorators import SPOKEN, decorated
 from relax_egraph.script.placeholders import Annotation, Name
-from relax_egraph.script.source import nearest
 from relax_egraph.script.spellings import today
 
 Tensor: Any = Annotation("R.Tensor")

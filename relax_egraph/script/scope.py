@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir.expr import (
     Binding,
     Constant,
@@ -15,7 +16,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.script.annotations import Annotations
-from relax_egraph.script.source import Source, nearest
+from relax_egraph.script.source import Source
 
 
 @dataclass(slots=True)

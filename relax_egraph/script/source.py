@@ -1,13 +1,11 @@
 """A script's text and its syntax tree, and errors that point into the text as it was given."""
 
 import ast
-import difflib
 import gc
 import re
 import textwrap
-from collections.abc import Iterable
 
-from relax_egraph.errors import ScriptError, Span
+from relax_egraph.errors import ScriptError, Span, nearest
 from relax_egraph.ir.syntax import parsed
 from relax_egraph.script.spellings import KEYWORDS, today
 
@@ -91,12 +89,6 @@ class Source:
     def _characters(self, line: int, column: int) -> int:
         written = self._dedented[line - 1]
         return column if written.isascii() else len(written.encode()[:column].decode())
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The note ``did you mean …?`` with the known name closest to `name`; empty if none is."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def dotted(node: ast.expr) -> str:

@@ -10,10 +10,10 @@ import sys
 from collections import abc
 from typing import Any
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.script.decorators import SPOKEN, decorated
 from relax_egraph.script.placeholders import Annotation, Name, ScalarType, SymbolMaker
-from relax_egraph.script.source import nearest
 from relax_egraph.script.tir_expressions import KNOWN
 
 Buffer: Any = Annotation("T.Buffer")

@@ -3,11 +3,12 @@
 import ast
 from collections.abc import Sequence
 
+from relax_egraph.errors import nearest
 from relax_egraph.script.annotations import Annotations
 from relax_egraph.script.literals import read_dtype, read_string
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import leading_symbols, parameters
-from relax_egraph.script.source import arguments, dotted, nearest
+from relax_egraph.script.source import arguments, dotted
 from relax_egraph.script.subscripts import as_call
 from relax_egraph.script.tir_expressions import Meaning
 from relax_egraph.tir.expr import Buffer, DimSymbol

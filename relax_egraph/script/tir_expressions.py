@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from relax_egraph.errors import nearest
 from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.script.literals import read_dtype, read_literal
-from relax_egraph.script.source import Source, arguments, dotted, nearest
+from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.tir.expr import (
     LOGICAL,
     Binary,

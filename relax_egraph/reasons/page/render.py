@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from relax_egraph.reasons.figures import base
 from relax_egraph.reasons.page.charts import bars, timeline
+from relax_egraph.reasons.times import step_text, time_text
 
 _HERE = Path(__file__).parent
 
@@ -85,22 +86,3 @@ def _kinds(kernels: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]
     for kernel in kernels:
         found.setdefault(kernel["calls"], []).append(kernel)
     return list(found.values())
-
-
-def time_text(seconds: float | None) -> str:
-    """Seconds as people write them: ``12.3 µs``; a dash for what is not known."""
-    if seconds is None:
-        return "–"
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if abs(seconds) * scale >= 1:
-            return (
-                f"{seconds * scale:.3g} {unit}"
-                if seconds * scale < 999.5
-                else (f"{seconds * scale:.0f} {unit}")
-            )
-    return "0 µs" if seconds == 0 else f"{seconds * 1e6:.2g} µs"
-
-
-def step_text(seconds: float) -> str:
-    """Seconds that are told in steps of a millisecond."""
-    return time_text(seconds) if seconds else "< 1 ms"

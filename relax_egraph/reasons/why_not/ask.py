@@ -25,8 +25,8 @@ from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.tolerance import is_tolerance, tolerance_of
-from relax_egraph.optimize import PREPARE, explain, operators_in
+from relax_egraph.ir.tolerance import tolerance_of
+from relax_egraph.optimize import explain, operators_in, prepare
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.reasons.why_not.answer import Near, WhyNot
 from relax_egraph.reasons.why_not.blocks import Part, different, parts_in
@@ -69,13 +69,11 @@ def why_not(
     and what `optimize` raises.
     """
     known = assumptions.parse(assume)
-    if tolerance is not None and not is_tolerance(tolerance):
-        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
-    prepared = PREPARE(module)
+    prepared = prepare(module, tolerance)
     parts = list(parts_in(prepared))
     if not parts:
         raise ValueError("the model has no dataflow block: there is nothing for rules to match")
-    bounds = {name: _tolerance(name, f.attrs, tolerance) for name, f in prepared.relax_functions()}
+    bounds = {name: tolerance_of(name, f.attrs) for name, f in prepared.relax_functions()}
     bounded = any(bounds.values())
     given = read(rules)
     every = Rules.of(given, without, fast_math, bounded, operators_in(prepared), schedule)
@@ -107,10 +105,6 @@ def why_not(
         ).cost
 
     return replace(answer, costs=(cost(), cost(info.name)))
-
-
-def _tolerance(name: str, attrs: Mapping[str, Any], given: float | None) -> float:
-    return tolerance_of(name, attrs) if given is None else given
 
 
 def _with_value(parts: Sequence[Part], at: str) -> list[Part]:
