@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from relax_egraph.egraph.view import LEAF, SCALAR, Choice, ClassId, ENode, View
 from relax_egraph.explanation import Explanation, PlacedRegion
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem, Var, VarBinding
-from relax_egraph.ir.kernel import Kernel
 from relax_egraph.reasons.definitions import bindings_in
 
 
@@ -186,9 +185,3 @@ def _is_leaf(view: View, c: ClassId) -> bool:
 
 def _is_given(choice: Choice) -> bool:
     return isinstance(choice.how, ENode) and choice.how.op in (LEAF, SCALAR)
-
-
-def kernel_of(running: Running) -> Kernel | None:
-    """The kernel that a binding runs; ``None`` for an operator as it stands."""
-    how = running.choice.how
-    return how if isinstance(how, Kernel) else None
