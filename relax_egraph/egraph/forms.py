@@ -151,6 +151,15 @@ def written(tree: Tree) -> str:
     return f"({' '.join(map(written, tree.items))})"
 
 
+def heads(tree: Tree) -> Iterator[str]:
+    """What is applied in `tree`, in order."""
+    if isinstance(tree, Form):
+        if tree.head:
+            yield tree.head
+        for item in tree.items:
+            yield from heads(item)
+
+
 def is_literal(text: str) -> bool:
     """Whether an atom is a number, a text or a truth value, and no variable."""
     return text[0] in '"-.0123456789' or text in ("true", "false", "NaN", "inf")

@@ -7,15 +7,14 @@ of, which may be rounded elsewhere.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from relax_egraph.egraph.forms import Form, Tree
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
 from relax_egraph.proof.difference import all_steps
 from relax_egraph.proof.trace import Step, Trace
 from relax_egraph.verify.instances.query import patterns_of
-from relax_egraph.verify.instances.unfold import made_by
+from relax_egraph.verify.instances.unfold import relations_of
 
 _ORDER: tuple[FloatClass, ...] = ("unstated", "exact", "reassociates", "fast", "bounded")
 
@@ -56,21 +55,10 @@ def _worst_of(classes: Iterable[FloatClass]) -> FloatClass:
 @lru_cache(1 << 12)
 def _makes(rule: RuleInfo) -> frozenset[str]:
     """The relations that `rule` adds to."""
-    if rule.kind != "rule":
-        return frozenset()
-    actions = (action for pattern in patterns_of(rule) for action in pattern.actions)
-    return frozenset(filter(None, map(made_by, actions)))
+    return frozenset(relations_of(rule))
 
 
 @lru_cache(1 << 12)
 def _reads(rule: RuleInfo) -> frozenset[str]:
     """The names that `rule` reads, relations among them."""
-    trees = (tree for p in patterns_of(rule) for tree in (*p.facts, p.left) if tree is not None)
-    return frozenset(head for tree in trees for head in _heads(tree))
-
-
-def _heads(tree: Tree) -> Iterator[str]:
-    if isinstance(tree, Form):
-        yield tree.head
-        for item in tree.items:
-            yield from _heads(item)
+    return frozenset(name for pattern in patterns_of(rule) for name in pattern.reads)

@@ -1,14 +1,13 @@
 """What a rule needs in order to match, what it makes, and what deduces what it needs."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from relax_egraph.egraph.forms import Form, Tree
+from relax_egraph.egraph.forms import heads
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import vocabulary
 from relax_egraph.verify.instances.query import generated_rules, patterns_of
-from relax_egraph.verify.instances.unfold import made_by
+from relax_egraph.verify.instances.unfold import relations_of
 from relax_egraph.verify.rule_text import rule_text
 
 
@@ -31,8 +30,8 @@ def describe(book: RuleBook, rule: RuleInfo) -> Description:
     """The description of `rule`, which is one of `book`."""
     used, made = list[str](), list[str]()
     for pattern in patterns_of(rule):
-        used += _applied((*pattern.facts, *([pattern.left] if pattern.left else [])))
-        made += _applied((*pattern.actions, *([pattern.right] if pattern.right else [])))
+        used += pattern.reads
+        made += (h for t in (*pattern.actions, pattern.right) if t for h in heads(t))
     kinds = {d.name: d.kind for d in vocabulary()}
     makers = _makers(book)
     return Description(
@@ -48,17 +47,6 @@ def _makers(book: RuleBook) -> dict[str, tuple[str, ...]]:
     """By relation the rules that deduce it."""
     found: dict[str, dict[str, None]] = {}
     for rule in (*book.rules, *generated_rules(book)):
-        for pattern in patterns_of(rule):
-            for action in pattern.actions:
-                if name := made_by(action):
-                    found.setdefault(name, {})[rule.name] = None
+        for name in relations_of(rule):
+            found.setdefault(name, {})[rule.name] = None
     return {name: tuple(rules) for name, rules in found.items()}
-
-
-def _applied(trees: Iterable[Tree]) -> Iterator[str]:
-    """What `trees` apply, in order."""
-    for tree in trees:
-        if isinstance(tree, Form):
-            if tree.head:
-                yield tree.head
-            yield from _applied(tree.items)

@@ -1,12 +1,12 @@
 """What a rule matches, as a conjunctive query: applications of names to variables and literals."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.check import options_of
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read, written
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, heads, read, written
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import Span
@@ -104,6 +104,12 @@ class Pattern:
     def unites(self) -> bool:
         """Whether it equates values, rather than deducing facts from which others do."""
         return self.left is not None or any(map(_equates, self.actions))
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """What its premises and its left side apply, in order."""
+        trees = (*self.facts, *([self.left] if self.left else []))
+        return (head for tree in trees for head in heads(tree))
 
     def add_to(self, query: Query, prefix: str = "") -> None:
         """Add what it matches to `query`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.forms import Atom, Form, Tree
+from relax_egraph.egraph.forms import Atom, Form
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.rules import FACTS
@@ -64,7 +64,7 @@ def makers_of(book: RuleBook) -> Makers:
                     of[name].append((pattern, action))
             if pattern.unites:
                 uniting.append(pattern)
-    walks = (name for name, ways in of.items() if any(name in _read_by(p) for p, _ in ways))
+    walks = (name for name, ways in of.items() if any(name in p.reads for p, _ in ways))
     return Makers(dict(of), tuple(uniting), tuple(walks))
 
 
@@ -75,6 +75,12 @@ def made_by(action: Form) -> str:
     if action.head in ("union", "let", "delete", "subsume") or action.head.startswith(("R.", "K.")):
         return ""
     return action.head
+
+
+def relations_of(rule: RuleInfo) -> tuple[str, ...]:
+    """The relations and functions that `rule` adds to, each once."""
+    actions = (action for pattern in patterns_of(rule) for action in pattern.actions)
+    return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
 
 
 def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
@@ -90,28 +96,17 @@ def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
         if chain[0].unites:
             return chain
         for reader in sorted(readers, key=lambda p: not p.unites):
-            if reader.name not in seen and made & set(_read_by(reader)):
+            if reader.name not in seen and made & set(reader.reads):
                 seen.add(reader.name)
                 chains.append((reader, *chain))
     return ()
 
 
 @cache
-def _read_by(pattern: Pattern) -> list[str]:
-    found: list[str] = []
-    todo: list[Tree] = [*pattern.facts, *([pattern.left] if pattern.left else [])]
-    while todo:
-        tree = todo.pop()
-        if isinstance(tree, Form):
-            found.append(tree.head)
-            todo += tree.items
-    return found
-
-
 def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
     """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
     makers, signatures = makers_of(book), signatures_of(book)
-    for name in (name for pattern in chain for name in _read_by(pattern)):
+    for name in (name for pattern in chain for name in pattern.reads):
         relation = name in signatures and signatures[name].result == "Unit"
         if relation and name not in NATIVE and name not in makers.of:
             return name
@@ -238,7 +233,7 @@ def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
     found = {rule.name: rule}
     todo = list(patterns_of(rule))
     for pattern in todo:
-        for name in _read_by(pattern):
+        for name in pattern.reads:
             for maker, _ in makers.of.get(name, ()):
                 if maker.rule.name not in found and maker.rule.ruleset not in FACTS:
                     found[maker.rule.name] = maker.rule
@@ -248,5 +243,5 @@ def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
 
 def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
     """Beyond half of the depth only ways that do not read what they make."""
-    ends = [w for w in ways if made_by(w[1]) not in _read_by(w[0])]
+    ends = [w for w in ways if made_by(w[1]) not in w[0].reads]
     return ends if ends and depth >= _DEPTH // 2 else ways
