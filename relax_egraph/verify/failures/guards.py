@@ -5,6 +5,7 @@ on which it holds; then the rule with it as a further premise is tried.  Of two 
 preferred, and then the simpler.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from relax_egraph.egraph.forms import Source, read
-from relax_egraph.egraph.literals import string
+from relax_egraph.egraph.literals import number, string
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
@@ -122,6 +123,9 @@ def _of_attribute(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
         yield Guard(f"{name} = {shown}", f"(= {text} {name})", _Equals(name, value))
         if sort != "bool":
             yield Guard(f"{name} ≠ {shown}", f"(!= {text} {name})", _Equals(name, value, False))
+    if sort == "f64":
+        for words, premises, test in _OF_NUMBERS:
+            yield Guard(f"{name} is {words}", premises.format(name), _IsNumber(name, test))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,28 @@ class _Equals:
         return (_get(instance, self.name) == self.value) == self.wanted
 
 
+@dataclass(frozen=True, slots=True)
+class _IsNumber:
+    name: str
+    test: Callable[[float], bool]
+
+    def __call__(self, instance: Instance) -> bool:
+        value = _get(instance, self.name)
+        return value is not None and self.test(value)
+
+
+_FINITE = "(< -inf {0}) (< {0} inf)"
+
+_OF_NUMBERS: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
+    ("≠ 0", "(!= 0.0 {0})", lambda c: c != 0),
+    ("finite", _FINITE, math.isfinite),
+    ("finite and ≠ 0", f"(!= 0.0 {{0}}) {_FINITE}", lambda c: math.isfinite(c) and c != 0),
+    ("≥ 0", "(<= 0.0 {0})", lambda c: c >= 0),
+    ("> 0", "(< 0.0 {0})", lambda c: c > 0),
+)
+"""What a number may be, as premises, and the same decided here."""
+
+
 def _vector(items: tuple[Any, ...]) -> str:
     return f"(vec-of {' '.join(map(str, items))})" if items else "(vec-of)"
 
@@ -144,7 +170,7 @@ def _boolean(value: bool) -> str:
 
 _WRITTEN: dict[str, Callable[[Any], str]] = {
     "i64": str,
-    "f64": repr,
+    "f64": number,
     "bool": _boolean,
     "String": string,
     "Axes": _vector,
@@ -238,17 +264,14 @@ def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
 
 
 def _of_elements(pattern: Pattern, instance: Instance) -> Iterator[Guard]:
-    """An operand is a constant of one number, and that is not 0, not negative, or any."""
+    """An operand is a constant of one number, and that is any, or not 0, finite, not negative."""
     names = names_of(pattern, instance)
     free = next(n for n in ("c", "k", "v", "number") if n not in names.values())
     for variable, name in names.items():
         if not _is_operand(instance, variable) or variable in instance.problem.scalars:
             continue
-        for words, premise in (
-            ("is any constant number", ""),
-            ("is a constant, not 0", f"(!= 0.0 {free})"),
-            ("is a constant ≥ 0", f"(<= 0.0 {free})"),
-            ("is a constant > 0", f"(< 0.0 {free})"),
-        ):
-            premises = f"(= {free} (const-scalar {name})) {premise}".rstrip()
-            yield Guard(f"{name} {words}", premises, lambda _: False)
+        constant = f"(= {free} (const-scalar {name}))"
+        yield Guard(f"{name} is any constant number", constant, lambda _: False)
+        for words, premises, _ in _OF_NUMBERS:
+            text = f"{constant} {premises.format(free)}"
+            yield Guard(f"{name} is a constant, {words}", text, lambda _: False)

@@ -1,5 +1,6 @@
 """Values for what no premise tells: shapes like others, attributes, numbers."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.instances.known import Known
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.slots import MISSING, Palette
+
+_NUMBERS = (0.5, 2.0, 1.0, -1.0, 0.0, 3.0, 0.25, -1.5, 1e-5)
+_UNBOUNDED = (math.inf, -math.inf, math.nan)
+"""Constants of a program: masks are of infinite ones."""
 
 
 def any_value(known: Known, variable: str, sort: str) -> Any:
@@ -27,7 +32,7 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
         case "i64":
             return random.choice((0, 1, 2, 3, -1))
         case "f64":
-            numbers = (0.5, 2.0, 1.0, -1.0, 0.0, 3.0, 0.25, -1.5, 1e-5)
+            numbers = _UNBOUNDED if palette.chance(0.2) else _NUMBERS
             return _rounded(known, variable, random.choice(numbers))
         case "String" if variable in known.problem.dtypes.values():
             return palette.dtype
