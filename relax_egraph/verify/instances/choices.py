@@ -16,7 +16,7 @@ from relax_egraph.verify.instances.slots import MISSING, Palette
 
 _NUMBERS = (0.5, 2.0, 1.0, -1.0, 0.0, 3.0, 0.25, -1.5, 1e-5)
 _UNBOUNDED = (math.inf, -math.inf, math.nan)
-"""Constants of a program: masks are of infinite ones."""
+"""Numbers that a program may say: a mask hides by them, a bound that is none is one."""
 
 
 def any_value(known: Known, variable: str, sort: str) -> Any:
@@ -101,7 +101,7 @@ def any_attribute(attr: AttrParam, rank: int, palette: Palette) -> Any:
                 sorted(random.sample(range(max(rank, 1)), random.randint(0, max(rank, 1))))
             )
         case "float":
-            return random.choice((0.0, 0.5, 1.0, -1.0, 2.0))
+            return random.choice(_UNBOUNDED if palette.chance(0.1) else (0.0, 0.5, 1.0, -1.0, 2.0))
         case "floats":
             return ()
         case "str" if attr.name.endswith("dtype"):

@@ -75,7 +75,7 @@ class Evaluation:
         if known is not None and known.shape == shape and known.dtype.name == dtype:
             value = known
         else:
-            value = random_array(self.rng, shape, dtype, self.kind, step.constant)
+            value = random_array(self.rng, shape, dtype, self.kind, bool(step.narrow))
         for narrow, axis in step.narrow:
             value = stored(value, narrow, axis)
         return exact(value)

@@ -19,10 +19,10 @@ UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
 
 
 def random_array(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind, constant: bool
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind, narrow: bool
 ) -> Array:
-    """An array of values of `kind`; a `constant` of the program is finite."""
-    if constant and kind not in ("ordinary", "large"):
+    """An array of values of `kind`; what loses nothing if it is stored `narrow` is finite."""
+    if narrow and kind not in ("ordinary", "large"):
         kind = "ordinary"
     if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
