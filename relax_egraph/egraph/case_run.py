@@ -15,7 +15,7 @@ from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
 from relax_egraph.egraph.guards import Expanded
 from relax_egraph.egraph.held import Held
-from relax_egraph.egraph.loader import explained
+from relax_egraph.egraph.refusals import explained
 from relax_egraph.egraph.rulebook import RuleBook, reading_of
 from relax_egraph.egraph.scope import near
 from relax_egraph.egraph.tables import Tables

@@ -113,7 +113,7 @@ class _RuleCheck:
         """Guards are premises, and ask about what other premises match."""
         facts = premises(form)
         asked = [fact for fact in facts if isinstance(fact, Form) and fact.head in GUARD_NAMES]
-        for misplaced in _applied(form, GUARD_NAMES):
+        for misplaced in applied(form, GUARD_NAMES):
             if misplaced not in asked:
                 note = "a guard is a premise: it stands in :when, or in a rule's body"
                 raise self.error(misplaced, f"{misplaced.head} is a guard", note)
@@ -226,7 +226,7 @@ class _RuleCheck:
         return expected
 
     def _bound(self, tree: Tree, bound: set[str], why: str) -> None:
-        for atom in _symbols(tree):
+        for atom in symbols(tree):
             if atom.text not in bound:
                 raise self.error(atom, f"{atom.text} is unbound: {why}")
 
@@ -249,39 +249,25 @@ class _RuleCheck:
 
 def variables(trees: Iterable[Tree]) -> set[str]:
     """The names of the variables in `trees`."""
-    return {atom.text for tree in trees for atom in _symbols(tree)}
+    return {atom.text for tree in trees for atom in symbols(tree)}
 
 
-def never_matched(form: Form, scope: Scope) -> str | None:
-    """The first variable of `form` that stands under primitives only; egglog may name another."""
-    matched: set[str] = set()
-    todo: list[Tree] = [form]
-    while todo:
-        tree = todo.pop()
-        if isinstance(tree, Form):
-            todo.extend(tree.items)
-            if tree.head == "=" or tree.head in scope.declarations:
-                matched.update(item.text for item in tree.items[1:] if isinstance(item, Atom))
-    sides = [item for item in form.items[1:] if isinstance(item, Form)]
-    return next((s.text for t in sides for s in _symbols(t) if s.text not in matched), None)
-
-
-def _applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
+def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
     """The forms in `tree` that apply one of `names`."""
     if isinstance(tree, Form):
         if tree.head in names:
             yield tree
         for item in tree.items:
-            yield from _applied(item, names)
+            yield from applied(item, names)
 
 
-def _symbols(tree: Tree) -> list[Atom]:
+def symbols(tree: Tree) -> list[Atom]:
     """The atoms that stand for variables: no literals, no wildcards, no names in front."""
     if isinstance(tree, Atom):
         literal = any(pattern.fullmatch(tree.text) for _, pattern in _LITERALS)
         return [] if literal or tree.text == "_" else [tree]
     first = tree.items[:1] if not tree.head else ()
-    return [atom for item in (*first, *tree.items[1:]) for atom in _symbols(item)]
+    return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
 
 
 def _shown(tree: Tree) -> str:

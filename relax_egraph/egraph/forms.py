@@ -23,6 +23,9 @@ LONGEST = 20_000
 DEEPEST = 200
 """How deep forms may be nested: they are walked by recursion, here and in egglog."""
 
+RULES = ("rewrite", "birewrite", "rule")
+"""The heads of forms that state a rule."""
+
 _SHOWN = 40
 """Characters of a token that a message quotes."""
 

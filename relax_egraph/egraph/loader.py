@@ -5,25 +5,25 @@ parsing takes memory quadratic in its length.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from egglog.bindings import EggSmolError, EGraph
 
-from relax_egraph.egraph.check import Options, check_rule, never_matched, options_of
+from relax_egraph.egraph.check import Options, check_rule, options_of
 from relax_egraph.egraph.commands import Command
-from relax_egraph.egraph.forms import Atom, Form, Source, read
+from relax_egraph.egraph.forms import RULES, Form, Source, read
 from relax_egraph.egraph.guards import Expanded, expand
-from relax_egraph.egraph.scope import PRIMITIVES, Scope, declare, near
-from relax_egraph.errors import RuleError, Span
+from relax_egraph.egraph.refusals import explained
+from relax_egraph.egraph.scope import Scope, declare, near
+from relax_egraph.errors import Span
 
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
 FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
 
 _FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
 _DECLARES = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
-_RULES = ("rewrite", "birewrite", "rule")
 _RUNS = (
     *("run", "run-schedule", "extract", "multi-extract", "include", "input", "output", "let"),
     *("set", "union", "delete", "subsume", "check", "fail", "panic", "push", "pop", "prove"),
@@ -75,7 +75,7 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
         if form.head in _DECLARES:
             declare(form, source, scope)
             entries.append(text)
-        elif form.head in _RULES:
+        elif form.head in RULES:
             checked = check_rule(form, source, scope) if trial else options_of(form, source)
             info = _rule(form, checked, source, scope)
             if info.ruleset not in scope.rulesets:
@@ -92,7 +92,7 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
             raise source.error(form.span, f"{form.head} is not allowed in a rule file", note)
         else:
             shown = form.head or "a form without a command"
-            note = near(form.head, (*_RULES, *_DECLARES))
+            note = near(form.head, (*RULES, *_DECLARES))
             raise source.error(form.span, f"unknown command {shown}", note)
         if trial:
             _try(text, expanded, form, source, scope, trial)
@@ -136,59 +136,3 @@ def _try(
         trial.run_program(*trial.parse_program(text))
     except EggSmolError as problem:
         raise explained(problem.context, expanded, form, source, scope) from None
-
-
-_PLACE = re.compile(r"(?:In|At) (\d+):(\d+)-[\d:]+(?: of [^:\n]*)?: ?(?P<quoted>[^\n]*)\n?")
-
-
-def explained(
-    context: str, expanded: Expanded, form: Form, source: Source, scope: Scope
-) -> RuleError:
-    """The error that egglog reports as `context`, in our words where there are better ones."""
-    place = _PLACE.search(context)
-    span = form.span
-    if place:
-        before = expanded.text.split("\n")[: int(place[1]) - 1]
-        offset = sum(len(line) + 1 for line in before) + int(place[2]) - 1
-        span = source.span(form.start + expanded.original(offset))
-    lines = [s.strip().rstrip(".") for s in _PLACE.sub("", context).split("\n") if s.strip()]
-    said = lines[0] if lines else "egglog refuses this form"
-    if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
-        note = near(name[1], (*scope.declarations, *PRIMITIVES))
-        return source.error(span, f"unknown operator {name[1]}", note)
-    if sorts := re.match(r"Expect expression \S+ to have type (\S+), but get type (\S+)", said):
-        return source.error(span, f"this is of sort {sorts[2]}, where {sorts[1]} is needed")
-    if name := re.match(r"Shadowing is not allowed, but found (\S+)", said):
-        return _shadowing(name[1], form, source, scope)
-    if said.startswith("Value lookup of non-constructor"):
-        shown = place["quoted"] if place else "a fact"
-        note = f"bind it where the rule matches: (= v {shown})"
-        return source.error(span, f"{shown} cannot be looked up in what a rule makes", note)
-    if said.endswith("is ungrounded"):
-        variable = never_matched(form, scope) or "a variable"
-        note = "a variable must occur under an operator or a fact"
-        return source.error(span, f"nothing that can be matched gives {variable} a value", note)
-    if said.startswith("All alternative definitions"):
-        return source.error(span, "no form of this primitive takes arguments of these sorts")
-    return source.error(span, said[0].lower() + said[1:])
-
-
-def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError:
-    """The error for a variable, or what is declared, whose `name` stands for something else."""
-    span = next((atom.span for atom in _arguments(form) if atom.text == name), form.span)
-    declared = scope.declarations.get(name)
-    if form.head not in _RULES:
-        what = "ruleset" if name in scope.rulesets else "primitive"
-        return source.error(span, f"{name} is the name of a {what}", "choose another name")
-    what, note = ("sort", "") if declared is None else (declared.kind, declared.usage)
-    note = " ".join(filter(None, (f"{note} is declared;" if note else "", "rename the variable")))
-    return source.error(span, f"{name} is the name of a {what}, and of no variable", note)
-
-
-def _arguments(form: Form) -> Iterator[Atom]:
-    """The atoms in `form` that no parenthesis opens with, in order."""
-    for item in form.items[1:] if form.head else form.items:
-        if isinstance(item, Form):
-            yield from _arguments(item)
-        else:
-            yield item
