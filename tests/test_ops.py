@@ -6,7 +6,6 @@ nothing known but the kinds of its operands.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from random import Random
 from typing import Any
 
@@ -37,8 +36,10 @@ from tests.ops import SAMPLERS
 from tests.ops.case import Case, Draw
 
 INSTANCES = 50
-COMPILED = 20
-"""Of so many, machine code is made in every run; of all in the long ones."""
+"""Of each operator, in the long runs."""
+
+FEW, COMPILED = 20, 8
+"""In every run, and of so many of these machine code is made."""
 
 DATA_DECIDES = frozenset(
     {
@@ -117,9 +118,9 @@ def info_of(value: Any) -> StructInfo:
     return ShapeStructInfo(value, len(value))
 
 
-def draws(name: str) -> Iterator[tuple[Case, Random]]:
+def draws(name: str, count: int) -> Iterator[tuple[Case, Random]]:
     random = Random(name)
-    for _ in range(INSTANCES):
+    for _ in range(count):
         yield SAMPLERS[name](Draw(random)), random
 
 
@@ -150,13 +151,19 @@ def error(case: Case, dtype: str) -> float:
     return case.error or (5e-6 if dtype == "float32" else 1e-13)
 
 
+def counts(few: int) -> list[Any]:
+    """How many instances a test takes: `few`, and all in the long runs."""
+    return [few, pytest.param(INSTANCES, marks=pytest.mark.fuzz)]
+
+
 def test_every_operator_but_the_intrinsics_has_instances() -> None:
     assert set(SAMPLERS) == set(REFERENCE)
 
 
+@pytest.mark.parametrize("count", counts(FEW))
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_struct_info_is_what_the_reference_computes(name: str) -> None:
-    for case, random in draws(name):
+def test_struct_info_is_what_the_reference_computes(name: str, count: int) -> None:
+    for case, random in draws(name, count):
         known = symbolic(case, random)
 
         result = info_of(apply_op(OPS[name], case.operands, case.attrs))
@@ -179,20 +186,21 @@ def module_of(name: str, cases: Sequence[tuple[Case, Known]]) -> IRModule:
     return bb.get()
 
 
+@pytest.mark.parametrize("count", counts(FEW))
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_script_reads_back_what_it_prints(name: str) -> None:
-    cases = [(case, symbolic(case, random)) for case, random in draws(name)]
+def test_script_reads_back_what_it_prints(name: str, count: int) -> None:
+    cases = [(case, symbolic(case, random)) for case, random in draws(name, count)]
 
     module = module_of(name, cases)
 
     assert_structural_equal(parse(print_module(module)), module)
 
 
-@pytest.mark.parametrize("count", [COMPILED, pytest.param(INSTANCES, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", counts(COMPILED))
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_machine_code_computes_what_the_reference_computes(name: str, count: int) -> None:
     cases: list[tuple[Case, Known]] = []
-    for k, (case, random) in enumerate(islice(draws(name), count)):
+    for k, (case, random) in enumerate(draws(name, count)):
         some = symbolic(case, random)
         cases.append((case, (some, STATIC, some, UNKNOWN)[k % 4]))
     wanted = [apply_op(OPS[name], case.operands, case.attrs) for case, _ in cases]

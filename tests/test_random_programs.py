@@ -34,9 +34,9 @@ from tests.rounding import assert_same, assert_within, bounds, leaves
 
 SIZES = (0, 1, 2, 3, 7, 17)
 
-FEW = 60
-MANY = 1000
-FEW_FAST = 20
+FEW = 20
+MANY = 1050
+FEW_FAST = 10
 MANY_FAST = 300
 SLICE = 50
 

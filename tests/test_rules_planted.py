@@ -23,6 +23,7 @@ UNCONDITIONAL = (
 """Faults for which no premise of the vocabulary is the remedy."""
 
 SEEDS = (1, 2)
+"""Those of the long runs; what the seed 0 finds is compared word for word in every run."""
 
 
 def verdict_on(text: str, seed: int = 0) -> Verdict:
@@ -52,6 +53,7 @@ def test_a_planted_fault_is_found(fault: str, pytestconfig: pytest.Config) -> No
     assert found == expected.read_text("utf-8")
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found_whatever_the_seed(fault: str, seed: int) -> None:

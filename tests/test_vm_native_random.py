@@ -18,19 +18,25 @@ from tests.random_writer import PACKED, SAMPLE
 
 SIZES = (ROWS, 0, 1, 2, 17)
 
+FEW, MANY = 80, 2400
+"""Programs of bytecode in every run, and in the long ones."""
+
+FEW_BUILT, MANY_BUILT = 8, 20
+"""Of programs of the script, which are compiled."""
+
 
 def ask(x: object) -> object:
     return x
 
 
-@pytest.mark.parametrize("first", range(0, 320, 40))
+@pytest.mark.parametrize("first", range(0, FEW, 40))
 def test_bytecode(first: int) -> None:
     for seed in range(first, first + 40):
         agree(seed)
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("first", range(320, 2400, 80))
+@pytest.mark.parametrize("first", range(FEW, MANY, 80))
 def test_more_bytecode(first: int) -> None:
     for seed in range(first, first + 80):
         agree(seed)
@@ -44,20 +50,27 @@ def agree(seed: int) -> None:
         assert found == expected, (seed, rows)
 
 
-@pytest.mark.parametrize("slice", range(4))
-def test_programs(slice: int) -> None:
-    for seed in range(slice * 5, slice * 5 + 5):
-        program = random_program(seed)
-        executable = build(program.module)
-        vms = machines(executable, PACKED, num_threads=1)
+@pytest.mark.parametrize("first", range(0, FEW_BUILT, 4))
+def test_programs(first: int) -> None:
+    for seed in range(first, first + 4):
+        agree_built(seed)
 
-        for values in (
-            SAMPLE,
-            dict.fromkeys(program.symbols, 0),
-            dict.fromkeys(program.symbols, 1),
-        ):
-            expected, found = (outcome(vm, *program.inputs(values)) for vm in vms.values())
-            assert found == expected, (seed, values)
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("first", range(FEW_BUILT, MANY_BUILT, 4))
+def test_more_programs(first: int) -> None:
+    for seed in range(first, first + 4):
+        agree_built(seed)
+
+
+def agree_built(seed: int) -> None:
+    """Run a program of the script in both engines, for its own sizes and for 0 and 1."""
+    program = random_program(seed)
+    vms = machines(build(program.module), PACKED, num_threads=1)
+    none, one = (dict.fromkeys(program.symbols, size) for size in (0, 1))
+    for values in (SAMPLE, none, one):
+        expected, found = (outcome(vm, *program.inputs(values)) for vm in vms.values())
+        assert found == expected, (seed, values)
 
 
 def test_damaged_bytecode_is_refused_alike() -> None:
