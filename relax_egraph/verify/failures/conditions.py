@@ -18,7 +18,7 @@ from relax_egraph.verify.values.tolerance import ORDER
 _DRAWN, _ATTEMPTS = 100, 240
 """So many instances are sorted into those on which a rule holds and the others."""
 
-_CANDIDATE = 30
+_CANDIDATE = 60
 """So many instances of a rule with a further premise are tried, most of them without egglog."""
 
 _SMALL = 0.3

@@ -26,7 +26,9 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
     if near and palette.chance(0.7):
         value = random.choice(near)
         if isinstance(value, float) and palette.chance(0.5):
-            value = value * (1 + random.uniform(-3e-7, 3e-7))
+            value = random.choice(
+                (value * (1 + random.uniform(-3e-7, 3e-7)), value - 0.5, value + 0.5)
+            )
         return _rounded(known, variable, float(value)) if sort == "f64" else value
     match sort:
         case "i64":

@@ -68,7 +68,8 @@ def _integers(
     low = 0 if info.min == 0 or rng.random() < 0.3 else -3
     values = np.asarray(rng.integers(low, 4, shape)).astype(dtype)
     if kind in ("large", "extreme"):
-        extremes = np.array([info.min, info.max, info.max // 2], dtype)
+        most = rng.integers(info.min, info.max, 3, dtype, endpoint=True)
+        extremes = np.array([info.min, info.max, info.max // 2, *most], dtype)
         odd = np.asarray(rng.choice(extremes, shape))
         return np.where(rng.random(shape) < 0.3, odd, values)
     return values
