@@ -37,11 +37,13 @@ class Guard:
     """A predicate of instances, in words and as premises.
 
     `holds` decides it where it is of shapes, dtypes and attributes; of elements nothing is known.
+    What is only true `of_one_dtype` is seldom what a rule is meant for.
     """
 
     words: str
     premises: str
     holds: Callable[[Instance], bool]
+    of_one_dtype: bool = False
 
     def __str__(self) -> str:
         return f"{self.words}: {self.premises}"
@@ -68,7 +70,9 @@ def missing_guard(
     covered = {g: sum(map(g.holds, good)) for g in apart}
     most = _NEARLY * max(covered.values(), default=0)
     proposed = sorted((g for g in apart if covered[g]), key=lambda g: -min(covered[g], most))
-    for guard in (*proposed[:_TRIED], *_of_elements(pattern, bad[0])):
+    wide = [g for g in proposed if not g.of_one_dtype]
+    narrow = [g for g in proposed if g.of_one_dtype]
+    for guard in (*wide[:_TRIED], *_of_elements(pattern, bad[0]), *narrow[:_TRIED]):
         if passes(guard.added_to(pattern)):
             return str(guard)
     return ""
@@ -155,6 +159,7 @@ _OF_NUMBERS: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("finite", _FINITE, math.isfinite),
     ("finite and ≠ 0", f"(!= 0.0 {{0}}) {_FINITE}", lambda c: math.isfinite(c) and c != 0),
     ("≥ 0", "(<= 0.0 {0})", lambda c: c >= 0),
+    ("finite and ≥ 0", "(<= 0.0 {0}) (< {0} inf)", lambda c: 0 <= c < math.inf),
     ("> 0", "(< 0.0 {0})", lambda c: c > 0),
 )
 """What a number may be, as premises, and the same decided here."""
@@ -251,6 +256,7 @@ def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
             f"the dtype of {name} is {dtype}",
             f"(= {string(dtype)} (dtype-of {name}))",
             lambda i, d=dtype: _dtype(i, name) == d,
+            of_one_dtype=True,
         )
     for rank in sorted({len(_shape(i, name)) for i in instances}):
         yield Guard(
