@@ -38,8 +38,7 @@ def _said(verdict: Verdict) -> str:
     if verdict.kind not in ("reassociates", "fast"):
         return verdict.kind
     differs = [f"by {verdict.ulps:.3g} ulp"] if verdict.ulps else []
-    if verdict.kind == "fast":
-        differs += [f"on {', '.join(verdict.differs_on)}"] if verdict.differs_on else []
+    differs += [f"on {', '.join(verdict.told_on)}"] if verdict.told_on else []
     shown = f" (it differs {' and '.join(differs)})" if differs else ""
     if verdict.stated == "unstated":
         return f"{verdict.kind}{shown}, but declares no float class, as if it were exact"

@@ -100,6 +100,11 @@ class Verdict:
             return "conditional" if self.guard else "unsound"
         return self.needs if self.fired else "never fired"
 
+    @property
+    def told_on(self) -> tuple[str, ...]:
+        """`differs_on` but for what its kind says: that of rules that reassociate is rounding."""
+        return tuple(d for d in self.differs_on if d != "rounding" or self.kind == "fast")
+
     def together(self, other: "Verdict") -> "Verdict":
         """The verdict on the same rule from these instances and those of `other`."""
         worst = max((self, other), key=lambda v: ORDER.index(v.needs))
@@ -154,8 +159,7 @@ class Verdict:
         if self.kind not in ("reassociates", "fast"):
             return []
         some = [f"≤ {self.ulps:.2g} ulp"] if self.ulps else []
-        on = [d for d in self.differs_on if d != "rounding" or self.kind == "fast"]
-        return some + ([f"differs on: {', '.join(on)}"] if on else [])
+        return some + ([f"differs on: {', '.join(self.told_on)}"] if self.told_on else [])
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
