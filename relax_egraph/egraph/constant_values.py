@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.egraph.view import LEAF, SCALAR, TUPLE_GET, Child, ClassId, ENode, View
 from relax_egraph.ir.apply import apply_to_constants
+from relax_egraph.ir.dtypes import scalar
 from relax_egraph.ir.expr import Constant, PrimValue
 from relax_egraph.ir.matching import Value
 from relax_egraph.ir.op import OPS
@@ -49,7 +49,7 @@ class ConstantValues:
                 assert isinstance(leaf, Constant)
                 return leaf.data
             case "scalar":
-                return np.asarray(node.scalar, self._view.classes[c].struct_info.dtype)
+                return scalar(node.scalar, str(self._view.classes[c].struct_info.dtype))
             case "tuple_get":
                 ((_, index),) = node.attrs
                 assert isinstance(index, int)

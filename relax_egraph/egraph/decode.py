@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-import numpy as np
-
 from relax_egraph.egraph.binders import first_casts, mentioned
 from relax_egraph.egraph.encode import reads_of
 from relax_egraph.egraph.fused import FusedFunctions, broadcasts_to
@@ -28,6 +26,7 @@ from relax_egraph.egraph.view import (
     View,
 )
 from relax_egraph.errors import ExtractionError
+from relax_egraph.ir.dtypes import scalar
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -161,8 +160,8 @@ class _Decoder:
         elif how.op == LEAF:
             self._value[class_id] = self._view.leaves[how.key]
         elif how.op == SCALAR:
-            dtype = self._view.classes[class_id].struct_info.dtype
-            self._value[class_id] = Constant(np.asarray(how.scalar, dtype))
+            dtype = str(self._view.classes[class_id].struct_info.dtype)
+            self._value[class_id] = Constant(scalar(how.scalar, dtype))
         elif how.op == OPAQUE:
             self._emit_opaque(class_id, how)
         elif how.op == WHOLE:

@@ -105,6 +105,12 @@ def converted(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     return np.where(above, inside.dtype.type(greatest), np.where(below, least, inside))
 
 
+def scalar(value: float, dtype: str) -> npt.NDArray[Any]:
+    """`value` as a tensor of rank 0 and `dtype`, as kernels convert it."""
+    with np.errstate(over="ignore"):
+        return converted(np.asarray(value, np.float64), dtype)
+
+
 def from_file(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """What ``numpy.load`` gives: of ``bfloat16`` numpy's files keep the bits but not the name."""
     return array.view("bfloat16") if array.dtype == np.dtype("V2") else array

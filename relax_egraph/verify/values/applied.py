@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relax_egraph.egraph.tables import Key
-from relax_egraph.ir import dims
+from relax_egraph.ir import dims, dtypes
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dtypes import is_float, is_stored, limits
 from relax_egraph.ir.expr import PrimValue
@@ -106,9 +106,8 @@ def exact(value: Array) -> Computed:
 
 def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
     """A tensor whose elements are `number`."""
-    with np.errstate(all="ignore"):
-        value = np.full(shape, number).astype(dtype)
-    wide = np.full(shape, number) if is_float(value.dtype.name) else value
+    value = np.full(shape, dtypes.scalar(number, dtype))
+    wide = np.full(shape, number) if is_float(dtype) else value
     return Computed(value, wide, _magnitude(wide))
 
 
