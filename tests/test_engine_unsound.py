@@ -103,3 +103,26 @@ def test_a_rule_that_explodes_beside_an_unsound_one_does_not_hide_it() -> None:
     broken = '(rewrite (R.nn.relu x) (R.sum x (vec-of 0) false) :name "relu-is-sum")'
 
     assert unsound(exploding, broken).startswith("rule relu-is-sum (<rules-2>:1:1) is unsound")
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        (
+            "(R.max x (vec-of 7) false)",
+            'makes an ill-typed value: R.max of R.Tensor((n, 4), "float32"): '
+            "axis 7 is outside of rank 2",
+        ),
+        (
+            "(R.nn.softmax x 7)",
+            'makes an ill-typed value: R.nn.softmax of R.Tensor((n, 4), "float32"): '
+            "axis 7 is outside of rank 2",
+        ),
+        ("(R.max x (vec-of -1) true)", "equates values of shapes (n, 4) and (n, 1)"),
+        ("(R.sum x (vec-of -2) false)", "equates values of shapes (n, 4) and (4,)"),
+    ],
+)
+def test_a_rule_that_applies_an_operator_to_what_it_refuses_is_named(made: str, wrong: str) -> None:
+    message = unsound(f'(rewrite (R.nn.relu x) {made} :name "refused")')
+
+    assert message == f"rule refused (<rules>:1:1) is unsound: it {wrong}"

@@ -1,8 +1,8 @@
 """Which rule is to blame for a run that went wrong.
 
 On an e-graph in which equal values have equal shapes and dtypes, only a rule that does not
-preserve them can make a conflict.  So the run is repeated rule by rule, and the first after which
-a conflict shows, or at which egglog fails, is the one.
+preserve them can make a conflict, or apply an operator to what it refuses.  So the run is repeated
+rule by rule, and the first after which that shows, or at which egglog fails, is the one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,28 @@ from relax_egraph.egraph.bulk import load_view
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.deduction import DEDUCE, deduced
+from relax_egraph.egraph.infer import ill_typed
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.measure import nodes_of
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
+from relax_egraph.egraph.schedule import Budget
+from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
 
 _ROUNDS = 20
 
 
-def find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
+_OVERSTEP = 2
+"""So many times the nodes of a run may be made when it is repeated."""
+
+
+def blamed(problem: str, view: View, book: RuleBook, budget: Budget) -> SaturationError:
+    """The error that names the rule of `book` that is wrong on `view`, or else the `problem`."""
+    return SaturationError(_find_blame(view, book, _OVERSTEP * budget.nodes) or problem)
+
+
+def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
     """A sentence about the first rule of `book` that goes wrong on `view`, applied one by one.
 
     ``None`` if no rule does within a bounded number of rounds and of `nodes`.
@@ -56,9 +68,11 @@ def _first_wrong(
                 sizes = deduced(egraph, outputs, before=sizes)
             except SaturationError as problem:
                 return f"rule {rule.name} ({rule.span}) fails: {problem}"
-            if conflict := find_conflict(egraph, sizes):
-                return f"rule {rule.name} ({rule.span}) is unsound: it {conflict}"
-            changed |= outputs[0].report.updated
+            updated = outputs[0].report.updated
+            wrong = find_conflict(egraph, sizes) or (updated and ill_typed(Tables(egraph)))
+            if wrong:
+                return f"rule {rule.name} ({rule.span}) is unsound: it {wrong}"
+            changed |= updated
             if nodes_of(sizes) > nodes:
                 return None
         if not changed:

@@ -27,6 +27,7 @@ from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
+    shape_text,
 )
 
 _AT_ONCE = 100
@@ -62,6 +63,25 @@ def infer_made(egraph: EGraph, names: Iterable[str]) -> bool:
         actions = " ".join(claims[start : start + _AT_ONCE])
         run_text(egraph, f"(rule () ({actions}) :ruleset load) (run-schedule (run load))")
     return bool(claims)
+
+
+def ill_typed(tables: Tables) -> str | None:
+    """What an operator says against its operands or its class, a sentence without its subject.
+
+    Of those that are `asked` it is known before they are used.
+    """
+    infos = Infos(tables, {})
+    tensors = (pair for pair in tables.terms.items() if pair[0].sort == "Tensor")
+    for key, term in ((key, t) for key, terms in tensors for t in terms if t.op not in asked()):
+        try:
+            info = infos.derived(term)
+        except IllTyped as problem:
+            return f"makes an ill-typed value: {problem}"
+        known = tables.shape(key.value)
+        claimed = info.dims if isinstance(info, TensorStructInfo) else None
+        if known is not None and claimed is not None and not _agree(known, claimed):
+            return f"equates values of shapes {shape_text(known)} and {shape_text(claimed)}"
+    return None
 
 
 class _Made:

@@ -13,7 +13,7 @@ from typing import Any
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph.backoff import BackOff
-from relax_egraph.egraph.blame import find_blame
+from relax_egraph.egraph.blame import blamed
 from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.course import Course, Halt, Progress, Told
@@ -248,5 +248,5 @@ class _PhaseRun:
         return StopReason.ITERATIONS if iteration >= most else None
 
     def _blamed(self, problem: str) -> SaturationError:
-        blame = find_blame(self.run.view, self.run.book, _OVERSTEP * self.run.budget.nodes)
-        return SaturationError(blame or f"a rule of phase {self.phase.name} is wrong: {problem}")
+        said = f"a rule of phase {self.phase.name} is wrong: {problem}"
+        return blamed(said, self.run.view, self.run.book, self.run.budget)

@@ -8,9 +8,11 @@ from typing import TypeVar
 
 from egglog.bindings import EGraph
 
+from relax_egraph.egraph.blame import blamed
 from relax_egraph.egraph.bulk import load_view
 from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.course import Course, Progress, Told
+from relax_egraph.egraph.infer import ill_typed
 from relax_egraph.egraph.readback import read_back
 from relax_egraph.egraph.report import Report
 from relax_egraph.egraph.rulebook import RuleBook
@@ -85,7 +87,10 @@ def saturate_here(
     begin = perf_counter()
 
     def read(egraph: EGraph, report: Report) -> Saturated:
-        result = read_back(Tables(egraph), view)
+        tables = Tables(egraph)
+        if problem := ill_typed(tables):
+            raise blamed(f"a rule is wrong: it {problem}", view, book, budget)
+        result = read_back(tables, view)
         whole = replace(report, seconds=perf_counter() - begin)
         return Saturated(result.view, whole, result.became)
 
