@@ -15,6 +15,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start processes: these need not compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -24,10 +26,10 @@ demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -q -n auto -m "not fuzz"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz"
 
 fuzz: .venv/installed
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 lint: .venv/lint
 	$(BIN)/ruff check .
@@ -47,7 +49,7 @@ conformance: .venv/installed
 	$(BIN)/python -m bench.onnx_conformance --json bench/onnx_conformance.json
 
 replay: .venv/installed
-	$(BIN)/python -m pytest -q -n auto -m "not fuzz" --replay
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" --replay
 
 docs: .venv/installed
 	$(BIN)/python -m docs.operators

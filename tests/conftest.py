@@ -3,8 +3,9 @@
 ``relax_egraph.verify.file_tests`` says what a case is; ``relax-egraph rules test`` runs the same.
 """
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -33,6 +34,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite what file tests expect")
     parser.addoption("--replay", action="store_true", help="prove and replay each optimization")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from looking through modules and tests, now and later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

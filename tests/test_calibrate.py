@@ -5,12 +5,11 @@ import math
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from relax_egraph.calibrate import calibrated, profile_file
-from relax_egraph.cli import commands
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import REFERENCE_PROFILE
+from tests.command import invoke
 
 
 def test_the_command_saves_what_calibrated_reads(
@@ -18,7 +17,7 @@ def test_the_command_saves_what_calibrated_reads(
 ) -> None:
     monkeypatch.setenv("RELAX_EGRAPH_CACHE", str(tmp_path))
 
-    result = CliRunner().invoke(commands, ["calibrate", "--seconds", "0", "--json"])
+    result = invoke("calibrate", "--seconds", 0, "--json")
 
     assert result.exit_code == 0, result.output
     profile = calibrated()
@@ -47,7 +46,7 @@ def test_without_a_profile_the_command_is_named(
 def test_with_no_cache_a_file_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAX_EGRAPH_CACHE", "off")
 
-    result = CliRunner().invoke(commands, ["calibrate"])
+    result = invoke("calibrate")
 
     assert profile_file() is None
     assert result.exit_code == 2

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import relax_egraph as rx
-from relax_egraph.cli import STAGES, commands
+from relax_egraph.cli import STAGES
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.lower.emit.target import host
+from tests.command import invoke
 
 PROGRAM = """\
 @R.function
@@ -30,10 +30,6 @@ def program(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     return path
-
-
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, [str(a) for a in args])
 
 
 @pytest.mark.parametrize(

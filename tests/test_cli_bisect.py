@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import relax_egraph as rx
-from relax_egraph.cli import commands
 from relax_egraph.reasons.bisect import bisect
 from relax_egraph.reasons.gains import bisect_cost
+from relax_egraph.reasons.no_block import NO_BLOCK
+from tests.command import invoke
 
 PROGRAM = """\
 @R.function
@@ -52,13 +52,9 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["bisect", *map(str, args)])
-
-
 def refused(*args: object, status: int = 2) -> str:
     """The last line of what is said of wrong use."""
-    result = invoke(*args)
+    result = invoke("bisect", *args)
     assert result.exit_code == status, result.output
     return result.output.splitlines()[-1]
 
@@ -66,7 +62,7 @@ def refused(*args: object, status: int = 2) -> str:
 def test_a_wrong_rule_is_named_with_what_it_is_wrong_for(
     program: Path, wrong: Path, archive: Path
 ) -> None:
-    result = invoke(program, "--rules", wrong, "--inputs", archive)
+    result = invoke("bisect", program, "--rules", wrong, "--inputs", archive)
 
     assert result.exit_code == 0, result.output
     assert "exp-is-even" in result.output
@@ -76,7 +72,7 @@ def test_a_wrong_rule_is_named_with_what_it_is_wrong_for(
 
 
 def test_the_same_as_json(program: Path, wrong: Path, archive: Path) -> None:
-    result = invoke(program, "--rules", wrong, "--inputs", archive, "--json")
+    result = invoke("bisect", program, "--rules", wrong, "--inputs", archive, "--json")
 
     told = json.loads(result.output)
     found = bisect(rx.load_module(program), [X, Y], [wrong])
@@ -86,14 +82,14 @@ def test_the_same_as_json(program: Path, wrong: Path, archive: Path) -> None:
 
 
 def test_what_is_within_tolerance_is_done(program: Path, archive: Path) -> None:
-    result = invoke(program, "--inputs", archive)
+    result = invoke("bisect", program, "--inputs", archive)
 
     assert result.exit_code == 0, result.output
     assert result.output.startswith("nothing to find: output 0 at [")
 
 
 def test_a_tolerance_of_nothing_finds_what_rounds_otherwise(program: Path, archive: Path) -> None:
-    result = invoke(program, "--inputs", archive, "--tol", 0, "--atol", 0, "--json")
+    result = invoke("bisect", program, "--inputs", archive, "--tol", 0, "--atol", 0, "--json")
 
     sets = json.loads(result.output)["sets"]
     assert [[c["rule"] for c in rules] for rules in sets] == [["fma-from-add-multiply"]]
@@ -104,7 +100,9 @@ def test_arguments_that_are_not_given_are_random(
 ) -> None:
     np.save(tmp_path / "x.npy", X)
 
-    result = invoke(program, "--rules", wrong, "--input", f"x={tmp_path / 'x.npy'}", "--json")
+    result = invoke(
+        "bisect", program, "--rules", wrong, "--input", f"x={tmp_path / 'x.npy'}", "--json"
+    )
 
     told = json.loads(result.output)
     assert told["random"] == ["y"]
@@ -112,7 +110,7 @@ def test_arguments_that_are_not_given_are_random(
 
 
 def test_a_cost_has_a_table_and_what_is_redundant(program: Path) -> None:
-    result = invoke(program, "--metric", "cost", "--gain", 1)
+    result = invoke("bisect", program, "--metric", "cost", "--gain", 1)
 
     assert result.exit_code == 0, result.output
     assert "* buys 100.0% of the gain" in result.output
@@ -121,7 +119,7 @@ def test_a_cost_has_a_table_and_what_is_redundant(program: Path) -> None:
 
 
 def test_a_cost_as_json(program: Path) -> None:
-    result = invoke(program, "--metric", "cost", "--json")
+    result = invoke("bisect", program, "--metric", "cost", "--json")
 
     told = json.loads(result.output)
     expected = {"file": str(program), **bisect_cost(rx.load_module(program)).as_dict()}
@@ -155,7 +153,7 @@ def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> 
     assert refused(program, "--inputs", archive, "--tol", "nan") == (
         "Error: rtol is nan; it must be finite, and not negative"
     )
-    nothing = "Error: the module has no dataflow block: rules rewrite nothing else"
+    nothing = f"Error: {NO_BLOCK}"
     assert refused(empty) == nothing
     assert refused(empty, "--metric", "cost") == nothing
 
@@ -168,7 +166,7 @@ def test_wrong_inputs_and_rules_are_said(program: Path, archive: Path, tmp_path:
     assert refused(program, "--inputs", narrow, status=1).startswith(
         "Error: main: parameter y is R.Tensor((3, 2)"
     )
-    result = invoke(program, "--inputs", archive, "--rules", broken)
+    result = invoke("bisect", program, "--inputs", archive, "--rules", broken)
     assert (result.exit_code, "unknown operator R.ex" in result.output) == (1, True)
     np.savez(narrow, x=X, z=Y)
     assert refused(program, "--inputs", narrow) == (

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from relax_egraph.cli import commands
+from relax_egraph.reasons.no_block import NO_BLOCK
+from tests.command import invoke
 from tests.test_explain import DENSE
 
 
@@ -17,12 +17,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["explain", *map(str, args)])
-
-
 def test_it_is_said_as_text(program: Path) -> None:
-    result = invoke(program, "--quick")
+    result = invoke("explain", program, "--quick")
 
     assert result.exit_code == 0, result.output
     assert "relu-twice" in result.output
@@ -30,7 +26,7 @@ def test_it_is_said_as_text(program: Path) -> None:
 
 
 def test_json_has_all_figures(program: Path) -> None:
-    result = invoke(program, "--json", "--proof")
+    result = invoke("explain", program, "--json", "--proof")
 
     told = json.loads(result.output)
     assert told["file"] == str(program)
@@ -42,7 +38,7 @@ def test_json_has_all_figures(program: Path) -> None:
 def test_a_page_is_written(program: Path, tmp_path: Path) -> None:
     page = tmp_path / "why.html"
 
-    result = invoke(program, "--quick", "--html", page)
+    result = invoke("explain", program, "--quick", "--html", page)
 
     assert result.exit_code == 0, result.output
     assert result.output.startswith(f"{page}: 3 kernels, ")
@@ -50,7 +46,7 @@ def test_a_page_is_written(program: Path, tmp_path: Path) -> None:
 
 
 def test_a_proof_is_printed_step_by_step(program: Path) -> None:
-    result = invoke(program, "--quick", "--proof")
+    result = invoke("explain", program, "--quick", "--proof")
 
     assert "main, output out: " in result.output
     assert "max(max(x, 0), 0) = max(x, 0)" in result.output
@@ -62,7 +58,7 @@ def test_rules_of_the_user_are_among_those_that_are_explained(
     rules = tmp_path / "mine.egg"
     rules.write_text('(rewrite (R.add x y) (R.add y x) :name "mine")')
 
-    told = json.loads(invoke(program, "--rules", rules, "--quick", "--json").output)
+    told = json.loads(invoke("explain", program, "--rules", rules, "--quick", "--json").output)
 
     assert [rule["rule"] for rule in told["rules"] if rule["user"]] == ["mine"]
 
@@ -72,7 +68,7 @@ def test_rules_of_the_user_are_among_those_that_are_explained(
     [
         (
             '@R.function\ndef main(x: R.Tensor((4,), "float32")):\n    return x\n',
-            "has no dataflow block: there is nothing that rules rewrite",
+            NO_BLOCK,
         ),
         (None, "does not exist"),
     ],
@@ -84,7 +80,7 @@ def test_what_cannot_be_explained_is_status_2(
     if text is not None:
         path.write_text(text)
 
-    result = invoke(path)
+    result = invoke("explain", path)
 
     assert result.exit_code == 2
     assert message in result.stderr
@@ -92,14 +88,14 @@ def test_what_cannot_be_explained_is_status_2(
 
 
 def test_an_unknown_rule_is_status_2(program: Path) -> None:
-    result = invoke(program, "--without", "relu-thrice")
+    result = invoke("explain", program, "--without", "relu-thrice")
 
     assert result.exit_code == 2
     assert "no family or rule is named 'relu-thrice'" in result.stderr
 
 
 def test_a_page_needs_a_folder(program: Path, tmp_path: Path) -> None:
-    result = invoke(program, "--html", tmp_path / "nowhere" / "why.html")
+    result = invoke("explain", program, "--html", tmp_path / "nowhere" / "why.html")
 
     assert result.exit_code == 2
     assert "there is no folder" in result.stderr

@@ -5,9 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner, Result
 
-from relax_egraph.cli import commands
+from tests.command import invoke
 
 PROGRAM = """\
 @R.function
@@ -30,12 +29,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["memory", *map(str, args)], env={"COLUMNS": "120"})
-
-
 def test_the_table_says_where_each_tensor_lies(program: Path) -> None:
-    result = invoke(program, "--size", "n=100")
+    result = invoke("memory", program, "--size", "n=100")
 
     assert result.exit_code == 0, result.output
     rows = [
@@ -59,7 +54,7 @@ def test_the_table_says_where_each_tensor_lies(program: Path) -> None:
 
 
 def test_without_sizes_bytes_are_over_symbols(program: Path) -> None:
-    found = json.loads(invoke(program, "--json").output)
+    found = json.loads(invoke("memory", program, "--json").output)
 
     assert found["function"] == "main"
     assert (found["arena"], found["total"]) == ("n * 64", "n * 128")
@@ -73,7 +68,7 @@ def test_without_sizes_bytes_are_over_symbols(program: Path) -> None:
 
 def test_the_picture_has_a_rectangle_for_each_tensor(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "memory.svg"
-    result = invoke(program, "--size", "n=100", "--svg", file)
+    result = invoke("memory", program, "--size", "n=100", "--svg", file)
 
     assert result.exit_code == 0, result.output
     groups = ElementTree.parse(file).getroot().findall(f"{SVG}g")
@@ -97,12 +92,12 @@ def test_the_picture_has_a_rectangle_for_each_tensor(program: Path, tmp_path: Pa
         [432, 56, 144, 240],
     ]
     first = file.read_text()
-    invoke(program, "--size", "n=100", "--svg", file)
+    invoke("memory", program, "--size", "n=100", "--svg", file)
     assert file.read_text() == first
 
 
 def test_a_picture_needs_sizes(program: Path, tmp_path: Path) -> None:
-    result = invoke(program, "--svg", tmp_path / "memory.svg")
+    result = invoke("memory", program, "--svg", tmp_path / "memory.svg")
 
     assert result.exit_code == 2
     assert "a picture has sizes in bytes: needs --size n=…" in result.output
@@ -113,14 +108,14 @@ def test_an_executable_has_no_plan(tmp_path: Path) -> None:
     file = tmp_path / "model.rxe"
     file.write_bytes(b"")
 
-    result = invoke(file)
+    result = invoke("memory", file)
 
     assert result.exit_code == 2
     assert "is an executable: needs a program or an ONNX model" in result.output
 
 
 def test_a_function_has_to_be_there(program: Path) -> None:
-    result = invoke(program, "--function", "other")
+    result = invoke("memory", program, "--function", "other")
 
     assert result.exit_code == 2
     assert "no function 'other' in" in result.output

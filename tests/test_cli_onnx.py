@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 from onnx.reference import ReferenceEvaluator
 
 from relax_egraph.cli import STAGES, commands
 from relax_egraph.cli.bench import difference
 from relax_egraph.cli.progress import step
+from tests.command import invoke
 from tests.onnx_models import model, node, value
 
 COMMANDS = ("show", "optimize", "run", "bench", "profile", "memory")
@@ -37,12 +37,6 @@ def path(tmp_path: Path) -> Path:
     proto = model(nodes, [value("x", ["n", 8])], outputs, {"w": WEIGHT})
     path.write_bytes(proto.SerializeToString())
     return path
-
-
-def invoke(*args: object) -> Result:
-    result = CliRunner().invoke(commands, [str(a) for a in args], env={"COLUMNS": "120"})
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def save_input(folder: Path, shape: tuple[int, ...] = (3, 8)) -> tuple[Any, str]:

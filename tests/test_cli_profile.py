@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import relax_egraph as rx
-from relax_egraph.cli import commands
 from relax_egraph.cli.random_inputs import random_input
 from relax_egraph.errors import RunError
 from relax_egraph.extract import REFERENCE_PROFILE
+from tests.command import invoke
 
 PROGRAM = """\
 @R.function
@@ -35,7 +35,7 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def profile(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["profile", *map(str, args)])
+    return invoke("profile", *args)
 
 
 def test_arguments_are_random_of_the_sizes_that_are_given(program: Path) -> None:

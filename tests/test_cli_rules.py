@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from relax_egraph.cli import commands
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.pool import run_tests
 from relax_egraph.verify.file_tests.run import run_test
+from tests.command import invoke
 
 RULES = """\
 ; cos(-x) = cos(x)
@@ -139,13 +138,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["rules", *map(str, args)])
-
-
 @pytest.mark.usefixtures("folder")
 def test_cases_pass_and_a_rule_that_no_case_sees_is_named() -> None:
-    result = invoke("test", "tests", "--processes", 1, "--verbose")
+    result = invoke("rules", "test", "tests", "--processes", 1, "--verbose")
 
     assert (
         result.output
@@ -162,7 +157,7 @@ my.egg:7:1: rule sin-is-even matches in no case
 def test_a_failure_says_what_is_expected_and_what_there_is() -> None:
     Path("tests/my.egg").write_text(EVEN + WRONG)
 
-    result = invoke("test", "tests/my.egg", "--processes", 1)
+    result = invoke("rules", "test", "tests/my.egg", "--processes", 1)
 
     assert result.output == FAILURES
     assert result.exit_code == 1
@@ -172,7 +167,7 @@ def test_a_failure_says_what_is_expected_and_what_there_is() -> None:
 def test_outcomes_are_json() -> None:
     Path("tests/my.egg").write_text(EVEN.replace("(check (= $y (R.cos $x)))", "(check (= $y $x))"))
 
-    result = invoke("test", "tests/my.egg", "--json", "--processes", 1)
+    result = invoke("rules", "test", "tests/my.egg", "--json", "--processes", 1)
 
     told = json.loads(result.output)
     assert result.exit_code == 1
@@ -202,7 +197,7 @@ def test_outcomes_are_json() -> None:
 def test_rules_are_given_beside_what_the_file_names() -> None:
     Path("tests/my.egg").write_text(EVEN.replace("; RULES: ../my.egg canon\n", ""))
 
-    result = invoke("test", "tests/my.egg", "--rules", "my.egg", "--processes", 1)
+    result = invoke("rules", "test", "tests/my.egg", "--rules", "my.egg", "--processes", 1)
 
     assert result.exit_code == 0, result.output
 
@@ -287,7 +282,7 @@ WRONG_USE: dict[tuple[str, ...], str] = {
 def test_wrong_use_is_status_2(args: tuple[str, ...]) -> None:
     Path("empty").mkdir()
 
-    result = invoke(*args)
+    result = invoke("rules", *args)
 
     assert result.exit_code == 2
     assert WRONG_USE[args] in result.output
@@ -319,7 +314,7 @@ Error: tests/my.egg:1:16: there is no file your.egg
 def test_what_is_under_test_must_exist(said: str, message: str) -> None:
     Path("tests/my.egg").write_text(EVEN.replace("../my.egg canon", said))
 
-    result = invoke("test", "tests")
+    result = invoke("rules", "test", "tests")
 
     assert result.output == message
     assert result.exit_code == 1
@@ -327,7 +322,7 @@ def test_what_is_under_test_must_exist(said: str, message: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_users_rule_is_shown() -> None:
-    result = invoke("show", "cos-is-even", "--rules", "my.egg")
+    result = invoke("rules", "show", "cos-is-even", "--rules", "my.egg")
 
     assert (
         result.output
@@ -347,8 +342,8 @@ makes     R.cos
 
 
 def test_a_rule_of_the_book_is_shown_with_what_deduces_what_it_reads() -> None:
-    told = json.loads(invoke("show", "causal-chosen", "--json").output)
-    lines = invoke("show", "causal-chosen").output.splitlines()
+    told = json.loads(invoke("rules", "show", "causal-chosen", "--json").output)
+    lines = invoke("rules", "show", "causal-chosen").output.splitlines()
 
     assert told["place"].startswith("rules/attention.egg:")
     assert told["text"].endswith(':ruleset attention :name "causal-chosen")')
@@ -362,7 +357,7 @@ def test_a_rule_of_the_book_is_shown_with_what_deduces_what_it_reads() -> None:
 
 
 def test_facts_and_guards_that_a_rule_reads_are_shown() -> None:
-    told = json.loads(invoke("show", "member-even", "--json").output)
+    told = json.loads(invoke("rules", "show", "member-even", "--json").output)
 
     assert told["matches"] == ["R.strided_slice", "DimSym"]
     assert told["facts"] == ["shape-of", "dim-ge", "dim-divides"]
@@ -370,7 +365,7 @@ def test_facts_and_guards_that_a_rule_reads_are_shown() -> None:
 
 
 def test_rules_are_listed_with_all_that_is_known_of_them() -> None:
-    (rule,) = json.loads(invoke("list", "--family", "fma", "--json").output)[:1]
+    (rule,) = json.loads(invoke("rules", "list", "--family", "fma", "--json").output)[:1]
 
     assert rule["place"] == f"{rule['file']}:{rule['line']}:1"
     assert {"name", "ruleset", "kind", "law", "float_class", "form", "of_user"} <= set(rule)

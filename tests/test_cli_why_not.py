@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import relax_egraph as rx
-from relax_egraph.cli import commands
+from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.reasons.why_not import why_not
+from tests.command import invoke
 from tests.onnx_models import model, node, value
 
 PROGRAM = """\
@@ -31,12 +31,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(commands, ["why-not", *map(str, args)])
-
-
 def test_it_prints_what_the_function_returns(program: Path) -> None:
-    result = invoke("silu-from-exp", program, "--at", "gv")
+    result = invoke("why-not", "silu-from-exp", program, "--at", "gv")
 
     assert result.exit_code == 0
     assert result.output == f"{why_not('silu-from-exp', rx.parse(PROGRAM), 'gv')}\n"
@@ -46,8 +42,8 @@ def test_options_are_those_of_optimize(program: Path, tmp_path: Path) -> None:
     rules = tmp_path / "my.egg"
     rules.write_text('(rewrite (R.cos (R.exp x)) x :name "mine")')
 
-    fast = invoke("sigmoid-from-powers", program, "--fast-math")
-    mine = invoke("mine", program, "--rules", rules)
+    fast = invoke("why-not", "sigmoid-from-powers", program, "--fast-math")
+    mine = invoke("why-not", "mine", program, "--rules", rules)
 
     assert "fired once at gv" in fast.output
     assert mine.output == (
@@ -60,7 +56,7 @@ def test_options_are_those_of_optimize(program: Path, tmp_path: Path) -> None:
 
 
 def test_json_is_the_same_as_data(program: Path) -> None:
-    result = invoke("silu-from-exp", program, "--json")
+    result = invoke("why-not", "silu-from-exp", program, "--json")
 
     answer = why_not("silu-from-exp", rx.parse(PROGRAM))
     expected = {"file": str(program), **json.loads(json.dumps(answer.as_dict()))}
@@ -74,7 +70,7 @@ def test_an_onnx_model(tmp_path: Path) -> None:
     proto = model(nodes, [value("x", ["n", 4])], [value("y", ["n", 4])], {"one": one})
     path.write_bytes(proto.SerializeToString())
 
-    result = invoke("relu-from-maximum", path)
+    result = invoke("why-not", "relu-from-maximum", path)
 
     assert result.exit_code == 0
     assert "(= 0.0 (const-scalar zero))" in result.output
@@ -94,7 +90,7 @@ def test_an_onnx_model(tmp_path: Path) -> None:
 def test_wrong_use_is_one_line(program: Path, arguments: list[str], message: str) -> None:
     rule, *options = arguments
 
-    result = invoke(rule, program, *options)
+    result = invoke("why-not", rule, program, *options)
 
     assert (result.exit_code, result.output) == (2, f"Error: {message}\n")
 
@@ -103,7 +99,6 @@ def test_a_model_without_dataflow_blocks(tmp_path: Path) -> None:
     path = tmp_path / "plain.py"
     path.write_text("@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    return x\n")
 
-    result = invoke("silu-from-exp", path)
+    result = invoke("why-not", "silu-from-exp", path)
 
-    message = "the model has no dataflow block: there is nothing for rules to match"
-    assert (result.exit_code, result.output) == (2, f"Error: {message}\n")
+    assert (result.exit_code, result.output) == (2, f"Error: {NO_BLOCK}\n")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
 import relax_egraph as rx
 from relax_egraph import rules
-from relax_egraph.cli import commands
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.egraph.forms import Atom, Source, Tree, read
+from tests.command import invoke
 
 ROOT = Path(__file__).parent.parent
 EDITORS = ROOT / "editors"
@@ -246,7 +245,7 @@ def test_vim_colours_likewise(tmp_path: Path) -> None:
 
 
 def printed(*args: str) -> str:
-    result = CliRunner().invoke(commands, ["rules", "vocabulary", *args])
+    result = invoke("rules", "vocabulary", *args)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -271,7 +270,7 @@ def test_a_dictionary_has_a_name_a_line() -> None:
 
 
 def test_a_form_for_editors_is_of_the_whole_vocabulary() -> None:
-    result = CliRunner().invoke(commands, ["rules", "vocabulary", "R.add", "--editor", "words"])
+    result = invoke("rules", "vocabulary", "R.add", "--editor", "words")
 
     assert result.exit_code == 2
     assert "--editor is of the whole vocabulary" in result.output

@@ -145,6 +145,16 @@ def test_text_fits_a_hundred_columns(dense: Reasons) -> None:
         assert said in text
 
 
+def test_weights_are_written_by_their_numbers() -> None:
+    out = StringIO()
+
+    figures = explain(encoder(Sizes(layers=1))).figures(quick=True)
+    Console(file=out, width=100).print(text_of(figures))
+
+    assert "const[0]" in out.getvalue()
+    assert "metadata" not in out.getvalue()
+
+
 def test_what_rules_invented_stands_for_what_it_is_of() -> None:
     """Projections by several weights are one product, which no value of the source is."""
     reasons = explain(encoder(Sizes(layers=1)))

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import relax_egraph as rx
-from relax_egraph.cli import commands
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir import BlockBuilder, call, const, tensor
 from relax_egraph.ir.expr import Function, Var
@@ -17,6 +15,7 @@ from relax_egraph.ir.walk import constants_of
 from relax_egraph.lower.mark_tolerance import mark_tolerance
 from relax_egraph.lower.schedule.conv.minimal_filters import F4
 from relax_egraph.tir.stmt import PrimFunc
+from tests.command import invoke
 from tests.test_schedule_conv import LAST
 from tests.test_schedule_conv_winograd import filters, weights
 
@@ -116,7 +115,7 @@ def test_the_command_says_what_is_less_exact(tmp_path: Path) -> None:
     arguments = [str(tmp_path / "conv.py"), "-o", str(tmp_path / "best.py"), "--json"]
 
     def run(*options: str) -> Any:
-        return json.loads(CliRunner().invoke(commands, ["optimize", *arguments, *options]).stdout)
+        return json.loads(invoke("optimize", *arguments, *options).stdout)
 
     assert run()["approximations"] == []
     (found,) = run("--tolerance", "1e-4")["approximations"]

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import relax_egraph as rx
-from relax_egraph.cli import commands
 from relax_egraph.egraph.engine import Saturated, saturate
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import RunError
@@ -21,6 +19,7 @@ from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.script.printer import print_with_constants
 from relax_egraph.variants import Variants
+from tests.command import invoke
 
 RNG = np.random.default_rng(0)
 W1 = RNG.normal(size=(128, 16)).astype(np.float32)
@@ -402,9 +401,7 @@ def test_the_command_takes_ranges(tmp_path: Path) -> None:
     rx.save_module(LOW_RANK, tmp_path / "model.relax")
     files = [str(tmp_path / name) for name in ("model.relax", "best.relax")]
 
-    result = CliRunner().invoke(
-        commands, ["optimize", files[0], "-o", files[1], "--variant", "s=1,2:64,65:", "--json"]
-    )
+    result = invoke("optimize", files[0], "-o", files[1], "--variant", "s=1,2:64,65:", "--json")
 
     assert result.exit_code == 0, result.output
     plans = json.loads(result.output)["plans"]
@@ -424,7 +421,7 @@ def test_the_command_says_what_is_no_range(given: str, message: str, tmp_path: P
     rx.save_module(LOW_RANK, tmp_path / "model.relax")
     path = str(tmp_path / "model.relax")
 
-    result = CliRunner().invoke(commands, ["optimize", path, "-o", "best", "--variant", given])
+    result = invoke("optimize", path, "-o", "best", "--variant", given)
 
     assert result.exit_code == 2
     assert message in result.output

@@ -72,6 +72,18 @@ def test_constants_of_one_value_are_one() -> None:
     assert {"const-from-value", "relu-from-less"} <= set(rules_of(trace))
 
 
+def test_what_is_computed_of_constants_is_a_constant_of_the_program() -> None:
+    module = module_of(
+        "x(4, 1)",
+        """lv = R.maximum(R.const(1, "int8"), R.const(2, "int8"))
+        gv = R.index_tensor(x, (lv,))""",
+    )
+
+    (trace,) = traces_of(module)
+
+    assert set(rules_of(trace)) <= {"const-from-value", "lower-index_tensor"}
+
+
 def test_every_output_has_a_trace() -> None:
     module = module_of(
         "x(n, 4), y(n, 4)",

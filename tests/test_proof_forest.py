@@ -1,6 +1,7 @@
 """Equality of terms by equations and congruence, and the chains that explain it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -93,6 +94,33 @@ def test_a_fifth_and_a_third_power_make_the_first() -> None:
     w.unite("s", "f(f(f(f(f(a)))))", "a")
 
     assert w.chain("f(a)", "a")
+
+
+def test_congruences_in_a_row_are_one() -> None:
+    w = Written()
+    w.unite("r", "a", "b")
+    for left, right in (("a", "c"), ("b", "d"), ("c", "e")):
+        w.unite("s", left, right)
+        w.forest.add(w(f"f({right}, g({right}))"))
+
+    assert w.chain("f(a, g(b))", "f(e, g(d))") == ["s: a = c", "s: c = e", "s: b = d"]
+
+
+def test_where_many_terms_are_congruent_an_explanation_is_found() -> None:
+    w, width = Written(), 24
+    leaves = [w(f"x{k}") for k in range(width)]
+    level = leaves
+    for _ in range(8):
+        pairs = [(a, level[k * j % width]) for k, a in enumerate(level) for j in (2, 3)]
+        level = [w.terms.make("f", pair) for pair in pairs[:width]]
+        for term in level:
+            w.forest.unite(term, w.terms.make("g", reversed(term.children)), "s")
+    for a, b in pairwise(leaves):
+        w.forest.unite(a, b, "r")
+
+    steps = chain(w.forest, w.terms, level[0], level[-1])
+
+    assert followed(level[0], level[-1], steps)[-1] is level[-1]
 
 
 def test_a_premise_is_proven_by_what_was_before() -> None:

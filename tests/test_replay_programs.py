@@ -10,6 +10,7 @@ import relax_egraph as rx
 from bench.llama import Widths, decode_step
 from bench.resnet import basic_block
 from bench.transformer import Sizes, encoder
+from relax_egraph.errors import ReplayError
 from relax_egraph.proof.replay import replay
 from tests.replaying import proof_of, tolerance_in
 
@@ -95,3 +96,16 @@ def test_what_is_optimized_is_proved_and_replayed(name: str) -> None:
 
             assert replayed.steps == len(trace.steps) > 0
             assert replayed.uncomputed == ()
+
+
+def test_a_fact_that_is_false_is_seen_where_it_is_read() -> None:
+    rectified = MIRRORED.replace("R.negative(x)", "R.sin(x)").replace("R.cos(lv)", "R.nn.relu(lv)")
+    false = '(rule ((= t (R.sin x))) ((is-positive t)) :name "sin-is-positive")'
+
+    (trace,) = rx.explain(rx.parse(rectified), [false]).traces
+
+    with pytest.raises(ReplayError) as error:
+        replay(trace)
+    _, _, deduced, *_ = str(error.value).splitlines()
+    assert deduced.startswith("  it reads what is deduced by ")
+    assert "sin-is-positive" in deduced

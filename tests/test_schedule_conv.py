@@ -26,6 +26,7 @@ from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
 from tests.guarded import guarded
+from tests.pairwise import pairwise
 
 Array = np.ndarray[Any, Any]
 Extents = tuple[Dim, ...]
@@ -98,9 +99,10 @@ def test_windows_and_channels_of_every_size(size: int, channels: tuple[int, int]
     both_layouts((2, i, 9, 8), (o, i, size, size), padding=(size // 2,))
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("dilation", [1, 2, 3])
-@pytest.mark.parametrize("padding", [(0,), (1,), (0, 1, 2, 3), (3, 2, 1, 0)])
+@pytest.mark.parametrize(
+    ("stride", "dilation", "padding"),
+    pairwise([1, 2, 3], [1, 2, 3], [(0,), (1,), (0, 1, 2, 3), (3, 2, 1, 0)]),
+)
 def test_strides_dilations_and_paddings(
     stride: int, dilation: int, padding: tuple[int, ...]
 ) -> None:

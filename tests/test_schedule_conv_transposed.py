@@ -13,6 +13,7 @@ from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
+from tests.pairwise import pairwise
 from tests.test_schedule_conv import (
     H,
     N,
@@ -37,9 +38,10 @@ def both_layouts(data: tuple[int, ...], weight: tuple[int, ...], **attrs: Any) -
     assert_same("conv2d_transpose", x, w, None, **LAST, **attrs)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("dilation", [1, 2, 3])
-@pytest.mark.parametrize("padding", [(0,), (1,), (0, 1, 2, 1), (2, 1, 0, 0)])
+@pytest.mark.parametrize(
+    ("stride", "dilation", "padding"),
+    pairwise([1, 2, 3], [1, 2, 3], [(0,), (1,), (0, 1, 2, 1), (2, 1, 0, 0)]),
+)
 def test_strides_dilations_and_paddings(
     stride: int, dilation: int, padding: tuple[int, ...]
 ) -> None:

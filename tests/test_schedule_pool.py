@@ -21,6 +21,7 @@ from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.guarded import guarded
+from tests.pairwise import pairwise
 from tests.scheduled import loops_of
 
 Array = np.ndarray[Any, Any]
@@ -93,10 +94,15 @@ def test_windows_and_strides(name: str, size: int, stride: int) -> None:
     both_layouts(name, numbers(1, 17, 11, 13), **attrs)
 
 
-@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
-@pytest.mark.parametrize("dilation", [1, 2, 3])
-@pytest.mark.parametrize("padding", [(0,), (1,), (0, 1, 2, 3), (3, 2, 1, 0), (4,)])
-@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize(
+    ("name", "dilation", "padding", "ceil_mode"),
+    pairwise(
+        ["max_pool2d", "avg_pool2d"],
+        [1, 2, 3],
+        [(0,), (1,), (0, 1, 2, 3), (3, 2, 1, 0), (4,)],
+        [False, True],
+    ),
+)
 def test_dilations_and_paddings(
     name: str, dilation: int, padding: tuple[int, ...], ceil_mode: bool
 ) -> None:

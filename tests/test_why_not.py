@@ -8,6 +8,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.egraph.worker_process import close_worker
+from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.why_not import WhyNot, why_not
 
 ONE = 'x: R.Tensor(("n", 4), "float32")'
@@ -445,6 +446,94 @@ rule mine (<rules>:1) cannot match: no rule deduces is-nice
     ^^^^^^^^^^^ not known of x, and no rule deduces it
     x = x: float32[n, 4]"""
     )
+
+
+def test_an_axis_that_counts_from_the_end_is_told_without_asking_where() -> None:
+    softmax = ("a = R.exp(x)", "gv = R.nn.softmax(a, axis=-1)")
+
+    assert planted("(rewrite (R.nn.softmax x -1) x)", *softmax) == (
+        "rule mine (<rules>:1) did not match\n"
+        "  at gv of main: 0 of its 1 nodes match\n"
+        "    (R.nn.softmax x -1)\n"
+        "    ^^^^^^^^^^^^^^^^^^^ axis of gv is 1; needed is -1\n"
+        "    x = a: float32[n, 4]"
+    )
+    both = planted("(rewrite (R.nn.softmax (R.exp (R.cos x)) -1) x)", *softmax, at="gv")
+    assert "axis of gv is 1; needed is -1" in both
+
+
+# --- where --------------------------------------------------------------------------
+
+FUNCTIONS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32")):
+        with R.dataflow():
+            a = R.cos(x)
+            b = R.nn.relu(a)
+            R.output(b)
+        return b
+
+    @R.function
+    def other(x: R.Tensor(("n", 4), "float32")):
+        with R.dataflow():
+            a = R.sin(x)
+            b = R.cos(a)
+            R.output(b)
+        return b
+"""
+
+SIN_IN_RELU = '(rewrite (R.nn.relu (R.sin x)) (R.sin x) :name "mine")'
+
+
+def missed_at(at: str, module: rx.IRModule | None = None) -> list[str]:
+    answer = why_not("mine", module or rx.parse(FUNCTIONS), at, rules=[SIN_IN_RELU])
+    return [answer.said, *(near.summary() for near in answer.near)]
+
+
+def test_a_value_of_one_function() -> None:
+    assert missed_at("other.b")[1] == "at b of other: 0 of its 2 nodes match"
+    assert missed_at("main.b")[1] == "at b of main: 1 of its 2 nodes match"
+
+
+def test_a_value_is_called_what_it_was_asked_about_as() -> None:
+    module = program("a = R.exp(x)", "b = R.nn.relu(a)", "gv = R.cos(b)")
+
+    for name in ("a", "b"):  # nothing that is exponential is negative: they are one value
+        assert missed_at(name, module)[1] == f"at {name} of main: 1 of its 2 nodes match"
+
+
+def test_a_value_by_its_number() -> None:
+    first, last = missed_at("main.0"), missed_at("main.-1")
+
+    assert first == missed_at("main.a")
+    assert last == missed_at("main.b")
+    assert missed_at("-1", gelu()) == missed_at("gv", gelu())
+
+
+def test_a_kernel_is_all_values_that_it_stands_for() -> None:
+    kernel = "fused_cos_relu"
+
+    assert [one.callee for one in running_in(rx.explain(rx.parse(FUNCTIONS)))][:1] == [kernel]
+    assert missed_at(kernel) == [f"did not match at {kernel}", missed_at("main.b")[1]]
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("3", "3 may be of any of the functions main, other: needs main.3"),
+        (
+            "main.2",
+            "no value has number 2: the dataflow blocks of main bind 2, counted from 0",
+        ),
+        ("other.c", "no value of a dataflow block of other is named 'c'; there are a, b"),
+        ("fused_tan", "no value of a dataflow block is named 'fused_tan'; there are a, b"),
+    ],
+)
+def test_where_there_is_nothing(at: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        missed_at(at)
 
 
 # --- what cannot be answered --------------------------------------------------------

@@ -15,6 +15,7 @@ from relax_egraph.cli.model import How, ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.reasons.explain import Reasons, explain
+from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.reasons.text import text_of
 
 
@@ -40,7 +41,7 @@ def print_reasons(
     with step("optimizing") as tell:
         reasons = _reasons(module, how)
         if not reasons.regions:
-            raise Unusable(f"{model} has no dataflow block: there is nothing that rules rewrite")
+            raise Unusable(NO_BLOCK)
         figures = _figures(reasons, proof, quick, tell)
     if html is not None:
         from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while

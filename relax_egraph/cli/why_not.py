@@ -17,7 +17,13 @@ from relax_egraph.reasons.why_not import why_not
 @commands.command("why-not")
 @click.argument("rule")
 @options.model
-@click.option("--at", metavar="VALUE", help="The variable where it should have matched.")
+@click.option(
+    "--at",
+    metavar="VALUE",
+    help="Where it should have matched: a variable, FUNCTION.VARIABLE, the number of a value "
+    "(0 is the first that is bound, -1 the last), or a kernel of the result, such as "
+    "fused_add_relu.",
+)
 @options.optimization
 @options.as_json
 def print_why_not(
@@ -25,8 +31,8 @@ def print_why_not(
 ) -> None:
     """Say why RULE did not match in MODEL.
 
-    VALUE is a variable of the program; without --at the deepest partial matches are told. Of a
-    rule that did match it is said where, and what it gains.
+    Without --at the deepest partial matches are told. Of a rule that did match it is said where,
+    and what it gains.
     """
     module = model.module()
     try:

@@ -1,7 +1,7 @@
 """What is in an e-graph while the matches of rules are written down in it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -75,12 +75,20 @@ class Snapshot(Tables):
         """
         for head in (head for head, result in _results().items() if result == "Tensor"):
             for row in self._new(head, lambda value: value not in self._numbers):
-                made, dtype = self._built(head, row.inputs), self.dtype(row.output)
-                value = self.scalars[row.output]
-                constant = Made(SCALAR, attrs=(("dtype", dtype),), scalar=value)
+                made, constant = self._built(head, row.inputs), self._number(row.output)
+                if made is not None:  # the class of an operand may be that of the result by now
+                    made = replace(made, children=tuple(map(self._or_number, made.children)))
                 if made is not None and made != constant and made not in known:
                     known.add(made)
                     yield Match(CONSTANT, ((made, constant),), (constant,))
+
+    def _number(self, value: Value) -> Made:
+        return Made(SCALAR, attrs=(("dtype", self.dtype(value)),), scalar=self.scalars[value])
+
+    def _or_number(self, child: Any) -> Any:
+        """A child of a node, as the number that it is if it is one."""
+        is_number = isinstance(child, Key) and child.value in self._numbers
+        return self._number(child.value) if is_number else child
 
     @cached_property
     def _numbers(self) -> set[Value]:

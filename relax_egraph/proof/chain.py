@@ -13,7 +13,8 @@ from math import inf
 from typing import TypeAlias, cast
 
 from relax_egraph.errors import ProofError
-from relax_egraph.proof.forest import Edge, Forest
+from relax_egraph.proof.forest import Forest
+from relax_egraph.proof.paths import Edge
 from relax_egraph.proof.term import Operand, Term, Terms
 from relax_egraph.proof.trace import Step
 

@@ -8,38 +8,12 @@ tree of edges that joined classes, but of all edges, as shorter proofs are in Fl
 proofs from congruence closure, 2022.
 """
 
-import heapq
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Hashable
 from math import inf
-from typing import TypeAlias
 
+from relax_egraph.proof.paths import Edge, Pairs, Paths
 from relax_egraph.proof.term import Operand, Term, head_of
-
-Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """`left` and `right` are equal by `rule`, or if that is empty by congruence.
-
-    A premise of the rule was that the two of each of `given` are equal.
-    """
-
-    left: Term
-    right: Term
-    rule: str
-    time: float
-    given: Pairs = ()
-    backwards: bool = False
-
-    @property
-    def reversed(self) -> "Edge":
-        """The same from `right` to `left`."""
-        turned = not self.backwards
-        return Edge(self.right, self.left, self.rule, self.time, self.given, turned)
 
 
 class Forest:
@@ -55,8 +29,8 @@ class Forest:
         self._congruent: dict[Hashable, Term] = {}
         self._edges: dict[Term, list[Edge]] = defaultdict(list)
         self._linked: set[tuple[Term, Term, str]] = set()
-        self._clock = count(1)
-        self._lengths: dict[tuple[Term, Term, float], float] = {}
+        self._clock = 1
+        self._paths = Paths(self._edges)
 
     def __contains__(self, term: Term) -> bool:
         return term in self._parent
@@ -93,58 +67,7 @@ class Forest:
 
     def path(self, left: Term, right: Term, before: float = inf) -> list[Edge] | None:
         """The edges of times `before` that lead from `left` to `right`; ``None`` without such."""
-        found = self._shortest(left, right, before)
-        return found[1] if found else None
-
-    def _shortest(self, left: Term, right: Term, before: float) -> tuple[float, list[Edge]] | None:
-        """The shortest path (Dijkstra 1959), and how long it is."""
-        distance, reached = {left: 0.0}, dict[Term, Edge]()
-        order = count()
-        queue = [(0.0, next(order), left)]
-        while queue:
-            so_far, _, term = heapq.heappop(queue)
-            if term is right:
-                return so_far, _walked(left, right, reached)
-            if so_far > distance[term]:
-                continue
-            for edge in self._from(term, before, term in reached and not reached[term].rule):
-                if so_far < distance.get(edge.right, inf):
-                    total = so_far + self._length(edge)
-                    if total < distance.get(edge.right, inf):
-                        distance[edge.right], reached[edge.right] = total, edge
-                        heapq.heappush(queue, (total, next(order), edge.right))
-        return None
-
-    def _from(self, term: Term, before: float, congruent: bool) -> Iterator[Edge]:
-        """The edges of times `before` that begin at `term`; of congruences in a row there is one.
-
-        None of them, if `term` is `congruent` to what is before it.
-        """
-        for edge in self._edges[term]:
-            if edge.rule and edge.time < before:
-                yield edge
-        seen, todo = {term}, [] if congruent else [(term, 0.0)]
-        while todo:
-            inner, time = todo.pop()
-            for edge in self._edges[inner]:
-                if not edge.rule and edge.time < before and edge.right not in seen:
-                    seen.add(edge.right)
-                    last = max(time, edge.time)
-                    todo.append((edge.right, last))
-                    yield Edge(term, edge.right, "", last)
-
-    def _length(self, edge: Edge) -> float:
-        """How many rules it takes; that of a congruence are those of its parts."""
-        if edge.rule:
-            return 1.1 if edge.backwards else 1.0
-        key = (edge.left, edge.right, edge.time)
-        if key not in self._lengths:
-            total = 0.0
-            for pair in dict.fromkeys(zip(edge.left.terms, edge.right.terms, strict=True)):
-                if found := self._shortest(*pair, edge.time):
-                    total += found[0]
-            self._lengths[key] = total
-        return self._lengths[key]
+        return self._paths.shortest(left, right, min(before, self._clock))
 
     def _insert(self, term: Term) -> bool:
         head = head_of(term)
@@ -168,8 +91,9 @@ class Forest:
                 continue
             self._linked.add((left, right, rule))
             one, other = self._find(left), self._find(right)
-            edge = Edge(left, right, rule, next(self._clock), given)
+            edge = Edge(left, right, rule, self._clock, given)
             given = ()
+            self._clock += 1
             self._edges[left].append(edge)
             self._edges[right].append(edge.reversed)
             if one is other:
@@ -202,11 +126,3 @@ class Forest:
         while (above := self._parent[term]) is not root:
             self._parent[term], term = root, above
         return root
-
-
-def _walked(left: Term, right: Term, reached: dict[Term, Edge]) -> list[Edge]:
-    path: list[Edge] = []
-    while right is not left:
-        path.append(reached[right])
-        right = path[-1].left
-    return path[::-1]

@@ -67,7 +67,7 @@ class Sizes:
             known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
             if known.dims is not None:
                 shape = tuple(dims.evaluate(d, self.extents) for d in known.dims)
-            value = random_array(rng, shape, known.dtype or "float32", kind, False)
+            value = random_array(rng, shape, known.dtype or "float32", kind)
             if self.indices is not None and value.dtype.kind in "iu":
                 value = rng.integers(0, self.indices, shape).astype(value.dtype)
             return exact(value)

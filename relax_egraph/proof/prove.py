@@ -33,8 +33,9 @@ from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.proof.chain import chain
-from relax_egraph.proof.forest import Forest, Pairs
+from relax_egraph.proof.forest import Forest
 from relax_egraph.proof.kernels import kernel_terms, lower, without_kernels
+from relax_egraph.proof.paths import Pairs
 from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
 from relax_egraph.proof.trace import Firing, Proof, Step, Trace
 
@@ -52,6 +53,8 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
     with assuming(assumed):
         loaded = [_terms_of(terms, run.view) for run in runs]
         for of, run in zip(loaded, runs, strict=True):
+            for left, right in _numbers(terms, run.view, of):
+                forest.unite(left, right, CONSTANT)
             classes = _Classes(terms, forest, of)
             for moment in record(run):
                 firings += classes.learn(moment)
@@ -230,6 +233,16 @@ def _terms_of(terms: Terms, view: View) -> dict[ClassId, Term]:
             break
         waiting = later
     return found
+
+
+def _numbers(
+    terms: Terms, view: View, loaded: Mapping[ClassId, Term]
+) -> Iterator[tuple[Term, Term]]:
+    """The constants of `view` that are one number, each with that number."""
+    for c, term in loaded.items():
+        info, value = view.classes[c].struct_info, view.classes[c].scalar
+        if term.op == LEAF and value is not None and info.dims == ():
+            yield term, terms.make(SCALAR, attrs=(("dtype", info.dtype or ""),), scalar=value)
 
 
 def _program_terms(terms: Terms, view: View, program: Program) -> dict[ClassId, Term]:

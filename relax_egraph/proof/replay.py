@@ -7,7 +7,7 @@ again.  At last source and result are computed anew,
 from the leaves, and compared as wholes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from relax_egraph.proof.agreement import (
 )
 from relax_egraph.proof.difference import Difference, all_steps, difference
 from relax_egraph.proof.float_classes import float_classes
+from relax_egraph.proof.grounds import Grounds
 from relax_egraph.proof.history import History
 from relax_egraph.proof.instance import Sizes, sizes_of
 from relax_egraph.proof.term import post_order
@@ -202,9 +203,17 @@ class _Replay:
         lines = [
             f"{_where(self.trace)}, step {number} of {len(steps)}{given}: {why}",
             rule_text(self.trace, step.rule),
+            *self._deduced(step.rule),
             *step_lines(self.trace, step),
         ]
         return ReplayError("\n  ".join(lines))
+
+    def _deduced(self, rule: str) -> Iterator[str]:
+        """Which rules may have deduced what `rule` reads: it may be right, and one of these not."""
+        if known := self.trace.rules.get(rule):
+            below = Grounds.of(self.trace.rules.values()).below(known) - {known}
+            if names := sorted(one.name for one in below):
+                yield f"it reads what is deduced by {', '.join(names)}"
 
 
 def _worse(a: Need, b: Need) -> Need:

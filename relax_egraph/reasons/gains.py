@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import IRModule
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import Restricted, Told, untold
@@ -115,8 +116,9 @@ def bisect_cost(
     """Find the fewest rules that buy the part `gain` of what all rules gain, by the cost model.
 
     `rules` and `how` are what `optimize` is given.  The set is minimal: without any one of its
-    rules, the others buy less.  What each rule that the best program needs is worth is found by
-    leaving it out, which other rules may make good.  `told` hears of each try.
+    rules, the others buy less, as these do or as a larger set was seen to.  What each rule that the
+    best program needs is worth is found by leaving it out, which other rules may make good.
+    `told` hears of each try.
 
     Raises ``ValueError`` for a `gain` that is not from 0 to 1, a module without dataflow blocks,
     and one for which no rule matches.
@@ -124,8 +126,12 @@ def bisect_cost(
     if not 0 <= gain <= 1:
         raise ValueError(f"gain is {gain}; it is a part of the whole, from 0 to 1")
     begin = perf_counter()
-    some, candidates, before, cost = _whole(module, rules, how, told)
-    needed = minimal(candidates, _finding(some, before - max(gain, _NEARLY) * (before - cost)))
+    some = Restricted.of(module, rules, how, told)
+    best = some.whole()
+    candidates, before, cost = _matched(some, best), best.cost_before, best.cost
+    enough = _finding(some, before - max(gain, _NEARLY) * (before - cost))
+    proven = some.proven(best)
+    needed = minimal(proven if enough(proven) == "fails" else candidates, enough)
     chosen = minimal(needed, _finding(some, before - gain * (before - cost)))
     ordered = _gains(some, candidates, needed, before, cost)
     return CostBisected(
@@ -133,7 +139,7 @@ def bisect_cost(
         rules=tuple(some.book[name] for name in chosen),
         cost_before=before,
         cost=cost,
-        cost_with_rules=some.cost(chosen),
+        cost_with_rules=some.explained(chosen).cost,
         gains=ordered,
         redundant=tuple(some.book[name] for name in candidates if name not in needed),
         tries=some.tries,
@@ -154,29 +160,26 @@ def gains(
     `rules` and `how` are what `optimize` is given, which is done once for each rule.  Raises
     ``ValueError`` for a module without dataflow blocks, and one for which no rule matches.
     """
-    some, candidates, before, cost = _whole(module, rules, how, told)
+    some = Restricted.of(module, rules, how, told)
+    best = some.whole()
+    candidates = _matched(some, best)
     wanted = None if only is None else set(only)
     names = [n for n in candidates if wanted is None or n in wanted]
-    return _gains(some, candidates, names, before, cost)
+    return _gains(some, candidates, names, best.cost_before, best.cost)
 
 
-def _whole(
-    module: IRModule, rules: Sequence[Given], how: dict[str, Any], told: Told
-) -> tuple[Restricted, tuple[str, ...], float, float]:
-    """The optimization, the rules that matched, what the program costs before and after."""
-    some = Restricted.of(module, rules, how, told)
-    explanation = some.whole()
-    candidates = some.matched(explanation)
-    if not candidates:
-        raise ValueError("no rule matches anything in the module")
-    return some, candidates, explanation.cost_before, some.cost(candidates)
+def _matched(some: Restricted, best: Explanation) -> tuple[str, ...]:
+    """The rules that matched; raises ``ValueError`` if none did."""
+    if candidates := some.matched(best):
+        return candidates
+    raise ValueError("no rule matches anything in the module")
 
 
 def _finding(some: Restricted, cost: float) -> Callable[[tuple[str, ...]], Outcome]:
     """Whether rules find a program of at most `cost`."""
 
     def outcome(chosen: tuple[str, ...]) -> Outcome:
-        return "fails" if some.cost(chosen) <= cost * (1 + _SAME) else "passes"
+        return "fails" if some.buys(chosen, cost * (1 + _SAME)) else "passes"
 
     return outcome
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize import book_for, explain, prepare
+from relax_egraph.proof.grounds import grounds_of
+from relax_egraph.proof.prove import prove
+from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.rules import Given, Rules, read
 
 LIMITS: Mapping[str, Any] = {"budget": Budget(seconds=60.0), "time_limit": 60.0}
@@ -22,6 +27,32 @@ Told: TypeAlias = Callable[[int, int], object]
 
 def untold(number: int, rules: int) -> None:
     """What is done with a try if nobody listens."""
+
+
+@dataclass(slots=True)
+class Costs:
+    """What the best programs cost that sets of rules find.
+
+    A rule that matches nothing changes nothing: what some rules find, each part of them finds that
+    has those which matched.  And more rules find no worse program.
+    """
+
+    _found: list[tuple[frozenset[str], frozenset[str], float]] = field(
+        default_factory=list[tuple[frozenset[str], frozenset[str], float]]
+    )
+
+    def of(self, kept: frozenset[str]) -> float | None:
+        """What the program of the rules `kept` costs, if that is known."""
+        return next((f for most, least, f in self._found if least <= kept <= most), None)
+
+    def bounds(self, kept: frozenset[str]) -> tuple[float, float]:
+        """What it costs at least, and at most."""
+        least = max((f for most, _, f in self._found if kept <= most), default=0.0)
+        return least, min((f for _, least, f in self._found if least <= kept), default=inf)
+
+    def add(self, kept: frozenset[str], matched: Iterable[str], cost: float) -> None:
+        """The program that the rules `kept` find, of which these `matched`, has this `cost`."""
+        self._found.append((kept, frozenset(matched) & kept, cost))
 
 
 @dataclass(slots=True)
@@ -39,7 +70,7 @@ class Restricted:
     book: Mapping[str, RuleInfo]
     told: Told
     tries: int = 0
-    _costs: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
+    _costs: Costs = field(default_factory=Costs)
 
     @staticmethod
     def of(
@@ -54,7 +85,9 @@ class Restricted:
 
     def whole(self) -> Explanation:
         """The optimization with all rules."""
-        return self._explained(self.book.keys())
+        explanation = self._explained(self.book.keys())
+        self._costs.add(frozenset(self.book), self.matched(explanation), explanation.cost)
+        return explanation
 
     def explained(self, chosen: Iterable[str]) -> Explanation:
         """The optimization with the rules `chosen`; its plans are kept as all are."""
@@ -65,15 +98,35 @@ class Restricted:
 
     def cost(self, chosen: Iterable[str]) -> float:
         """The seconds that the best program costs which the rules `chosen` find; tried once."""
-        key = frozenset(chosen)
-        if key not in self._costs:
-            self._costs[key] = self.explained(key).cost
-        return self._costs[key]
+        kept = frozenset(chosen)
+        known = self._costs.of(kept)
+        return self._tried(kept) if known is None else known
+
+    def buys(self, chosen: Iterable[str], cost: float) -> bool:
+        """Whether the rules `chosen` find a program of at most this `cost`; tried if it must be."""
+        kept = frozenset(chosen)
+        least, most = self._costs.bounds(kept)
+        return most <= cost or (least <= cost and self._tried(kept) <= cost)
+
+    def _tried(self, kept: frozenset[str]) -> float:
+        explanation = self.explained(kept)
+        self._costs.add(kept, self.matched(explanation), explanation.cost)
+        return explanation.cost
 
     def matched(self, explanation: Explanation) -> tuple[str, ...]:
         """The rules that matched in `explanation`, in the order of the book: kin are neighbours."""
         fired = explanation.rules.keys()
         return tuple(n for n, r in self.book.items() if not fired.isdisjoint(r.reported))
+
+    def proven(self, explanation: Explanation) -> tuple[str, ...]:
+        """Of the rules that matched, those that a proof of the result rests on, or else all."""
+        matched = self.matched(explanation)
+        try:
+            proofs = [prove(r, [""] * len(r.view.roots)) for r in explanation.regions]
+        except (ProofError, SaturationError):
+            return matched
+        used = {name for p in proofs for trace in p.traces for name in grounds_of(trace)}
+        return tuple(name for name in matched if name in used)
 
     def _explained(self, kept: Set[str]) -> Explanation:
         without = (*self.without, *sorted(self.book.keys() - kept))
@@ -82,7 +135,7 @@ class Restricted:
             how["schedule"] = tuple(self._without_empty(phase, kept) for phase in schedule)
         explanation = explain(self.module, [self.rules], without=without, **how)
         if not explanation.regions:
-            raise ValueError("the module has no dataflow block: rules rewrite nothing else")
+            raise ValueError(NO_BLOCK)
         return explanation
 
     def _without_empty(self, phase: Phase, kept: Set[str]) -> Phase:

@@ -73,8 +73,9 @@ def _numbers(kernels: Sequence[int]) -> str:
 
 
 def _binding(line: Mapping[str, Any]) -> str:
-    """A binding without its type, on one line."""
+    """A binding without its type, on one line; its constants by number: ``const[3]``."""
     text = " ".join(line["text"].split()).replace("( ", "(").replace(" )", ")")
+    text = text.replace('metadata["relax.expr.Constant"]', "const")
     _, equals, value = text.partition(" = ")
     return f"{line['name']} = {value}" if equals else text
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.errors import SaturationError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.failures.conditions import Conditions
 from relax_egraph.verify.failures.dim_laws import is_of_dims, verdict_on_dims
@@ -110,7 +111,12 @@ class Work:
             for time in range(_PASSES):
                 lacking = [n for n in sorted(case.fires) if n in found and self.lacks(found[n])]
                 random = Random(f"{self.seed} {family} {number} {time}")
-                tried = InCase.of(self.book, case, lacking, random) if lacking else None
+                try:
+                    tried = InCase.of(self.book, case, lacking, random) if lacking else None
+                except SaturationError as problem:
+                    for name in lacking:
+                        found[name] = replace(found[name], needs="unsound", reason=str(problem))
+                    break
                 if tried is None:
                     break
                 for name in lacking:
@@ -119,4 +125,4 @@ class Work:
 
     def lacks(self, verdict: Verdict) -> bool:
         """Whether a rule has fired too seldom for a verdict."""
-        return verdict.fired < self.trials and verdict.counterexample is None
+        return verdict.fired < self.trials and verdict.needs != "unsound"

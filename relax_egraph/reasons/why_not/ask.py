@@ -16,10 +16,10 @@ from relax_egraph.egraph.engine import (
 )
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.narrowing import Narrowing
-from relax_egraph.egraph.scope import near
 from relax_egraph.egraph.tables import Key
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import IllFormed
+from relax_egraph.explanation import Explanation
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
@@ -28,10 +28,13 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize import explain, operators_in, prepare
 from relax_egraph.passes.check_assumptions import bound_symbols
+from relax_egraph.reasons.kernels import running_in
+from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.reasons.why_not.answer import Near, WhyNot
 from relax_egraph.reasons.why_not.blocks import Part, different, parts_in
 from relax_egraph.reasons.why_not.candidates import deepest, told, whole
 from relax_egraph.reasons.why_not.naming import Names
+from relax_egraph.reasons.why_not.places import asked
 from relax_egraph.reasons.why_not.plan import plan_of
 from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.search import Search
@@ -58,39 +61,32 @@ def why_not(
     isolate: bool | None = None,
     **pricing: Any,
 ) -> WhyNot:
-    """Why `rule` did not match in `module`, or not `at` the variable of that name.
+    """Why `rule` did not match in `module`, or not `at` a value of it.
+
+    That is a variable of a dataflow block, ``"lv3"``, or of one function, ``"main.lv3"``; the place
+    of a value among those that the blocks bind, ``"3"`` or ``"-1"``; or a fused function of the
+    result, ``"fused_add_relu"``: then it is any of the values which that stands for.
 
     The rules are run as `optimize` does with the same options, and the rule is looked for in the
     e-graph as it is when the rule has had its last turn.  What it gains where it fired is the
     difference of two optimizations, by `pricing`: `hints`, `variants`, `profile`, `prices` and
     `time_limit` of `optimize`.
 
-    Raises ``ValueError`` if there is no such rule or variable, or no dataflow block in the module;
+    Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module;
     and what `optimize` raises.
     """
     known = assumptions.parse(assume)
     prepared = prepare(module, tolerance)
     parts = list(parts_in(prepared))
     if not parts:
-        raise ValueError("the model has no dataflow block: there is nothing for rules to match")
+        raise ValueError(NO_BLOCK)
     bounds = {name: tolerance_of(name, f.attrs) for name, f in prepared.relax_functions()}
     bounded = any(bounds.values())
     given = read(rules)
     every = Rules.of(given, without, fast_math, bounded, operators_in(prepared), schedule)
     info = every.named(rule)
-    chosen = different(parts if at is None else _with_value(parts, at))
-    narrowing = Narrowing()
-    seen: list[Seen] = []
-    for part, uses in chosen:
-        with assuming(known.about(bound_symbols(part.definition))):
-            asking = _Asking(info, every, budget or Budget(), isolate, at)
-            found = asking.seen(part, narrowing, bounds[part.function])
-            seen.append(replace(found, uses=uses))
-    answer = verdict(info, every, at, seen)
-    if answer.kind != "fired" or info.ruleset in FACTS:
-        return answer
 
-    def cost(*left_out: str) -> float:
+    def best(*left_out: str) -> Explanation:
         return explain(
             module,
             rules,
@@ -102,37 +98,33 @@ def why_not(
             schedule=schedule,
             isolate=isolate,
             **pricing,
-        ).cost
-
-    return replace(answer, costs=(cost(), cost(info.name)))
-
-
-def _with_value(parts: Sequence[Part], at: str) -> list[Part]:
-    """The regions with a variable named `at`; raises ``ValueError``."""
-    found = [part for part in parts if at in part.variables]
-    if not found:
-        known = dict.fromkeys(name for part in parts for name in part.variables)
-        some = ", ".join(list(known)[:_NAMED]) + ", …" * (len(known) > _NAMED)
-        note = near(at, known)
-        raise ValueError(
-            f"no value of a dataflow block is named {at!r}; {note or f'there are {some}'}"
         )
-    return found
 
-
-_NAMED = 12
-"""So many variables are listed where one is not found."""
+    place = None if at is None else asked(at, parts, lambda: running_in(best()))
+    chosen = different(parts, {}) if place is None else different([*place.names], place.names)
+    narrowing = Narrowing()
+    seen: list[Seen] = []
+    for part, uses in chosen:
+        with assuming(known.about(bound_symbols(part.definition))):
+            names = None if place is None else place.names[part]
+            asking = _Asking(info, every, budget or Budget(), isolate, names)
+            found = asking.seen(part, narrowing, bounds[part.function])
+            seen.append(replace(found, uses=uses))
+    answer = verdict(info, every, place and place.said, seen)
+    if answer.kind != "fired" or info.ruleset in FACTS:
+        return answer
+    return replace(answer, costs=(best().cost, best(info.name).cost))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """What is asked of each e-graph."""
+    """What is asked of each e-graph; `names` are the values where, or it is anywhere."""
 
     rule: RuleInfo
     rules: Rules
     budget: Budget
     isolate: bool | None
-    at: str | None
+    names: Sequence[str] | None
 
     def seen(self, part: Part, narrowing: Narrowing, tolerance: float) -> Seen:
         """What is seen in the e-graph of `part`, whose weights may be off by `tolerance`."""
@@ -162,8 +154,12 @@ class _Asking:
         report: Report,
     ) -> Seen:
         search = Search(database, self.rules.book)
-        words = Words(search, Names(database, view, variables), self.rules.excluded)
-        at = None if self.at is None else _keys(database, variables.get(self.at))
+        asked = {n: variables[n] for n in self.names or () if n in variables}
+        names = Names(database, view, {**asked, **variables})  # of equal values those asked about
+        words = Words(search, names, self.rules.excluded)
+        at = None
+        if self.names is not None:
+            at = [key for c in dict.fromkeys(asked.values()) for key in _keys(database, c)]
         about: dict[Key | None, None] = {}
         found: list[tuple[tuple[int, int, int], Near]] = []
         for pattern in patterns_of(self.rule):
@@ -184,9 +180,7 @@ class _Asking:
         )
 
 
-def _keys(database: Database, number: ClassId | None) -> list[Key]:
+def _keys(database: Database, number: ClassId) -> list[Key]:
     """The class of a loaded value, and those of the kernels of it."""
-    if number is None:
-        return []
     key = database.loaded[number]
     return [key, *(Key("Kernel", k) for k, t in database.memory.items() if t == key.value)]

@@ -35,9 +35,25 @@ def parts_in(module: IRModule) -> Iterator[Part]:
                 yield Part(name, function, encoded.view, variables)
 
 
-def different(parts: Sequence[Part]) -> list[tuple[Part, int]]:
-    """The first of `parts` that are alike, and how many these are: the same happens to each."""
-    kinds = [(signature(part.view), part.definition.attrs.get("tolerance")) for part in parts]
+def bound_in(definition: Function) -> Iterator[str]:
+    """The names that dataflow blocks of a function bind, in order."""
+    for block in _blocks(definition.body):
+        yield from (binding.var.name for binding in block.bindings)
+
+
+def different(parts: Sequence[Part], names: Mapping[Part, Sequence[str]]) -> list[tuple[Part, int]]:
+    """The first of `parts` that are alike, and how many these are: the same happens to each.
+
+    Where values are asked about by `names`, these are alike, too.
+    """
+    kinds = [
+        (
+            signature(part.view),
+            part.definition.attrs.get("tolerance"),
+            tuple(part.variables[name] for name in names.get(part, ())),
+        )
+        for part in parts
+    ]
     uses = Counter(kinds)
     first = {kind: part for kind, part in zip(reversed(kinds), reversed(parts), strict=True)}
     return [(first[kind], count) for kind, count in uses.items()]

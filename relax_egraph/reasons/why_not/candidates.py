@@ -32,7 +32,7 @@ def deepest(search: Search, plan: Plan, at: Sequence[Key] | None) -> list[Partia
     best: dict[Key | None, Partial] = {}
     for p in _anywhere(search, plan):
         about = _about(plan, p.values)
-        if (p.nodes or (not plan.nodes and p.held)) and (
+        if (p.is_near or (not plan.nodes and p.held)) and (
             about not in best or p.weight > best[about].weight
         ):
             best[about] = p

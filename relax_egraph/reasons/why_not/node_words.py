@@ -1,5 +1,6 @@
 """Why no node is like that of a pattern, in words: what its class holds instead."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,9 @@ def _lacking(names: Names, failure: Failure) -> str:
     op = _short(c.head)
     if not isinstance(key, Key):
         return f"no {op} is there"
+    for row in names.database.where(c.head, {len(c.places) - 1: key}):
+        if any(row[k] != value for k, value in failure.known.items()):
+            return _nearly(names, replace(failure, how="attribute", row=row))
     name = names.of(key)
     nowhere = "" if names.database.table(c.head) else f"; the program has no {op} at all"
     what = names.holds(key)

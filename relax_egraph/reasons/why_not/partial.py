@@ -60,6 +60,11 @@ class Partial:
         return own + sum(f.would.nodes for f in self.failures if f.would)
 
     @property
+    def is_near(self) -> bool:
+        """Whether an operator matches, or is there with another attribute or operand."""
+        return self.nodes > 0 or any(f.row is not None and f.how != "bare" for f in self.failures)
+
+    @property
     def of_nodes(self) -> int:
         """The operators of which these are."""
         return self.plan.nodes + sum(f.would.of_nodes for f in self.failures if f.would)

@@ -8,6 +8,7 @@ from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.failures.guards import missing_guard
 from relax_egraph.verify.failures.judge import Judge
+from relax_egraph.verify.failures.shown import names_of
 from relax_egraph.verify.failures.terms import Unknown, equated
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
@@ -55,7 +56,7 @@ class Conditions:
             if len(found) == count:
                 break
             instance = group.attempt((pattern,), self.random.random() < _SMALL)
-            if instance is not None:
+            if instance is not None and _is_told(pattern, instance):
                 found.append(instance)
         return found
 
@@ -82,3 +83,9 @@ class Conditions:
         group = Group(self.book, pattern, self.random, self.trials)
         group.chains[pattern.name] = (pattern,)
         return group
+
+
+def _is_told(pattern: Pattern, instance: Instance) -> bool:
+    """Whether `instance` has all tensors that the rule names; one may be in no term of it."""
+    tensors = (v for v in names_of(pattern, instance) if v in instance.problem.shapes)
+    return all(v in instance.problem.needed for v in tensors)

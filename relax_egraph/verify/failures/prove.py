@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
@@ -23,6 +22,7 @@ from relax_egraph.verify.failures.terms import Terms, Unknown, equated, inferred
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.query import Pattern
+from relax_egraph.verify.values.evaluation import NOT_COMPUTED
 
 _FORMS = 2
 
@@ -43,7 +43,7 @@ def shapes_agree(pattern: Pattern, instances: Sequence[Instance]) -> bool:
     some = list(forms.values())[:_FORMS]
     try:
         return bool(some) and all(_agree(pattern, general(i)) for i in some)
-    except (Unknown, Fails, RelaxEgraphError, TypeError, ValueError, IndexError, KeyError):
+    except (Unknown, Fails, *NOT_COMPUTED):
         return False
 
 

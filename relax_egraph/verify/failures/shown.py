@@ -44,7 +44,7 @@ def operands(pattern: Pattern, instance: Instance) -> list[str]:
     for variable in dict.fromkeys(order):
         name = names.get(variable) or variable.rpartition(".")[2]
         sort, node = problem.sorts.get(variable, ""), problem.made.get(variable)
-        if sort in VALUES and node is None and variable in problem.shapes:
+        if sort in VALUES and node is None and variable in problem.needed:
             found.append(f"{name}: {instance.info(variable)}{_elements(instance, variable)}")
         elif sort in VALUES and node is not None and node.text not in rule:
             found.append(f"{name} = {node.text}")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, tensor
@@ -19,7 +18,7 @@ from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.query import Pattern, Signature
 from relax_egraph.verify.values.applied import Result, constant, exact
-from relax_egraph.verify.values.evaluation import Evaluation
+from relax_egraph.verify.values.evaluation import NOT_COMPUTED, Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
 from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import Computed
@@ -61,7 +60,7 @@ def sides_of(
         known = instance.arrays.get(step.variable) if step.how == "leaf" else None
         try:
             result = exact(known) if known is not None else run.result(step, run.values.get)
-        except _REFUSED:
+        except NOT_COMPUTED:
             continue
         if result is not None:
             run.values[step.number] = result
@@ -73,17 +72,14 @@ def sides_of(
     for left, right in equated(pattern):
         try:
             first = terms.value(left)
-        except (*_REFUSED, Fails):
+        except (*NOT_COMPUTED, Fails):
             continue
         try:
             yield Sides(at, first, terms.value(right))
-        except _REFUSED as problem:
+        except NOT_COMPUTED as problem:
             yield Sides(at, first, None, str(problem))
         except Fails:
             continue
-
-
-_REFUSED = (RelaxEgraphError, ArithmeticError, KeyError, TypeError, ValueError, IndexError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,10 @@ from relax_egraph.verify.instances.known import Known
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.slots import MISSING, Palette
 
-_NUMBERS = (0.5, 2.0, 1.0, -1.0, 0.0, 3.0, 0.25, -1.5, 1e-5)
+_NUMBERS = (
+    *(0.5, 2.0, 1.0, -1.0, 0.0, 3.0, 0.25, -1.5, 1e-5, -2.0, -3.0),
+    *(70000.0, 16777217.0, -16777217.0),
+)
 _UNBOUNDED = (math.inf, -math.inf, math.nan)
 """Numbers that a program may say: a mask hides by them, a bound that is none is one."""
 

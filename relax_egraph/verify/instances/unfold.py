@@ -5,12 +5,12 @@ reads it is tried together with them, and a rule that only deduces is tried with
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.forms import Atom, Form
+from relax_egraph.egraph.forms import Atom, Form, Tree, written
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.rules import FACTS
@@ -64,8 +64,13 @@ def makers_of(book: RuleBook) -> Makers:
                     of[name].append((pattern, action))
             if pattern.unites:
                 uniting.append(pattern)
-    walks = (name for name, ways in of.items() if any(name in p.reads for p, _ in ways))
+    walks = (name for name, ways in of.items() if any(name in _read_by(p) for p, _ in ways))
     return Makers(dict(of), tuple(uniting), tuple(walks))
+
+
+@cache
+def _read_by(pattern: Pattern) -> frozenset[str]:
+    return frozenset(pattern.reads)
 
 
 def made_by(action: Form) -> str:
@@ -96,7 +101,7 @@ def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
         if chain[0].unites:
             return chain
         for reader in sorted(readers, key=lambda p: not p.unites):
-            if reader.name not in seen and made & set(reader.reads):
+            if reader.name not in seen and made & _read_by(reader):
                 seen.add(reader.name)
                 chains.append((reader, *chain))
     return ()
@@ -126,16 +131,21 @@ def unfold(
 ) -> Unfolded:
     """What the first of `chain` matches; of several ways to deduce a premise one is drawn.
 
-    The others of `chain` are among those that are used.  Premises whose names are `left` stay as
-    they are: egglog is to find them.
+    The others of `chain` are among those that are used.  Walks whose names are `left` are only
+    begun: egglog is to go them.
     """
     unfolding = _Unfolding(makers, random, list(chain[1:]), {p.rule.name: p.rule for p in chain})
     chain[0].add_to(unfolding.query)
+    begun: list[Apply] = []
     for depth in range(_DEPTH):
         derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.made]
         for number, apply in enumerate(derived):
+            prefix = f"{apply.head}-{depth}-{number}."
             if apply.head not in left:
-                unfolding.replace(apply, depth, f"{apply.head}-{depth}-{number}.")
+                unfolding.replace(apply, depth, prefix)
+            elif not any(apply is other for other in begun):
+                begun.append(apply)
+                unfolding.begin(apply, prefix)
     return Unfolded(unfolding.query, tuple(unfolding.rules.values()))
 
 
@@ -153,6 +163,7 @@ class _Unfolding:
     def replace(self, apply: Apply, depth: int, prefix: str) -> None:
         """Put in the place of `apply` what deduces it, which may be there already."""
         ways = [w for w in self.makers.of[apply.head] if self.fits(apply, w[1])]
+        ways = [w for w in ways if self.is_of(apply, *w)] or ways
         forced = [w for w in ways if self.wanted and w[0].name == self.wanted[0].name]
         known = [d for d in self.deduced if d.head == apply.head and self.agree(d, apply)]
         self.query.applies.remove(apply)
@@ -173,14 +184,29 @@ class _Unfolding:
                 name, value = other.items[1:3]
                 given = self.query.term(value, prefix, None, True)
                 self.query.same.append((self.query.term(name, prefix), given))
-        made, value = (action, None) if action.head != "set" else action.items[1:3]
-        inside = made.items[1:] if isinstance(made, Form) else ()
+        value = action.items[2] if action.head == "set" else None
+        inside = _inside(action)
         self.query.same += zip(
             apply.args, [self.query.term(item, prefix, None, True) for item in inside], strict=True
         )
         if value is not None and apply.result is not None:
             self.query.same.append((apply.result, self.query.term(value, prefix, None, True)))
         self.deduced.append(apply)
+
+    def begin(self, apply: Apply, prefix: str) -> None:
+        """Add what a walk begins with, of which `apply` is a step."""
+        ways = self.makers.of[apply.head]
+        steps = [w for w in ways if apply.head in _read_by(w[0])]
+        begins = [w for w in ways if w not in steps and self.is_of(apply, *w)]
+        if not begins or self.wanted:
+            return
+        pattern, action = self.random.choice(begins)
+        self.rules[pattern.rule.name] = pattern.rule
+        pattern.add_to(self.query, prefix)
+        for at, item in enumerate(_inside(action)):
+            if all(_keeps(*step, at) for step in steps):
+                given = self.query.term(item, prefix, None, True)
+                self.query.same.append((apply.args[at], given))
 
     def same(self, a: Apply, b: Apply) -> None:
         self.query.same += zip(a.args, b.args, strict=True)
@@ -189,8 +215,8 @@ class _Unfolding:
 
     def fits(self, apply: Apply, action: Form) -> bool:
         """Whether the literals that `apply` has are those that `action` makes."""
-        made, value = (action, None) if action.head != "set" else action.items[1:3]
-        inside = made.items[1:] if isinstance(made, Form) else ()
+        value = action.items[2] if action.head == "set" else None
+        inside = _inside(action)
         pairs = list(zip(apply.args, inside, strict=True))
         if value is not None and apply.result is not None:
             pairs.append((apply.result, value))
@@ -200,6 +226,25 @@ class _Unfolding:
             if wanted is not None and given is not None and wanted != given:
                 return False
         return True
+
+    def is_of(self, apply: Apply, pattern: Pattern, action: Form) -> bool:
+        """Whether operators that `apply` is about are those that `pattern` is about."""
+        says = _operators_of(pattern)
+        for arg, item in zip(apply.args, _inside(action), strict=True):
+            wanted = says.get(item.text) if isinstance(item, Atom) else None
+            if wanted and (known := self.operators(arg)) and wanted not in known:
+                return False
+        return True
+
+    def operators(self, arg: Arg) -> set[str]:
+        """The operators that are known to make `arg`."""
+        self.literal(arg)
+        found = self.find(arg)
+        return {
+            a.head
+            for a in self.query.applies
+            if a.head.startswith("R.") and a.result is not None and self.find(a.result) == found
+        }
 
     def agree(self, a: Apply, b: Apply) -> bool:
         for x, y in zip((*a.args, a.result), (*b.args, b.result), strict=True):
@@ -241,7 +286,45 @@ def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
     return tuple(found.values())
 
 
+def _inside(action: Form) -> Sequence[Tree]:
+    """What the name is applied to that `action` adds to."""
+    made = action.items[1] if action.head == "set" else action
+    return made.items[1:] if isinstance(made, Form) else ()
+
+
+@cache
+def _operators_of(pattern: Pattern) -> Mapping[str, str]:
+    """By variable the operator that makes it, where a premise of `pattern` says so."""
+    return {
+        name.text: value.head
+        for fact in pattern.facts
+        if isinstance(fact, Form) and fact.head == "="
+        for name in fact.items[1:]
+        for value in fact.items[1:]
+        if isinstance(name, Atom) and isinstance(value, Form) and value.head.startswith("R.")
+    }
+
+
+@cache
+def _keeps(step: Pattern, action: Form, at: int) -> bool:
+    """Whether a `step` of a walk leaves argument number `at` as it is."""
+    name = made_by(action)
+    items = _inside(action)
+    return any(
+        tree.head == name and written(tree.items[1 + at]) == written(items[at])
+        for fact in step.facts
+        for tree in _forms(fact)
+    )
+
+
+def _forms(tree: Tree) -> Iterator[Form]:
+    if isinstance(tree, Form):
+        yield tree
+        for item in tree.items:
+            yield from _forms(item)
+
+
 def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
     """Beyond half of the depth only ways that do not read what they make."""
-    ends = [w for w in ways if made_by(w[1]) not in w[0].reads]
+    ends = [w for w in ways if made_by(w[1]) not in _read_by(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways

@@ -14,10 +14,9 @@ from relax_egraph.egraph import view
 from relax_egraph.egraph.tables import Key, Term
 from relax_egraph.egraph.trial import Trial
 from relax_egraph.egraph.vocabulary import operators
-from relax_egraph.errors import RunError
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, constant
-from relax_egraph.verify.values.evaluation import Evaluation
+from relax_egraph.verify.values.evaluation import NOT_COMPUTED, Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
 from relax_egraph.verify.values.program import Step
 from relax_egraph.verify.values.tolerance import Computed, Need, gap
@@ -104,7 +103,7 @@ class Classes:
             for key, term in waiting:
                 try:
                     result = self.of(key, term)
-                except (RunError, KeyError, OverflowError, TypeError) as problem:
+                except NOT_COMPUTED as problem:
                     progress = True
                     if (term.op, term.children, term.attrs) not in self.own[key]:
                         broken.setdefault(key, f"R.{term.op} cannot be computed: {problem}")
@@ -131,6 +130,10 @@ class Classes:
     ) -> Iterator[Difference]:
         """The values that a node cannot give: it, or what it needs, cannot be computed."""
         reached = {k: why for k, why in broken.items() if k not in self.values}
+        there = {*self.values, *self.steps, *(k for k, _ in self.trial.nodes)}
+        for _, term in waiting:
+            nothing = (c for c in term.classes if c not in there)
+            reached |= dict.fromkeys(nothing, f"R.{term.op} needs an operand that is (R.none)")
         grown = True
         while grown:
             grown = False

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.egraph.narrowing import stored
-from relax_egraph.errors import RunError
+from relax_egraph.errors import RelaxEgraphError, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, applied, constant, exact
 from relax_egraph.verify.values.inputs import Kind, random_array
 from relax_egraph.verify.values.program import Program, Step
 from relax_egraph.verify.values.tolerance import Computed
+
+NOT_COMPUTED = (
+    *(RelaxEgraphError, ArithmeticError, AttributeError),
+    *(LookupError, TypeError, ValueError),
+)
+"""What type rules and the reference raise for operands that an operator does not take."""
 
 
 @dataclass(slots=True)
@@ -35,7 +41,7 @@ class Evaluation:
         for step in self.program.steps:
             try:
                 result = self.result(step, self.values.get)
-            except (RunError, KeyError, OverflowError, TypeError):
+            except NOT_COMPUTED:
                 continue
             if result is not None:
                 self.values[step.number] = result
@@ -75,7 +81,7 @@ class Evaluation:
         if known is not None and known.shape == shape and known.dtype.name == dtype:
             value = known
         else:
-            value = random_array(self.rng, shape, dtype, self.kind, bool(step.narrow))
+            value = random_array(self.rng, shape, dtype, _kind(step, self.kind))
         for narrow, axis in step.narrow:
             value = stored(value, narrow, axis)
         return exact(value)
@@ -89,3 +95,10 @@ class Evaluation:
     ) -> Result | None:
         """What `op` gives, in its dtype and in float64."""
         return applied(op, children, attrs, given, self.extents, self.shaken)
+
+
+def _kind(step: Step, kind: Kind) -> Kind:
+    """The kind of values of a leaf: no weight is NaN, and what is stored narrow is finite."""
+    unfit: tuple[Kind, ...] = ("nan",) if step.constant else ()
+    unfit = ("nan", "infinite", "extreme") if step.narrow else unfit
+    return "ordinary" if kind in unfit else kind

@@ -18,12 +18,8 @@ UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
 """Kinds on which a formula may overflow or not by the order in which it is rounded."""
 
 
-def random_array(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind, narrow: bool
-) -> Array:
-    """An array of values of `kind`; what loses nothing if it is stored `narrow` is finite."""
-    if narrow and kind not in ("ordinary", "large"):
-        kind = "ordinary"
+def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind) -> Array:
+    """An array of values of `kind`."""
     if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
     if not is_float(dtype):

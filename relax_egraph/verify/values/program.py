@@ -20,8 +20,9 @@ class Step:
     """Value `number` of the program, which is `variable` of an instance.
 
     `children` are numbers of other steps, tuples of them, shapes, scalars of the host, or ``None``;
-    `how` is an operator, or ``leaf``, ``const``, ``tuple_get``, ``same``.  What is `narrow`
-    loses nothing if it is stored so: the dtype and the axis along which elements share a scale.
+    `how` is an operator, or ``leaf``, ``const``, ``tuple_get``, ``same``.  A `constant` is a leaf;
+    what is `narrow` loses nothing if it is stored so: the dtype and the axis along which elements
+    share a scale.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Step:
     attrs: tuple[tuple[str, Attr], ...] = ()
     info: TensorStructInfo | None = None
     scalar: float | None = None
+    constant: bool = False
     narrow: tuple[tuple[str, int], ...] = ()
 
 
@@ -88,7 +90,7 @@ class Program:
         constant = self._constant(variable, instance)
         step = self._step(number, variable, "leaf", (), (), info, value)
         narrow = tuple(_narrow(variable, instance))
-        self.steps.append(replace(step, narrow=narrow))
+        self.steps.append(replace(step, constant=constant, narrow=narrow))
         name = f"t{number}"
         self.texts[-1].append(f"(let {name} (Leaf {number})) (union {name} (Value {number}))")
         for dtype, axis in narrow:

@@ -1,0 +1,219 @@
+"""Mutants of rules: each says a little less, or something else, than a rule that is right."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf
+from random import Random
+from typing import Literal, TypeAlias
+
+from relax_egraph import rules
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.errors import RuleError
+from relax_egraph.verify.cases import Case
+from relax_egraph.verify.check import check_rules
+from relax_egraph.verify.instances.query import Literal as Written
+from relax_egraph.verify.instances.query import literal_of
+from relax_egraph.verify.verdict import Verdict
+
+Kind: TypeAlias = Literal["premise dropped", "premise loosened", "result changed"]
+
+_SIBLINGS = (
+    *(("R.add", "R.subtract"), ("R.multiply", "R.divide"), ("R.maximum", "R.minimum")),
+    *(("R.sum", "R.mean"), ("R.max", "R.min"), ("R.exp", "R.log"), ("R.sqrt", "R.rsqrt")),
+    *(("R.tril", "R.triu"), ("R.floor", "R.ceil"), ("R.sin", "R.cos"), ("R.all", "R.any")),
+    *(("R.less", "R.less_equal"), ("R.greater", "R.greater_equal"), ("R.equal", "R.not_equal")),
+    *(("R.logical_and", "R.logical_or"), ("R.argmax", "R.argmin"), ("R.negative", "R.abs")),
+    *(("R.square", "R.negative"), ("R.erf", "R.tanh"), ("R.sigmoid", "R.tanh")),
+    *(("R.nn.gelu", "R.nn.gelu_tanh"), ("R.nn.softmax", "R.nn.log_softmax")),
+    *(("R.nn.max_pool2d", "R.nn.avg_pool2d"), ("R.cumsum", "R.cumprod")),
+    *(("+", "-"), ("*", "/"), ("min", "max"), ("DimAdd", "DimMul")),
+)
+"""Operators of one signature, each of which may stand where the other one does."""
+
+_COMMUTES = (
+    *("R.add", "R.multiply", "R.maximum", "R.minimum", "R.equal", "R.not_equal"),
+    *("R.logical_and", "R.logical_or", "R.logical_xor", "R.ewise_add", "R.log_add_exp"),
+    *("+", "*", "min", "max", "DimAdd", "DimMul", "union", "set", "let"),
+)
+
+_LOOSER = {"<": "<=", ">": ">="}
+
+_RESULT = 2
+"""Which part of a rule is what it makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A rule with one `change`; `form` is its text without ruleset and name."""
+
+    rule: RuleInfo
+    kind: Kind
+    change: str
+    form: str
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}: {self.change}"
+
+    @property
+    def name(self) -> str:
+        """What the mutant is called."""
+        return f"{self.rule.name}-mutant"
+
+    @property
+    def text(self) -> str:
+        """The mutant as a rule file has it."""
+        rule = replace(self.rule, name=self.name, form=self.form)
+        return f"; float: {rule.float_class}\n{rule.text(rule.ruleset)}"
+
+    def book(self) -> RuleBook:
+        """The book with the mutant in the place of its rule; raises `RuleError` if it is none."""
+        given = rules.Rules((("mutant.egg", self.text),))
+        return RuleBook.default([given], [self.rule.name], fast_math=True, bounded=True)
+
+    def verdict(self, cases: Iterable[Case], seed: int = 0) -> Verdict:
+        """What is found of it, tried as its rule would be."""
+        name = self.rule.name
+        known = [replace(c, fires=c.fires - {name} | {self.name}) for c in cases if name in c.fires]
+        (verdict,) = check_rules(self.book(), [self.name], known, seed=seed)
+        return verdict
+
+
+def is_rule(mutant: Mutant) -> bool:
+    """Whether egglog takes the mutant: its variables have values, and sorts fit."""
+    try:
+        mutant.book()
+    except RuleError:
+        return False
+    return True
+
+
+def one_of(rule: RuleInfo, seed: int) -> Mutant | None:
+    """A mutant of `rule` that makes something else; ``None`` if it has none."""
+    mutants = [m for m in mutants_of(rule) if m.kind == "result changed"]
+    Random(f"{seed} {rule.name}").shuffle(mutants)
+    return next(filter(is_rule, mutants), None)
+
+
+def mutants_of(rule: RuleInfo) -> Iterator[Mutant]:
+    """Every mutant of `rule`, each once; some are no rules."""
+    (form,) = read(Source(rule.span.file, rule.form))
+    seen = {written(form)}
+    for kind, change, changed in _changed(form):
+        text = written(changed)
+        if text not in seen:
+            seen.add(text)
+            yield Mutant(rule, kind, change, text)
+
+
+_Change: TypeAlias = tuple[str, Tree]
+
+
+def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
+    at = _premises(form)
+    if at is not None:
+        premises = form.items[at]
+        assert isinstance(premises, Form)
+        for change, fewer in _dropped(premises):
+            yield "premise dropped", change, _with(form, at, fewer)
+        for change, other in _everywhere(premises, _looser):
+            yield "premise loosened", change, _with(form, at, other)
+    result = form.items[_RESULT]
+    for change, other in (*_everywhere(result, _other), *_exchanged(result)):
+        yield "result changed", change, _with(form, _RESULT, other)
+
+
+def _premises(form: Form) -> int | None:
+    """Which part of a rule has its premises."""
+    if form.head == "rule":
+        return 1
+    options = [i.text if isinstance(i, Atom) else "" for i in form.items]
+    return options.index(":when") + 1 if ":when" in options else None
+
+
+def _with(form: Form, at: int, item: Tree) -> Form:
+    return replace(form, items=(*form.items[:at], item, *form.items[at + 1 :]))
+
+
+def _dropped(premises: Form) -> Iterator[_Change]:
+    for at, item in enumerate(premises.items):
+        fewer = (*premises.items[:at], *premises.items[at + 1 :])
+        yield f"without {written(item)}", replace(premises, items=fewer)
+
+
+def _everywhere(tree: Tree, change: Callable[[Tree], Iterator[_Change]]) -> Iterator[_Change]:
+    """`tree` with one `change`, at any place within it."""
+    yield from change(tree)
+    if isinstance(tree, Form):
+        for at, item in enumerate(tree.items):
+            for what, other in _everywhere(item, change):
+                yield what, _with(tree, at, other)
+
+
+def _looser(tree: Tree) -> Iterator[_Change]:
+    if isinstance(tree, Form) and tree.head in _LOOSER:
+        yield _said(tree, _with(tree, 0, _atom(tree, _LOOSER[tree.head])))
+
+
+def _other(tree: Tree) -> Iterator[_Change]:
+    """What may be written by mistake for `tree`."""
+    if isinstance(tree, Atom):
+        for text in _other_texts(tree.text):
+            yield f"{text} for {tree.text}", replace(tree, text=text)
+    elif tree.head and tree.head not in _COMMUTES:
+        for a, b in combinations(range(1, len(tree.items)), 2):
+            items = list(tree.items)
+            items[a], items[b] = items[b], items[a]
+            yield _said(tree, replace(tree, items=tuple(items)))
+
+
+def _other_texts(text: str) -> Iterator[str]:
+    for siblings in _SIBLINGS:
+        if text in siblings:
+            yield from (s for s in siblings if s != text)
+    match literal_of(text):
+        case Written(value=bool(value)):
+            yield str(not value).lower()
+        case Written(value=str(value)) if value.isdigit():
+            yield f'"{int(value) + 1}"'
+        case Written(value=int(value) | float(value)) if abs(value) < inf:
+            yield str(value + 1)
+        case _:
+            pass
+
+
+def _exchanged(tree: Tree) -> Iterator[_Change]:
+    """`tree` with two variables in each other's place, neither of which it binds itself."""
+    for a, b in combinations(sorted(set(_variables(tree)) - set(_named(tree))), 2):
+        yield f"{a} and {b} exchanged", _renamed(tree, {a: b, b: a})
+
+
+def _named(tree: Tree) -> Iterator[str]:
+    """The variables that actions of `tree` bind."""
+    for action in tree.items if isinstance(tree, Form) else ():
+        if isinstance(action, Form) and action.head == "let" and isinstance(action.items[1], Atom):
+            yield action.items[1].text
+
+
+def _variables(tree: Tree) -> Iterator[str]:
+    if isinstance(tree, Form):
+        for item in tree.items[1 if tree.head else 0 :]:
+            yield from _variables(item)
+    elif not is_literal(tree.text):
+        yield tree.text
+
+
+def _renamed(tree: Tree, names: dict[str, str]) -> Tree:
+    if isinstance(tree, Atom):
+        return replace(tree, text=names.get(tree.text, tree.text))
+    return replace(tree, items=tuple(_renamed(i, names) for i in tree.items))
+
+
+def _said(tree: Tree, other: Tree) -> _Change:
+    return f"{written(other)} for {written(tree)}", other
+
+
+def _atom(like: Form, text: str) -> Atom:
+    return Atom(text, like.span, like.start)
