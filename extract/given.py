@@ -111,8 +111,25 @@ class _Folding:
         before = place.get(c)
         if before is not None and before.operators <= made.operators:
             return False
+        if self._needs(node, c):
+            if before is not None or place is self.spread:
+                return False
+            # Stored by what it is spread for, it would be made of itself: it stays a broadcast.
+            made = _Made(self.spread[c].choice, made.operators)
         place[c] = made
         return True
+
+    def _needs(self, node: ENode, c: ClassId) -> bool:
+        """Whether class `c` is among what the operands of `node` are made of."""
+        todo, seen = list(node.classes), set[ClassId]()
+        while todo:
+            k = todo.pop()
+            if k == c:
+                return True
+            if k not in seen:
+                seen.add(k)
+                todo.extend((self.stored.get(k) or self.spread[k]).choice.inputs)
+        return False
 
     def _operand(self, k: ClassId, node: ENode) -> _Made | None:
         stored = self.stored.get(k)

@@ -119,12 +119,17 @@ def below(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:
 
 
 def reached(view: View, given: Mapping[ClassId, Choice]) -> dict[ClassId, tuple[ENode, ...]]:
-    """The usable nodes of every class that the roots may need; what is given needs none."""
+    """The usable nodes of every class that the roots may need; what is given needs none.
+
+    What is given may be read as what it repeats, so that may be needed too.
+    """
     nodes: dict[ClassId, tuple[ENode, ...]] = {}
     todo = list(view.roots)
     while todo:
         c = todo.pop()
         if c not in nodes:
             nodes[c] = usable(view.classes, c, given)
-            todo.extend(below(nodes[c]))
+            read = view.classes[c].nodes if c in given else ()
+            repeated = (n for n in read if n.op == "broadcast_to")
+            todo.extend(below((*nodes[c], *repeated)))
     return nodes

@@ -9,6 +9,7 @@ from relax_egraph.extract import REFERENCE_PROFILE, Prices, cost_of_view, extrac
 from relax_egraph.extract.cost import BUILD, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
+from relax_egraph.extract.given import given_in
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.lower.library import Library as CompilersLibrary
@@ -234,6 +235,30 @@ def test_a_constant_is_not_repeated_in_memory() -> None:
     found = extract(g.view(y), Library())
 
     assert shown(found) == ["0 = !leaf()", "1 = !leaf()", "3 = add(0, broadcast_to(1))"]
+
+
+def test_constants_that_are_made_of_each_other_are_made_of_what_one_of_them_repeats() -> None:
+    g = Graph()
+    row = g.leaf(8, const=True)
+    spread = g.op("broadcast_to", row, (50, 8))
+    negated = g.op("negative", spread)
+    g.op("negative", negated, into=spread)
+    g.op("maximum", spread, spread, into=spread)
+    given = given_in(g.view(spread, negated))
+
+    made = {c: getattr(choice.how, "op", "") for c, choice in given.choice.items()}
+
+    assert made == {row: "leaf", spread: "broadcast_to", negated: "negative"}
+
+
+def test_a_constant_is_read_as_what_it_repeats_though_nothing_else_reads_that() -> None:
+    g = Graph()
+    x, half = g.leaf(1, 1), g.scalar(0.5)
+    y = g.op("add", x, g.op("broadcast_to", half, (1, 1)))
+
+    found = extract(g.view(y, fused=False), Library())
+
+    assert shown(found) == ["0 = !leaf()", "1 = !scalar()", "3 = add(0, broadcast_to(1))"]
 
 
 def test_a_user_prices_calls_by_name() -> None:
