@@ -242,7 +242,9 @@ def test_a_name_that_is_not_in_the_vocabulary_is_wrong_use() -> None:
     result = invoke("rules", "vocabulary", "permute_dims")
 
     assert result.exit_code == 2
-    assert "there is no 'permute_dims'; did you mean R.permute_dims?" in result.output
+    assert result.output == (
+        "Error: there is no name 'permute_dims'; did you mean R.permute_dims?\n"
+    )
 
 
 def test_rules_are_listed_by_family() -> None:
@@ -269,7 +271,7 @@ def test_a_family_that_is_not_there_is_wrong_use() -> None:
     result = invoke("rules", "list", "--family", "shapes")
 
     assert result.exit_code == 2
-    assert "there is no 'shapes'; did you mean shape?" in result.output
+    assert result.output == "Error: there is no family 'shapes'; did you mean shape?\n"
 
 
 EGRAPH = {

@@ -272,8 +272,11 @@ WRONG_USE: dict[tuple[str, ...], str] = {
         "a case with a (check ...) or a ; FIRES: line"
     ),
     ("test", "tests", "--rules", "your.egg"): "File 'your.egg' does not exist.",
-    ("show", "fma-add"): "there is no rule 'fma-add'; similar: fma-from-add-multiply, dim-add, ",
-    ("list", "--family", "algebar"): "there is no 'algebar'; did you mean algebra?",
+    (
+        "show",
+        "fma-add",
+    ): "Error: there is no rule 'fma-add'; similar: fma-from-add-multiply, dim-add, ",
+    ("list", "--family", "algebar"): "Error: there is no family 'algebar'; did you mean algebra?",
 }
 
 

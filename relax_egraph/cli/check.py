@@ -12,6 +12,7 @@ from rich.table import Table
 import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.failure_text import failure_text, suggested, text_of
+from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import known_rule, rule_commands
 from relax_egraph.verify.cases import Case, cases_of
@@ -90,9 +91,9 @@ def _names(book: rx.RuleBook, files: Sequence[Path], only: Sequence[str]) -> lis
     """The rules that are asked for: those of `files` or of the book, or `only` some of them."""
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):
-            raise click.UsageError(f"{file} has no rules")
+            raise Unusable(f"{file} has no rules")
     of_files = [r.name for r in book.rewrites if not files or r.name in book.of_user]
-    return list(dict.fromkeys(known_rule(name, of_files, "--only") for name in only)) or of_files
+    return list(dict.fromkeys(known_rule(name, of_files) for name in only)) or of_files
 
 
 def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:

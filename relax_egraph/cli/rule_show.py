@@ -22,7 +22,7 @@ def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
     """Print the rule NAME, what it needs, and which file tests see it fire."""
     book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     by_name = {rule.name: rule for rule in book.rules}
-    rule = by_name[known_rule(name, by_name, "NAME")]
+    rule = by_name[known_rule(name, by_name)]
     described, seen = describe(book, rule), list(_seen(rule.name))
     if as_json:
         relations = {relation: list(makers) for relation, makers in described.relations}

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from relax_egraph.cli import options
+from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import rule_commands
 from relax_egraph.verify.file_tests.cases import FileTest, Outcome, read_tests, unseen
@@ -65,7 +66,7 @@ def _tests(path: Path, beside: Sequence[Path]) -> list[FileTest]:
     found = [test for file in files for test in read_tests(file, beside)]
     if not found:
         lack = "no .egg file with a file test" if path.is_dir() else "no file test"
-        raise click.UsageError(f"{path} has {lack}: a case with a (check ...) or a ; FIRES: line")
+        raise Unusable(f"{path} has {lack}: a case with a (check ...) or a ; FIRES: line")
     return found
 
 

@@ -16,7 +16,7 @@ from rich.table import Table
 import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.editor_forms import FORMS
-from relax_egraph.cli.group import commands
+from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.errors import nearest
 
 
@@ -44,7 +44,7 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) 
         click.echo(FORMS[editor](), nl=False)
         return
     every = {declaration.name: declaration for declaration in rx.vocabulary()}
-    chosen = [every[known_name(name, every, "NAME")] for name in names] or list(every.values())
+    chosen = [every[known_name("name", name, every)] for name in names] or list(every.values())
     if as_json:
         click.echo(json.dumps([asdict(declaration) for declaration in chosen]))
         return
@@ -66,7 +66,7 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     """
     book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
-    chosen = {known_name(family, known, "--family") for family in families} or known
+    chosen = {known_name("family", family, known) for family in families} or known
     found = [rule for rule in book.rules if rule.ruleset in chosen]
     if as_json:
         click.echo(json.dumps([rule_fields(book, rule) for rule in found]))
@@ -84,17 +84,17 @@ def rule_fields(book: rx.RuleBook, rule: Any) -> dict[str, Any]:
     return {f: getattr(rule, f) for f in fields} | place | {"of_user": rule.name in book.of_user}
 
 
-def known_name(name: str, known: Iterable[str], hint: str) -> str:
-    """`name`, if it is one of `known`; raises ``click.BadParameter`` with the nearest one."""
+def known_name(what: str, name: str, known: Iterable[str]) -> str:
+    """`name`, if it is one of `known`; raises `Unusable` with the nearest one."""
     if name in (names := list(known)):
         return name
     near = [n for n in names if n.endswith(f".{name}")]
     note = f"did you mean {near[0]}?" if near else nearest(name, names)
-    said = f"there is no {name!r}", note
-    raise click.BadParameter("; ".join(filter(None, said)), param_hint=hint)
+    said = f"there is no {what} {name!r}", note
+    raise Unusable("; ".join(filter(None, said)))
 
 
-def known_rule(name: str, known: Iterable[str], hint: str) -> str:
+def known_rule(name: str, known: Iterable[str]) -> str:
     """`name`, if it is that of one of the rules `known`; or else what is raised says similar ones.
 
     These share words with `name`, or letters.
@@ -107,4 +107,4 @@ def known_rule(name: str, known: Iterable[str], hint: str) -> str:
         return len(words & set(other.split("-"))), SequenceMatcher(None, name, other).ratio()
 
     similar = ", ".join(nlargest(3, names, key=likeness))
-    raise click.BadParameter(f"there is no rule {name!r}; similar: {similar}", param_hint=hint)
+    raise Unusable(f"there is no rule {name!r}; similar: {similar}")
