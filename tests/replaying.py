@@ -35,6 +35,9 @@ NOT_REPLAYED = {
     "test_rule_loading.py::test_a_file_is_loaded_once_and_used_often": (
         "its rule, exp(log(x)) = x, is wrong below 0"
     ),
+    "test_replay_programs.py::test_a_fact_that_is_false_is_seen_where_it_is_read": (
+        "its rule is false on purpose"
+    ),
     "test_hostile_rules.py": "rules are hostile on purpose",
     "test_bisect.py": "rules are wrong on purpose",
     "test_why_not.py": "rules are wrong on purpose",
