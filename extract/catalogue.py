@@ -9,7 +9,7 @@ from relax_egraph.extract.cut import TOGETHER, Cut, Structure, Term
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import results_of
 from relax_egraph.extract.pricing import Pricing
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, scalar
 from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import OPS
@@ -119,9 +119,7 @@ class Catalogue:
         dtype, value = eclass.struct_info.dtype, eclass.scalar
         if value is None or dtype is None or eclass.struct_info.dims != ():
             return None
-        if dtype == "bool":
-            return bool(value)
-        return value if is_float(dtype) else int(value)
+        return value if is_float(dtype) else scalar(value, dtype).item()
 
     def _symbol(self, key: object, info: TensorStructInfo) -> int:
         symbol = self._symbols.setdefault(key, len(self._symbols))

@@ -17,7 +17,7 @@ from relax_egraph.egraph.infer import ill_typed
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.measure import nodes_of
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
-from relax_egraph.egraph.schedule import Budget
+from relax_egraph.egraph.schedule import OVERSTEP, Budget
 from relax_egraph.egraph.tables import Tables
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
@@ -25,13 +25,9 @@ from relax_egraph.errors import SaturationError
 _ROUNDS = 20
 
 
-_OVERSTEP = 2
-"""So many times the nodes of a run may be made when it is repeated."""
-
-
 def blamed(problem: str, view: View, book: RuleBook, budget: Budget) -> SaturationError:
     """The error that names the rule of `book` that is wrong on `view`, or else the `problem`."""
-    return SaturationError(_find_blame(view, book, _OVERSTEP * budget.nodes) or problem)
+    return SaturationError(_find_blame(view, book, OVERSTEP * budget.nodes) or problem)
 
 
 def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:

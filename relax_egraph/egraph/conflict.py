@@ -24,7 +24,7 @@ def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
     for row in tables.rows("shape-conflict"):
         first, second = (tables.decode("Shape", v) for v in row.inputs[1:])
         if not _made_equal(egraph, first, second):
-            return f"equates values of shapes {shape_text(first)} and {shape_text(second)}"
+            return unequal_shapes(first, second)
     for row in tables.rows("dtype-conflict"):
         first, second = (tables.decode("String", v) for v in row.inputs[1:])
         if first != second:
@@ -39,6 +39,11 @@ def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
                 "(R.broadcast_to x s)"
             )
     return None
+
+
+def unequal_shapes(first: Shape, second: Shape) -> str:
+    """The sentence for a class of which values have these shapes."""
+    return f"equates values of shapes {shape_text(first)} and {shape_text(second)}"
 
 
 def _made_equal(egraph: EGraph, first: Shape, second: Shape) -> bool:

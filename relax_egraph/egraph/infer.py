@@ -15,6 +15,7 @@ from relax_egraph import rules
 from relax_egraph.egraph import literals, view
 from relax_egraph.egraph.attributes import SORT_OF_ATTR, said
 from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.conflict import unequal_shapes
 from relax_egraph.egraph.infos import Infos
 from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.vocabulary import operators
@@ -27,7 +28,6 @@ from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
-    shape_text,
 )
 
 _AT_ONCE = 100
@@ -80,7 +80,7 @@ def ill_typed(tables: Tables) -> str | None:
         known = tables.shape(key.value)
         claimed = info.dims if isinstance(info, TensorStructInfo) else None
         if known is not None and claimed is not None and not _agree(known, claimed):
-            return f"equates values of shapes {shape_text(known)} and {shape_text(claimed)}"
+            return unequal_shapes(known, claimed)
     return None
 
 

@@ -21,7 +21,7 @@ from relax_egraph.egraph.deduction import DEDUCE, deduced
 from relax_egraph.egraph.measure import nodes_of
 from relax_egraph.egraph.report import Ban, PhaseReport, StopReason
 from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.schedule import Budget, Phase, Schedule
+from relax_egraph.egraph.schedule import OVERSTEP, Budget, Phase, Schedule
 from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
 
@@ -29,9 +29,6 @@ Watch = Callable[[Phase, int, Sequence[str]], object]
 
 _ROWS_PER_NODE = 30
 """Facts and helper relations may have this many rows for each node that is allowed."""
-
-_OVERSTEP = 2
-"""An e-graph of more than this many times the nodes that are allowed is not gone on with."""
 
 _SMALL, _SMALL_GROWTH = 1_000, 10
 """An e-graph is small up to so many nodes, or so many times those that the phase began with."""
@@ -201,7 +198,7 @@ class _PhaseRun:
         may_ban = len(course.bans) < _MOST_BANS and perf_counter() < self.run.deadline
         if may_ban and (ban := self._ban()):
             return replace(course, bans=(*course.bans, ban))
-        if self.nodes > _OVERSTEP * self._most() and iteration > 1:
+        if self.nodes > OVERSTEP * self._most() and iteration > 1:
             halt = Halt(self.position, iteration - 1, reason)
             return replace(course, halts=(*course.halts, halt))
         return None

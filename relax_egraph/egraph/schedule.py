@@ -12,6 +12,9 @@ REWRITE = "rewrite"
 WEIGHTS = "weights"
 """The family that stores weights; before it, it is measured which may be."""
 
+OVERSTEP = 2
+"""An e-graph of more than this many times the nodes that are allowed is not gone on with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.proof.trace import Trace
+from relax_egraph.verify.instances.makers import reads_of, relations_of
 from relax_egraph.verify.instances.query import patterns_of
-from relax_egraph.verify.instances.unfold import relations_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,4 @@ def _makes(rule: RuleInfo) -> frozenset[str]:
 @lru_cache(1 << 12)
 def _reads(rule: RuleInfo) -> frozenset[str]:
     """The names that `rule` reads, relations among them."""
-    return frozenset(name for pattern in patterns_of(rule) for name in pattern.reads)
+    return frozenset[str]().union(*map(reads_of, patterns_of(rule)))

@@ -9,8 +9,8 @@ from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import near
 from relax_egraph.verify.cases import Case
+from relax_egraph.verify.instances.makers import chain_to, makers_of
 from relax_egraph.verify.instances.query import patterns_of
-from relax_egraph.verify.instances.unfold import chain_to, makers_of
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Workers

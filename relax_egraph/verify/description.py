@@ -6,8 +6,8 @@ from relax_egraph.egraph.forms import heads
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import vocabulary
+from relax_egraph.verify.instances.makers import relations_of
 from relax_egraph.verify.instances.query import generated_rules, patterns_of
-from relax_egraph.verify.instances.unfold import relations_of
 from relax_egraph.verify.rule_text import rule_text
 
 

@@ -15,11 +15,12 @@ from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
 from relax_egraph.verify.instances.draw import Instance, draw_instance
+from relax_egraph.verify.instances.makers import deduced_by_none, makers_of, needed
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.instances.texts import helper_text, tried_text
-from relax_egraph.verify.instances.unfold import deduced_by_none, makers_of, needed, unfold
+from relax_egraph.verify.instances.unfold import unfold
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.compare import Wrong, compare, stated

@@ -10,10 +10,10 @@ from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_families
 from relax_egraph.verify.cases import Case, query_of
 from relax_egraph.verify.instances.draw import draw_instance
+from relax_egraph.verify.instances.makers import made_by
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.query import Signature, patterns_of, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
-from relax_egraph.verify.instances.unfold import made_by
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.compare import Wrong, compare
 from relax_egraph.verify.values.program import Program

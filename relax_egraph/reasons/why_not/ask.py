@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from relax_egraph.egraph.course import Course
@@ -86,6 +86,7 @@ def why_not(
     every = Rules.of(given, without, fast_math, bounded, operators_in(prepared), schedule)
     info = every.named(rule)
 
+    @cache
     def best(*left_out: str) -> Explanation:
         return explain(
             module,

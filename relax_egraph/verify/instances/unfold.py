@@ -1,121 +1,23 @@
 """Premises that other rules deduce, replaced by what those rules match.
 
-A relation such as ``(cube-of y x)`` means whatever the rules that make it say.  So a rule that
-reads it is tried together with them, and a rule that only deduces is tried with one that equates.
+A rule that reads a relation is tried together with those that make it (`makers`), and a rule that
+only deduces is tried with one that equates.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.check import applied
+from relax_egraph.egraph.forms import Atom, Form, written
 from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.rules import FACTS
-from relax_egraph.verify.instances.query import (
-    Apply,
-    Arg,
-    Literal,
-    Pattern,
-    Query,
-    generated_rules,
-    literal_of,
-    patterns_of,
-    signatures_of,
-)
-
-NATIVE = frozenset(
-    (
-        *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
-        *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
-        *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
-    )
-)
-"""Facts that are known of an instance as it is drawn."""
+from relax_egraph.verify.instances.makers import Makers, arguments_of, made_by, reads_of
+from relax_egraph.verify.instances.query import Apply, Arg, Literal, Pattern, Query, literal_of
 
 _DEPTH = 8
 _AGAIN = 0.75
 """How often a premise is taken to be one that is deduced already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Makers:
-    """`of` a name: the patterns that deduce it, each with the action that does.
-
-    `walks` are names that are read by a rule that makes them: such rules compute.
-    """
-
-    of: Mapping[str, Sequence[tuple[Pattern, Form]]]
-    uniting: tuple[Pattern, ...]
-    walks: tuple[str, ...]
-
-
-@cache
-def makers_of(book: RuleBook) -> Makers:
-    """What the rules of `book`, those that deduce facts among them, make."""
-    of: dict[str, list[tuple[Pattern, Form]]] = defaultdict(list)
-    uniting: list[Pattern] = []
-    for rule in (*book.rules, *generated_rules(book)):
-        for pattern in patterns_of(rule):
-            for action in pattern.actions:
-                if (name := made_by(action)) and name not in NATIVE:
-                    of[name].append((pattern, action))
-            if pattern.unites:
-                uniting.append(pattern)
-    walks = (name for name, ways in of.items() if any(name in _read_by(p) for p, _ in ways))
-    return Makers(dict(of), tuple(uniting), tuple(walks))
-
-
-@cache
-def _read_by(pattern: Pattern) -> frozenset[str]:
-    return frozenset(pattern.reads)
-
-
-def made_by(action: Form) -> str:
-    """The relation or function that `action` adds to; empty if it is none."""
-    if action.head == "set" and isinstance(action.items[1], Form):
-        return action.items[1].head
-    if action.head in ("union", "let", "delete", "subsume") or action.head.startswith(("R.", "K.")):
-        return ""
-    return action.head
-
-
-def relations_of(rule: RuleInfo) -> tuple[str, ...]:
-    """The relations and functions that `rule` adds to, each once."""
-    actions = (action for pattern in patterns_of(rule) for action in pattern.actions)
-    return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
-
-
-def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
-    """A rule that equates, then those by which it reads what `pattern` deduces; empty if none does.
-
-    The last is `pattern`; the chain is a shortest one.
-    """
-    chains: list[tuple[Pattern, ...]] = [(pattern,)]
-    seen = {pattern.name}
-    for chain in chains:
-        made = {made_by(action) for action in chain[0].actions}
-        readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
-        if chain[0].unites:
-            return chain
-        for reader in sorted(readers, key=lambda p: not p.unites):
-            if reader.name not in seen and made & _read_by(reader):
-                seen.add(reader.name)
-                chains.append((reader, *chain))
-    return ()
-
-
-@cache
-def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
-    """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
-    makers, signatures = makers_of(book), signatures_of(book)
-    for name in (name for pattern in chain for name in pattern.reads):
-        relation = name in signatures and signatures[name].result == "Unit"
-        if relation and name not in NATIVE and name not in makers.of:
-            return name
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +87,7 @@ class _Unfolding:
                 given = self.query.term(value, prefix, None, True)
                 self.query.same.append((self.query.term(name, prefix), given))
         value = action.items[2] if action.head == "set" else None
-        inside = _inside(action)
+        inside = arguments_of(action)
         self.query.same += zip(
             apply.args, [self.query.term(item, prefix, None, True) for item in inside], strict=True
         )
@@ -196,14 +98,14 @@ class _Unfolding:
     def begin(self, apply: Apply, prefix: str) -> None:
         """Add what a walk begins with, of which `apply` is a step."""
         ways = self.makers.of[apply.head]
-        steps = [w for w in ways if apply.head in _read_by(w[0])]
+        steps = [w for w in ways if apply.head in reads_of(w[0])]
         begins = [w for w in ways if w not in steps and self.is_of(apply, *w)]
         if not begins or self.wanted:
             return
         pattern, action = self.random.choice(begins)
         self.rules[pattern.rule.name] = pattern.rule
         pattern.add_to(self.query, prefix)
-        for at, item in enumerate(_inside(action)):
+        for at, item in enumerate(arguments_of(action)):
             if all(_keeps(*step, at) for step in steps):
                 given = self.query.term(item, prefix, None, True)
                 self.query.same.append((apply.args[at], given))
@@ -216,7 +118,7 @@ class _Unfolding:
     def fits(self, apply: Apply, action: Form) -> bool:
         """Whether the literals that `apply` has are those that `action` makes."""
         value = action.items[2] if action.head == "set" else None
-        inside = _inside(action)
+        inside = arguments_of(action)
         pairs = list(zip(apply.args, inside, strict=True))
         if value is not None and apply.result is not None:
             pairs.append((apply.result, value))
@@ -230,7 +132,7 @@ class _Unfolding:
     def is_of(self, apply: Apply, pattern: Pattern, action: Form) -> bool:
         """Whether operators that `apply` is about are those that `pattern` is about."""
         says = _operators_of(pattern)
-        for arg, item in zip(apply.args, _inside(action), strict=True):
+        for arg, item in zip(apply.args, arguments_of(action), strict=True):
             wanted = says.get(item.text) if isinstance(item, Atom) else None
             if wanted and (known := self.operators(arg)) and wanted not in known:
                 return False
@@ -273,25 +175,6 @@ class _Unfolding:
         return arg
 
 
-def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
-    """`rule`, and all rules that deduce what it reads, and what they read."""
-    found = {rule.name: rule}
-    todo = list(patterns_of(rule))
-    for pattern in todo:
-        for name in pattern.reads:
-            for maker, _ in makers.of.get(name, ()):
-                if maker.rule.name not in found and maker.rule.ruleset not in FACTS:
-                    found[maker.rule.name] = maker.rule
-                    todo.append(maker)
-    return tuple(found.values())
-
-
-def _inside(action: Form) -> Sequence[Tree]:
-    """What the name is applied to that `action` adds to."""
-    made = action.items[1] if action.head == "set" else action
-    return made.items[1:] if isinstance(made, Form) else ()
-
-
 @cache
 def _operators_of(pattern: Pattern) -> Mapping[str, str]:
     """By variable the operator that makes it, where a premise of `pattern` says so."""
@@ -309,22 +192,15 @@ def _operators_of(pattern: Pattern) -> Mapping[str, str]:
 def _keeps(step: Pattern, action: Form, at: int) -> bool:
     """Whether a `step` of a walk leaves argument number `at` as it is."""
     name = made_by(action)
-    items = _inside(action)
+    items = arguments_of(action)
     return any(
-        tree.head == name and written(tree.items[1 + at]) == written(items[at])
+        written(read.items[1 + at]) == written(items[at])
         for fact in step.facts
-        for tree in _forms(fact)
+        for read in applied(fact, {name})
     )
-
-
-def _forms(tree: Tree) -> Iterator[Form]:
-    if isinstance(tree, Form):
-        yield tree
-        for item in tree.items:
-            yield from _forms(item)
 
 
 def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
     """Beyond half of the depth only ways that do not read what they make."""
-    ends = [w for w in ways if made_by(w[1]) not in _read_by(w[0])]
+    ends = [w for w in ways if made_by(w[1]) not in reads_of(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways
