@@ -1,0 +1,92 @@
+"""Networks as files: models of ONNX beside inputs and what torch makes of them."""
+
+import logging
+import warnings
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.architectures.subject import Array, Sizes
+from bench.exports.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Inputs at `sizes`, and what torch makes of them."""
+
+    sizes: Sizes
+    inputs: dict[str, Array]
+    expected: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The file of a model, and an example for each of the sizes."""
+
+    path: Path
+    examples: tuple[Example, ...]
+
+
+def exported(network: Network, folder: Path) -> Exported:
+    """`network` as it lies in `folder`; it is exported if it does not yet."""
+    model, results = folder / f"{network.name}.onnx", folder / f"{network.name}.npz"
+    if not model.exists() or not results.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _export(network, model, results)
+    with np.load(results) as stored:
+        expected: list[Array] = [stored[f"sizes_{k}"] for k in range(len(network.sizes))]
+    examples = zip(network.sizes, map(network.drawn, network.sizes), expected, strict=True)
+    return Exported(model, tuple(Example(*each) for each in examples))
+
+
+def _export(network: Network, model: Path, results: Path) -> None:
+    """Write `model` and, when that is done, `results`; the weights are seeded."""
+    torch: Any = import_module("torch")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    first, fixed = _first_output(torch, network), network.fixed
+    drawn = [_tensors(torch, network, sizes) for sizes in network.sizes]
+    axes = tuple(
+        {axis: n for axis, n in enumerate(each.shape) if isinstance(n, str) and n not in fixed}
+        for each in network.inputs.values()
+    )
+    names: dict[str, Any] = {"input_names": [*network.inputs], "output_names": ["result"]}
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            first, drawn[0], dynamo=True, verbose=False, dynamic_shapes=(axes,), **names
+        )
+        program.save(model)
+        np.savez(results, **{f"sizes_{k}": first(*each).numpy() for k, each in enumerate(drawn)})
+
+
+def _first_output(torch: Any, network: Network) -> Any:
+    """The network as a module of torch that takes its inputs in order and gives one tensor."""
+    transformers: Any = import_module("transformers")
+    kind = getattr(transformers, network.model)
+    model = kind(kind.config_class(**network.config)).eval()
+    names = tuple(network.inputs)
+
+    class First(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *values: Any) -> Any:
+            given = dict(zip(names, values, strict=True))
+            return self.model(**given, return_dict=False)[0]
+
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, torch.nn.LayerNorm) and module.bias is not None:
+                module.weight.uniform_(0.5, 1.5)
+                module.bias.normal_(0, 0.1)
+    return First().eval()
+
+
+def _tensors(torch: Any, network: Network, sizes: Sizes) -> tuple[Any, ...]:
+    return tuple(map(torch.from_numpy, network.drawn(sizes).values()))

@@ -1,0 +1,133 @@
+"""What becomes of an exported network: seconds, calls that no kernel does, results, times."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import relax_egraph as rx
+from bench.architectures.subject import Array
+from bench.exports.files import Example, Exported, exported
+from bench.exports.network import Network
+from bench.timing import Run, least
+from relax_egraph.ir.run_time import PREFIX
+from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.instrument import CallEvent
+
+onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
+
+TOLERANCE = 1e-4
+"""Of a difference from torch, relative to the largest magnitude of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the network `name`.
+
+    `seconds` are CPU seconds of the steps ``import``, ``optimize`` and ``build``; `late` says how
+    often a run at the first sizes calls each operator in numpy; `differences` are from torch, one
+    for each of the sizes; `runs` are seconds of a call, by system.  If a step failed, `failure`
+    says which and why.
+    """
+
+    name: str
+    kind: str
+    seconds: dict[str, float]
+    late: dict[str, int] = field(default_factory=dict[str, int])
+    differences: tuple[float, ...] = ()
+    runs: dict[str, float] = field(default_factory=dict[str, float])
+    failure: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long onnxruntime takes."""
+        return self.runs["onnxruntime"] / self.runs["ours"] if self.runs else float("nan")
+
+    @property
+    def passed(self) -> bool:
+        """Whether it runs and agrees with torch at all sizes."""
+        return not self.failure and all(d < TOLERANCE for d in self.differences)
+
+
+def outcome_of(network: Network, folder: Path, seconds: float) -> Outcome:
+    """Take `network` all the way; each system is timed for about so many `seconds`."""
+    outcome = Outcome(network.name, network.kind, {})
+
+    def step(name: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        try:
+            return work()
+        except Exception as error:
+            message = f"{name}: {type(error).__name__}: {error}"
+            raise _Failed(message) from error
+        finally:
+            outcome.seconds[name] = time.process_time() - start
+
+    try:
+        files: Exported = step("export", lambda: exported(network, folder))
+        module: rx.IRModule = step("import", lambda: rx.from_onnx(files.path))
+        best: rx.IRModule = step("optimize", lambda: rx.optimize(module))
+        executable: Executable = step("build", lambda: rx.build(best))
+        machine = rx.VirtualMachine(executable, num_threads=1)
+        differences = step("run", lambda: tuple(_difference(machine, e) for e in files.examples))
+        first = files.examples[0]
+        return Outcome(
+            network.name,
+            network.kind,
+            outcome.seconds,
+            _late(executable, first),
+            differences,
+            step("time", lambda: _times(files.path, machine, first, seconds)),
+        )
+    except _Failed as failed:
+        return Outcome(network.name, network.kind, outcome.seconds, failure=str(failed))
+
+
+class _Failed(Exception):
+    """A step of a network failed."""
+
+
+def _difference(machine: rx.VirtualMachine, example: Example) -> float:
+    """The largest difference from torch, relative to the largest magnitude of its result."""
+    result: Array = np.array(machine["main"](*example.inputs.values()))
+    wanted = example.expected
+    if result.shape != wanted.shape:
+        return float("inf")
+    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
+
+
+def _late(executable: Executable, example: Example) -> dict[str, int]:
+    """How often a run calls each operator as a packed function."""
+    machine, calls = rx.VirtualMachine(executable, num_threads=1), Counter[str]()
+
+    def count(event: CallEvent) -> None:
+        if event.when == "before" and event.name.startswith(PREFIX):
+            calls[event.name.removeprefix(PREFIX)] += 1
+
+    machine.set_instrument(count)
+    machine["main"](*example.inputs.values())
+    return dict(calls.most_common())
+
+
+def _times(
+    path: Path, machine: rx.VirtualMachine, example: Example, seconds: float
+) -> dict[str, float]:
+    """Of ours and onnxruntime's, on one thread, taking turns."""
+    ours = partial(machine["main"], *example.inputs.values())
+    return least({"ours": ours, "onnxruntime": _session(path, example)}, seconds)
+
+
+def _session(path: Path, example: Example) -> Run:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    taken = {i.name for i in session.get_inputs()}
+    inputs = {name: value for name, value in example.inputs.items() if name in taken}
+    return partial(session.run, None, inputs)
