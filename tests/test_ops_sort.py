@@ -141,6 +141,44 @@ def test_kernels_of_many_elements_find_what_numpy_finds(
     np.testing.assert_array_equal(result, np.asarray(reference(x, axis=axis)), strict=True)
 
 
+LONG = (1, 31, 32, 33, 129, 1000)
+
+
+ORDERS: list[tuple[str, dict[str, Attr]]] = [
+    ("sort", {"descending": True}),
+    ("topk", {"k": 7}),
+    ("argsort", {"dtype": "int64"}),
+    ("topk", {"k": 1, "ret_type": "indices"}),
+    ("topk", {"k": 300, "largest": False, "ret_type": "values"}),
+    ("topk", {"k": 0, "ret_type": "indices"}),
+]
+KEYS = [
+    *((name, attrs, "float32") for name, attrs in ORDERS),
+    *((*each, dtype) for dtype in ("float16", "uint64", "bool") for each in ORDERS[:2]),
+]
+
+
+@pytest.mark.parametrize(("name", "attrs", "dtype"), KEYS)
+def test_kernels_order_rows_of_every_length(name: str, attrs: dict[str, Attr], dtype: str) -> None:
+    module = module_of(name, Var("x", tensor((dims.symbol("m"), n), dtype)), **attrs)
+    machine = VirtualMachine(build(module))["main"]
+    random = np.random.default_rng(0)
+
+    for extent in LONG:
+        x = random.integers(0, 50, (2, extent)).astype(dtype)
+        if dtype.startswith("float"):
+            x[random.random(x.shape) < 0.1] = NAN
+        results, expected = machine(x), apply_op(OPS[name], [x], attrs)
+        np.testing.assert_equal(results, expected)
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "topk"])
+def test_sorting_is_a_loop_function(name: str) -> None:
+    legal = legalize_ops(module_of(name, of(n, dims.symbol("m")), axis=0))
+
+    assert [*legal.functions] == ["main", name]
+
+
 def test_the_batch_of_a_search_may_be_symbolic_and_empty() -> None:
     result = compiled("argmax", np.zeros((0, 3), np.float32), (n, 3), axis=1)
 

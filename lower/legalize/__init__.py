@@ -33,6 +33,7 @@ from relax_egraph.lower.legalize import (
     scan,
     scatter,
     search,
+    sort,
     unary,
 )
 from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
@@ -48,6 +49,7 @@ _LOOPS: Mapping[str, Legalize] = {
     **reduce.LEGALIZE,
     **scan.LEGALIZE,
     **search.LEGALIZE,
+    **sort.LEGALIZE,
     **sampling.LEGALIZE,
     **norm.LEGALIZE,
     **linear_algebra.LEGALIZE,

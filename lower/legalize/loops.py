@@ -30,6 +30,6 @@ def around(loops: Sequence[tuple[TirVar, dims.Dim]], body: Stmt, kind: LoopKind 
     return body
 
 
-def loop_function(params: tuple[Buffer, ...], body: Stmt) -> PrimFunc:
+def loop_function(params: tuple[Buffer, ...], body: Stmt, num_outputs: int = 1) -> PrimFunc:
     """The function of `params`, the last of which `body` writes."""
-    return PrimFunc(params, body, 1, unbound_symbols(params, symbols_of_stmt(body)))
+    return PrimFunc(params, body, num_outputs, unbound_symbols(params, symbols_of_stmt(body)))

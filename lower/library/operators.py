@@ -8,6 +8,7 @@ where arithmetic bounds, else GB/s of what is read and written.
     pad, tile, repeat, flip, pixel_shuffle, scatters          17 - 27 GB/s
     rotary_embedding of halves; interleaved                   40 - 45; 13 GB/s
     gather_elements, cumsum, argmax                           36, 12, 30 GB/s
+    topk of rows of 8, 128, 50 000; sort                      5, 1, 5 - 25; 0.3 GB/s
     layer_norm, instance_norm, batch_norm; rms_norm           61 - 65; 82 GB/s
     log_softmax of (512, 768); group_norm                     102 µs; 5 GB/s
     conv2d 1×1; of stride 2                                   213 - 240; 195 - 233 GFLOP/s
@@ -37,6 +38,7 @@ SCATTERED = Schedule("elementwise", flops=0.1, bandwidth=0.2)
 MAP = Schedule("elementwise", flops=0.5, bandwidth=0.8)
 ROWS = Schedule("rows", flops=0.5, bandwidth=0.7)
 SCANNED = Schedule("generic", flops=0.05, bandwidth=0.15)
+SORTED = Schedule("generic", flops=0.01, bandwidth=0.003)
 ATTENTION = Schedule("attention", flops=0.75, bandwidth=0.8)
 ALL_SCORES = Schedule("generic", flops=0.15, bandwidth=0.2)
 CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
@@ -60,6 +62,8 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("collapse_sum_like", "collapse_sum_to", "nn.nll_loss"), ROWS),
     **dict.fromkeys(("argmax", "argmin"), Schedule("rows", flops=0.065, bandwidth=0.3)),
     **dict.fromkeys(("cumsum", "cumprod", "multinomial_from_uniform", "bucketize"), SCANNED),
+    **dict.fromkeys(("sort", "argsort"), SORTED),
+    "topk": Schedule("generic", flops=0.01, bandwidth=0.05),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), ATTENTION),
     "nn.rotary_embedding": Schedule("movement", flops=0.5, bandwidth=0.4),
     "einsum": CONTRACTION,
