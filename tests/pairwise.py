@@ -8,23 +8,31 @@ import pytest
 
 
 def pairwise(*axes: Sequence[Any]) -> list[Any]:
-    """The product of `axes`, of which all but few that have every pair of values are long runs.
+    """The product of `axes`, of which all but few that have every pair of values are long runs."""
+    few = set(_covering(axes))
+    return [
+        pytest.param(
+            *(axis[k] for axis, k in zip(axes, point, strict=True)),
+            marks=[] if point in few else pytest.mark.fuzz,
+        )
+        for point in product(*(range(len(axis)) for axis in axes))
+    ]
 
-    Those few are chosen one by one, each for the most pairs that none before it has.
-    """
+
+def pairs(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """A few points of the product of `axes` that have every pair of values."""
+    return [tuple(a[k] for a, k in zip(axes, point, strict=True)) for point in _covering(axes)]
+
+
+def _covering(axes: Sequence[Sequence[Any]]) -> list[tuple[int, ...]]:
+    """Points chosen one by one, each for the most pairs that none before it has."""
     everything = list(product(*(range(len(axis)) for axis in axes)))
     chosen, missing = list[tuple[int, ...]](), set[Any]().union(*map(_pairs, everything))
     while missing:
         best = max(everything, key=lambda point: len(_pairs(point) & missing))
         chosen.append(best)
         missing -= _pairs(best)
-    return [
-        pytest.param(
-            *(axis[k] for axis, k in zip(axes, point, strict=True)),
-            marks=[] if point in chosen else pytest.mark.fuzz,
-        )
-        for point in everything
-    ]
+    return chosen
 
 
 def _pairs(point: tuple[int, ...]) -> set[Any]:

@@ -23,6 +23,7 @@ from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.inline import inline_injective
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
 from tests.guarded import guarded
@@ -135,12 +136,45 @@ def test_transposed_ones(stride: int, groups: int, *, last: bool) -> None:
     assert_same("conv2d_transpose", x, w, None, kernel_layout="IOHW", **attrs)
 
 
+@pytest.mark.parametrize("sizes", [(1, 3), (2, 2)])
+@pytest.mark.parametrize(("stride", "dilation"), [(3, 2), (4, 3), (2, 2), (4, 2)])
+def test_positions_of_transposed_ones_that_no_tap_reaches(
+    sizes: tuple[int, int], stride: int, dilation: int
+) -> None:
+    x, w = numbers(1, 1, 5, 8), numbers(1, 1, *sizes, seed=1)
+    attrs = {"strides": (stride, 1), "dilation": (dilation, 3), "kernel_layout": "IOHW"}
+
+    assert_same("conv2d_transpose", x, w, None, padding=(3, 0, 0, 1), **attrs)
+
+
 @pytest.mark.parametrize("extents", [(1, 1), (14, 14), (33, 31), (3, 200)])
 @pytest.mark.parametrize("strides", [(2, 2), (1, 3), (2, 1)])
 def test_windows_of_one_element_that_skip_places(
     extents: tuple[int, int], strides: tuple[int, int]
 ) -> None:
     both_layouts((3, 20, *extents), (70, 20, 1, 1), strides=strides)
+
+
+@pytest.mark.parametrize("inlined", [False, True])
+@pytest.mark.parametrize(
+    ("extents", "strides", "padding"),
+    [((8, 17), (1, 2), (1,)), ((600, 3), (526, 2), (255, 0)), ((H, W), (2, 3), (1, 0, 0, 4))],
+)
+def test_padding_of_windows_of_one_element_that_skip_places(
+    extents: Extents, strides: tuple[int, int], padding: tuple[int, ...], *, inlined: bool
+) -> None:
+    x, w = te.placeholder((1, 2, *extents), name="x"), te.placeholder((1, 2, 1, 1), name="w")
+    attrs: dict[str, Any] = {"strides": strides, "padding": padding}
+    out = LEGALIZE["nn.conv2d"](x, w, **complete_attrs(OPS["nn.conv2d"], attrs))
+    assert isinstance(out, te.Tensor)
+    (result,) = inline_injective([out]) if inlined else [out]
+    sizes = [d if isinstance(d, int) else 5 for d in extents]
+    data, weight = numbers(1, 2, *sizes), numbers(1, 2, 1, 1, seed=1)
+    expected = defined("conv2d", data, weight, **attrs)
+
+    actual = computed(te.create_prim_func(x, w, result), (data, weight), expected.shape)
+
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("attrs", [{}, {"strides": (2,)}, {"dilation": (3,)}])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -113,16 +114,19 @@ def let(names: Sequence[TirVar], values: Sequence[TirExpr], body: Stmt) -> Stmt:
     return TirBlock("at", tuple(BlockAxis(v, one, "spatial", e) for v, e in pairs), body)
 
 
+def tests(place: TirExpr, extent: Dim) -> tuple[TirExpr, TirExpr]:
+    """Whether `place` is not below 0, and whether it is below `extent`."""
+    return Binary(">=", place, ZERO), Binary("<", place, from_dim(extent))
+
+
+def all_of(conditions: Sequence[TirExpr]) -> TirExpr:
+    """Whether all of at least one condition hold."""
+    return reduce(lambda a, b: Binary("and", a, b), conditions)
+
+
 def within(places: Sequence[tuple[TirExpr, Dim]]) -> TirExpr:
     """Whether each place is within its extent."""
-    first, *others = [
-        test
-        for place, extent in places
-        for test in (Binary(">=", place, ZERO), Binary("<", place, from_dim(extent)))
-    ]
-    for test in others:
-        first = Binary("and", first, test)
-    return first
+    return all_of([test for place, extent in places for test in tests(place, extent)])
 
 
 def store(place: BufferLoad, value: TirExpr) -> Store:

@@ -67,14 +67,14 @@ def _of_phase(w: Window, start: int, names: Names) -> tuple[Window, TirExpr]:
     first = next((k for k in range(w.size) if (start - w.before - k * dilation) % w.up == 0), 0)
     every = w.up // gcd(w.up, dilation)
     reaches = (start - w.before - first * dilation) % w.up == 0
-    count = len(range(first, w.size, every)) if reaches else 0
+    extent = dims.floordiv(dims.add(w.position.extent, w.up - 1 - start), w.up)
+    position, tap = Axis(names.var("q"), extent), names.var("k")
+    if not reaches:  # a window without taps spans no places, as one of dilation 1 does
+        return Window(position, tap, 0, 1, 1, 0, w.extent), tap
+    count = len(range(first, w.size, every))
     last = first + (count - 1) * every
     before = -((start - w.before - last * dilation) // w.up)
-    extent = dims.floordiv(dims.add(w.position.extent, w.up - 1 - start), w.up)
-    tap = names.var("k")
-    window = Window(
-        Axis(names.var("q"), extent), tap, count, 1, every * dilation // w.up, before, w.extent
-    )
+    window = Window(position, tap, count, 1, every * dilation // w.up, before, w.extent)
     return window, last - tap * every
 
 

@@ -1,43 +1,54 @@
-"""Windows of one element that skip places: what they see is copied first, and lies in one piece.
+"""Strided convolutions with windows of one element: their data is sampled first.
 
-Then the convolution is a product of matrices.
+The sample holds what the windows see, zeros of the padding too.  The convolution of it has stride 1
+and no padding, and is a product of matrices.
 """
 
 from dataclasses import replace
 
-from relax_egraph.lower.schedule.conv.convolution import Convolution
-from relax_egraph.lower.schedule.conv.parts import Source
+from relax_egraph.ir import dims
+from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
+from relax_egraph.lower.schedule.conv.parts import NOTHING, Source, all_of, tests
 from relax_egraph.lower.schedule.loops import ZERO, store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Binary, Buffer
-from relax_egraph.tir.rewrite import loads
+from relax_egraph.tir.expr import Binary, Buffer, Select, TirExpr
 from relax_egraph.tir.stmt import Stmt
 
 
 def skips(c: Convolution) -> bool:
-    """Whether `c` sees single places, which lie apart in lines, and data alone."""
+    """Whether `c` has windows of one element, strided along lines whose places are contiguous."""
     return (
         c.groups == 1
         and Source.of(c).places_last
         and all(w.size == 1 for w in c.windows)
         and c.windows[-1].stride > 1
-        and any(load.buffer is c.data for load in loads(c.stage.value))
     )
 
 
 def thinned(c: Convolution, names: Names) -> tuple[Convolution, Stmt]:
-    """`c` of a copy of what it sees of its data, and the copy."""
+    """`c` of a sample of its data, and the loops that make the sample."""
     axes = (c.batch, Axis(c.channel, c.channels), *c.positions)
-    copy = Buffer(names.fresh("thin"), tuple(a.extent for a in axes), "float32")
+    sample = Buffer(names.fresh("thin"), tuple(a.extent for a in axes), "float32")
     at = tuple(a.var for a in axes)
     batch, channel, *positions = at
-    seen = [p * w.stride for p, w in zip(positions, c.windows, strict=True)]
-    stage = Stage("thin", copy, axes, at, Source.of(c).at(batch, seen, channel))
-    windows = tuple(replace(w, stride=1, extent=w.position.extent) for w in c.windows)
+    places = [w.seen(p, ZERO) for w, p in zip(c.windows, positions, strict=True)]
+    value: TirExpr = Source.of(c).at(batch, places, channel)
+    if outside := [t for w, p in zip(c.windows, places, strict=True) for t in _padding(w, p)]:
+        value = Select(all_of(outside), value, NOTHING, lazy=True)
+    stage = Stage("thin", sample, axes, at, value)
+    windows = tuple(replace(w, stride=1, before=0, extent=w.position.extent) for w in c.windows)
     image = ZERO if c.batch.extent == 1 else batch
-    product = replace(c.stage, value=Binary("*", copy[(image, *at[1:])], c.weight))
+    product = replace(c.stage, value=Binary("*", sample[(image, *at[1:])], c.weight))
     return (
-        replace(c, stage=product, data=copy, windows=windows, image=ZERO),
+        replace(c, stage=product, data=sample, windows=windows, image=ZERO),
         store_loops((stage,), names, "parallel"),
     )
+
+
+def _padding(w: Window, place: TirExpr) -> list[TirExpr]:
+    """The tests that decide whether `place` is in data, of those that some position may fail."""
+    below, above = tests(place, w.extent)
+    end = dims.sub(dims.mul(w.position.extent, w.stride), w.stride - 1 + w.before)
+    kept = [] if w.before <= 0 else [below]
+    return kept if dims.prove_ge(w.extent, end) else [*kept, above]
