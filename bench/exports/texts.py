@@ -190,7 +190,7 @@ STATE_SPACES = networks_of(
     IDS,
     mamba_2=(
         "Mamba2ForCausalLM",
-        {**_STATE, "num_heads": 4, "head_dim": 32, "n_groups": 1, "chunk_size": 16},
+        {**_STATE, "num_heads": 4, "head_dim": 32, "n_groups": 1, "chunk_size": 32},
     ),
     recurrent_gemma=(
         "RecurrentGemmaForCausalLM",

@@ -11,13 +11,14 @@ Within `assuming`, all of this is under assumptions on the symbols (`ir.assumpti
 
 import ast
 import math
-from collections.abc import Iterable, Mapping
-from functools import lru_cache, reduce
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 import sympy
 
 from relax_egraph.errors import IllTyped, RunError
+from relax_egraph.ir.extremes import Kind, extreme
 from relax_egraph.ir.symbol_ranges import (
     active,
     integral,
@@ -52,7 +53,7 @@ def _evaluated(expr: sympy.Expr) -> sympy.Expr:
         if not expanded.has(sympy.Min, sympy.Max, sympy.floor, sympy.Mod):
             break
         # sympy leaves some of what it builds inside of these unevaluated, as in Min(n, Max(1, 2))
-        again = sympy.expand(expanded.doit())
+        again = replaced(expanded, {})
         if again == expanded:
             break
         expanded = again
@@ -113,19 +114,22 @@ def mod(a: Dim, b: Dim) -> Dim:
 
 
 @memoised
-def minimum(a: Dim, b: Dim) -> Dim:
-    """``min(a, b)``."""
-    if isinstance(a, int) and isinstance(b, int):
-        return min(a, b)
-    return canonical(sympy.Min(a, b))
+def minimum(*of: Dim) -> Dim:
+    """The least of several."""
+    return _extreme(sympy.Min, of)
+
+
+def _extreme(kind: Kind, of: Sequence[Dim]) -> Dim:
+    numbers = [d for d in of if isinstance(d, int)]
+    if len(numbers) == len(of):
+        return max(numbers) if kind is sympy.Max else min(numbers)
+    return canonical(extreme(kind, map(sympy.sympify, of)))
 
 
 @memoised
-def maximum(a: Dim, b: Dim) -> Dim:
-    """``max(a, b)``."""
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b)
-    return canonical(sympy.Max(a, b))
+def maximum(*of: Dim) -> Dim:
+    """The greatest of several."""
+    return _extreme(sympy.Max, of)
 
 
 @memoised
@@ -164,9 +168,11 @@ def divides(a: Dim, b: Dim) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a != 0 and b % a == 0
     divisor = inward(sympy.sympify(a))
-    return divisor != 0 and integral(
-        sympy.expand(sympy.simplify(inward(sympy.sympify(b)) / divisor))
-    )
+    if divisor == 0:
+        return False
+    quotient = inward(sympy.sympify(b)) / divisor
+    # Of a number there is nothing to cancel: then sympy would simplify for long, and in vain.
+    return integral(sympy.expand(quotient if divisor.is_Integer else sympy.simplify(quotient)))
 
 
 def _difference(a: Dim, b: Dim) -> sympy.Expr:
@@ -208,11 +214,11 @@ def _minimum(parts: list[sympy.Expr]) -> sympy.Expr:
                 break
         else:
             flat.append(part)
-    least = sympy.Min(*flat)
+    least = extreme(sympy.Min, flat)
     if not isinstance(least, sympy.Min):
         return least
     kept = cast(tuple[sympy.Expr, ...], least.args)
-    ways = [(a, cast(sympy.Expr, sympy.Min(*(sympy.expand(b - a) for b in kept)))) for a in kept]
+    ways = [(a, extreme(sympy.Min, (sympy.expand(b - a) for b in kept))) for a in kept]
     front, rest = min(ways, key=lambda way: str(way[1]))
     return sympy.expand(front + rest)
 
@@ -358,7 +364,7 @@ def from_ast(node: ast.expr) -> Dim:
         case ast.Call(func=func, args=[first, second, *more]):
             name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             if name in _EXTREMES:
-                return reduce(_EXTREMES[name], map(from_ast, (first, second, *more)))
+                return _EXTREMES[name](*map(from_ast, (first, second, *more)))
             if name in _DIVISIONS and not more:
                 return _DIVISIONS[name](from_ast(first), from_ast(second))
         case _:

@@ -15,6 +15,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import sympy
 
+from relax_egraph.ir.extremes import extreme
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -156,13 +158,17 @@ def _rebuilt(expr: sympy.Expr, by: Mapping[sympy.Symbol, sympy.Expr]) -> sympy.E
     if not expr.args:
         return expr
     parts = [_rebuilt(cast(sympy.Expr, a), by) for a in expr.args]
-    made = expr.func(*parts)
+    if not isinstance(expr, sympy.Min | sympy.Max):
+        return expr.func(*parts)
+    made = extreme(expr.func, map(sympy.expand, parts))
     if not isinstance(made, sympy.Min | sympy.Max):
         return made
     parts = [sympy.expand(a) for a in made.args]
     numbers = [t.as_coeff_Mul()[0] for a in parts for t in sympy.Add.make_args(a)]
     common = gcd(*map(int, numbers)) if all(k.is_Integer for k in numbers) else 1
-    return made if common == 1 else common * made.func(*(sympy.expand(a / common) for a in parts))
+    if common == 1:
+        return made
+    return common * made.func(*(sympy.expand(a / common) for a in parts), evaluate=False)
 
 
 def _least(term: sympy.Expr) -> sympy.Expr:

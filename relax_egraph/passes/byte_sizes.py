@@ -5,7 +5,6 @@ Of all that a plan compares few are different: each question is answered once.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from math import gcd
 
 from relax_egraph.ir import dims
@@ -30,7 +29,7 @@ class Extent:
 
     def dim(self) -> Dim:
         """The dimension that this is."""
-        return reduce(dims.maximum, (p.dim() for p in self.parts)) if self.parts else 0
+        return dims.maximum(*(p.dim() for p in self.parts)) if self.parts else 0
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The value with the symbols at `values`."""

@@ -1,0 +1,43 @@
+"""Minima and maxima of expressions, without those parts that another one is proven to reach.
+
+sympy asks of each two parts in turn four comparisons of the whole and four of its factors: of sizes
+that are sums over a few nested floors, seconds.  Here one difference of each two is asked for its
+sign, once.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeAlias, cast
+
+import sympy
+
+_MEMO = 1 << 16
+
+Kind: TypeAlias = type[sympy.Min] | type[sympy.Max]
+
+
+def extreme(kind: Kind, parts: Iterable[sympy.Expr]) -> sympy.Expr:
+    """``kind(*parts)``; the parts are expanded."""
+    flat = [p for part in parts for p in _flat(kind, part)]
+    if any(isinstance(p, sympy.Min | sympy.Max) for p in flat):
+        return cast(sympy.Expr, kind(*flat))  # which knows what minima of maxima have in common
+    kept: list[sympy.Expr] = []
+    for part in flat:
+        if not any(_reaches(kind, other, part) for other in kept):
+            kept = [other for other in kept if not _reaches(kind, part, other)]
+            kept.append(part)
+    return cast(sympy.Expr, kind(*kept, evaluate=False))
+
+
+def _flat(kind: Kind, part: sympy.Expr) -> tuple[sympy.Expr, ...]:
+    return cast(tuple[sympy.Expr, ...], part.args) if isinstance(part, kind) else (part,)
+
+
+def _reaches(kind: Kind, a: sympy.Expr, b: sympy.Expr) -> bool:
+    """Whether `b` is not needed beside `a`."""
+    return _at_least(a, b) if kind is sympy.Max else _at_least(b, a)
+
+
+@lru_cache(_MEMO)
+def _at_least(a: sympy.Expr, b: sympy.Expr) -> bool:
+    return a == b or sympy.expand(a - b).is_nonnegative is True
