@@ -5,12 +5,13 @@ from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.plain import METHODS, Method, PlainExtraction, extract_egraph
 from relax_egraph.extract.prices import Prices
-from relax_egraph.extract.pricing import Hints, price
+from relax_egraph.extract.pricing import HINTS, Hints, price, scenarios_of
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Level, Profile
 from relax_egraph.extract.run import Extraction, extract
 from relax_egraph.extract.serialized import SerializedEGraph, read_egraph
 
 __all__ = [
+    "HINTS",
     "METHODS",
     "REFERENCE_PROFILE",
     "Bounds",
@@ -28,4 +29,5 @@ __all__ = [
     "extract_egraph",
     "price",
     "read_egraph",
+    "scenarios_of",
 ]

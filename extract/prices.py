@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.errors import ExtractionError
-from relax_egraph.extract.work import Applied
+from relax_egraph.errors import ExtractionError, nearest
+from relax_egraph.extract.work import WORK, Applied
 from relax_egraph.ir.kernel import Kernel
+from relax_egraph.parameters import SECONDS, check_fields, function, mapping, optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,13 @@ class Prices:
     kernel: Callable[[Kernel, Mapping[str, int], float], float] | None = None
     opaque: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        check_fields(self, _PRICES)
+        for name in self.operators:
+            if name not in WORK:
+                said = f"operators: there is no operator {name!r}", nearest(name, WORK)
+                raise ValueError("; ".join(filter(None, said)))
+
     def computing(self, op: str, applied: Applied) -> float:
         """Seconds of computing for one application of `op`, which has a price."""
         return _checked(self.operators[op](applied), f"R.{op}")
@@ -39,6 +47,13 @@ class Prices:
     def of_call(self, name: str, seconds: float) -> float:
         """Seconds for a call of `name` that stays as it is; `seconds` if it has no price."""
         return _checked(self.opaque.get(name, seconds), name)
+
+
+_PRICES = {
+    "operators": mapping("prices by the names of operators", function("a function of an Applied")),
+    "kernel": optional(function("a function of a kernel, sizes and seconds")),
+    "opaque": mapping("seconds by the names of functions", SECONDS),
+}
 
 
 def _named(kernel: Kernel) -> str:

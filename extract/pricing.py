@@ -1,7 +1,7 @@
 """By what programs are compared: seconds on one machine, over the sizes that symbols have."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from relax_egraph.extract import cost
@@ -11,9 +11,35 @@ from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
 from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, GlobalVar
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.parameters import (
+    SIZES,
+    Kind,
+    collection,
+    is_collection,
+    number,
+    optional,
+)
 
 Hints: TypeAlias = Sizes | Sequence[tuple[float, Sizes]]
 """The sizes of symbols, 64 for one that is not named; or several such, each with its weight."""
+
+
+_WEIGHT = number("a weight, more than 0", lambda weight: 0 < weight < math.inf)
+_SCENARIO = Kind(
+    "a weight and sizes of symbols, such as (0.5, {'n': 64})",
+    is_collection,
+    lambda pair: len(pair) == 2,
+    lambda name, pair: [(f"{name}[0]", pair[0], _WEIGHT), (f"{name}[1]", pair[1], SIZES)],
+)
+_SCENARIOS = collection(_SCENARIO.needs, _SCENARIO)
+
+HINTS = Kind(
+    f"{SIZES.needs}, or a list of such with weights, such as [(0.5, {{'n': 1}}), …]",
+    lambda hints: isinstance(hints, Mapping) or is_collection(hints),
+    lambda hints: isinstance(hints, Mapping) or len(hints) > 0,
+    lambda name, hints: (SIZES if isinstance(hints, Mapping) else _SCENARIOS).parts(name, hints),
+)
+"""What `Hints` are."""
 
 
 class Pricing:
@@ -25,7 +51,8 @@ class Pricing:
     def __init__(
         self, profile: Profile, hints: Hints | None = None, prices: Prices | None = None
     ) -> None:
-        scenarios = _scenarios({} if hints is None else hints)
+        optional(HINTS).check("hints", hints)
+        scenarios = scenarios_of({} if hints is None else hints)
         whole = math.fsum(weight for weight, _ in scenarios)
         self._prices = prices or Prices()
         self._costs = [(w / whole, Costs(profile, s, self._prices)) for w, s in scenarios]
@@ -89,21 +116,9 @@ def price(
     return Pricing(profile, hints).kernel(kernel, schedule)
 
 
-def _scenarios(hints: Hints) -> list[tuple[float, Sizes]]:
-    found = [(1.0, hints)] if isinstance(hints, Mapping) else [*hints]
-    if not found:
-        raise ValueError("hints are the sizes of symbols, or a list of them with weights")
-    for weight, sizes in found:
-        if not 0 < weight < math.inf:
-            raise ValueError(f"the weight of {dict(sizes)} is {weight}; it must be positive")
-        _check(sizes.items())
-    return found
-
-
-def _check(sizes: Iterable[tuple[str, int]]) -> None:
-    for name, size in sizes:
-        if size < 0:
-            raise ValueError(f"the hint for {name} is {size}; a size is not negative")
+def scenarios_of(hints: Hints) -> Sequence[tuple[float, Sizes]]:
+    """The sizes in `hints`, each with its weight."""
+    return [(1.0, hints)] if isinstance(hints, Mapping) else hints
 
 
 def _callee(binding: Binding) -> str:

@@ -10,6 +10,16 @@ from typing import Any, cast
 from relax_egraph.errors import ExtractionError
 from relax_egraph.files import replacing
 from relax_egraph.ir.dtypes import computed
+from relax_egraph.parameters import (
+    NAME,
+    POSITIVE,
+    check_fields,
+    collection,
+    instance,
+    integer,
+    mapping,
+    number,
+)
 
 _COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64")
 
@@ -20,6 +30,19 @@ class Level:
 
     size: float
     bandwidth: float
+
+    def __post_init__(self) -> None:
+        number("a number of bytes", lambda size: size > 0).check("size", self.size)
+        POSITIVE.check("bandwidth", self.bandwidth)
+
+
+_PROFILE = {
+    "name": NAME,
+    "launch": POSITIVE,
+    "peak": mapping("positive numbers by dtype, such as {'float32': 1e11, …}", POSITIVE),
+    "levels": collection("a sequence of Levels of memory", instance("a Level", Level)),
+    "cores": integer("a number of cores, 1 or more", 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +63,15 @@ class Profile:
     cores: int = 1
 
     def __post_init__(self) -> None:
+        check_fields(self, _PROFILE)
         sizes = [0.0, *(level.size for level in self.levels)]
-        positive = (self.launch, *self.peak.values(), *(x.bandwidth for x in self.levels))
-        if not all(0 < x < math.inf for x in positive):
-            raise ValueError("launch, peaks and bandwidths are positive numbers")
+        for dtype in self.peak:
+            if dtype not in _COUNTED:
+                raise ValueError(f"peak: {dtype!r} is none of {', '.join(_COUNTED)}")
         if missing := [dtype for dtype in _COUNTED if dtype not in self.peak]:
             raise ValueError(f"no peak for {', '.join(missing)}")
         if sizes != sorted(set(sizes)) or sizes[-1] != math.inf:
             raise ValueError("the sizes of levels grow, and the last is without an end")
-        if self.cores < 1:
-            raise ValueError("there is at least one core")
 
     def peak_of(self, dtype: str | None) -> float:
         """Flops per second at `dtype`; at the slowest, if it is not known."""

@@ -10,6 +10,7 @@ What no kernel runs, because a shape is known only at run time, calls ``relax.ru
 operator's numpy reference.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from relax_egraph.errors import IllFormed
 from relax_egraph.ir import tolerance
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.module import MODULE, BaseFunc, IRModule
 from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower import jit
@@ -38,6 +39,7 @@ from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
+from relax_egraph.parameters import FLAG, NAME, PATH, Kind, collection, optional, takes
 from relax_egraph.passes import (
     Sequential,
     inline_called_once,
@@ -93,6 +95,15 @@ TO_VM = Sequential(
 """Blocks, allocation and symbols become what the virtual machine knows."""
 
 
+_TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
+_DIGEST = Kind(
+    "a SHA-256 digest, 64 hexadecimal digits",
+    NAME.has_type,
+    lambda text: bool(re.fullmatch("[0-9a-fA-F]{64}", text)),
+)
+
+
+@takes(module=MODULE)
 def lower_module(module: IRModule) -> IRModule:
     """The module with scheduled loop functions, called by ``R.call_tir``.
 
@@ -102,6 +113,7 @@ def lower_module(module: IRModule) -> IRModule:
     return store_constants(TO_LOOPS(TO_STAGES(module)))
 
 
+@takes(module=MODULE, targets=_TARGETS, portable=FLAG)
 def build(
     module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
 ) -> Executable:
@@ -129,6 +141,7 @@ def build(
     return replace(executable, kernels=sets, work=work, linker=link, driver=driver())
 
 
+@takes(path=PATH, digest=optional(_DIGEST), mapped=FLAG)
 def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) -> Executable:
     """Read a saved executable; see `Executable.load`.
 
@@ -141,6 +154,7 @@ def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) ->
     return replace(executable, linker=link, driver=driver())
 
 
+@takes(module=MODULE)
 def llvm_text(module: IRModule) -> str:
     """The LLVM text of each kernel of `module`, one after the other."""
     assert_well_formed(module)
@@ -149,6 +163,7 @@ def llvm_text(module: IRModule) -> str:
     return "\n".join(f"; {name}\n{text}" for name, text in zip(functions, texts, strict=True))
 
 
+@takes(module=MODULE)
 def assembly_text(module: IRModule) -> str:
     """The machine code for this processor, in assembly language.
 

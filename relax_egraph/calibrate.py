@@ -23,6 +23,7 @@ from relax_egraph.extract import Level, Profile
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.object_cache import default_folder
 from relax_egraph.lower.runtime.limits import ACCUMULATORS, flops_per_turn, limit_kernels
+from relax_egraph.parameters import NOT_NEGATIVE, takes
 from relax_egraph.tir import te
 from relax_egraph.tir.block_builder import BlockBuilder
 from relax_egraph.vm.machine import VirtualMachine
@@ -50,6 +51,7 @@ _TURN = 3
 _DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64")
 
 
+@takes(seconds=NOT_NEGATIVE)
 def calibrate(seconds: float = 15.0) -> Profile:
     """Measure for about so many `seconds`; more make the figures of a busy machine steadier.
 

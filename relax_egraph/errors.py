@@ -18,7 +18,7 @@
   + RunError            a call of the virtual machine got what it cannot take
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -27,6 +27,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The note ``did you mean …?`` with the known name closest to `name`; empty if none is."""
     close = get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]}?" if close else ""
+
+
+def known_names(name: str, symbols: Collection[str]) -> str:
+    """The note for a `name` that is none of the `symbols`: what these are, and which is near."""
+    known = f"symbols are: {', '.join(sorted(symbols)) or 'none'}"
+    return "; ".join(filter(None, (known, nearest(name, symbols))))
 
 
 class RelaxEgraphError(Exception):

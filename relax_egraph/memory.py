@@ -8,7 +8,8 @@ from relax_egraph.build import lower_module
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim as Dim
-from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.parameters import takes
 from relax_egraph.passes import plan_memory as planning
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.memory_plan import MemoryPlan as MemoryPlan
@@ -16,6 +17,7 @@ from relax_egraph.passes.memory_plan import written as written
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 
 
+@takes(module=MODULE)
 @deep(IllFormed, "the module is nested too deeply")
 def plan_memory(module: IRModule) -> dict[str, MemoryPlan]:
     """The plan that `build` makes for each function of `module`.

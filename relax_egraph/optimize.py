@@ -39,12 +39,14 @@ from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Call, Expr, Function
-from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.module import MODULE, BaseFunc, IRModule
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.tolerance import is_tolerance, tolerance_of, with_tolerance
+from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
 from relax_egraph.ir.walk import constants_of, post_order_visit
 from relax_egraph.lower.library import Library
 from relax_egraph.merging import merged
+from relax_egraph.options import OPTIONS, check_symbols
+from relax_egraph.parameters import takes
 from relax_egraph.passes import (
     PassContext,
     Sequential,
@@ -60,7 +62,7 @@ from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptio
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
-from relax_egraph.rules import Given, Rules, read
+from relax_egraph.rules import RULES, Given, Rules, read
 from relax_egraph.variants import Case, Part, Variants, cases, hints_in, parts_of
 
 PREPARE = Sequential(
@@ -86,7 +88,7 @@ class How(TypedDict, total=False):
     assume: Sequence[str]
     hints: Hints | None
     variants: Variants | None
-    profile: Profile
+    profile: Profile | None
     prices: Prices | None
     budget: Budget | None
     schedule: Schedule | None
@@ -94,6 +96,7 @@ class How(TypedDict, total=False):
     time_limit: float
 
 
+@takes(module=MODULE, rules=RULES, **OPTIONS)
 def optimize(
     module: IRModule,
     rules: Sequence[Given] = (),
@@ -104,7 +107,7 @@ def optimize(
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
-    profile: Profile = REFERENCE_PROFILE,
+    profile: Profile | None = None,
     prices: Prices | None = None,
     budget: Budget | None = None,
     schedule: Schedule | None = None,
@@ -124,7 +127,7 @@ def optimize(
     fewer products.  It becomes an attribute of the functions, which `build` obeys; by default it
     is what they say of themselves, ``R.func_attr({"tolerance": 0.02})``, else 0: nothing is lost.
 
-    `assume` are conditions on symbols, ``"n >= 1"`` or ``"s % 8 == 0"``:
+    `assume` are conditions on symbols of parameters, ``"n >= 1"`` or ``"s % 8 == 0"``:
     the result is right where they hold, and checks that they do.  `hints` say at which values of
     the symbols programs are compared.
 
@@ -133,8 +136,8 @@ def optimize(
     program are one.  Programs are compared at hints within the range, or else at its geometric
     mean; sizes in no range have the program for the hints.
 
-    `profile` is the machine that programs are compared on, and `prices` are what takes the place
-    of the model's prices there.
+    `profile` is the machine that programs are compared on, by default `REFERENCE_PROFILE`, and
+    `prices` are what takes the place of the model's prices there.
 
     Each region is saturated by `schedule` within `budget`, with `isolate` in a process of its
     own (by default if there are `rules`), and the solver has `time_limit` seconds; reaching a
@@ -144,9 +147,9 @@ def optimize(
     system's for caches; ``off`` there keeps nothing.  Reports then are those of the first time.
 
     Raises `RuleError` for rules that do not read, `SaturationError` for a rule that is found
-    unsound, `AssumptionError` for conditions that do not read or contradict each other,
-    ``ValueError`` for a `tolerance` that is negative or not finite, and for `variants` that are no
-    ranges in ascending order of symbols of parameters.
+    unsound, `AssumptionError` for conditions that do not read, contradict each other or name no
+    symbol, ``TypeError`` or ``ValueError`` for an option that is not as said here, or that names
+    nothing.
     """
     return explain(
         module,
@@ -166,6 +169,7 @@ def optimize(
     ).module
 
 
+@takes(module=MODULE, rules=RULES, **OPTIONS)
 @deep(IllFormed, "the module is nested too deeply")
 @no_collection()
 def explain(
@@ -178,7 +182,7 @@ def explain(
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     variants: Variants | None = None,
-    profile: Profile = REFERENCE_PROFILE,
+    profile: Profile | None = None,
     prices: Prices | None = None,
     budget: Budget | None = None,
     schedule: Schedule | None = None,
@@ -186,7 +190,9 @@ def explain(
     time_limit: float = 10.0,
 ) -> Explanation:
     """Optimize as `optimize` does, and return the module with the reasons."""
+    check_symbols(module, {"assume": assume, "hints": hints, "variants": variants})
     known = assumptions.parse(assume)
+    profile = profile or REFERENCE_PROFILE
     prepared = prepare(module, tolerance)
     bounded = _is_bounded(prepared)
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
@@ -255,12 +261,7 @@ def explain(
 
 
 def prepare(module: IRModule, tolerance: float | None = None) -> IRModule:
-    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked.
-
-    Raises ``ValueError`` for one that is negative or not finite.
-    """
-    if tolerance is not None and not is_tolerance(tolerance):
-        raise ValueError(f"tolerance is {tolerance}; it must be finite, and not negative")
+    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked."""
     return _allowed(PREPARE(module), tolerance)
 
 

@@ -12,10 +12,18 @@ from itertools import product
 from math import isqrt, prod
 from typing import TypeAlias
 
+from relax_egraph.errors import known_names
 from relax_egraph.extract import Hints
+from relax_egraph.parameters import collection, mapping
 
 Variants: TypeAlias = Mapping[str, Sequence[tuple[int, int | None]]]
 """For each symbol the ranges that get plans of their own, ascending."""
+
+VARIANTS = mapping(
+    'ranges by symbol, such as {"n": [(1, 1), (2, None)]}',
+    collection("a sequence of ranges, such as [(1, 1), (2, None)]"),
+)
+"""What variants are; `parts_of` says what a range is."""
 
 MOST = 16
 """Combinations of ranges of several symbols at most, those in between among them."""
@@ -64,9 +72,8 @@ def parts_of(variants: Variants, symbols: Collection[str]) -> dict[str, tuple[Pa
     """
     for name in variants:
         if name not in symbols:
-            known = ", ".join(sorted(symbols)) or "none"
-            message = "no parameter has it alone as a dimension; symbols are"
-            raise ValueError(f"variants of {name}: {message}: {known}")
+            message = "no parameter has it alone as a dimension"
+            raise ValueError(f"variants of {name}: {message}; {known_names(name, symbols)}")
     parts = {name: tuple(_parts(name, ranges)) for name, ranges in variants.items()}
     if (count := prod(map(len, parts.values()))) > MOST:
         each = " · ".join(f"{len(p)} of {name}" for name, p in parts.items())

@@ -13,6 +13,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from relax_egraph.errors import RuleError, Span
+from relax_egraph.parameters import (
+    NAMES,
+    SEED,
+    collection,
+    function,
+    instance,
+    integer,
+    optional,
+    takes,
+)
 
 FACTS = ("dim", "facts")
 """What is deduced of every value; always part of the book."""
@@ -44,12 +54,17 @@ class Rules:
 Given: TypeAlias = str | Path | Rules
 """Rules as users give them: a path, a text, or what was loaded before."""
 
+RULE = instance("a path, a text, or what rules.load returned", str, Path, Rules)
+RULES = collection('a sequence of rule files, texts or loaded rules, such as ["my.egg"]', RULE)
+"""What rules are where a parameter takes several."""
+
 _LONGEST_PATH = 4096
 
 Check: TypeAlias = Callable[[Rules, tuple[str, ...]], object]
 _checks: list[Check] = []
 
 
+@takes(given=RULE, without=NAMES)
 def load(*given: Given, without: Iterable[str] = ()) -> Rules:
     """Read rule files (or texts) and check them beside the rule book, but for families `without`.
 
@@ -72,6 +87,14 @@ Verify: TypeAlias = Callable[..., tuple[Any, ...]]
 _verifies: list[Verify] = []
 
 
+@takes(
+    given=RULE,
+    only=optional(NAMES),
+    trials=integer("a number of trials, 1 or more", 1),
+    seed=SEED,
+    processes=optional(integer("a number of processes, 1 or more", 1)),
+    told=optional(function("a function of a verdict")),
+)
 def check(
     *given: Given,
     only: Iterable[str] | None = None,

@@ -245,10 +245,6 @@ def test_an_error_says_what_it_contradicts_or_what_is_understood(
     assert refusal.value.note == note
 
 
-def test_a_single_text_is_one_condition() -> None:
-    assert parse("n >= 1") == parse(["n >= 1"])
-
-
 def test_nothing_assumed_is_nothing() -> None:
     assert parse([]) == Assumptions() == parse(["n >= 0", "n % 1 == 0"])
 

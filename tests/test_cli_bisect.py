@@ -151,7 +151,7 @@ def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> 
         "Error: no family or rule is named 'idiom'; did you mean idioms?"
     )
     assert refused(program, "--inputs", archive, "--tol", "nan") == (
-        "Error: rtol is nan; it must be finite, and not negative"
+        "Error: rtol is nan, needs a finite number, 0 or more, or None"
     )
     nothing = f"Error: {NO_BLOCK}"
     assert refused(empty) == nothing

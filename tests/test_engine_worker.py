@@ -132,7 +132,7 @@ def test_assumptions_hold_in_the_worker() -> None:
     program = view(leaf(0), made("nn.relu", 0))
 
     plain = saturate(program, book)
-    with assumptions.assuming(assumptions.parse("n >= 3")):
+    with assumptions.assuming(assumptions.parse(["n >= 3"])):
         assumed = saturate(program, book)
 
     assert "abs" not in ops(root(plain))

@@ -197,12 +197,6 @@ def test_costs_as_plain_data() -> None:
     }
 
 
-@pytest.mark.parametrize("gain", [-0.1, 1.1, float("nan")])
-def test_a_gain_is_a_part(gain: float) -> None:
-    with pytest.raises(ValueError, match=f"gain is {gain}; it is a part of the whole, from 0 to 1"):
-        bisect_cost(SILU, gain=gain)
-
-
 def test_what_has_no_gain() -> None:
     plain = rx.parse("@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    return R.exp(x)\n")
     with pytest.raises(ValueError, match="the model has no dataflow block"):

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     },
     "reasons": {
         *("build", "egraph", "explanation", "extract", "ir", "lower.library", "optimize"),
-        *("passes", "proof", "rules", "verify", "vm"),
+        *("options", "passes", "proof", "rules", "verify", "vm"),
     },
     "proof": {"egraph", "explanation", "extract", "ir", "verify"},
     "frontends.onnx_backend": {"", "frontends", "onnx"},
@@ -29,9 +29,10 @@ MAY_IMPORT = {
     "accuracy": {"build", "ir", "lower.schedule.conv", "tir", "vm"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
-        *("planning", "plan_cache", "merging", "variants", "explanation", "egraph", "extract"),
-        *("lower.library", "passes", "ir", "rules"),
+        *("options", "planning", "plan_cache", "merging", "variants", "explanation", "egraph"),
+        *("extract", "lower.library", "passes", "ir", "rules"),
     },
+    "options": {"variants", "egraph", "extract", "passes", "ir"},
     "planning": {"plan_cache", "explanation", "egraph", "extract", "ir"},
     "plan_cache": {"egraph", "extract", "lower.jit.object_cache", "ir"},
     "merging": {"variants", "passes", "ir"},
@@ -50,6 +51,7 @@ MAY_IMPORT = {
     "ir": {"ml_dtypes"},
     "errors": set[str](),
     "files": set[str](),
+    "parameters": set[str](),
     "sources": set[str](),
 }
 """What each part may import besides itself and what is public to all; from the top down."""
@@ -58,7 +60,7 @@ PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {"egglog", "highspy", "llvmlite", "ml_dtypes", "onnx", "platformdirs"}
 """The third parties that are entered by one door each."""
 
-PUBLIC_TO_ALL = {"errors", "files", "sources"}
+PUBLIC_TO_ALL = {"errors", "files", "parameters", "sources"}
 ROOT = Path(relax_egraph.__file__).parent
 
 

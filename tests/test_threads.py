@@ -341,14 +341,6 @@ def test_a_wrong_number_in_the_environment_is_refused(
     )
 
 
-@pytest.mark.parametrize("number", [0, -3, 1025])
-def test_a_machine_refuses_a_wrong_number(number: int) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole text is compared
-        machine(number)
-
-    assert str(caught.value) == f"num_threads is {number}: needs a number of threads from 1 to 1024"
-
-
 def test_one_thread_is_no_pool() -> None:
     assert thread_pool(1) == 0
     assert thread_pool(2) == thread_pool(2) != thread_pool(3)

@@ -324,19 +324,3 @@ def test_a_list_of_many_numbers_is_named_by_its_length() -> None:
     assert str(error.value) == (
         'main: parameter x: expected R.Tensor((n,), "float32"), got a tuple of 100000 fields'
     )
-
-
-@pytest.mark.parametrize(
-    ("executable", "options", "error", "message"),
-    [
-        ("model.rxe", {}, TypeError, "needs what build or load returned, got 'model.rxe'"),
-        (None, {"max_depth": -1}, ValueError, "max_depth is -1, needs 0 or more"),
-    ],
-)
-def test_a_machine_needs_an_executable(
-    executable: Any, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error) as raised:
-        VirtualMachine(executable, **options)
-
-    assert str(raised.value) == message

@@ -145,13 +145,6 @@ def test_memory_that_there_is_not_is_an_error() -> None:
 # --- what engines there are -----------------------------------------------------------
 
 
-def test_engines_have_names() -> None:
-    exe = build(parse(MODULE))
-
-    with pytest.raises(ValueError, match="engine is 'fast', needs one of auto, native, interp"):
-        VirtualMachine(exe, engine="fast")  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize(
     ("callee", "reason"),
     [("test.own", "a call of test.own"), ("vm.builtin.unique", "a call of vm.builtin.unique")],

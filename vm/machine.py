@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from relax_egraph.errors import RunError
+from relax_egraph.parameters import choice, function, instance, integer, mapping, optional, takes
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
 from relax_egraph.vm.call_report import CallReport, Roofline
@@ -23,6 +24,9 @@ from relax_egraph.vm.timing import Timing, measure
 
 MAX_DEPTH = 10_000
 """Calls of functions within calls at most, unless the machine is told otherwise."""
+
+MOST_THREADS = 1024
+"""Threads that kernels may use at most."""
 
 Engine: TypeAlias = Literal["auto", "native", "interpreter"]
 
@@ -48,6 +52,13 @@ class VirtualMachine:
     Linux.  Results do not depend on the number.
     """
 
+    @takes(
+        executable=instance("an Executable, which build and load return", Executable),
+        packed=optional(mapping("packed functions by name", function("a function"))),
+        engine=choice(*get_args(Engine)),
+        num_threads=optional(integer("a number of threads, from 1 to 1024", 1, MOST_THREADS)),
+        max_depth=integer("a number of calls, 0 or more", 0),
+    )
     def __init__(
         self,
         executable: Executable,
@@ -57,12 +68,6 @@ class VirtualMachine:
         num_threads: int | None = None,
         max_depth: int = MAX_DEPTH,
     ) -> None:
-        if engine not in get_args(Engine):
-            raise ValueError(f"engine is {engine!r}, needs one of {', '.join(get_args(Engine))}")
-        if max_depth < 0:
-            raise ValueError(f"max_depth is {max_depth}, needs 0 or more")
-        if not isinstance(executable, Executable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"needs what build or load returned, got {executable!r:.80}")
         self._executable = executable
         self._pool = StoragePool()
         kernels = executable.linker(executable, num_threads) if executable.linker else {}

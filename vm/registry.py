@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from relax_egraph.parameters import FLAG, NAME, takes
+
 Packed = Callable[..., Any]
 F = TypeVar("F", bound=Packed)
 
@@ -12,6 +14,7 @@ OWN = "vm.builtin."
 _REGISTERED: dict[str, Packed] = {}
 
 
+@takes(name=NAME, override=FLAG)
 def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
     """Make the decorated callable known to every machine built from now on as `name`.
 

@@ -20,11 +20,10 @@ from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.pool_code import RUN, SIZE, STATE, SYMBOL, THREADS, pool_module
 from relax_egraph.lower.runtime.synchronization import FUTEX
+from relax_egraph.vm.machine import MOST_THREADS
 
 ENVIRONMENT = "RELAX_EGRAPH_NUM_THREADS"
 """The variable that says how many threads there are where the program does not."""
-
-MOST_THREADS = 1024
 
 _pools: dict[int, int] = {}
 

@@ -14,9 +14,30 @@ from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import Scope, near
+from relax_egraph.parameters import (
+    FLAG,
+    NAME,
+    NAMES,
+    Kind,
+    check_fields,
+    collection,
+    instance,
+    takes,
+)
 
 OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
+
+
+_FAMILY = Kind(f"one of {', '.join(rules.FAMILIES)}", NAME.has_type, rules.FAMILIES.__contains__)
+_FIELDS = {
+    "families": collection("a tuple of families", _FAMILY, tuple),
+    "user": collection("a tuple of Sources", instance("a Source", Source), tuple),
+    "without": collection("a frozenset of names", NAME, frozenset),
+    "fast_math": FLAG,
+    "absent": collection("a frozenset of names", NAME, frozenset),
+    "bounded": FLAG,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +58,7 @@ class RuleBook:
     bounded: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self, _FIELDS)
         reading = reading_of(self)
         if self.without:
             known = [*rules.FAMILIES, *(rule.name for rule in reading.rules)]
@@ -45,6 +67,13 @@ class RuleBook:
                 raise ValueError(f"no family or rule is named {name!r}" + f"; {note}" * bool(note))
 
     @staticmethod
+    @takes(
+        user=rules.RULES,
+        without=NAMES,
+        fast_math=FLAG,
+        families=collection('a sequence of families, such as ["algebra"]', _FAMILY),
+        bounded=FLAG,
+    )
     def default(
         user: Iterable[rules.Given] = (),
         without: Iterable[str] = (),

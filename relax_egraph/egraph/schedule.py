@@ -5,6 +5,7 @@ from math import inf
 
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
 from relax_egraph.egraph.scope import near
+from relax_egraph.parameters import SECONDS, check_fields, integer
 
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""
@@ -30,6 +31,17 @@ class Budget:
     seconds: float = 10.0
     iterations: int = 40
     memory: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        check_fields(self, _BUDGET)
+
+
+_BUDGET = {
+    "nodes": integer("a number of nodes, 0 or more", 0),
+    "seconds": SECONDS,
+    "iterations": integer("a number of iterations, 0 or more", 0),
+    "memory": integer("a number of bytes, 1 or more", 1),
+}
 
 
 @dataclass(frozen=True, slots=True)

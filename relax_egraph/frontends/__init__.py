@@ -2,20 +2,53 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from relax_egraph.ir.module import IRModule
+from relax_egraph.parameters import SIZE, Kind, collection, mapping, optional, takes
 
 if TYPE_CHECKING:
     import onnx
 
 
+class HasProto(Protocol):
+    """What has a protocol buffer: an ``ONNXProgram`` of torch."""
+
+    @property
+    def model_proto(self) -> "onnx.ModelProto":
+        """The model."""
+        ...
+
+
+_MODEL = Kind(
+    "a path, an onnx.ModelProto, or the ONNXProgram that torch.onnx.export returns",
+    lambda value: isinstance(value, str | os.PathLike) or _has_proto(value),
+)
+_EXTENT = Kind(
+    "a size, or the name of a symbol",
+    lambda value: isinstance(value, str) or SIZE.has_type(value),
+    lambda value: isinstance(value, str) or SIZE.in_range(value),
+)
+_SHAPES = mapping(
+    "shapes by the names of inputs, such as {'x': [1, 'n', 224]}",
+    collection("the extents of an input, such as [1, 'n', 224]", _EXTENT),
+)
+
+
+def _has_proto(model: object) -> bool:
+    """Whether `model` is a protocol buffer, or has one; onnx need not be there."""
+    return type(model).__name__ == "ModelProto" or hasattr(type(model), "model_proto")
+
+
+@takes(model=_MODEL, shapes=optional(_SHAPES))
 def from_onnx(
-    model: "str | os.PathLike[str] | onnx.ModelProto",
+    model: "str | os.PathLike[str] | onnx.ModelProto | HasProto",
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
 ) -> IRModule:
-    """The module whose ``main`` computes what `model` does, of a path or a protocol buffer.
+    """The module whose ``main`` computes what `model` does.
+
+    That is a path, a protocol buffer, or the ``ONNXProgram`` that ``torch.onnx.export`` returns.
 
     Inputs keep their names as far as names may be so; extents that the model names are symbols of
     that name, extents it does not say are symbols called after input and axis.  `shapes` say the
@@ -33,4 +66,5 @@ def from_onnx(
             raise
         needed = "from_onnx needs the package onnx: pip install 'relax-egraph[onnx]'"
         raise ImportError(needed) from None
-    return importer.import_model(model, shapes)
+    proto: Any = getattr(model, "model_proto", model)
+    return importer.import_model(proto, shapes)

@@ -5,13 +5,13 @@ together is a range for each symbol, or its value over others.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from math import gcd
 
 import sympy
 
-from relax_egraph.errors import AssumptionError, Span
+from relax_egraph.errors import AssumptionError, Span, known_names
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.symbol_ranges import Assumptions as Assumptions
@@ -55,11 +55,15 @@ class _Condition:
     left: ast.expr
 
 
-def parse(texts: str | Sequence[str]) -> Assumptions:
-    """What `texts` say together; raises `AssumptionError` if one does not read, or is false."""
-    written = tuple(" ".join(t.split()) for t in ([texts] if isinstance(texts, str) else texts))
+def parse(texts: Sequence[str], among: Sequence[Set[str]] | None = None) -> Assumptions:
+    """What `texts` say together.
+
+    Where it is known which symbols there are, each condition is of those in one set of `among`.
+    Raises `AssumptionError` if a text does not read, is false, or is of other symbols.
+    """
+    written = tuple(" ".join(text.split()) for text in texts)
     with assuming(None):
-        conditions = [c for k, text in enumerate(written) for c in _read(_Text(text, k))]
+        conditions = [c for k, text in enumerate(written) for c in _read(_Text(text, k), among)]
         known = _Known()
         for condition in conditions:
             known.define(condition)
@@ -68,7 +72,7 @@ def parse(texts: str | Sequence[str]) -> Assumptions:
         return known.assumptions(written)
 
 
-def _read(source: _Text) -> Iterator[_Condition]:
+def _read(source: _Text, among: Sequence[Set[str]] | None) -> Iterator[_Condition]:
     try:
         tree = parsed_expression(source.text)
     except (SyntaxError, ValueError):
@@ -77,8 +81,25 @@ def _read(source: _Text) -> Iterator[_Condition]:
         raise source.error(tree, "this is no condition")
     left = tree.left
     for operator, right in zip(tree.ops, tree.comparators, strict=True):
-        yield _condition(left, operator, right, source)
+        condition = _condition(left, operator, right, source)
+        if among is not None:
+            _check_symbols(tree, source, among)
+        yield condition
         left = right
+
+
+def _check_symbols(tree: ast.Compare, source: _Text, among: Sequence[Set[str]]) -> None:
+    """Raise `AssumptionError` unless all symbols of a condition are in one set of `among`."""
+    nodes = list(ast.walk(tree))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = {n.id: n for n in nodes if isinstance(n, ast.Name) and id(n) not in called}
+    known = set[str]().union(*among)
+    for name, node in names.items():
+        if name not in known:
+            message = f"no parameter has {name} alone as a dimension"
+            raise source.error(node, message, known_names(name, known))
+    if not any(names.keys() <= some for some in among):
+        raise source.error(tree.left, f"no function has both {' and '.join(names)}", "")
 
 
 def _condition(left: ast.expr, operator: ast.cmpop, right: ast.expr, source: _Text) -> _Condition:

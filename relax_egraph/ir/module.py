@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import StructInfo
+from relax_egraph.parameters import Kind, instance, mapping
 
 
 class BaseFunc(Protocol):
@@ -30,11 +31,20 @@ def print_with(printer: Callable[["IRModule"], str]) -> None:
     _printers[:] = [printer]
 
 
+_FUNCTIONS = mapping(
+    "functions by name",
+    Kind("a function", lambda value: hasattr(value, "body") and hasattr(value, "attrs")),
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IRModule:
     """Functions by name, in order of definition."""
 
     functions: Mapping[str, BaseFunc] = field(default_factory=dict[str, BaseFunc])
+
+    def __post_init__(self) -> None:
+        _FUNCTIONS.check("functions", self.functions)
 
     def __getitem__(self, name: str) -> BaseFunc:
         if name not in self.functions:
@@ -57,3 +67,9 @@ class IRModule:
 
     def __str__(self) -> str:
         return self.script()
+
+
+MODULE = instance(
+    "an IRModule: rx.parse makes one of text, rx.load_module of a file, rx.from_onnx of a model",
+    IRModule,
+)

@@ -3,13 +3,13 @@
 R.func_attr({"tolerance": 0.02})
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.expr import Function
+from relax_egraph.parameters import number
 
 ATTRIBUTE = "tolerance"
 
@@ -21,18 +21,22 @@ def tolerance_of(name: str, attrs: Mapping[str, Any]) -> float:
     convolution a part of the root mean square of the results.
     """
     given = attrs.get(ATTRIBUTE, 0.0)
-    if is_tolerance(given):
+    if _is_tolerance(given):
         return float(given)
-    raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {given!r}, needs a finite number from 0 on")
+    needed = TOLERANCE.needs
+    raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {given!r}, needs {needed}")
 
 
-def is_tolerance(value: object) -> bool:
-    """Whether `value` is a number that is finite and not negative."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+TOLERANCE = number("a share from 0 to below 1, such as 0.02", lambda value: 0 <= value < 1)
+"""What tolerances are: results that may be off by their whole size need not be computed."""
+
+
+def _is_tolerance(value: object) -> bool:
+    return TOLERANCE.has_type(value) and TOLERANCE.in_range(value)
 
 
 def with_tolerance(function: Function, tolerance: float) -> Function:
     """`function`, which now says `tolerance`; 0 is said by saying nothing."""
     others = {k: v for k, v in function.attrs.items() if k != ATTRIBUTE}
-    said = {ATTRIBUTE: tolerance} if tolerance else {}
+    said = {ATTRIBUTE: float(tolerance)} if tolerance else {}
     return replace(function, attrs={**others, **said})

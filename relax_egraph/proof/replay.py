@@ -15,6 +15,7 @@ import numpy as np
 
 from relax_egraph.egraph.loader import FloatClass
 from relax_egraph.errors import ReplayError, RunError
+from relax_egraph.parameters import SEED, SIZES, instance, optional, takes
 from relax_egraph.proof.agreement import (
     Around,
     agree,
@@ -65,6 +66,9 @@ class Replayed:
         return asdict(self)
 
 
+@takes(
+    trace=instance("one of the traces of an explanation", Trace), seed=SEED, sizes=optional(SIZES)
+)
 def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = None) -> Replayed:
     """Re-execute `trace`; the same seed draws the same values.
 

@@ -8,20 +8,31 @@ from typing import Any
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import RelaxEgraphError, RunError, TextError
 from relax_egraph.explanation import Explanation
-from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.tolerance import is_tolerance
+from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.options import OPTIONS
+from relax_egraph.parameters import NAME, NOT_NEGATIVE, optional, takes
 from relax_egraph.reasons.bisected import Bisected, By, Culprit, Failure, Raised
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import Restricted, Told, untold
-from relax_egraph.reasons.running import Inputs, arguments, built, interpreted, meant
-from relax_egraph.rules import Given
+from relax_egraph.reasons.restricted import TOLD, Restricted, Told
+from relax_egraph.reasons.running import INPUTS, Inputs, arguments, built, interpreted, meant
+from relax_egraph.rules import RULES, Given
 from relax_egraph.verify.check import check_rules
 
 _MOST_SETS = 8
 """So many sets of rules are looked for, each among the rules that are in none before it."""
 
 
+@takes(
+    module=MODULE,
+    inputs=INPUTS,
+    rules=RULES,
+    function=NAME,
+    rtol=optional(NOT_NEGATIVE),
+    atol=optional(NOT_NEGATIVE),
+    told=TOLD,
+    **OPTIONS,
+)
 def bisect(
     module: IRModule,
     inputs: Inputs,
@@ -30,7 +41,7 @@ def bisect(
     function: str = "main",
     rtol: float | None = None,
     atol: float | None = None,
-    told: Told = untold,
+    told: Told | None = None,
     **how: Any,
 ) -> Bisected:
     """Find the smallest sets of rules with which `function` of `module` is wrong on `inputs`.
@@ -59,9 +70,6 @@ def bisect(
     not run on `inputs`.
     """
     begin = perf_counter()
-    for name, given in (("rtol", rtol), ("atol", atol)):
-        if given is not None and not is_tolerance(given):
-            raise ValueError(f"{name} is {given}; it must be finite, and not negative")
     args = arguments(module, function, inputs)
     some = Restricted.of(module, rules, how, told)
     tried = _Tries(some, function, args, rtol, atol)

@@ -20,10 +20,12 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.explanation import Explanation, RegionReport
 from relax_egraph.extract import REFERENCE_PROFILE
-from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize import How, book_for, prepare
 from relax_egraph.optimize import explain as optimized
+from relax_egraph.options import OPTIONS
+from relax_egraph.parameters import FLAG, takes
 from relax_egraph.proof.chains import chains
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.text import trace_data, trace_text
@@ -34,7 +36,7 @@ from relax_egraph.reasons.kernels import Running, running_in
 from relax_egraph.reasons.prices import seconds_of
 from relax_egraph.reasons.restricted import Told, untold
 from relax_egraph.reasons.text import text_of
-from relax_egraph.rules import Given, Rules, read
+from relax_egraph.rules import RULES, Given, Rules, read
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +72,7 @@ class Reasons(Explanation):
         """What each of `running` costs once; with variants, which are priced apart, nothing."""
         if self.how.get("variants"):
             return (None,) * len(self.running)
-        profile = self.how.get("profile", REFERENCE_PROFILE)
+        profile = self.how.get("profile") or REFERENCE_PROFILE
         return seconds_of(self.running, profile, self.how.get("hints"), self.how.get("prices"))
 
     @cached_property
@@ -204,6 +206,7 @@ def _same(a: RegionReport, b: RegionReport) -> bool:
     return a.view is b.view and a.extraction is b.extraction
 
 
+@takes(module=MODULE, rules=RULES, proof=FLAG, **OPTIONS)
 def explain(
     module: IRModule,
     rules: Sequence[Given] = (),

@@ -11,16 +11,21 @@ from typing import Any
 
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.explanation import Explanation
-from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.options import OPTIONS
+from relax_egraph.parameters import NAMES, number, optional, takes
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import Restricted, Told, untold
-from relax_egraph.rules import Given
+from relax_egraph.reasons.restricted import TOLD, Restricted, Told
+from relax_egraph.rules import RULES, Given
 
 _SAME = 1e-9
 """Costs that differ by this part are one: they are sums in another order."""
 
 _NEARLY = 0.999
 """The part of the gain that rules buy which are not redundant: the model knows costs no better."""
+
+
+_PART = number("a part of the whole, from 0 to 1", lambda value: 0 <= value <= 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,13 @@ class CostBisected:
         }
 
 
+@takes(module=MODULE, rules=RULES, gain=_PART, told=TOLD, **OPTIONS)
 def bisect_cost(
     module: IRModule,
     rules: Sequence[Given] = (),
     *,
     gain: float = 0.9,
-    told: Told = untold,
+    told: Told | None = None,
     **how: Any,
 ) -> CostBisected:
     """Find the fewest rules that buy the part `gain` of what all rules gain, by the cost model.
@@ -123,8 +129,6 @@ def bisect_cost(
     Raises ``ValueError`` for a `gain` that is not from 0 to 1, a module without dataflow blocks,
     and one for which no rule matches.
     """
-    if not 0 <= gain <= 1:
-        raise ValueError(f"gain is {gain}; it is a part of the whole, from 0 to 1")
     begin = perf_counter()
     some = Restricted.of(module, rules, how, told)
     best = some.whole()
@@ -147,23 +151,25 @@ def bisect_cost(
     )
 
 
+@takes(module=MODULE, rules=RULES, only=optional(NAMES), told=TOLD, **OPTIONS)
 def gains(
     module: IRModule,
     rules: Sequence[Given] = (),
     *,
     only: Iterable[str] | None = None,
-    told: Told = untold,
+    told: Told | None = None,
     **how: Any,
 ) -> tuple[Gain, ...]:
     """What each rule that matched is worth, the largest share first; `only` names some.
 
     `rules` and `how` are what `optimize` is given, which is done once for each rule.  Raises
-    ``ValueError`` for a module without dataflow blocks, and one for which no rule matches.
+    ``ValueError`` for a module without dataflow blocks, one for which no rule matches, and a name
+    in `only` that no rule has.
     """
     some = Restricted.of(module, rules, how, told)
     best = some.whole()
     candidates = _matched(some, best)
-    wanted = None if only is None else set(only)
+    wanted = None if only is None else some.known(only)
     names = [n for n in candidates if wanted is None or n in wanted]
     return _gains(some, candidates, names, best.cost_before, best.cost)
 

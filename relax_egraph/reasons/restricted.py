@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, TypeAlias
 
-from relax_egraph.egraph.engine import Budget, Phase
+from relax_egraph.egraph.engine import Budget, Phase, RuleBook
 from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.errors import ProofError, SaturationError
+from relax_egraph.errors import ProofError, SaturationError, nearest
 from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize import book_for, explain, prepare
+from relax_egraph.options import check_symbols
+from relax_egraph.parameters import function, optional
 from relax_egraph.proof.grounds import grounds_of
 from relax_egraph.proof.prove import prove
 from relax_egraph.reasons.no_block import NO_BLOCK
@@ -23,6 +25,9 @@ solver's, differ by chance."""
 
 Told: TypeAlias = Callable[[int, int], object]
 """Hears of each try before it begins: its number, and how many rules it has."""
+
+
+TOLD = optional(function("a function of two numbers: of the try, and of its rules"))
 
 
 def untold(number: int, rules: int) -> None:
@@ -74,14 +79,28 @@ class Restricted:
 
     @staticmethod
     def of(
-        module: IRModule, rules: Iterable[Given], how: Mapping[str, Any], told: Told
+        module: IRModule, rules: Iterable[Given], how: Mapping[str, Any], told: Told | None
     ) -> "Restricted":
         """That of `relax_egraph.optimize` with these arguments; raises `RuleError`."""
+        check_symbols(module, how)
         given, rest = read(rules), {**LIMITS, **how}
         without = tuple(rest.pop("without", ()))
         prepared = prepare(module, rest.get("tolerance"))
         book = book_for(prepared, given, without, rest.get("fast_math", False))
-        return Restricted(module, given, without, rest, {r.name: r for r in book.rewrites}, told)
+        return Restricted(
+            module, given, without, rest, {r.name: r for r in book.rewrites}, told or untold
+        )
+
+    def known(self, names: Iterable[str]) -> frozenset[str]:
+        """The `names` of rules; raises ``ValueError`` for one that is in neither book nor files."""
+        wanted = frozenset(names)
+        if wanted - self.book.keys():  # rules that can say nothing of the module are not there
+            every = RuleBook.default([self.rules], fast_math=True, bounded=True)
+            known = [rule.name for rule in every.rewrites]
+            for name in sorted(wanted.difference(known)):
+                said = f"no rule is named {name!r}", nearest(name, known)
+                raise ValueError("; ".join(filter(None, said)))
+        return wanted
 
     def whole(self) -> Explanation:
         """The optimization with all rules."""

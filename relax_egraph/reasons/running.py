@@ -11,12 +11,19 @@ from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.matching import as_value, check
 from relax_egraph.ir.module import IRModule
+from relax_egraph.parameters import Kind, is_collection
 from relax_egraph.reasons.widened import wide_value, widened
 from relax_egraph.vm.machine import VirtualMachine
 from relax_egraph.vm.registry import registered, registered_names
 
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Any]
 """What a function is called with: by the names of its parameters, or in their order."""
+
+
+INPUTS = Kind(
+    "arrays by the names of parameters, or a sequence of them in order",
+    lambda value: isinstance(value, Mapping) or is_collection(value),
+)
 
 
 def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
@@ -40,7 +47,8 @@ def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
             raise ValueError(f"inputs lack {', '.join(lacking)} of {function}")
         values = [inputs[name] for name in names]
     elif len(inputs) != len(names):
-        raise ValueError(f"{function} takes {len(names)} arguments, got {len(inputs)}")
+        noun = "argument" if len(names) == 1 else "arguments"
+        raise ValueError(f"{function} takes {len(names)} {noun}, got {len(inputs)}")
     else:
         values = list(inputs)
     values = list(map(as_value, values))

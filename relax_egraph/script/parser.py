@@ -5,12 +5,14 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Constant, Function, GlobalVar
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.parameters import NAME, TEXT, collection, instance, takes
 from relax_egraph.script.aliases import use_own_names
 from relax_egraph.script.functions import FunctionReader
 from relax_egraph.script.leaves import METADATA
@@ -22,9 +24,14 @@ from relax_egraph.script.source import Source, dotted
 from relax_egraph.script.tir_parser import read_prim_func
 from relax_egraph.tir.stmt import PrimFunc
 
+_CONSTANTS = collection(
+    "a sequence of constants", instance("an array or a Constant", np.ndarray, Constant)
+)
+
 _NONE: Mapping[str, BaseFunc] = {}
 
 
+@takes(text=TEXT, filename=NAME, constants=_CONSTANTS)
 def parse(
     text: str,
     *,

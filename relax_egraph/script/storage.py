@@ -15,13 +15,15 @@ import numpy.typing as npt
 from relax_egraph.errors import ScriptError, Span
 from relax_egraph.files import replacing
 from relax_egraph.ir.dtypes import from_file
-from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.parameters import PATH, takes
 from relax_egraph.script.parser import parse
 from relax_egraph.script.printer import print_with_constants
 
 _HEADER = re.compile(r"# constants: (\S+) sha256=([0-9a-f]{64})\n")
 
 
+@takes(module=MODULE, path=PATH)
 def save_module(module: IRModule, path: str | os.PathLike[str]) -> None:
     """Write the text of `module` to `path`, and its constants to ``<path>.npz`` if it has any.
 
@@ -38,6 +40,7 @@ def save_module(module: IRModule, path: str | os.PathLike[str]) -> None:
     _write(target, text.encode())
 
 
+@takes(path=PATH)
 def load_module(path: str | os.PathLike[str]) -> IRModule:
     """Read what `save_module` wrote, or any script without constants in an archive.
 

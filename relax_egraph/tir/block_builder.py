@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import block_builder
 from relax_egraph.ir.expr import Attr, Call, Expr, Var
+from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.parameters import NAME, Kind, optional, takes
 from relax_egraph.tir.call_te import TeFunction, call_te, call_tensors, computed
 from relax_egraph.tir.create_prim_func import reads, stages_of
 from relax_egraph.tir.tensor import Tensor
@@ -20,6 +22,10 @@ from relax_egraph.tir.tensor import Tensor
 
 class BlockBuilder(block_builder.BlockBuilder):
     """Emits values of the graph, and what tensor expressions compute of them."""
+
+    @takes(module=optional(MODULE))
+    def __init__(self, module: IRModule | None = None) -> None:
+        super().__init__(module)
 
     def emit(self, value: Expr | Tensor, name: str | None = None) -> Var:
         """Bind `value`, or what it computes of the `te_tensor`s below it, to a new variable."""
@@ -61,6 +67,9 @@ class BlockBuilder(block_builder.BlockBuilder):
         return call_tensors(self, outputs, inputs, given, value.name)
 
 
+@takes(
+    value=Kind("a value of the graph", lambda value: isinstance(value, Expr)), name=optional(NAME)
+)
 def te_tensor(value: Expr, name: str | None = None) -> Tensor:
     """`value` as a tensor that expressions index; `BlockBuilder.emit` reads it through.
 

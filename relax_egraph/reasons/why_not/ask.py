@@ -24,9 +24,11 @@ from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize import explain, operators_in, prepare
+from relax_egraph.options import OPTIONS, check_symbols
+from relax_egraph.parameters import NAME, optional, takes
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.no_block import NO_BLOCK
@@ -40,10 +42,11 @@ from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.verdict import NEAREST, Seen, verdict
 from relax_egraph.reasons.why_not.wording import Words
-from relax_egraph.rules import FACTS, Given, read
+from relax_egraph.rules import FACTS, RULES, Given, read
 from relax_egraph.verify.instances.query import patterns_of
 
 
+@takes(rule=NAME, module=MODULE, at=optional(NAME), rules=RULES, **OPTIONS)
 @deep(IllFormed, "the module is nested too deeply")
 @no_collection()
 def why_not(
@@ -75,6 +78,7 @@ def why_not(
     Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module;
     and what `optimize` raises.
     """
+    check_symbols(module, {"assume": assume, **pricing})
     known = assumptions.parse(assume)
     prepared = prepare(module, tolerance)
     parts = list(parts_in(prepared))
