@@ -7,7 +7,7 @@ from pathlib import Path
 from relax_egraph.ir import ops
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.op import OPS, REQUIRED, AttrParam, Op, Operand
-from relax_egraph.lower.legalize import LEGALIZE, VIEWS
+from relax_egraph.lower.legalize import CHECKS, LEGALIZE, VIEWS
 from relax_egraph.script.literals import literal_text
 
 PAGE = Path(__file__).with_name("operators.md")
@@ -37,21 +37,22 @@ def page() -> str:
     dtypes = ", ".join(f"`{dtype}`" for dtype in DTYPES)
     count = len(OPS) - len(intrinsics)
     parts = [INTRODUCTION.format(count=count, intrinsics=len(intrinsics), dtypes=dtypes)]
-    for title, members in _families():
-        parts.append(f"\n## {title}\n\n" + "".join(_table(members)))
+    for title, promise, members in _families():
+        parts.append(f"\n## {title}\n\n{promise}" + "".join(_table(members)))
     parts.append("\n## Intrinsics: calls of what lies below the graph\n\n| | |\n|---|---|\n")
     parts += [f"| `{op}` | {_cell(op.meaning)} |\n" for op in intrinsics]
     return "".join(parts)
 
 
-def _families() -> Iterator[tuple[str, list[Op]]]:
-    """The modules that define operators, by their first line."""
+def _families() -> Iterator[tuple[str, str, list[Op]]]:
+    """The modules that define operators: their first line, what follows it, and the operators."""
     for name in dir(ops):
         module = sys.modules.get(f"{ops.__name__}.{name}")
         defined = [op for op in OPS.values() if op.rule.__module__ == f"{ops.__name__}.{name}"]
         if module is not None and defined and not all(op.intrinsic for op in defined):
-            title = (module.__doc__ or "").split("\n")[0].rstrip(".").replace("``", "`")
-            yield title, [op for op in defined if not op.intrinsic]
+            first, _, rest = (module.__doc__ or "").replace("``", "`").partition("\n")
+            promise = f"{rest.strip()}\n\n" if rest.strip() else ""
+            yield first.rstrip("."), promise, [op for op in defined if not op.intrinsic]
 
 
 def _table(members: list[Op]) -> Iterator[str]:
@@ -78,7 +79,7 @@ def _attribute(attr: AttrParam) -> str:
 def _runs_as(op: Op) -> str:
     if op.name in VIEWS:
         return "view"
-    if op.name not in LEGALIZE:
+    if op.name not in LEGALIZE.keys() | CHECKS:
         return "numpy"
     return "fused" if op.fusible else "loops"
 

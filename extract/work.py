@@ -118,6 +118,7 @@ WORK: Mapping[str, Work] = {
     ),
     **dict.fromkeys(("arange", "one_hot", "tril", "triu"), each(1)),
     "hamming_window": each(30),
+    "check_indices": each(2),
     **dict.fromkeys(("take", "gather_elements", "gather_nd", "index_tensor"), none),
     **dict.fromkeys(("strided_slice", "dynamic_strided_slice", "slice_scatter"), none),
     **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put"), each(1)),

@@ -1,6 +1,6 @@
 """Replaces the operators in a module by what can run: loop functions and packed functions."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from relax_egraph.errors import NotLowerable
@@ -13,6 +13,7 @@ from relax_egraph.ir.expr import (
     Function,
     PrimValue,
     ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -29,7 +30,8 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
 )
 from relax_egraph.ir.written import writes_in_place
-from relax_egraph.lower.legalize import LEGALIZE, VIEWS, Legalize
+from relax_egraph.lower.legalize import CHECKS, LEGALIZE, VIEWS, Legalize
+from relax_egraph.lower.legalize.index import are_inside
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.tir.call_te import call_te
 
@@ -43,6 +45,7 @@ def legalize_ops(module: IRModule) -> IRModule:
 
     * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
     * ``vm.builtin.reshape`` for views; copies if the module writes tensors in place;
+    * ``vm.builtin.check_indices`` for checks of indices, after a loop function that does them;
     * ``vm.builtin.shape_of`` for shapes, ``vm.builtin.prim_less_equal`` for dimensions;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
@@ -91,6 +94,8 @@ class _Legalizer(ExprMutator):
             return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
+        if op.name in CHECKS:
+            return self._checked(args, complete_attrs(op, call.attrs), info)
         viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
@@ -102,6 +107,18 @@ class _Legalizer(ExprMutator):
             except NotLowerable:
                 pass  # what it needs to know is known only at run time
         return run_time_call(op, args, call.attrs, info)
+
+    def _checked(self, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
+        """Indices that the machine lets pass if a kernel finds them inside."""
+        axes, operator = attrs["axes"], attrs["operator"]
+        assert isinstance(axes, tuple)
+        assert isinstance(operator, str)
+        test = call_te(self._bb, are_inside, *args, operands=("indices", "shape"), axes=axes)
+        inside = self.emit(test, "inside")
+        indices, shape = args
+        places = map(PrimValue, axes)
+        operands = (indices, inside, shape, StringImm(operator), *places)
+        return call_packed("vm.builtin.check_indices", operands, (info,), pure=True)
 
     def _call_of_loops(
         self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs

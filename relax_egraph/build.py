@@ -49,6 +49,7 @@ from relax_egraph.passes import (
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.check_claims import check_claims
+from relax_egraph.passes.index_ranges import drop_proven_checks
 from relax_egraph.passes.kill_after_last_use import kill_after_last_use
 from relax_egraph.passes.static_plan_block_memory import static_plan_block_memory
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
@@ -75,7 +76,8 @@ def _scheduled(function: BaseFunc) -> BaseFunc:
 
 
 TO_STAGES = Sequential(
-    (inline_called_once, lambda_lift, check_claims, fuse_tir, legalize_ops), name="to-stages"
+    (inline_called_once, lambda_lift, check_claims, drop_proven_checks, fuse_tir, legalize_ops),
+    name="to-stages",
 )
 """Local functions are lifted; operators and fused functions become calls of loop functions."""
 

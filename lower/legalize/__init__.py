@@ -39,6 +39,9 @@ from relax_egraph.lower.legalize import (
 from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
 from relax_egraph.lower.legalize.stored import widening
 
+CHECKS = frozenset({"check_indices"})
+"""Operators whose result is the first operand, if a loop function finds nothing wrong with it."""
+
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "nn.batch_flatten"})
 """The operators whose result is the operand's memory, under another shape."""
 

@@ -14,6 +14,7 @@ from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize, broadcast, element
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Operand, TirExpr, TirVar, as_expr, from_dim
+from relax_egraph.tir.tensor import Reduction
 
 
 def clamped(position: Operand, extent: Dim) -> TirExpr:
@@ -65,6 +66,22 @@ def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te
         return te.select(outside, te.const(float("nan"), x.dtype), found)
 
     return te.compute(shape, value, "take")
+
+
+def are_inside(indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...]) -> te.Tensor:
+    """Whether each of `indices` is one into its axis of `shape`, as `check_indices` asks."""
+    over = [te.reduce_axis(d, f"r{k}") for k, d in enumerate(indices.shape)]
+
+    def inside(*_: TirVar) -> Reduction:
+        wide = te.cast(indices[tuple(over)], "int64")
+        extent = from_dim(shape[axes[-1]])
+        for k in reversed(range(len(axes) - 1)):
+            extent = te.select(te.equal(over[-1], k), from_dim(shape[axes[k]]), extent)
+        fits = te.logical_and(wide >= 0 - extent, wide < extent)
+        return te.min(te.cast(fits, "int32"), over)
+
+    least = te.compute((), inside, "least")
+    return te.compute((), lambda: least[()] > 0, "inside")
 
 
 def gather_elements(data: te.Tensor, indices: te.Tensor, *, axis: int) -> te.Tensor:

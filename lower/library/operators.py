@@ -53,6 +53,7 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("hamming_window", "image.affine_grid"), MAP),
     **dict.fromkeys(("tile", "repeat", "flip", "nn.pad", "nn.pixel_shuffle"), SCATTERED),
     **dict.fromkeys(("gather_elements", "gather_nd", "index_tensor"), SCATTERED),
+    "check_indices": ROWS,
     **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put", "slice_scatter"), SCATTERED),
     "reverse_sequence": SCATTERED,
     **dict.fromkeys(("nn.layer_norm", "nn.instance_norm", "nn.rms_norm"), ROWS),

@@ -42,6 +42,8 @@ def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Val
     try:
         with np.errstate(all="ignore"):
             result = _referred(op, reference, operands, complete_attrs(op, attrs))
+    except RunError:  # which says what is wrong with the values themselves
+        raise
     except (ValueError, MemoryError) as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None

@@ -1,10 +1,11 @@
-"""Messages with values in them, as ``R.print`` and ``R.assert_op`` write them."""
+"""Messages with values in them: of ``R.print`` and ``R.assert_op``, and of indices outside."""
 
 import string
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 def message(format: str, values: Sequence[Any]) -> str:
@@ -24,6 +25,26 @@ def message(format: str, values: Sequence[Any]) -> str:
         raise ValueError(f"the format {format!r} has {fields} fields, got {len(written)} values")
     left = iter(written)
     return "".join(text if field is None else text + next(left) for text, field, _, _ in parts)
+
+
+def outside(
+    indices: npt.NDArray[Any], shape: Sequence[int], axes: Sequence[int], operator: str
+) -> str | None:
+    """What is wrong with the first of `indices` that is outside of its axis, if one is.
+
+    One of `axes` of `shape` is for all of them, several are for the elements of the last axis.
+    """
+    extents = np.array([shape[a] for a in axes], object)
+    rows = indices.reshape(-1, len(axes)).astype(object)
+    wrong = np.argwhere((rows < -extents) | (rows >= extents))
+    if not len(wrong):
+        return None
+    row, column = wrong[0]
+    extent = extents[column]
+    return (
+        f"{operator or 'check_indices'}: index {rows[row, column]} is outside of axis "
+        f"{axes[column]} of extent {extent}, needs {-extent} to {extent - 1}"
+    )
 
 
 def _text(value: Any) -> str:

@@ -133,7 +133,7 @@ _FIRST = frozenset(
     (
         *("reshape", "flatten", "broadcast_to", "permute_dims", "expand_dims", "squeeze", "flip"),
         *("strided_slice", "dynamic_strided_slice", "split", "tile", "repeat", "astype"),
-        *("take", "gather_elements", "gather_nd"),
+        *("take", "check_indices", "gather_elements", "gather_nd"),
     )
 )
 """Each element is one of the first operand."""

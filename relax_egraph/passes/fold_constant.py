@@ -1,5 +1,6 @@
 """Operator calls on constants are computed once, at compile time."""
 
+from relax_egraph.errors import RunError
 from relax_egraph.ir.apply import apply_to_constants
 from relax_egraph.ir.expr import (
     Call,
@@ -47,10 +48,10 @@ def fold_constant(function: Function, module: IRModule) -> Function:
     """Replace what is computed of constants, and of integer shapes, by its value.
 
     The value is that of the reference semantics; a field of a tuple of constants is one.  Calls
-    with effects, of loop functions and of packed functions stay, as do results of unknown or
-    symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor, tensors
-    that are written later, and broadcasts that repeat anything: a kernel repeats as it reads,
-    for nothing.  A constant that is another's elements in another order lies in its memory.
+    with effects, of loop functions and of packed functions stay, as do calls that fail, results of
+    unknown or symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor,
+    tensors that are written later, and broadcasts that repeat anything: a kernel repeats as it
+    reads, for nothing.  A constant that is another's elements in another order lies in its memory.
     """
     folded = _Folder(written_variables(function, module)).visit_expr(function)
     return folded if isinstance(folded, Function) else function
@@ -100,7 +101,10 @@ class _Folder(ExprMutator):
             return call
         if not _is_worth_storing(call.op, args, call.struct_info):
             return call
-        value = apply_to_constants(call.op, list(map(_data, args)), call.attrs)
+        try:
+            value = apply_to_constants(call.op, list(map(_data, args)), call.attrs)
+        except RunError:
+            return call
         return _stored(value, call.struct_info)
 
 

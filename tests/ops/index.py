@@ -25,6 +25,15 @@ def take(draw: Draw) -> Case:
     return Case((x, indices(draw, draw.shape(0, 2), shape[axis])), attrs)
 
 
+def check_indices(draw: Draw) -> Case:
+    shape = draw.shape(1, 3, 1)
+    axes = tuple(draw.integer(0, len(shape) - 1) for _ in range(draw.choice((1, 1, 2, 3))))
+    where = (*draw.shape(0, 2), *(() if len(axes) == 1 else (len(axes),)))
+    reach = min(shape[a] for a in axes)
+    at = draw.array(where, draw.choice(INTEGERS), -reach, reach - 1)
+    return Case((at, shape), {"axes": axes, "operator": draw.choice(("", "Gather"))})
+
+
 def gather_elements(draw: Draw) -> Case:
     shape = draw.shape(1)
     axis = draw.axis(len(shape))
@@ -93,6 +102,7 @@ def dynamic_strided_slice(draw: Draw) -> Case:
 
 SAMPLERS: Mapping[str, Sampler] = {
     "take": take,
+    "check_indices": check_indices,
     "gather_elements": gather_elements,
     "gather_nd": gather_nd,
     "index_tensor": index_tensor,

@@ -1,7 +1,30 @@
-"""Checks of what struct info claims: see `vm.matching`."""
+"""Checks of what struct info claims, see `vm.matching`; and of indices."""
 
+from typing import Any
+
+import numpy as np
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir.message import outside
 from relax_egraph.vm import matching
-from relax_egraph.vm.builtins.builtin import Builtin, bound
+from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, wrong
+
+
+def check_indices(operator: str, *axes: int) -> Packed:
+    """The `indices`, if a kernel has found them `inside` of axes of a shape; else fail."""
+
+    def check(indices: Any, inside: Any, shape: Any) -> Any:
+        for name, value in (("indices", indices), ("inside", inside)):
+            if not isinstance(value, np.ndarray):
+                raise wrong("check_indices", name, value, "a tensor")
+        if not matching.is_shape(shape) or not all(0 <= a < len(shape) for a in axes):
+            raise wrong("check_indices", "shape", shape, f"a shape with axes {list(axes)}")
+        if not inside and (problem := outside(indices, shape, axes, operator)):
+            raise RunError(problem)
+        return indices
+
+    return check
+
 
 CHECKS: tuple[Builtin, ...] = (
     bound(matching.match_shape, "value", "heap"),
@@ -13,4 +36,5 @@ CHECKS: tuple[Builtin, ...] = (
     bound(matching.check_string_info, "value"),
     bound(matching.check_func_info, "value"),
     bound(matching.check_upper_bound, "value"),
+    bound(check_indices, "indices", "inside", "shape"),
 )

@@ -14,6 +14,7 @@ from relax_egraph.vm.native.dimensions import evaluate
 from relax_egraph.vm.native.kinds import MOST_AXES
 from relax_egraph.vm.native.numbers import Number, is_multiple, literal
 from relax_egraph.vm.native.refused import Refused
+from relax_egraph.vm.native.trace import Jump, Label
 from relax_egraph.vm.native.tracer import Handler, Operands, Tracer
 from relax_egraph.vm.native.values import (
     NOTHING,
@@ -115,6 +116,20 @@ def _check_upper_bound(o: Operands) -> Value:
     (value,), (bound, _) = o.split(1)
     o.tracer.at_most(o.tracer.number(value), literal(bound))
     return NOTHING
+
+
+def _check_indices(o: Operands) -> Value:
+    (indices, inside, _), _ = o.split(3)
+    t = o.tracer
+    flag = t.tensor(inside, "bool")
+    t.ranked(inside, 0)
+    wrong, right = Label(), Label()
+    t.trace.add(Jump(wrong, unless=Truth(flag)))
+    t.trace.add(Jump(right))
+    t.trace.add(wrong)
+    t.leave()
+    t.trace.add(right)
+    return indices
 
 
 def _match_shape(o: Operands) -> Value:
@@ -280,6 +295,7 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
         "shape_of": _shape_of,
         "match_shape": _match_shape,
         "match_prim": _match_prim,
+        "check_indices": _check_indices,
         "check_upper_bound": _check_upper_bound,
         "check_tensor_info": _check_tensor_info,
         "check_shape_info": _check_shape_info,

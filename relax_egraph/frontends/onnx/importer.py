@@ -21,6 +21,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, tensor
 from relax_egraph.passes import convert_to_dataflow
+from relax_egraph.passes.index_ranges import drop_proven_checks
 
 Shapes = Mapping[str, Sequence[int | str]]
 """By the name of an input, its extents; a text is a symbol, or an expression of symbols."""
@@ -68,7 +69,7 @@ def import_model(
                 raise ModelError(f"nothing gives the model's output {output.name!r}")
         outputs = [scope.expr(scope.values[o.name]) for o in graph.output]
         bb.emit_func_output(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
-    return convert_to_dataflow(1)(bb.get())
+    return drop_proven_checks(convert_to_dataflow(1)(bb.get()))
 
 
 def _plain_names(inputs: Sequence[onnx.ValueInfoProto], said: Shapes) -> set[str]:

@@ -1,7 +1,10 @@
 """Reading at positions: those that other tensors give, and slices.
 
-An index counts from the end if it is negative; one that is still outside is clamped.  An axis
-without elements has nothing to read: the result is 0.
+An index counts from the end of its axis if it is negative.  No index reads outside of memory: one
+that is still outside of the axis reads the nearest element, and 0 if the axis has none.  `R.take`
+does so with mode ``"fast"``; with ``"clip"`` a negative index reads the first element, with
+``"wrap"`` the remainder is taken, with ``"nan"`` an index that is negative or outside gives NaN.
+Where that would hide a mistake, `R.check_indices` fails; imported models have it.
 """
 
 from relax_egraph.errors import IllTyped
@@ -37,8 +40,8 @@ def take(
 ) -> StructInfo:
     """``out[a…, i…, b…] = x[a…, indices[i…], b…]``, `indices` in the place of `axis`.
 
-    Without `axis`, `x` has rank 1.  Indices outside: `mode` ``"fast"`` counts from the end, and
-    clamps; ``"clip"`` clamps; ``"wrap"`` takes the remainder; ``"nan"`` gives NaN.
+    Without `axis`, `x` has rank 1.  What an index outside reads, `mode` says: ``"fast"``,
+    ``"clip"``, ``"wrap"`` or ``"nan"``.
     """
     asked = f"R.take of {x} and {indices}"
     integers(asked, indices)
@@ -55,6 +58,29 @@ def take(
     if x.dims is None or indices.dims is None:
         return tensor(None, x.dtype, x.ndim - 1 + indices.ndim)
     return tensor((*x.dims[:at], *indices.dims, *x.dims[at + 1 :]), x.dtype)
+
+
+@op()
+def check_indices(
+    indices: TensorStructInfo, shape: ShapeStructInfo, *, axes: tuple[int, ...], operator: str = ""
+) -> StructInfo:
+    """`indices`; fails unless each is at least ``-n`` and below ``n``, the extent of its axis.
+
+    The axes are those of a tensor of `shape`: one of `axes` is for all `indices`; several are for
+    the elements of the last axis of `indices`, one for each.  The message names the `operator`.
+    """
+    asked = f"R.check_indices of {indices} for axes {list(axes)} of {shape}"
+    integers(asked, indices)
+    if not axes or min(axes) < 0 or 0 <= shape.ndim <= max(axes):
+        raise IllTyped(f"{asked}: needs axes of the shape, counted from 0")
+    if len(axes) > 1 and indices.ndim == 0:
+        raise IllTyped(f"{asked}: needs indices of rank 1 or more")
+    if len(axes) > 1 and indices.dims is not None and dims.distinct(indices.dims[-1], len(axes)):
+        raise IllTyped(
+            f"{asked}: the last axis of the indices has extent {dims.text(indices.dims[-1])}, "
+            f"needs {len(axes)}"
+        )
+    return tensor(indices.dims, indices.dtype, indices.ndim)
 
 
 @op()

@@ -1,8 +1,9 @@
 """Writing at positions: those that other tensors give, slices, and masks.
 
-An index counts from the end if it is negative; one that is still outside is clamped.  Into an
-axis without elements nothing is written.  Of several updates of one element, each is combined with
-what those before it left, in row-major order: of plain updates the last one stays.
+An index counts from the end of its axis if it is negative.  No index writes outside of memory: one
+that is still outside of the axis writes to the nearest element, unless `R.check_indices` refuses
+it.  Into an axis without elements nothing is written.  Of several updates of one element, each is
+combined with what those before it left, in row-major order: of plain updates the last one stays.
 """
 
 import numpy as np

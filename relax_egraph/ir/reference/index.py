@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from relax_egraph.errors import RunError
+from relax_egraph.ir.message import outside
 from relax_egraph.ir.ops.slices import is_inbound
 from relax_egraph.ir.reference.array import Array, Reference
 
@@ -55,6 +57,14 @@ def _take(x: Array, indices: Array, *, axis: int | None, mode: str) -> Array:
         spread = outside.reshape((*outside.shape, *(1,) * (x.ndim - 1)))
         taken = np.where(spread, x.dtype.type(np.nan), taken)
     return np.moveaxis(taken, range(at.ndim), range(place, place + at.ndim))
+
+
+def _check_indices(
+    indices: Array, shape: tuple[int, ...], *, axes: tuple[int, ...], operator: str
+) -> Array:
+    if problem := outside(indices, shape, axes, operator):
+        raise RunError(problem)
+    return indices
 
 
 def _gather_elements(data: Array, indices: Array, *, axis: int) -> Array:
@@ -124,6 +134,7 @@ def _dynamic_strided_slice(x: Array, begin: Array, end: Array, strides: Array) -
 
 REFERENCE: Mapping[str, Reference] = {
     "take": _take,
+    "check_indices": _check_indices,
     "gather_elements": _gather_elements,
     "gather_nd": _gather_nd,
     "index_tensor": _index_tensor,

@@ -5,26 +5,55 @@ from collections.abc import Mapping
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
-from relax_egraph.ir.expr import Expr
+from relax_egraph.ir.dtypes import is_integer
+from relax_egraph.ir.expr import Expr, ShapeExpr
+from relax_egraph.passes.index_ranges import Range
+
+
+def _checked(node: Node, *axes: int) -> Expr:
+    """The indices in operand 1, which are refused where they are outside of `axes` of operand 0.
+
+    Those that are proven inside are as they are; so are those that are none.
+    """
+    extents, elements = node.info(0).dims, node.elements(1)
+    if not is_integer(node.dtype(1)):
+        return node[1]
+    if extents is not None and elements is not None and len(axes) == 1:
+        known = (Range(e, e) for e in elements.dims)
+        if all(r.within(extents[axes[0]]) for r in known):
+            return node[1]
+    shape = node.emit("shape_of", node[0]) if extents is None else ShapeExpr(extents)
+    return node.emit("check_indices", node[1], shape, axes=axes, operator=node.op)
+
+
+def _checked_rows(node: Node, first: int = 0) -> Expr:
+    """The same of rows of indices into axes from `first` on, if their length is known."""
+    rows = node.info(1).dims
+    if rows is None or not isinstance(rows[-1], int) or not rows[-1]:
+        return node[1]
+    axes = range(first, first + rows[-1])
+    return node[1] if 0 <= node.info(0).ndim <= axes[-1] else _checked(node, *axes)
 
 
 @converts("Gather")
 def gather(node: Node) -> Expr:
     """Slices along an axis."""
-    return node.emit("take", node[0], node[1], axis=node.axis())
+    axis = node.axis()
+    return node.emit("take", node[0], _checked(node, axis), axis=axis)
 
 
 @converts("GatherElements")
 def gather_elements(node: Node) -> Expr:
     """Elements, each index along an axis."""
-    return node.emit("gather_elements", node[0], node[1], axis=node.axis())
+    axis = node.axis()
+    return node.emit("gather_elements", node[0], _checked(node, axis), axis=axis)
 
 
 @converts("GatherND")
 def gather_nd(node: Node) -> Expr:
     """Slices by several leading axes."""
     batch = node.attrs.schema_default("batch_dims") or 0
-    return node.emit("gather_nd", node[0], node[1], batch_dims=batch)
+    return node.emit("gather_nd", node[0], _checked_rows(node, batch), batch_dims=batch)
 
 
 _REDUCTIONS: Mapping[str, str] = {
@@ -46,14 +75,17 @@ def _reduction(node: Node) -> str:
 @converts("Scatter", "ScatterElements")
 def scatter_elements(node: Node) -> Expr:
     """Elements written, each index along an axis."""
-    axis = node.axis()
-    return node.emit("scatter_elements", *node.all(), axis=axis, reduction=_reduction(node))
+    axis, (data, _, updates) = node.axis(), node.all()
+    indices = _checked(node, axis)
+    reduction = _reduction(node)
+    return node.emit("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
 
 
 @converts("ScatterND")
 def scatter_nd(node: Node) -> Expr:
     """Slices written by several leading axes."""
-    return node.emit("scatter_nd", *node.all(), reduction=_reduction(node))
+    data, _, updates = node.all()
+    return node.emit("scatter_nd", data, _checked_rows(node), updates, reduction=_reduction(node))
 
 
 @converts("NonZero")
