@@ -35,7 +35,7 @@ from relax_egraph.extract import (
     extract,
 )
 from relax_egraph.ir import assumptions
-from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.assumptions import Assumptions, assuming
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Call, Expr, Function
@@ -59,6 +59,7 @@ from relax_egraph.passes import (
     share_constants,
 )
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
+from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
@@ -70,7 +71,7 @@ PREPARE = Sequential(
     name="prepare",
 )
 """Shapes that are computed become known, as is what cannot be NaN, regions have what the others
-need of them once, and images have their channels last.
+need of them once, and images have their channels last.  What is declared is checked before.
 """
 
 CLEAN_UP = Sequential(
@@ -193,7 +194,7 @@ def explain(
     check_symbols(module, {"assume": assume, "hints": hints, "variants": variants})
     known = assumptions.parse(assume)
     profile = profile or REFERENCE_PROFILE
-    prepared = prepare(module, tolerance)
+    prepared = prepare(module, tolerance, known)
     bounded = _is_bounded(prepared)
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
@@ -260,9 +261,16 @@ def explain(
     return Explanation(IRModule(both), _reports(plans, parts), weights, placed)
 
 
-def prepare(module: IRModule, tolerance: float | None = None) -> IRModule:
-    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked."""
-    return _allowed(PREPARE(module), tolerance)
+def prepare(
+    module: IRModule, tolerance: float | None = None, known: Assumptions | None = None
+) -> IRModule:
+    """What is planned of `module`: prepared, its functions with the `tolerance` that is asked.
+
+    What is declared and does not follow from what is `known` is checked in it.  Raises `IllTyped`
+    for an operator whose operands do not fit together where the assumptions hold.
+    """
+    checked = check_claims_assuming(known or Assumptions())(module)
+    return _allowed(PREPARE(checked), tolerance)
 
 
 def book_for(

@@ -36,6 +36,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
+from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
@@ -101,6 +102,7 @@ class Planner:
         cache: PlanCache,
     ) -> None:
         self._module = module
+        self._refusals = Refusals(module)
         self._schedule = schedule
         self._saturate = saturating
         self._repeated = repeated
@@ -129,8 +131,9 @@ class Planner:
     def parts(self, name: str, block: DataflowBlock) -> tuple[_Part, ...]:
         """The regions of a block of function `name`, each with the kind that it is of."""
         if (name, block) not in self._parts:
-            regions = regions_of(block.bindings, _kept(block))
-            encoded = [encode(region.bindings, region.outputs) for region in regions]
+            refusing = frozenset(self._refusals.among(block.bindings))
+            regions = regions_of(block.bindings, _kept(block), refusing=refusing)
+            encoded = [encode(region.bindings, region.outputs, refusing) for region in regions]
             self._parts[name, block] = tuple(
                 _Part(region, source, self._kind(name, source))
                 for region, source in zip(regions, encoded, strict=True)

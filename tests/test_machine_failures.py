@@ -42,9 +42,10 @@ class Module:
 
 STACK = """\
 virtual machine stack, innermost last:
-  main, instruction _: call  inner  in: %_  dst: %_  # y (<script>:14:13)
+  main, instruction _: call  outer  in: %_  dst: %_  # total (<script>:21:17)
+  outer, instruction _: call  inner  in: %_  dst: %_  # y (<script>:14:13)
   inner, instruction _: call  user.check  in: %_  dst: %_  # checked (<script>:7:19)"""
-"""What an exception says; `outer`, which is called once, is part of ``main``."""
+"""What an exception says; `outer` is called once, and stays a function, for it may refuse."""
 
 
 def without_numbers(error: BaseException) -> list[str]:

@@ -20,7 +20,7 @@ from relax_egraph.ir.expr import (
     const,
 )
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.struct_info import FuncStructInfo, TensorStructInfo, tensor
+from relax_egraph.ir.struct_info import FuncStructInfo, ObjectStructInfo, TensorStructInfo, tensor
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import remove_all_unused
@@ -117,11 +117,14 @@ def test_a_module_without_dead_code_stays_the_same_object() -> None:
 
 def test_effects_and_checks_stay_with_what_they_use() -> None:
     m = symbol("m")
+    v, w = (Var(name, tensor((symbol(name),), "float32")) for name in ("v", "w"))
     bb = BlockBuilder()
-    with bb.function("main", [X]):
+    with bb.function("main", [X, v, w]):
         shown = bb.emit(call("exp", X), "shown")
         bb.emit(call_packed("print", [shown], [INFO]), "printed")
+        bb.emit(call_packed("copy", [shown], [ObjectStructInfo()], pure=True), "dropped")
         bb.emit(call_packed("copy", [shown], [INFO], pure=True), "copied")
+        bb.emit(call("add", v, w), "refusing")
         cast = bb.emit(call("log", X), "cast")
         bb.emit_match_cast(cast, tensor((m, 2), "float32"), "checked")
         bb.emit(Tuple((X, X)), "pair")
@@ -129,7 +132,7 @@ def test_effects_and_checks_stay_with_what_they_use() -> None:
 
     after = pruned(bb.get())
 
-    assert names(after) == ["shown", "printed", "cast", "checked"]
+    assert names(after) == ["shown", "printed", "copied", "refusing", "cast", "checked"]
 
 
 def branch(*values: tuple[str, Expr], result: Expr = X) -> SeqExpr:

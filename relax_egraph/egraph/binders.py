@@ -1,17 +1,61 @@
 """Which symbols a view's match_casts bind, and which a choice mentions, so that it comes after."""
 
 from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR, Choice, ENode, View
-from relax_egraph.ir.expr import MatchCast, PrimValue
+from relax_egraph.ir.expr import Binding, MatchCast, PrimValue
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.struct_info import ShapeStructInfo, symbols_of
 
 
 def first_casts(view: View) -> dict[str, MatchCast]:
-    """The first match_cast that claims each symbol that no leaf has."""
-    outside = frozenset[str]().union(*(symbols_of(leaf.struct_info) for leaf in view.leaves))
-    casts = [b for b in view.opaque if isinstance(b, MatchCast)]
-    return {n: cast for cast in reversed(casts) for n in symbols_of(cast.struct_info) - outside}
+    """The first match_cast that claims each symbol that was not known before it.
+
+    Known is a symbol of a leaf, and one that is mentioned in what a cast is made of, or in what
+    may refuse before it.
+    """
+    outside = set[str]().union(*(symbols_of(leaf.struct_info) for leaf in view.leaves))
+    below = _symbols_below(view) if any(isinstance(b, MatchCast) for b in view.opaque) else {}
+    casts: dict[str, MatchCast] = {}
+    for key, binding in enumerate(view.opaque):
+        outside |= below.get(key, frozenset()) - casts.keys()
+        if isinstance(binding, MatchCast):
+            for name in sorted(symbols_of(binding.struct_info) - outside - casts.keys()):
+                casts[name] = binding
+        else:
+            outside |= _symbols_in(binding) - casts.keys()
+    return casts
+
+
+def _symbols_below(view: View) -> dict[int, frozenset[str]]:
+    """The symbols that are mentioned in what each opaque binding is made of, by its key."""
+    own = {
+        c: symbols_of(eclass.struct_info).union(*(_symbols_of_node(n, view) for n in eclass.nodes))
+        for c, eclass in view.classes.items()
+    }
+    found: dict[int, frozenset[str]] = {}
+    for eclass in view.classes.values():
+        for node in eclass.nodes:
+            if node.op == OPAQUE:
+                todo, seen = list(node.classes), set(node.classes)
+                while todo:
+                    new = {k for n in view.classes[todo.pop()].nodes for k in n.classes} - seen
+                    seen |= new
+                    todo += new
+                found[node.key] = frozenset[str]().union(*(own[k] for k in seen))
+    return found
+
+
+def _symbols_of_node(node: ENode, view: View) -> frozenset[str]:
+    if node.op == OPAQUE:
+        binding = view.opaque[node.key]
+        return frozenset() if isinstance(binding, MatchCast) else _symbols_in(binding)
+    operands = [c for c in node.children if isinstance(c, ShapeStructInfo)]
+    operands += [c.struct_info for c in node.children if isinstance(c, PrimValue)]
+    return frozenset[str]().union(*map(symbols_of, operands))
+
+
+def _symbols_in(binding: Binding) -> frozenset[str]:
+    return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
 
 
 def mentioned(choice: Choice, view: View) -> frozenset[str]:

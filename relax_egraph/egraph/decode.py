@@ -178,7 +178,11 @@ class _Decoder:
         reads = [(r, self._full(c)) for r, c in zip(reads_of(binding), node.classes, strict=True)]
         value = _replaced(binding.value, {id(r): new for r, new in reads})
         now = {r: new for r, new in reads if isinstance(r, Var)}
-        var = self._var(class_id, with_shapes(binding.var.struct_info, now), binding.var.name)
+        info = with_shapes(binding.var.struct_info, now)
+        if self._output.get(class_id) in (None, binding.var):
+            var = self._var(class_id, info, binding.var.name)
+        else:  # messages name the variable that the program has
+            var = DataflowVar(unused(binding.var.name, self._taken), info)
         if isinstance(binding, MatchCast):
             info = with_shapes(binding.struct_info, now)
             self.bindings.append(replace(binding, var=var, value=value, struct_info=info))

@@ -4,10 +4,10 @@ Each value is one class with one node.  Inside, broadcasts are explicit (`R.broa
 every elementwise operator whose operands differ in shape) and attributes are canonical, so that
 a rule needs one form.  A binding that rules cannot look into (a match_cast, a call of a packed
 or loop function, a tuple, an operator on unknown shapes) is opaque: it stays as it is, over
-operands that rules may rewrite.
+operands that rules may rewrite.  So is one that may refuse to run, which rules might drop.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from relax_egraph.egraph.view import (
     View,
 )
 from relax_egraph.egraph.vocabulary import operator
+from relax_egraph.ir import dims
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -44,6 +45,7 @@ from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import OPS, Op, Operand
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
+    Shape,
     ShapeStructInfo,
     TensorStructInfo,
     symbols_of,
@@ -59,14 +61,19 @@ class Encoded:
     origin: Mapping[Var, ClassId]
 
 
-def encode(bindings: Sequence[Binding], outputs: Sequence[Var]) -> Encoded:
-    """Encode `bindings`; roots are the `outputs`, then every match_cast, which is an assertion."""
-    encoder = _Encoder()
+def encode(
+    bindings: Sequence[Binding], outputs: Sequence[Var], refusing: Collection[Var] = ()
+) -> Encoded:
+    """Encode `bindings`, of which those of `refusing`, and every match_cast, may refuse to run.
+
+    Roots are these, in order, so that they refuse in that order; then the `outputs`.
+    """
+    encoder = _Encoder(refusing)
     for binding in bindings:
         encoder.binding(binding)
     origin = encoder.classes_of
-    checks = [origin[b.var] for b in bindings if isinstance(b, MatchCast)]
-    roots = tuple(dict.fromkeys([*(origin[v] for v in outputs), *checks]))
+    checks = (b.var for b in bindings if isinstance(b, MatchCast) or b.var in refusing)
+    roots = tuple(dict.fromkeys(origin[v] for v in (*checks, *outputs)))
     view = View(
         classes=dict(enumerate(encoder.classes)),
         roots=roots,
@@ -106,11 +113,12 @@ def reads_of(binding: Binding) -> tuple[Expr, ...]:
 class _Encoder:
     """Classes in order of definition, and which class each variable and constant became."""
 
-    def __init__(self) -> None:
+    def __init__(self, refusing: Collection[Var]) -> None:
         self.classes: list[EClass] = []
         self.classes_of: dict[Var, ClassId] = {}
         self.leaves: list[Expr] = []
         self.opaque: list[Binding] = []
+        self._refusing = refusing
         self._leaf_of: dict[int, ClassId] = {}
         self._same: dict[object, ClassId] = {}
 
@@ -125,7 +133,9 @@ class _Encoder:
 
     def _value(self, binding: VarBinding, value: Expr) -> ClassId:
         node: ENode | None = None
-        if isinstance(value, Call):
+        if binding.var in self._refusing:
+            pass
+        elif isinstance(value, Call):
             node = self._open(value)
         elif isinstance(value, TupleGetItem):
             node = self._part(value)
@@ -184,7 +194,7 @@ class _Encoder:
 
     def _spread(self, operand: ClassId, result: TensorStructInfo) -> ClassId:
         known = self.classes[operand]
-        if known.struct_info.dims == result.dims or result.dims is None:
+        if result.dims is None or _same(known.struct_info.dims, result.dims):
             return operand
         shape = ShapeStructInfo(result.dims, len(result.dims))
         info = tensor(result.dims, known.struct_info.dtype)
@@ -268,6 +278,10 @@ def _open_operand(operand: Operand, value: Expr | None) -> bool:
             return True
         case _:
             return False
+
+
+def _same(a: Shape | None, b: Shape) -> bool:
+    return a == b or (a is not None and len(a) == len(b) and all(map(dims.equal, a, b)))
 
 
 def _ranked(value: Expr) -> bool:

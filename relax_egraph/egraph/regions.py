@@ -5,7 +5,7 @@ is one that few values cross, and these would be in memory in any case.  What is
 by the surroundings of the cut alone, so that repeated layers are cut alike.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -31,17 +31,21 @@ class Region:
 
 
 def regions_of(
-    bindings: Sequence[Binding], outputs: Sequence[Var], size: int = SIZE
+    bindings: Sequence[Binding],
+    outputs: Sequence[Var],
+    size: int = SIZE,
+    refusing: Collection[Var] = (),
 ) -> tuple[Region, ...]:
     """Cut `bindings`, which make `outputs`, into regions of about `size`, in order of execution.
 
+    Those of `refusing`, and every match_cast, may refuse to run: they stay in their order.
     A block that is no larger is one region, as it stands.  Of a larger one, bindings that nothing
     needs are in no region; a computation on constants is in each that needs it; what is read all
     over the block is made ahead.
     """
     if len(bindings) <= size:
         return (Region(tuple(bindings), tuple(outputs)),)
-    block = _Block(bindings, outputs)
+    block = _Block(bindings, outputs, refusing)
     members = set(block.needs) - block.shared
     ahead = _ahead(block, block.depth_first(block.roots, members), size)
     body = block.depth_first(block.roots, members - ahead)
@@ -69,13 +73,20 @@ def _mentioned(binding: Binding) -> frozenset[str]:
 
 
 class _Block:
-    """Bindings by number; `needs` are those that each reads, or that bind its symbols.
+    """Bindings by number; `needs` are those that each reads, or that must run before it.
 
-    `shared` are computations on constants, and tensors made of nothing.
+    These bind its symbols; or both are of `checks`, which may refuse.  `shared` are computations
+    on constants, and tensors made of nothing.
     """
 
-    def __init__(self, bindings: Sequence[Binding], outputs: Sequence[Var]) -> None:
+    def __init__(
+        self, bindings: Sequence[Binding], outputs: Sequence[Var], refusing: Collection[Var]
+    ) -> None:
         self.bindings = bindings
+        refuses = [isinstance(b, MatchCast) or b.var in refusing for b in bindings]
+        checks = [k for k, itself in enumerate(refuses) if itself]
+        before = dict(zip(checks[1:], checks, strict=False))
+        self.checks = frozenset(checks)
         self.outputs = frozenset(outputs)
         self.shared: set[int] = set()
         self.needs: dict[int, tuple[int, ...]] = {}
@@ -87,13 +98,14 @@ class _Block:
             if binders:
                 bound = (binders[s] for s in sorted(_mentioned(binding)) if s in binders)
                 reads += (b for b in bound if b != k)
+            if k in before:
+                reads.append(before[k])
             self.needs[k] = tuple(dict.fromkeys(reads))
             if isinstance(binding.value, TupleGetItem) and reads:
                 self.fields.setdefault(reads[0], []).append(k)
             if self._is_shared(k, binding):
                 self.shared.add(k)
-        checks = (k for k, b in enumerate(bindings) if isinstance(b, MatchCast))
-        self.roots = [*dict.fromkeys([*(maker[v] for v in outputs), *checks])]
+        self.roots = [*dict.fromkeys([*checks, *(maker[v] for v in outputs)])]
 
     def _is_shared(self, k: int, binding: Binding) -> bool:
         """Whether each region is to have a binding of its own, which costs nothing at run time.
@@ -108,7 +120,7 @@ class _Block:
                 is_known = len(outside) == len(self.needs[k])
             case _:
                 is_known = False
-        if not is_known or isinstance(binding, MatchCast) or binding.var in self.outputs:
+        if not is_known or k in self.checks or binding.var in self.outputs:
             return False
         below = self.needs[k]
         if not below:
@@ -261,8 +273,8 @@ def _regions(block: _Block, parts: Sequence[Sequence[int]]) -> Iterator[Region]:
         )
         shapes = [k for k in part if block.bindings[k].var in named]
         results = list(dict.fromkeys([*shapes, *read]))
-        checks = [k for k in part if isinstance(block.bindings[k], MatchCast)]
-        order = block.depth_first([*results, *checks], members)
+        checks = [k for k in sorted(part) if k in block.checks]
+        order = block.depth_first([*checks, *results], members)
         yield Region(
             tuple(block.bindings[k] for k in order),
             tuple(block.bindings[k].var for k in results),

@@ -6,6 +6,11 @@ from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.ir.walk import bindings_of
 
 
+def branch_result(name: str, is_true: bool) -> str:
+    """What messages call the result of a branch, where the value of the conditional is `name`."""
+    return f"{name}_{'true' if is_true else 'false'}"
+
+
 def result_info(true: SeqExpr, false: SeqExpr, before: StructInfo | None = None) -> StructInfo:
     """What both branches imply, without the symbols that are bound in them.
 

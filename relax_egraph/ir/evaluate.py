@@ -10,10 +10,12 @@ from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir.conditional import branch_result
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
+    Binding,
     Call,
     Constant,
     Expr,
@@ -36,6 +38,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.call import given_besides, inplace_indices
 from relax_egraph.ir.reference.array import least
+from relax_egraph.ir.refusals import proven
 from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
@@ -106,7 +109,7 @@ def _invoke(
     frame.values.update(zip(function.params, args, strict=True))
     result = frame.evaluate(function.body)
     if not implies(function.body.struct_info, function.ret_struct_info):
-        check([(f"{name}: the result", function.ret_struct_info, result)], frame.symbols)
+        check([(f"{name}: match_cast result", function.ret_struct_info, result)], frame.symbols)
     return result
 
 
@@ -141,9 +144,13 @@ class _Frame:
             case TupleGetItem(tuple_value=value, index=index):
                 return self.evaluate(value)[index]
             case If():
-                chosen = expr.true_branch if self.evaluate(expr.cond) else expr.false_branch
+                is_true = bool(self.evaluate(expr.cond))
+                chosen = expr.true_branch if is_true else expr.false_branch
+                name = branch_result(self.at, is_true)
                 outside, self.symbols = self.symbols, dict(self.symbols)
                 result = self.evaluate(chosen)
+                if not implies(chosen.struct_info, expr.struct_info):
+                    self.check(name, expr.struct_info, result)
                 self.symbols = outside
                 return result
             case SeqExpr():
@@ -196,14 +203,26 @@ class _Frame:
                 self.at = binding.var.name
                 value = self.evaluate(binding.value)
                 if isinstance(binding, MatchCast):
-                    claim = f"{self.name}: match_cast {binding.var.name}"
-                    check([(claim, binding.struct_info, value)], self.symbols)
-                elif not implies(_proven(binding.value), binding.var.struct_info):
-                    claim = f"{self.name}: {binding.var.name}"
-                    check([(claim, binding.var.struct_info, value)], self.symbols)
+                    self.check(binding.var.name, binding.struct_info, value)
+                known = self.proven(binding)
+                if not implies(known, binding.var.struct_info):
+                    self.check(binding.var.name, binding.var.struct_info, value)
                 self.values[binding.var] = value
         self.at = "result"
         return self.evaluate(seq.body)
+
+    def proven(self, binding: Binding) -> StructInfo:
+        """What is known of the value of `binding` before it is there."""
+        value = binding.value
+        if isinstance(binding, MatchCast):
+            return binding.struct_info
+        if isinstance(value, Call) and not isinstance(value.op, Op | GlobalVar):
+            return ObjectStructInfo()
+        return proven(self.interpreter.module, value)
+
+    def check(self, name: str, claim: StructInfo, value: Value) -> None:
+        """Raise `RunError` unless `value`, which `name` is bound to, is as `claim` says."""
+        check([(f"{self.name}: match_cast {name}", claim, value)], self.symbols)
 
     def call(self, call: Call) -> Value:
         if not isinstance(call.op, Op):
@@ -320,13 +339,6 @@ class _Frame:
                 f"{self.name}: {self.at} calls the packed function {name!r}; given are: {known}"
             )
         return self.interpreter.packed[name]
-
-
-def _proven(value: Expr) -> StructInfo:
-    """What is known of `value`; of what a function gives, nothing: it is said by the caller."""
-    if isinstance(value, Call) and not isinstance(value.op, Op):
-        return ObjectStructInfo()
-    return value.struct_info
 
 
 def _result(outputs: list[Value], out: StructInfo) -> Value:

@@ -5,6 +5,7 @@ axes is another attribute; between operators it is a copy, so it is chosen for a
 """
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call
@@ -21,7 +22,8 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.op import Op, complete_attrs
+from relax_egraph.ir.op import OPS, Op, complete_attrs
+from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 from relax_egraph.ir.walk import children
 from relax_egraph.passes.dataflow_block_pass import dataflowblock_pass
@@ -36,7 +38,7 @@ _CHANNELS, _LAST = (1, -3), 3
 
 
 @dataflowblock_pass(name="channels_last", opt_level=1)
-def channels_last(block: DataflowBlock, _: IRModule, __: PassContext) -> DataflowBlock:
+def channels_last(block: DataflowBlock, module: IRModule, _: PassContext) -> DataflowBlock:
     """Make convolutions of ``NCHW``, and what is computed of them, those of ``NHWC``.
 
         y = R.nn.conv2d(x, w, padding=[1])
@@ -48,7 +50,7 @@ def channels_last(block: DataflowBlock, _: IRModule, __: PassContext) -> Dataflo
 
     What is needed as it was is moved back; a block in which that is too often stays as it is.
     """
-    writer = _Writer(_read_whole(block))
+    writer = _Writer(_read_whole(block), Refusals(module))
     for binding in block.bindings:
         writer.add(binding)
     if writer.convolutions < max(1, CONVOLUTIONS_PER_MOVE * writer.moves):
@@ -80,16 +82,17 @@ class _Writer:
     `moves` counts the images that are copied into another order.
     """
 
-    def __init__(self, read_whole: frozenset[Var]) -> None:
+    def __init__(self, read_whole: frozenset[Var], refusals: Refusals) -> None:
         self.bindings: list[Binding] = []
         self.last: dict[Var, Var] = {}
         self.convolutions = self.moves = 0
         self._read_whole = read_whole
+        self._refusals = refusals
         self._there: set[Var] = set()
 
     def add(self, binding: Binding) -> None:
         """Write `binding`, with its channels last if that is possible."""
-        made = self._last(binding) if isinstance(binding, VarBinding) else None
+        made = self._last(binding) if self._moves(binding) else None
         if made is None:
             for var in _variables(binding.value):
                 self._back(var)
@@ -98,6 +101,14 @@ class _Writer:
         self.last[binding.var] = self._bound(binding.var.name, made)
         if not isinstance(binding.var, DataflowVar):
             self._back(binding.var)
+
+    def _moves(self, binding: Binding) -> TypeGuard[VarBinding]:
+        """Whether `binding` may be moved; one that may refuse says which shapes it has."""
+        if not isinstance(binding, VarBinding):
+            return False
+        is_conv = isinstance(binding.value, Call) and binding.value.op is OPS["nn.conv2d"]
+        reads = is_conv or not self.last.keys().isdisjoint(_variables(binding.value))
+        return reads and not self._refusals.binding(binding)
 
     def _bound(self, name: str, value: Expr) -> Var:
         var = DataflowVar(name, value.struct_info)

@@ -19,7 +19,8 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
-from relax_egraph.ir.walk import bindings_of, children, free_vars, post_order_visit
+from relax_egraph.ir.refusals import Refusals
+from relax_egraph.ir.walk import children, free_vars, post_order_visit
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.passes.to_non_dataflow import merged_blocks
 from relax_egraph.passes.visibility import without_unread_outputs
@@ -52,7 +53,8 @@ def dead_code_elimination(entry_functions: Sequence[str] = ()) -> Pass:
 def remove_all_unused(module: IRModule) -> IRModule:
     """Drop bindings whose variable is not used, and private functions that nothing public reaches.
 
-    What has effects stays, and so does a ``match_cast``: it is a check, and binds symbols.
+    What has effects stays, and so does what may refuse to run: a ``match_cast``, or an operator
+    whose operands are not proven to fit together.
     Binding blocks that follow each other are made one, as a script writes them.
     One sweep from the last binding to the first reaches the fixpoint, as uses come after
     definitions; functions are dropped after it, so that a call that is dropped keeps nothing.
@@ -66,8 +68,9 @@ def _public(module: IRModule) -> list[str]:
 
 def _pruned(module: IRModule, roots: Sequence[str]) -> IRModule:
     functions: dict[str, BaseFunc] = dict(module.functions)
+    sweep = _Sweep(module, Refusals(module))
     for name, function in module.relax_functions():
-        functions[name] = _Sweep(module).function(function)
+        functions[name] = sweep.function(function)
     needed = reachable(functions, roots)
     kept = {name: f for name, f in functions.items() if name in needed}
     if len(kept) == len(functions) and all(kept[n] is f for n, f in module.functions.items()):
@@ -80,6 +83,7 @@ class _Sweep:
     """Prunes sequences from their end; returns the same object where nothing is dropped."""
 
     module: IRModule
+    refusals: Refusals
 
     def function(self, function: Function) -> Function:
         body = self.sequence(function.body)
@@ -109,15 +113,13 @@ class _Sweep:
             yield binding if value is binding.value else replace(binding, value=value)
 
     def is_droppable(self, binding: Binding) -> bool:
-        return not isinstance(binding, MatchCast) and self.is_pure(binding.value)
+        return self.is_pure(binding.value) and not self.refusals.binding(binding)
 
     def is_pure(self, value: Expr) -> bool:
         """Whether computing `value` has no effects; making a function never has."""
         if isinstance(value, Function):
             return True
         if isinstance(value, Call) and not is_pure_in(self.module, value):
-            return False
-        if isinstance(value, SeqExpr) and any(isinstance(b, MatchCast) for b in bindings_of(value)):
             return False
         return all(map(self.is_pure, children(value)))
 

@@ -115,6 +115,8 @@ class _Folder(Substitution):
         self._known[var] = known
         if (leaf := _leaf(var, known)) is not None:
             self.replace_var(binding.var, leaf)
+            assert isinstance(var, Var)
+            self._open[-1][0][-1] = VarBinding(var, leaf)  # it refuses no elements any more
 
     def visit_match_cast(self, binding: MatchCast) -> None:
         value = self.visit_expr(binding.value)

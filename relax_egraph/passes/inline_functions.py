@@ -23,6 +23,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import symbols_in
+from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
 from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import bindings_of, post_order_visit
@@ -53,7 +54,8 @@ def inline_private_functions(module: IRModule) -> IRModule:
 def inline_called_once(module: IRModule) -> IRModule:
     """Do as `inline_private_functions` does, with functions that only one place mentions.
 
-    The module does not grow, and a call less is made, which checks its arguments.
+    The module does not grow, and a call less is made, which checks its arguments.  A call that may
+    refuse to run stays: messages name the function.
     """
     uses = Counter[str]()
 
@@ -63,7 +65,26 @@ def inline_called_once(module: IRModule) -> IRModule:
 
     for _, function in module.relax_functions():
         post_order_visit(function, count)
-    return _inlined(module, _Module(module, {name for name, n in uses.items() if n == 1}))
+    once = {name for name, n in uses.items() if n == 1}
+    return _inlined(module, _Module(module, once - _refusing(module, once)))
+
+
+def _refusing(module: IRModule, among: Collection[str]) -> set[str]:
+    """The functions of `among` of which a call may refuse."""
+    refusals = Refusals(module)
+    found = set[str]()
+
+    def visit(expr: Expr) -> None:
+        match expr:
+            case Call(op=GlobalVar(name=name)) if name in among and refusals.value(expr):
+                found.add(name)
+            case _:
+                pass
+
+    if any(module[name].attrs.get("private") for name in among if name in module):
+        for _, function in module.relax_functions():
+            post_order_visit(function, visit)
+    return found
 
 
 def _inlined(module: IRModule, inliner: "_Module") -> IRModule:

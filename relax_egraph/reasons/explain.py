@@ -20,6 +20,7 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.explanation import Explanation, RegionReport
 from relax_egraph.extract import REFERENCE_PROFILE
+from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize import How, book_for, prepare
@@ -54,7 +55,8 @@ class Reasons(Explanation):
     @cached_property
     def prepared(self) -> IRModule:
         """What was planned of `source`."""
-        return prepare(self.source, self.how.get("tolerance"))
+        known = assumptions.parse(self.how.get("assume", ()))
+        return prepare(self.source, self.how.get("tolerance"), known)
 
     @cached_property
     def book(self) -> RuleBook:

@@ -17,6 +17,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.refusals import holds
 from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
@@ -239,7 +240,8 @@ class FunctionReader:
             raise self._error(statements[-1], "a branch must end with a binding")
         last = self.scope.bindings[-1]
         body: Expr = last.var
-        if isinstance(last, VarBinding) and is_leaf(last.value):
+        is_known = holds(last.value.struct_info, last.var.struct_info)
+        if isinstance(last, VarBinding) and is_leaf(last.value) and is_known:
             body = last.value
             self.scope.bindings.pop()
         self._close_block()

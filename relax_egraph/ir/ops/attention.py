@@ -5,6 +5,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, has_rank, one_float
+from relax_egraph.ir.requirements import differ, misfits
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
 
 
@@ -91,23 +92,22 @@ def _check_mask(said: str, causal_mask: str | None, window_size: int | None) -> 
 
 
 def _equal(said: str, what: str, a: Dim, b: Dim) -> None:
-    if dims.distinct(a, b):
+    if differ(a, b):
         raise IllTyped(f"{said}: the {what} differ: {dims.text(a)} and {dims.text(b)}")
 
 
 def _never_divides(part: Dim, whole: Dim) -> bool:
     """Whether `whole` is proven to be no multiple of `part`."""
     if part == 0:
-        return dims.distinct(whole, 0)
-    return dims.distinct(dims.mod(whole, part), 0)
+        return differ(whole, 0)
+    return differ(dims.mod(whole, part), 0)
 
 
 def _check_bias(said: str, bias: TensorStructInfo | None, wanted: tuple[Dim, ...]) -> None:
     known = None if bias is None else bias.dims
     if known is None:
         return
-    fits = [d == 1 or not dims.distinct(d, w) for d, w in zip(known[:3], wanted, strict=False)]
-    if not all(fits) or dims.distinct(known[3], wanted[3]):
+    if any(map(misfits, known[:3], wanted)) or differ(known[3], wanted[3]):
         raise IllTyped(
             f"{said}: bias has shape {shape_text(known)}, needs {shape_text(wanted)}, "
             "where any extent but the last may be 1"

@@ -1,9 +1,9 @@
 """Elementwise functions of two operands and three."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast, floating, numeric
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
@@ -19,7 +19,7 @@ def ewise_add(x: TensorStructInfo, y: TensorStructInfo) -> StructInfo:
     known = broadcast("ewise_add", tensor(None, x.dtype), tensor(None, y.dtype))
     ranks = {i.ndim for i in (x, y) if i.ndim >= 0}
     both = x.dims is not None and y.dims is not None
-    if len(ranks) > 1 or (both and any(map(dims.distinct, x.dims or (), y.dims or ()))):
+    if len(ranks) > 1 or (both and any(map(differ, x.dims or (), y.dims or ()))):
         raise IllTyped(f"R.ewise_add of {x}, {y}: needs operands of one shape")
     return tensor(x.dims or y.dims, known.dtype, ranks.pop() if ranks else -1)
 

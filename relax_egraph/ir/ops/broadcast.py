@@ -4,6 +4,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.requirements import record
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
 
@@ -22,6 +23,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise ValueError
+    record("broadcast", a, b)
     return None
 
 

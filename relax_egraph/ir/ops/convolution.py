@@ -18,6 +18,7 @@ from relax_egraph.ir.ops.window import (
     per_axis,
     windows,
 )
+from relax_egraph.ir.requirements import differ, exceeds
 from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, tensor
 
 
@@ -128,16 +129,18 @@ def convolved(
     _, channels, *extents = canonical(data.dims, how.data)
     o, i, *sizes = canonical(weight.dims, how.kernel)
     needed, split, _ = how.channels(channels, o, i)
-    if dims.distinct(channels, needed):
+    if differ(channels, needed):
         raise IllTyped(
             f"{asked}: the weight takes {dims.text(needed)} channels in {how.groups} groups, "
             f"the data has {dims.text(channels)}"
         )
-    if isinstance(split, int) and split % how.groups:
-        raise IllTyped(f"{asked}: {split} channels do not split into {how.groups} groups")
+    if differ(dims.mod(split, how.groups), 0):
+        raise IllTyped(
+            f"{asked}: {dims.text(split)} channels do not split into {how.groups} groups"
+        )
     for k, (extent, size) in enumerate(zip(extents, sizes, strict=True)):
         letter = SPATIAL[how.rank][k]
-        if size == 0:
+        if exceeds(1, size):
             raise IllTyped(f"{asked}: along {letter} the window has no elements")
         if not how.transposed:
             check_fits(asked, letter, how.windows.reach(k, size), how.windows.padded(k, extent))

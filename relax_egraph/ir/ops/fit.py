@@ -1,9 +1,9 @@
 """What the rules of normalisations, attention, losses and quantisation ask of their operands."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, shape_text
 
 
@@ -35,7 +35,7 @@ def has_shape(said: str, what: str, info: TensorStructInfo, wanted: Shape | None
     """
     if info.dims is None or wanted is None:
         return
-    if any(dims.distinct(a, b) for a, b in zip(info.dims, wanted, strict=True)):
+    if any(differ(a, b) for a, b in zip(info.dims, wanted, strict=True)):
         raise IllTyped(
             f"{said}: {what} has shape {shape_text(info.dims)}, needs {shape_text(wanted)}"
         )

@@ -5,6 +5,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.resizing import resized, resizing
 from relax_egraph.ir.ops.window import check_floating, check_rank
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -62,8 +63,8 @@ def pixel_shuffle(data: TensorStructInfo, *, upscale_factor: int) -> StructInfo:
         return tensor(None, data.dtype, data.ndim)
     *batch, channels, height, width = data.dims
     square = upscale_factor**2
-    if isinstance(channels, int) and channels % square:
-        raise IllTyped(f"{asked}: {channels} channels are no multiple of {square}")
+    if differ(dims.mod(channels, square), 0):
+        raise IllTyped(f"{asked}: {dims.text(channels)} channels are no multiple of {square}")
     size = (dims.mul(height, upscale_factor), dims.mul(width, upscale_factor))
     return tensor((*batch, dims.floordiv(channels, square), *size), data.dtype)
 
@@ -160,6 +161,6 @@ def affine_grid(
     if data.dims is None or size.values is None:
         return tensor(None, data.dtype, ndim)
     batch, rows, columns = data.dims
-    if dims.distinct(rows, rank) or dims.distinct(columns, rank + 1):
+    if differ(rows, rank) or differ(columns, rank + 1):
         raise IllTyped(f"{asked}: needs data of shape (n, {rank}, {rank + 1})")
     return tensor((batch, rank, *size.values), data.dtype)

@@ -14,6 +14,7 @@ from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.ops.slices import is_inbound, slice_inbound, slice_of
+from relax_egraph.ir.requirements import differ, exceeds, expect
 from relax_egraph.ir.struct_info import (
     Shape,
     ShapeStructInfo,
@@ -105,7 +106,7 @@ def fits_along(
     if data.dims is None or indices.dims is None:
         return
     for k, (have, want) in enumerate(zip(data.dims, indices.dims, strict=True)):
-        if k != axis % data.ndim and dims.prove_ge(dims.sub(want, 1), have):
+        if k != axis % data.ndim and exceeds(want, have):
             raise IllTyped(
                 f"{asked}: along axis {k} there are indices for {dims.text(want)} of "
                 f"{dims.text(have)} elements"
@@ -131,7 +132,7 @@ def gather_nd(
     if data.dims is None or indices.dims is None:
         return tensor(None, data.dtype, ndim)
     for k, (a, b) in enumerate(zip(data.dims[:batch_dims], indices.dims, strict=False)):
-        if dims.distinct(a, b):
+        if differ(a, b):
             raise IllTyped(
                 f"{asked}: batch axis {k} has the extents {dims.text(a)} and {dims.text(b)}"
             )
@@ -151,6 +152,7 @@ def index_depth(
         return None
     depth = indices.dims[-1]
     if not isinstance(depth, int):
+        expect(dims.add(batch_dims, depth), data.ndim)
         return None
     if batch_dims + depth > data.ndim:
         raise IllTyped(
@@ -256,6 +258,6 @@ def dynamic_strided_slice(
         asked = f"R.dynamic_strided_slice of {x}: {name} is {at}"
         if at.dtype not in (None, "int64") or at.ndim not in (-1, 1):
             raise IllTyped(f"{asked}, needs a tensor of rank 1 of int64")
-        if x.ndim >= 0 and at.dims is not None and dims.distinct(at.dims[0], x.ndim):
+        if x.ndim >= 0 and at.dims is not None and differ(at.dims[0], x.ndim):
             raise IllTyped(f"{asked}, needs {x.ndim} numbers")
     return tensor(None, x.dtype, x.ndim)

@@ -7,6 +7,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, TupleStructInfo, tensor
 
 
@@ -166,7 +167,7 @@ def _agreed(name: str, parts: tuple[TensorStructInfo, ...], skip: int | None) ->
     agreed = list(shapes[0])
     for shape in shapes[1:]:
         for k, extent in enumerate(shape):
-            if k != skip and dims.distinct(agreed[k], extent):
+            if k != skip and differ(agreed[k], extent):
                 where = "" if skip is None else f" but for axis {skip}"
                 raise IllTyped(f"R.{name} of {_listed(parts)}: needs tensors of one shape{where}")
             if isinstance(extent, int):

@@ -8,6 +8,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_dim, broadcast_shapes
 from relax_egraph.ir.ops.fit import asked, has_rank
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
 from relax_egraph.ir.subscripts import is_broadcast, output_rank, read_subscripts
 
@@ -30,7 +31,7 @@ def matmul(x: TensorStructInfo, y: TensorStructInfo) -> StructInfo:
         return tensor(None, dtype, ndim)
     a = x.dims if x.ndim > 1 else (1, *x.dims)
     b = y.dims if y.ndim > 1 else (*y.dims, 1)
-    if dims.distinct(a[-1], b[-2]):
+    if differ(a[-1], b[-2]):
         raise IllTyped(
             f"{said}: needs (…, m, k) and (…, k, n), "
             f"got k = {dims.text(a[-1])} and {dims.text(b[-2])}"
@@ -92,7 +93,7 @@ def _joined(said: str, label: str, a: Dim | None, b: Dim | None) -> Dim | None:
             raise IllTyped(f"{said}: the axes of the ellipsis do not broadcast") from None
     if a is None or b is None:
         return b if a is None else a
-    if dims.distinct(a, b):
+    if differ(a, b):
         raise IllTyped(f'{said}: "{label}" is of extent {dims.text(a)} and of {dims.text(b)}')
     return b if isinstance(b, int) else a
 

@@ -4,6 +4,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, has_rank, has_shape, is_vector, one_float
+from relax_egraph.ir.requirements import expect
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -68,6 +69,8 @@ def nll_loss(
     place = 0 if rank == 0 else 1
     each = None if known is None else (*known[:place], *known[place + 1 :])
     has_shape(said, "targets", targets, each)
+    if known is not None:
+        expect(1, known[place])
     if weights is not None:
         is_vector(said, "weights", weights, None if known is None else known[place])
     if reduction != "none":

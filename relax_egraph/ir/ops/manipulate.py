@@ -4,6 +4,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import (
     Shape,
     ShapeStructInfo,
@@ -48,7 +49,7 @@ def reshape(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
     """``out`` has the elements of `x` in row-major order, and the given shape."""
     if x.dims is not None and shape.values is not None:
         have, want = dims.product(x.dims), dims.product(shape.values)
-        if dims.distinct(have, want):
+        if differ(have, want):
             raise IllTyped(
                 f"R.reshape of {x} to {shape_text(shape.values)}: "
                 f"{dims.text(have)} elements do not fill {dims.text(want)}"
@@ -71,7 +72,9 @@ def broadcast_to(x: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
             result = broadcast_shapes(x.dims, shape.values)
         except ValueError:
             result = ()
-        if len(x.dims) > len(shape.values) or (result is not None and result != shape.values):
+        if result is not None and (
+            len(result) != len(shape.values) or any(map(differ, result, shape.values))
+        ):
             raise IllTyped(
                 f"R.broadcast_to of {x}: it does not broadcast to {shape_text(shape.values)}"
             )
@@ -108,7 +111,7 @@ def squeeze(x: TensorStructInfo, *, axis: tuple[int, ...] | None = None) -> Stru
     if x.dims is None:
         return tensor(None, x.dtype, x.ndim - len(places))
     for k in places:
-        if dims.distinct(x.dims[k], 1):
+        if differ(x.dims[k], 1):
             raise IllTyped(f"R.squeeze of {x}: axis {k} has extent {dims.text(x.dims[k])}, needs 1")
     return tensor(tuple(d for k, d in enumerate(x.dims) if k not in places), x.dtype)
 

@@ -9,6 +9,7 @@ from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
 from relax_egraph.ir.ops.fit import asked, has_rank, has_shape, is_vector, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
 
 
@@ -86,7 +87,7 @@ def group_norm(
     if num_groups < 1:
         raise IllTyped(f"{said}: num_groups is {num_groups}, needs at least 1")
     channels = _by_channel(name, data, {"gamma": gamma, "beta": beta}, channel_axis, axes)
-    if channels is not None and dims.distinct(dims.mod(channels, num_groups), 0):
+    if channels is not None and differ(dims.mod(channels, num_groups), 0):
         raise IllTyped(
             f"{said}: {dims.text(channels)} channels are not divided by num_groups {num_groups}"
         )

@@ -1,11 +1,11 @@
 """Images read at points between their pixels: grids of points, and regions of interest."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.resizing import TAPS
 from relax_egraph.ir.ops.window import check_floating, check_rank
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 BEYOND = ("zeros", "border", "reflection")
@@ -43,7 +43,7 @@ def grid_sample(
     if data.dims is None or grid.dims is None:
         return tensor(None, data.dtype, data.ndim)
     batch, channels, *extents = data.dims
-    if dims.distinct(batch, grid.dims[0]) or dims.distinct(len(extents), grid.dims[-1]):
+    if differ(batch, grid.dims[0]) or differ(len(extents), grid.dims[-1]):
         raise IllTyped(f"{asked}: needs a grid of points of {len(extents)} for each image")
     return tensor((batch, channels, *grid.dims[1:-1]), data.dtype)
 
@@ -84,7 +84,7 @@ def roi_align(
         return tensor(None, data.dtype, 4)
     count, corners = rois.dims
     indexed = batch_indices.dims[0] if batch_indices.dims is not None else count
-    if dims.distinct(corners, 4) or dims.distinct(count, indexed):
+    if differ(corners, 4) or differ(count, indexed):
         raise IllTyped(f"{asked}: needs boxes of shape (r, 4), and r indices")
     return tensor((count, data.dims[1], *pooled_size), data.dtype)
 
@@ -113,7 +113,7 @@ def non_max_suppression(
     if boxes.dims is not None and scores.dims is not None:
         (batch, count, corners), (images, _, scored) = boxes.dims, scores.dims
         wrong = ((batch, images), (count, scored), (corners, 4))
-        if any(dims.distinct(a, b) for a, b in wrong):
+        if any(differ(a, b) for a, b in wrong):
             raise IllTyped(f"{asked}: needs boxes of shape (n, b, 4), and scores of (n, class, b)")
     return tensor(None, "int64", 2)
 

@@ -1,11 +1,11 @@
 """Between floating-point numbers and scaled integers."""
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import FLOATS
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.requirements import misfits
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
 
 NARROW = ("int8", "uint8", "int16", "uint16")
@@ -77,7 +77,7 @@ def _check(
         if info.ndim != 1 or info.dims is None or data.dims is None:
             continue
         have, want = info.dims[0], data.dims[place] if data.dims else 1
-        if have != 1 and dims.distinct(have, want):
+        if misfits(have, want):
             raise IllTyped(
                 f"{said}: {what} has shape {shape_text(info.dims)}, needs (), (1,) or "
                 f"{shape_text((want,))}"

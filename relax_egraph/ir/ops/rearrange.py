@@ -4,6 +4,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
@@ -71,6 +72,6 @@ def reverse_sequence(
         raise IllTyped(f"{said}: seq_axis and batch_axis are both axis {places[0]}")
     if data.dims is not None and seq_lengths.dims is not None:
         batch = data.dims[places[1]]
-        if dims.distinct(seq_lengths.dims[0], batch):
+        if differ(seq_lengths.dims[0], batch):
             raise IllTyped(f"{said}: needs {dims.text(batch)} lengths")
     return tensor(data.dims, data.dtype, data.ndim)

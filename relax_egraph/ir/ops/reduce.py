@@ -5,6 +5,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.requirements import exceeds, misfits
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -35,7 +36,7 @@ def chosen_of(name: str, x: TensorStructInfo, axis: tuple[int, ...] | None) -> N
     if x.dims is None:
         return
     places = range(x.ndim) if axis is None else axis
-    if dims.product(x.dims[normalize_axis(name, x, a)] for a in places) == 0:
+    if exceeds(1, dims.product(x.dims[normalize_axis(name, x, a)] for a in places)):
         over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
         raise IllTyped(f"R.{name} of {x}: needs an element over {over}")
 
@@ -131,7 +132,7 @@ def _collapsed(name: str, data: TensorStructInfo, to: TensorStructInfo) -> Tenso
     fits = data.ndim < 0 or to.ndim <= data.ndim
     if fits and have is not None and want is not None:
         pairs = zip(reversed(have), reversed(want), strict=False)
-        fits = not any(dims.distinct(w, 1) and dims.distinct(w, h) for h, w in pairs)
+        fits = not any(misfits(w, h) for h, w in pairs)
     if not fits:
         asked = f"rank {to.ndim}" if want is None else shape_text(want)
         raise IllTyped(f"R.{name} of {data} to {asked}: needs a shape that broadcasts to it")

@@ -2,9 +2,9 @@
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
-from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.fit import asked, one_float
+from relax_egraph.ir.requirements import differ, exceeds, misfits
 from relax_egraph.ir.struct_info import (
     Shape,
     StructInfo,
@@ -48,27 +48,22 @@ def rotary_embedding(
 
 
 def _differ(a: Shape, b: Shape) -> bool:
-    return len(a) != len(b) or any(map(dims.distinct, a, b))
+    return len(a) != len(b) or any(map(differ, a, b))
 
 
 def _check_fit(said: str, what: str, angle: Shape, x: Shape) -> None:
     *repeated, count = angle
     *leading, size = x
     pairs = zip(repeated, leading[len(leading) - len(repeated) :], strict=True)
-    if any(a != 1 and dims.distinct(a, b) for a, b in pairs):
+    if any(misfits(a, b) for a, b in pairs):
         raise IllTyped(
             f"{said}: {what} has shape {shape_text(angle)}, whose axes but the last "
             f"do not broadcast to those of {shape_text(x)}"
         )
-    if dims.distinct(count, size) and _exceed(count, size):
+    if differ(count, size) and exceeds(dims.mul(count, 2), size):
         raise IllTyped(
             f"{said}: {what} has {dims.text(count)} values for {dims.text(size)} elements, "
             f"needs {dims.text(size)}, or at most half as many"
         )
-    if count == size and dims.distinct(dims.mod(size, 2), 0):
+    if count == size and differ(dims.mod(size, 2), 0):
         raise IllTyped(f"{said}: {dims.text(size)} elements are no pairs")
-
-
-def _exceed(pairs: Dim, size: Dim) -> bool:
-    """Whether so many pairs are proven to have more than `size` elements."""
-    return dims.prove_ge(dims.mul(pairs, 2), dims.add(size, 1))

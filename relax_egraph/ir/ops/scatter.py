@@ -17,6 +17,7 @@ from relax_egraph.ir.ops.broadcast import broadcast, broadcast_shapes
 from relax_egraph.ir.ops.index import fits_along, index_depth, index_shape, integers
 from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.ops.slices import slice_of
+from relax_egraph.ir.requirements import differ, exceeds
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
     Shape,
@@ -116,7 +117,7 @@ def slice_scatter(
     for name, number in (("start", start), ("end", end), ("step", step)):
         if not is_integer(number.dtype):
             raise IllTyped(f"{asked}: {name} is {number}, needs an integer")
-    if step.value is not None and dims.prove_ge(0, step.value):
+    if step.value is not None and exceeds(1, step.value):
         raise IllTyped(f"{asked}: step is {dims.text(step.value)}, needs 1 or more")
     if input.ndim >= 0:
         normalize_axis("slice_scatter", input, axis)
@@ -127,7 +128,7 @@ def slice_scatter(
         count = sliced(input.dims[place], start.value, end.value, step.value)
         for k, (have, given) in enumerate(zip(input.dims, src.dims, strict=True)):
             wanted = have if k != place else None if count is None else count[1]
-            if wanted is not None and dims.distinct(wanted, given):
+            if wanted is not None and differ(wanted, given):
                 raise IllTyped(
                     f"{asked}: axis {k} of the source has extent {dims.text(given)}, "
                     f"needs {dims.text(wanted)}"
@@ -196,7 +197,7 @@ def _same_shape(asked: str, updates: TensorStructInfo, shape: Shape | None, ndim
         raise IllTyped(f"{asked}: needs updates of rank {ndim}")
     if shape is None or updates.dims is None:
         return
-    if any(dims.distinct(a, b) for a, b in zip(shape, updates.dims, strict=True)):
+    if any(differ(a, b) for a, b in zip(shape, updates.dims, strict=True)):
         raise IllTyped(f"{asked}: needs updates of shape {shape_text(shape)}")
 
 
@@ -207,4 +208,4 @@ def _may_broadcast(values: Shape, target: Shape) -> bool:
         result = broadcast_shapes(values, target)
     except ValueError:
         return False
-    return result is None or not any(map(dims.distinct, result, target))
+    return result is None or not any(map(differ, result, target))

@@ -80,7 +80,7 @@ def why_not(
     """
     check_symbols(module, {"assume": assume, **pricing})
     known = assumptions.parse(assume)
-    prepared = prepare(module, tolerance)
+    prepared = prepare(module, tolerance, known)
     parts = list(parts_in(prepared))
     if not parts:
         raise ValueError(NO_BLOCK)

@@ -10,6 +10,7 @@ from relax_egraph.egraph.signature import signature
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.ir.expr import DataflowBlock, DataflowVar, Function, If, SeqExpr, VarBinding
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.refusals import Refusals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,13 +25,15 @@ class Part:
 
 def parts_in(module: IRModule) -> Iterator[Part]:
     """The regions of all dataflow blocks that rules see, in order."""
+    refusals = Refusals(module)
     for name, function in module.relax_functions():
         if function.attrs.get("primitive"):
             continue
         for block in _blocks(function.body):
             outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-            for region in regions_of(block.bindings, outputs):
-                encoded = encode(region.bindings, region.outputs)
+            refusing = frozenset(refusals.among(block.bindings))
+            for region in regions_of(block.bindings, outputs, refusing=refusing):
+                encoded = encode(region.bindings, region.outputs, refusing)
                 variables = {var.name: number for var, number in encoded.origin.items()}
                 yield Part(name, function, encoded.view, variables)
 
