@@ -5,9 +5,11 @@ the other whenever its solution has a cycle.
 """
 
 import math
+import os
+import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
 from relax_egraph.extract.relaxation import Relaxation, relaxation_at
 from relax_egraph.extract.rows import Row, Rows, rows_of
+from relax_egraph.forks import is_inherited
 
 _TOTAL = 1e4
 """What costs are scaled to, in total: far above the solver's tolerances."""
@@ -173,3 +176,16 @@ def _add(solver: Any, rows: Rows, row: Row) -> None:
     columns = np.array(list(row.entries), dtype=np.int32)
     values = np.array(list(row.entries.values()))
     solver.addRow(row.lower, row.upper, len(columns), columns, values)
+
+
+def _let_threads_go() -> None:
+    """In a child of ``fork``: the solver's threads are not here, and it would wait for them."""
+    if highspy := sys.modules.get("highspy"):
+        with suppress(RuntimeError):  # it lets them go, and then says that it cannot wait
+            highspy.Highs.resetGlobalScheduler(False)
+
+
+if is_inherited("highspy"):
+    _let_threads_go()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_threads_go)

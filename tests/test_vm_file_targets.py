@@ -1,7 +1,6 @@
 """Executables with kernels for several processors, and with texts to make others of."""
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -193,7 +192,7 @@ def test_texts_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> NoReturn:
         raise AssertionError("these were to be found in the cache")
 
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(rebuild, "TiedProcess", refuse)
 
     assert fitting_kernels(texts) == first
 

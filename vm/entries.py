@@ -6,6 +6,7 @@ from operator import is_
 from threading import RLock
 from typing import Any, NamedTuple
 
+from relax_egraph.forks import free_in_forks
 from relax_egraph.vm.arguments import arrange, in_order
 from relax_egraph.vm.decoding import Program
 from relax_egraph.vm.interpreter import Interpreter
@@ -31,7 +32,7 @@ class Entries:
         self._watched: Interpreter | None = None
         self._saved: dict[str, Given] = {}
         self._made: dict[str, Callable[..., Any]] = {}
-        self._making = RLock()  # what is collected meanwhile may ask for an entry
+        self._making = free_in_forks(RLock())  # what is collected meanwhile may ask for an entry
 
     def __contains__(self, name: object) -> bool:
         return name in self._interpreter.programs or name in self._saved

@@ -8,6 +8,7 @@ from threading import Lock
 
 import numpy as np
 
+from relax_egraph.forks import free_in_forks
 from relax_egraph.vm.storage import Bytes, aligned_bytes
 
 LEAST = 1 << 16
@@ -28,7 +29,7 @@ class StoragePool:
         self._limit = limit
         self._kept: dict[int, list[Bytes]] = {}
         self._bytes = 0
-        self._lock = Lock()
+        self._lock = free_in_forks(Lock())
 
     def take(self, size: int) -> Bytes:
         """At least `size` uninitialised bytes, on a 64-byte line."""

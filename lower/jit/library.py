@@ -4,16 +4,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from operator import attrgetter
 from threading import Lock
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from relax_egraph.errors import ExecutableError
+from relax_egraph.forks import free_in_forks
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.machine_code import new_machine
 
 _numbers = count()
-_lock = Lock()
+_lock = free_in_forks(Lock())
+
+# A thread may be at work in LLVM while another one forks; the lock has no public name.
+free_in_forks(attrgetter("_lock._lock")(ffi.lib))
 
 
 @dataclass(frozen=True, slots=True)

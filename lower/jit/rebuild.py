@@ -6,13 +6,14 @@ another process, whose objects are checked as those of files are.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from subprocess import PIPE, TimeoutExpired
 
 from relax_egraph.errors import ExecutableError
+from relax_egraph.lifeline import TiedProcess
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_text
 from relax_egraph.lower.jit.compiled import CompiledKernels
@@ -51,21 +52,18 @@ def _compiled_apart(texts: Mapping[str, str], target: Target) -> dict[str, bytes
     request = json.dumps({"machine": machine_of(target), "texts": list(texts.values())})
     program = f"import runpy; runpy.run_path({compile_text.__file__!r}, run_name='__main__')"
     path = os.pathsep.join(filter(None, sys.path))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            input=request.encode(),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
-        )
-    except subprocess.TimeoutExpired:
-        raise _refused(f"it takes more than {PATIENCE} s") from None
-    head, _, rest = done.stdout.partition(b"\n")
-    if done.returncode or not head:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise _refused(f"the process ended with {done.returncode}: {''.join(last)}")
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    with TiedProcess(program, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
+        try:
+            answered, said = process.communicate(request.encode(), PATIENCE)
+        except TimeoutExpired:
+            raise _refused(f"it takes more than {PATIENCE} s") from None
+        finally:
+            process.kill()
+    head, _, rest = answered.partition(b"\n")
+    if process.returncode or not head:
+        last = said.decode(errors="replace").strip().splitlines()[-1:]
+        raise _refused(f"the process ended with {process.returncode}: {''.join(last)}")
     answer = json.loads(head)
     if "error" in answer:
         raise _refused(answer["error"])

@@ -13,6 +13,7 @@ from relax_egraph.egraph.bulk import load_view
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.deduction import DEDUCE, deduced
+from relax_egraph.egraph.home import new_egraph
 from relax_egraph.egraph.infer import ill_typed
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.measure import nodes_of
@@ -35,7 +36,7 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
 
     ``None`` if no rule does within a bounded number of rounds and of `nodes`.
     """
-    egraph = EGraph()
+    egraph = new_egraph()
     for text in book.texts:
         run_text(egraph, text)
     load_view(egraph, view)

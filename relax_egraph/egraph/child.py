@@ -1,19 +1,26 @@
 """A process of our own, which what it does may bring down: egglog cannot be interrupted.
 
 The parent has a `Child`, which runs a module as main; that module begins with `begin`, reads
-messages from its standard input, and answers on what `begin` returns.
+messages from its standard input, and answers on what `begin` returns.  It ends with its parent.
 """
 
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from subprocess import PIPE, Popen, TimeoutExpired
+from queue import SimpleQueue
+from subprocess import PIPE, TimeoutExpired
 from tempfile import TemporaryFile
-from threading import Timer
-from typing import BinaryIO, Literal, cast
+from threading import Thread, Timer
+from traceback import print_exc
+from typing import BinaryIO, Literal, TypeVar, cast
+
+from relax_egraph.lifeline import TiedProcess
+
+T = TypeVar("T")
 
 OUT_OF_MEMORY = 77
 """The exit code where Python found no memory; egglog aborts."""
@@ -59,8 +66,8 @@ class Child:
         self._owner = os.getpid()
         self._late = False
         self._said = cast(BinaryIO, TemporaryFile())  # noqa: SIM115  open as long as the process
-        self.process = Popen(
-            [sys.executable, "-m", module],
+        self.process = TiedProcess(
+            f"import runpy; runpy.run_module({module!r}, run_name='__main__')",
             stdin=PIPE,
             stdout=PIPE,
             stderr=self._said,
@@ -117,6 +124,27 @@ def begin() -> BinaryIO:
     outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return outbox
+
+
+def incoming(read: Callable[[], T]) -> SimpleQueue[T]:
+    """What `read` reads from standard input; at its end, this process ends, whatever it does."""
+    messages = SimpleQueue[T]()
+
+    def receive() -> None:
+        code = 1
+        try:
+            while True:
+                messages.put(read())
+        except (EOFError, pickle.UnpicklingError):  # the end, or the end within a message
+            code = 0
+        except BaseException:
+            print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    Thread(target=receive, daemon=True).start()
+    return messages
 
 
 def limit_memory(size: int) -> bool:

@@ -3,6 +3,8 @@
 An `EGraph` belongs to the thread that made it.
 """
 
+import ctypes
+import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from threading import local
@@ -10,6 +12,7 @@ from typing import Any
 
 from egglog.bindings import EggSmolError, EGraph
 
+from relax_egraph.egraph.home import new_egraph
 from relax_egraph.errors import RuleError, SaturationError
 
 Command = Any
@@ -50,7 +53,7 @@ def prepared(texts: Sequence[str]) -> Generator[EGraph]:
     kept: dict[int, tuple[Sequence[str], EGraph]] = _threads.__dict__.setdefault("kept", {})
     _, egraph = kept.pop(id(texts), (texts, None))
     if egraph is None:
-        egraph = EGraph()
+        egraph = new_egraph()
         for text in texts:
             run_text(egraph, text)
     run_text(egraph, "(push)")
@@ -65,3 +68,13 @@ def prepared(texts: Sequence[str]) -> Generator[EGraph]:
         del kept[next(iter(kept))]
     if refused:
         raise refused
+
+
+def _leak() -> None:
+    """In a child of ``fork``: to let an e-graph go is to wait for ever (see `home`)."""
+    kept = _threads.__dict__.pop("kept", None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leak)

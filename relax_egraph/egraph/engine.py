@@ -1,5 +1,6 @@
 """Saturation: a view and a rule book in, the saturated view and a report out."""
 
+from relax_egraph.egraph.home import egglog_works
 from relax_egraph.egraph.isolated import saturate_isolated
 from relax_egraph.egraph.report import Ban as Ban
 from relax_egraph.egraph.report import PhaseReport as PhaseReport
@@ -30,7 +31,8 @@ def saturate(
     `view` has tensor classes only.  Without a `book`, the families of the rule book are applied;
     without a `schedule`, `default_schedule`.  With `isolate`, the run is in a worker process, and
     a rule that takes all memory, or does not end, costs this block its rewrites and nothing else:
-    the report says so.  By default that is done for a book with rules of users.
+    the report says so.  By default that is done for a book with rules of users, and
+    in a process that egglog does not work in (`home`).
 
     Raises `SaturationError` if a rule equates values of different shape or dtype: the message names
     the rule; ``ValueError`` for a schedule that the book cannot run.  The same view and book give
@@ -38,6 +40,6 @@ def saturate(
     """
     book, budget = book or RuleBook.default(), budget or Budget()
     schedule = default_schedule(book) if schedule is None else check_schedule(schedule, book)
-    isolate = bool(book.user) if isolate is None else isolate
+    isolate = bool(book.user) or not egglog_works() if isolate is None else isolate
     run = saturate_isolated if isolate else saturate_here
     return run(view, book, budget, schedule)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from relax_egraph.egraph.course import Course, Progress
+from relax_egraph.egraph.home import egglog_works
 from relax_egraph.egraph.report import Ban, PhaseReport, Report
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
 from relax_egraph.egraph.saturation import Saturated, saturate_here
@@ -16,6 +17,7 @@ from relax_egraph.egraph.schedule import Budget, Schedule
 from relax_egraph.egraph.transfer import Answer, Names, Request, Rows
 from relax_egraph.egraph.view import View
 from relax_egraph.egraph.worker_process import Death, ask
+from relax_egraph.errors import SaturationError
 from relax_egraph.ir.symbol_ranges import active
 
 _UNLIMITED = "the worker process had no bound on its memory: this platform has none to set"
@@ -45,20 +47,32 @@ def saturate_isolated(view: View, book: RuleBook, budget: Budget, schedule: Sche
         raise answer
     if isinstance(answer, Death):
         notes.append(f"this block is not rewritten: the worker process {answer}")
-        done = _lowered(view, book, budget, schedule)
+        done = _lowered(request, names, view)
         lost = _lost(answer, view, schedule, perf_counter() - begin)
         report = Report((lost, *done.report.phases), perf_counter() - begin, tuple(notes))
         return replace(done, report=report)
     notes += [] if answer.limited else [_UNLIMITED]
     report = replace(answer.report, seconds=perf_counter() - begin, notes=tuple(notes))
+    return _received(answer, report, view)
+
+
+def _received(answer: Answer, report: Report, view: View) -> Saturated:
     return Saturated(answer.rows.view(view.leaves, view.opaque), report, answer.became)
 
 
-def _lowered(view: View, book: RuleBook, budget: Budget, schedule: Schedule) -> Saturated:
+def _lowered(request: Request, names: Names, view: View) -> Saturated:
     """`view` with the kernels of its operators, in which no rule of a user has a part."""
-    plain = RuleBook(tuple(f for f in book.families if f in OWN_PHASE))
-    lowering = tuple(p for p in schedule if p.rulesets and set(p.rulesets) <= set(OWN_PHASE))
-    return saturate_here(view, plain, budget, lowering)
+    plain = RuleBook(tuple(f for f in request.book.families if f in OWN_PHASE))
+    own = set(OWN_PHASE)
+    lowering = tuple(p for p in request.schedule if p.rulesets and set(p.rulesets) <= own)
+    if egglog_works():
+        return saturate_here(view, plain, request.budget, lowering)
+    answer = ask(replace(request, book=plain, schedule=lowering, course=Course()), names)
+    if isinstance(answer, Death):
+        raise SaturationError(f"this block is not lowered: the worker process {answer}")
+    if isinstance(answer, Exception):
+        raise answer
+    return _received(answer, answer.report, view)
 
 
 def _lost(death: Death, view: View, schedule: Schedule, seconds: float) -> PhaseReport:

@@ -11,6 +11,7 @@ from relax_egraph import rules
 from relax_egraph.egraph.commands import Command, prepared, run_text
 from relax_egraph.egraph.forms import Atom, Source, read
 from relax_egraph.egraph.generate import generated_forms, generated_names
+from relax_egraph.egraph.home import egglog_works, new_egraph
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import Scope, near
@@ -146,7 +147,7 @@ class RuleBook:
     @property
     def commands(self) -> tuple[Command, ...]:
         """The same, parsed."""
-        return commands_of(self.texts, EGraph())
+        return commands_of(self.texts, new_egraph())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ _adopted: dict[_Texts, Reading] = {}
 
 def reading_of(book: RuleBook) -> Reading:
     """What is read of the texts of `book`; raises `RuleError`."""
-    return _adopted.get((book.families, book.user)) or _read(book.families, book.user)
+    return _adopted.get((book.families, book.user)) or reading_of_texts(book.families, book.user)
 
 
 def adopt(book: RuleBook, reading: Reading) -> None:
@@ -181,9 +182,14 @@ def adopt(book: RuleBook, reading: Reading) -> None:
 
 
 @lru_cache(64)
-def _read(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+def reading_of_texts(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    """What is read of families of the book and texts of the user; raises `RuleError`."""
+    if user and not egglog_works():
+        from relax_egraph.egraph.worker_process import read_in_worker  # which needs this module
+
+        return read_in_worker(families, user)
     if user:
-        known = _read(families, user[:-1])
+        known = reading_of_texts(families, user[:-1])
         scope = known.scope.copy()
         with prepared(_declarations(families, user[:-1])) as trial:
             added = load(user[-1], scope, trial)
@@ -193,7 +199,7 @@ def _read(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
 
 def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
     """Raise `RuleError` if a text of the book itself is wrong, which runs trust not to be."""
-    trial = EGraph()
+    trial = new_egraph()
     for text in generated_forms():
         run_text(trial, text)
     _book(families, trial)
@@ -211,7 +217,7 @@ def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
 @lru_cache(16)
 def _declarations(families: tuple[str, ...], user: tuple[Source, ...]) -> tuple[str, ...]:
     """What a further text can build on: everything but the rules."""
-    entries = _read(families, user).entries
+    entries = reading_of_texts(families, user).entries
     return (*generated_forms(), *(e for e in entries if isinstance(e, str)))
 
 
@@ -285,7 +291,6 @@ def _ruleset(declaration: str) -> str | None:
     return name.text if form.head == "ruleset" and isinstance(name, Atom) else None
 
 
-@rules.checked_by
 def check_rules(loaded: rules.Rules, without: tuple[str, ...]) -> None:
     """Read `loaded` beside the book; raises `RuleError`."""
     RuleBook.default([loaded], without)

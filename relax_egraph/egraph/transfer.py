@@ -13,6 +13,7 @@ from struct import Struct
 from typing import Any, BinaryIO
 
 from relax_egraph.egraph.course import Course
+from relax_egraph.egraph.forms import Source
 from relax_egraph.egraph.report import Report
 from relax_egraph.egraph.rulebook import Reading, RuleBook
 from relax_egraph.egraph.schedule import Budget, Schedule
@@ -78,7 +79,10 @@ def receive(stream: BinaryIO, names: Names) -> Any:
     if len(head) < _LENGTH.size:
         raise EOFError
     (length,) = _LENGTH.unpack(head)
-    return _Unpickler(BytesIO(stream.read(length)), names).load()
+    message = stream.read(length)
+    if len(message) < length:
+        raise EOFError
+    return _Unpickler(BytesIO(message), names).load()
 
 
 _fields_of = attrgetter(*(f.name for f in fields(ENode)))
@@ -117,6 +121,14 @@ class Rows:
             for number, sort, nodes, info, *known in self.classes
         }
         return View(classes, self.roots, leaves, opaque)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRequest:
+    """Texts of rules that are to be read: a `Reading` is the answer."""
+
+    families: tuple[str, ...]
+    user: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)

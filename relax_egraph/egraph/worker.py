@@ -7,15 +7,13 @@ is bounded: egglog aborts the process where there is no memory left.
 import os
 import pickle
 import sys
-from queue import SimpleQueue
-from threading import Thread
 from traceback import format_exc
 
-from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, incoming, limit_memory
 from relax_egraph.egraph.course import Told
-from relax_egraph.egraph.rulebook import adopt
+from relax_egraph.egraph.rulebook import Reading, adopt, reading_of_texts
 from relax_egraph.egraph.saturation import saturate_here
-from relax_egraph.egraph.transfer import Answer, Names, Request, Rows, receive, send
+from relax_egraph.egraph.transfer import Answer, Names, ReadingRequest, Request, Rows, receive, send
 from relax_egraph.errors import RelaxEgraphError, SaturationError
 from relax_egraph.ir.symbol_ranges import assuming
 
@@ -23,8 +21,7 @@ from relax_egraph.ir.symbol_ranges import assuming
 def main() -> None:
     """Answer requests, with an `Answer` or an exception; before it, tell of each iteration."""
     outbox = begin()
-    requests = SimpleQueue[tuple[Request, Names]]()
-    Thread(target=_receive, args=(requests,), daemon=True).start()
+    requests = incoming(_received)
     while True:
         request, names = requests.get()
         try:
@@ -34,36 +31,37 @@ def main() -> None:
             os._exit(OUT_OF_MEMORY)
 
 
-def _receive(requests: "SimpleQueue[tuple[Request, Names]]") -> None:
-    """Queue what comes in; when nothing more can, the parent is gone, whatever we are doing."""
-    while True:
-        names = Names()
-        try:
-            requests.put((receive(sys.stdin.buffer, names), names))
-        except EOFError:
-            os._exit(0)
+def _received() -> tuple[Request | ReadingRequest, Names]:
+    names = Names()
+    return receive(sys.stdin.buffer, names), names
 
 
-def _answer(request: Request, told: Told) -> Answer | Exception:
-    limited = limit_memory(request.budget.memory)
-    if request.reading:
-        adopt(request.book, request.reading)
+def _answer(request: Request | ReadingRequest, told: Told) -> Answer | Reading | Exception:
     try:
-        with assuming(request.assumptions):
-            done = saturate_here(
-                request.rows.view(),
-                request.book,
-                request.budget,
-                request.schedule,
-                request.course,
-                told,
-            )
+        if isinstance(request, ReadingRequest):
+            return reading_of_texts(request.families, request.user)
+        return _saturated(request, told)
     except RelaxEgraphError as error:
         return error
     except MemoryError:
         raise
     except Exception as error:
         return _portable(error)
+
+
+def _saturated(request: Request, told: Told) -> Answer:
+    limited = limit_memory(request.budget.memory)
+    if request.reading:
+        adopt(request.book, request.reading)
+    with assuming(request.assumptions):
+        done = saturate_here(
+            request.rows.view(),
+            request.book,
+            request.budget,
+            request.schedule,
+            request.course,
+            told,
+        )
     return Answer(Rows.of(done.view), done.report, done.became, limited)
 
 

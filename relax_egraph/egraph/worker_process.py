@@ -2,17 +2,21 @@
 
 import atexit
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import TypeVar
 
 from relax_egraph.egraph.child import Child, End
 from relax_egraph.egraph.course import Progress
 from relax_egraph.egraph.forms import Source
 from relax_egraph.egraph.report import StopReason
-from relax_egraph.egraph.rulebook import reading_of
+from relax_egraph.egraph.rulebook import Reading, reading_of
 from relax_egraph.egraph.schedule import Budget
-from relax_egraph.egraph.transfer import Answer, Names, Request, receive, send
+from relax_egraph.egraph.transfer import Answer, Names, ReadingRequest, Request, receive, send
 from relax_egraph.errors import SaturationError
+
+A = TypeVar("A")
 
 _OVERTIME = 2.0
 """A worker is killed after this many times the seconds that it was given."""
@@ -45,19 +49,36 @@ def ask(request: Request, names: Names) -> Answer | Exception | Death:
     Requests of several threads wait for each other.  `names` are what `request` crosses with.
     """
     with _lock:
-        known = bool(_kept)
-        answer = _asked(request, names)
-        if known and isinstance(answer, Death) and answer.last is None:
-            answer = _asked(request, names)  # it was dead before, or dying
-        return answer
+        return _from_worker(lambda worker: worker.ask(request, names))
 
 
-def _asked(request: Request, names: Names) -> Answer | Exception | Death:
+def read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    """What the worker reads of texts of rules; raises `RuleError`."""
+    request = ReadingRequest(families, user)
+    with _lock:
+        answer = _from_worker(lambda worker: worker.read(request))
+    if isinstance(answer, Exception):
+        raise answer
+    if isinstance(answer, Death):
+        raise SaturationError(f"the rules are not read: the worker process {answer}")
+    return answer
+
+
+def _from_worker(question: "Callable[[_Worker], A | Death]") -> A | Death:
+    """The answer to `question`; it is put again if the worker was dead before, or dying."""
+    known = bool(_kept)
+    answer = _asked(question)
+    if known and isinstance(answer, Death) and answer.last is None:
+        return _asked(question)
+    return answer
+
+
+def _asked(question: "Callable[[_Worker], A | Death]") -> A | Death:
     if not _kept:
         _kept.append(_Worker())
     answer = None
     try:
-        answer = _kept[0].ask(request, names)
+        answer = question(_kept[0])
         return answer
     finally:
         if answer is None or isinstance(answer, Death):  # interrupted, or dead
@@ -102,6 +123,14 @@ class _Worker:
             return message
         except (EOFError, OSError):
             return _death(self.child.ended(), last, request.budget)
+
+    def read(self, request: ReadingRequest) -> Reading | Exception | Death:
+        try:
+            with self.child.within(_START):
+                send(self.child.inbox, request, Names())
+                return receive(self.child.outbox, Names())
+        except (EOFError, OSError):
+            return _death(self.child.ended(), None, Budget())
 
 
 def _allowed(budget: Budget) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.forks import free_in_forks
 
 FRAMES = 10_000
 """The calls of Python that may be open at a time: some hundred conditionals in each other."""
@@ -30,7 +31,7 @@ class _Limit:
 
     inside: int = 0
     before: int = 0
-    lock: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=lambda: free_in_forks(Lock()))
 
     def enter(self) -> None:
         with self.lock:

@@ -7,7 +7,9 @@ of them make trees at once (python/cpython#106905).
 import ast
 from threading import RLock
 
-_LOCK = RLock()
+from relax_egraph.forks import free_in_forks
+
+_LOCK = free_in_forks(RLock())
 
 
 def parsed(text: str) -> ast.Module:

@@ -8,12 +8,9 @@ there is no memory left.
 import os
 import pickle
 import sys
-from queue import SimpleQueue
-from threading import Thread
 from traceback import format_exc
-from typing import Any
 
-from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, incoming, limit_memory
 from relax_egraph.egraph.rulebook import adopt
 from relax_egraph.verify.work import Work
 
@@ -23,8 +20,7 @@ _MEMORY = 4 << 30
 def main() -> None:
     """Answer each unit with its verdicts, or with an exception."""
     outbox = begin()
-    messages = SimpleQueue[Any]()
-    Thread(target=_receive, args=(messages,), daemon=True).start()
+    messages = incoming(lambda: pickle.load(sys.stdin.buffer))
     book, reading, cases, trials, seed = messages.get()
     adopt(book, reading)
     work = Work(book, cases, trials, seed)
@@ -42,15 +38,6 @@ def main() -> None:
             answer = pickle.dumps(RuntimeError(shown))
         outbox.write(answer)
         outbox.flush()
-
-
-def _receive(messages: "SimpleQueue[Any]") -> None:
-    """Queue what comes in; when nothing more can, the parent is gone, whatever we are doing."""
-    while True:
-        try:
-            messages.put(pickle.load(sys.stdin.buffer))
-        except (EOFError, pickle.UnpicklingError):
-            os._exit(0)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.child import ONE_THREAD, Child, End
+from relax_egraph.egraph.home import egglog_works
 from relax_egraph.egraph.rulebook import reading_of
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
@@ -29,6 +30,8 @@ _Found: TypeAlias = tuple[Verdict, ...] | BaseException
 @dataclass(slots=True)
 class Workers:
     """Does units of `work`: itself if of one of `processes`, or else it starts so many.
+
+    Where egglog does not work in this process, it starts one.
 
     On leaving the context, they end.
     """
@@ -54,14 +57,14 @@ class Workers:
 
     def done(self, units: Sequence[Unit]) -> Iterator[Verdict]:
         """The verdicts of `units`, as they are ready."""
-        if self.processes <= 1:
+        if self.processes <= 1 and egglog_works():
             for unit in units:
                 yield from self.work.do(unit)
             return
         todo, found = SimpleQueue[Unit | None](), SimpleQueue[_Found]()
         for unit in units:
             todo.put(unit)
-        for _ in range(min(self.processes, len(units))):
+        for _ in range(min(max(1, self.processes), len(units))):
             todo.put(None)
             Thread(target=self._serve, args=(todo, found), daemon=True).start()
         for _ in units:

@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 
-from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, limit_memory
+from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, incoming, limit_memory
 from relax_egraph.verify.file_tests.run import run_test
 
 MEMORY = 2 << 30
@@ -18,15 +18,14 @@ MEMORY = 2 << 30
 def main() -> None:
     """Run tests, one at a time."""
     outbox = begin()
+    tests = incoming(lambda: pickle.load(sys.stdin.buffer))
     limit_memory(MEMORY)
     answer: object = "ready"
     while True:
         pickle.dump(answer, outbox)
         outbox.flush()
         try:
-            answer = run_test(pickle.load(sys.stdin.buffer))
-        except EOFError:
-            return
+            answer = run_test(tests.get())
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
 

@@ -1,0 +1,27 @@
+"""Processes in which egglog works: all but forks of one that loaded it.
+
+egglog starts a thread when it is loaded, and waits for that thread whenever an e-graph goes out
+of use.  A child of ``fork`` has egglog's memory and not its thread: it would wait for ever.  So
+rules run in a worker process there, as those of users do everywhere.
+"""
+
+from egglog.bindings import EGraph
+
+from relax_egraph.errors import SaturationError
+from relax_egraph.forks import is_inherited
+
+
+def egglog_works() -> bool:
+    """Whether e-graphs can be used in this process."""
+    return not is_inherited("egglog.bindings")
+
+
+def new_egraph() -> EGraph:
+    """An empty e-graph; raises `SaturationError` where it could not be used."""
+    if not egglog_works():
+        raise SaturationError(
+            "egglog does not work in this process: it was forked from one that had loaded egglog, "
+            "whose thread is not here; optimize, build and run work here; prove and check rules "
+            'in a process that is started by "spawn", or forked before the first optimize'
+        )
+    return EGraph()
