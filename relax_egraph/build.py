@@ -1,33 +1,26 @@
 """From a module to an executable: loops, schedules, machine code, bytecode.
 
-    build(module)            # IRModule -> Executable, ready to run or save
-    lower_module(module)     # the same, as far as scheduled loop functions: it prints
-    llvm_text(module)        # the LLVM text of each kernel
-    assembly_text(module)    # what becomes of that on this processor
-    load("model.rxe")        # a saved executable, with its kernels linked
-
-What no kernel runs, because a shape is known only at run time, calls ``relax.run.<operator>``: the
-operator's numpy reference.
+build(module)            # IRModule -> Executable, ready to run or save
+lower_module(module)     # the same, as far as scheduled loop functions: it prints
+llvm_text(module)        # the LLVM text of each kernel
+assembly_text(module)    # what becomes of that on this processor
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir import tolerance
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, BaseFunc, IRModule
-from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.well_formed import assert_well_formed
+from relax_egraph.loading import link
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.target import ANY
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of, kernel_set
+from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize_ops import legalize_ops
@@ -35,11 +28,10 @@ from relax_egraph.lower.mark_tolerance import mark_tolerance
 from relax_egraph.lower.pack_constants import pack_constants, store_constants
 from relax_egraph.lower.prepare_constants import mark_constant_inputs, prepare_constants
 from relax_egraph.lower.runtime.driver_link import driver
-from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
-from relax_egraph.parameters import FLAG, NAME, PATH, Kind, collection, optional, takes
+from relax_egraph.parameters import FLAG, NAME, collection, takes
 from relax_egraph.passes import (
     Sequential,
     inline_called_once,
@@ -56,7 +48,6 @@ from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
 from relax_egraph.tir.stmt import PrimFunc
-from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable
 
 
@@ -98,11 +89,6 @@ TO_VM = Sequential(
 
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
-_DIGEST = Kind(
-    "a SHA-256 digest, 64 hexadecimal digits",
-    NAME.has_type,
-    lambda text: bool(re.fullmatch("[0-9a-fA-F]{64}", text)),
-)
 
 
 @takes(module=MODULE)
@@ -143,19 +129,6 @@ def build(
     return replace(executable, kernels=sets, work=work, linker=link, driver=driver())
 
 
-@takes(path=PATH, digest=optional(_DIGEST), mapped=FLAG)
-def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) -> Executable:
-    """Read a saved executable; see `Executable.load`.
-
-    Raises `ExecutableError` if it is damaged; that no kernels are for this processor is said by the
-    machine that is to run it.
-    """
-    executable = Executable.load(path, digest, mapped=mapped)
-    for kernels in executable.kernels:
-        head_of(kernels)
-    return replace(executable, linker=link, driver=driver())
-
-
 @takes(module=MODULE)
 def llvm_text(module: IRModule) -> str:
     """The LLVM text of each kernel of `module`, one after the other."""
@@ -176,28 +149,5 @@ def assembly_text(module: IRModule) -> str:
     return "\n".join(f"# {name}\n{text}" for name, text in assemblies(functions, INTRINSICS))
 
 
-def link(
-    executable: Executable, num_threads: int | None = None
-) -> Mapping[str, Callable[..., Any]]:
-    """The kernels of `executable` as callables, and the operators it calls at run time.
-
-    The kernels share `num_threads` threads, the caller's among them; see `thread_count`.  Raises
-    `ExecutableError` if none are for this processor, or if objects are damaged.
-    """
-    count = thread_count(num_threads)
-    linked: dict[str, Callable[..., Any]] = {
-        name: run for name in executable.packed_names if (run := _at_run_time(name)) is not None
-    }
-    if executable.kernels:
-        linked.update(jit.link(fitting_kernels(executable.kernels), thread_pool(count)))
-    return linked
-
-
 def _prim_funcs(module: IRModule) -> dict[str, PrimFunc]:
     return {name: f for name, f in module.functions.items() if isinstance(f, PrimFunc)}
-
-
-def _at_run_time(name: str) -> Callable[..., Any] | None:
-    """The packed function `name`, if it is an operator, giving what a machine has."""
-    run = at_run_time(name)
-    return run and (lambda *args: convert(f"the result of {name!r}", run(*args)))

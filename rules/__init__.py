@@ -9,6 +9,7 @@ The family is the ruleset is the file's name.  ``README.md`` says what makes a r
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -60,8 +61,8 @@ RULES = collection('a sequence of rule files, texts or loaded rules, such as ["m
 
 _LONGEST_PATH = 4096
 
-Check: TypeAlias = Callable[[Rules, tuple[str, ...]], object]
-_checks: list[Check] = []
+_ENGINE, _CHECKER = "relax_egraph.egraph.rulebook", "relax_egraph.verify.given"
+"""What reads rules, and what tries them; loaded when they are needed: data imports none."""
 
 
 @takes(given=RULE, without=NAMES)
@@ -72,19 +73,8 @@ def load(*given: Given, without: Iterable[str] = ()) -> Rules:
     not read again.  Raises `RuleError` at the first form that is wrong.
     """
     rules, left_out = read(given), tuple(without)
-    for check in _checks:
-        check(rules, left_out)
+    import_module(_ENGINE).check_rules(rules, left_out)
     return rules
-
-
-def checked_by(check: Check) -> Check:
-    """Have `load` pass what it reads to `check`, which the engine registers: data imports none."""
-    _checks.append(check)
-    return check
-
-
-Verify: TypeAlias = Callable[..., tuple[Any, ...]]
-_verifies: list[Verify] = []
 
 
 @takes(
@@ -126,14 +116,8 @@ def check(
     Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
     a name in `only` that no rule has.
     """
-    (verify,) = _verifies
+    verify = import_module(_CHECKER).check_given
     return verify(read(given), only, trials=trials, seed=seed, processes=processes, told=told)
-
-
-def verified_by(verify: Verify) -> Verify:
-    """Have `check` ask `verify`, which the checker registers."""
-    _verifies[:] = [verify]
-    return verify
 
 
 def read(given: Iterable[Given]) -> Rules:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.cli import STAGES
+from relax_egraph.cli.show import STAGES
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.lower.emit.target import host
 from tests.command import invoke

@@ -7,14 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from relax_egraph.cli import STAGES, commands
+from relax_egraph.cli import commands
 from relax_egraph.cli.bench import difference
 from relax_egraph.cli.progress import step
+from relax_egraph.cli.show import STAGES
 from tests.command import invoke
 from tests.onnx_models import model, node, value
 
@@ -394,7 +396,10 @@ def test_options_have_the_same_name_and_meaning_everywhere(command: str) -> None
 
 
 def test_the_help_of_every_command_is_whole_sentences() -> None:
-    for name, command in commands.commands.items():
+    context = click.Context(commands)
+    for name in commands.list_commands(context):
+        command = commands.get_command(context, name)
+        assert command
         text = invoke("--help").stdout
         assert f"  {name}" in text
         assert "..." not in text.replace("[ARGS]...", "")

@@ -10,8 +10,19 @@ import relax_egraph
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "calibrate", "egraph", "errors", "extract", "frontends", "ir", "lower"),
-        *("memory", "optimize", "passes", "proof", "reasons", "rules", "script", "tir", "verify"),
+        *("build", "calibrate", "egraph", "errors", "extract", "frontends", "ir", "loading"),
+        *(
+            "lower",
+            "memory",
+            "optimize",
+            "passes",
+            "proof",
+            "reasons",
+            "rules",
+            "script",
+            "tir",
+            "verify",
+        ),
         "vm",
     },
     "cli": {
@@ -38,9 +49,10 @@ MAY_IMPORT = {
     "merging": {"variants", "passes", "ir"},
     "variants": {"extract"},
     "explanation": {"egraph", "extract", "ir"},
-    "build": {"lower", "vm", "passes", "tir", "ir"},
-    "lower": {"passes", "tir", "ir", "vm", "llvmlite", "platformdirs"},
-    "vm": {"ir.dtypes", "ir.message", "ir.struct_info", "ir.syntax"},
+    "build": {"loading", "lower", "vm", "passes", "tir", "ir"},
+    "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
+    "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
+    "vm": {"ir.dtypes", "ir.message", "ir.syntax"},
     "extract": {"egraph.binders", "egraph.view", "ir", "highspy"},
     "verify": {"egraph", "rules", "ir"},
     "egraph": {"rules", "ir", "egglog"},
@@ -51,16 +63,19 @@ MAY_IMPORT = {
     "ir": {"ml_dtypes"},
     "errors": set[str](),
     "files": set[str](),
+    "forks": set[str](),
+    "lazy": set[str](),
+    "lifeline": set[str](),
     "parameters": set[str](),
     "sources": set[str](),
 }
 """What each part may import besides itself and what is public to all; from the top down."""
 
 PARTS = set(MAY_IMPORT) - {"__init__"}
-LIBRARIES = {"egglog", "highspy", "llvmlite", "ml_dtypes", "onnx", "platformdirs"}
+LIBRARIES = {"egglog", "highspy", "llvmlite", "ml_dtypes", "onnx"}
 """The third parties that are entered by one door each."""
 
-PUBLIC_TO_ALL = {"errors", "files", "parameters", "sources"}
+PUBLIC_TO_ALL = {"errors", "files", "forks", "lazy", "lifeline", "parameters", "sources"}
 ROOT = Path(relax_egraph.__file__).parent
 
 

@@ -15,7 +15,7 @@ from relax_egraph.lower import jit
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS, gemm
-from relax_egraph.lower.jit import compile_kernels, link, machine_code, object_cache
+from relax_egraph.lower.jit import compile_kernels, compiling, link, machine_code, object_cache
 from relax_egraph.lower.jit import version as versions
 from relax_egraph.lower.jit.object_cache import ObjectCache, default_cache, default_folder, digest
 from relax_egraph.lower.jit.version import compiler_version
@@ -184,7 +184,7 @@ def cache(
 ) -> ObjectCache:
     """A cache that finds kernels one way: the second needs sources that nobody edits."""
     version = "1" if request.param == "by its loops" else None
-    monkeypatch.setattr(jit, "compiler_version", version_is(version))
+    monkeypatch.setattr(compiling, "compiler_version", version_is(version))
     return ObjectCache(tmp_path)
 
 
@@ -230,10 +230,10 @@ def tile() -> PrimFunc:
 def test_of_a_known_kernel_no_text_is_written(
     function: Callable[[], PrimFunc], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit, "compiler_version", version_is("1"))
+    monkeypatch.setattr(compiling, "compiler_version", version_is("1"))
     first = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
-    monkeypatch.setattr(jit, "generate", refuse)
-    monkeypatch.setattr(jit, "_written", refuse)
+    monkeypatch.setattr(compiling, "generate", refuse)
+    monkeypatch.setattr(compiling, "_written", refuse)
 
     second = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
 
@@ -244,7 +244,7 @@ def test_another_version_of_the_compiler_knows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("1", "2"):
-        monkeypatch.setattr(jit, "compiler_version", version_is(version))
+        monkeypatch.setattr(compiling, "compiler_version", version_is(version))
         compile_kernels({"f": scaled()}, cache=ObjectCache(tmp_path))
 
     assert len(list(tmp_path.iterdir())) == 2
@@ -254,14 +254,14 @@ def test_an_intrinsic_from_elsewhere_is_known_by_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing tells whether the function that writes it has changed."""
-    monkeypatch.setattr(jit, "compiler_version", version_is("1"))
+    monkeypatch.setattr(compiling, "compiler_version", version_is("1"))
 
     def define(module: Module, target: Target) -> None:
         gemm.define_gemm_tile(module, target)
 
     given = {"gemm_tile": define}
     compile_kernels({"f": tile()}, intrinsics=given, cache=ObjectCache(tmp_path))
-    monkeypatch.setattr(jit, "generate", refuse)
+    monkeypatch.setattr(compiling, "generate", refuse)
 
     with pytest.raises(AssertionError, match="to be found"):
         compile_kernels({"f": tile()}, intrinsics=given, cache=ObjectCache(tmp_path))

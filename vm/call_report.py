@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
-
-from rich import box
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from relax_egraph.files import replacing
 from relax_egraph.vm.chrome_trace import trace_of
 from relax_egraph.vm.timing import duration
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Kind: TypeAlias = Literal["kernel", "packed", "builtin"]
 
@@ -139,8 +139,11 @@ class CallReport:
         with replacing(Path(path)) as file:
             file.write(json.dumps(self.chrome_trace()).encode())
 
-    def table(self) -> Table:
+    def table(self) -> "Table":
         """Calls but those of builtins, sums, and what is left, to be printed by rich."""
+        from rich import box  # 20 ms: not before they are needed
+        from rich.table import Table
+
         named = [c for c in self.calls if c.kind != "builtin"]
         builtins = [c.seconds for c in self.calls if c.kind == "builtin"]
         title = f"{self.function}: {duration(self.seconds)}, the least of {self.repeat}"

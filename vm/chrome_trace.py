@@ -1,12 +1,24 @@
 """Profiles as Chrome traces: JSON that Perfetto and ``chrome://tracing`` show."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from relax_egraph.vm.call_report import CallReport
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 
-def trace_of(report: "CallReport") -> dict[str, Any]:
+class Report(Protocol):
+    """What a `CallReport` has of times."""
+
+    @property
+    def spans(self) -> Sequence[Any]:
+        """Functions, from begin to end."""
+        ...
+
+    @property
+    def calls(self) -> Sequence[Any]:
+        """Calls of packed functions."""
+        ...
+
+
+def trace_of(report: Report) -> dict[str, Any]:
     """`report` in the Trace Event Format: complete events, times in microseconds.
 
     Functions are events around those of what they call.

@@ -6,25 +6,30 @@ script writes it; both are only for the message.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.ir.struct_info import shape_text, tensor
 from relax_egraph.vm.dim_program import slot_of, within_limit
 
 MOST_FIELDS = 16
 """A tuple of more is not described field by field."""
 
 
+def shape_text(shape: Sequence[int]) -> str:
+    """``(3, 4)``, ``(3,)``, ``()``: a shape as script writes it."""
+    inside = ", ".join(map(str, shape))
+    return f"({inside},)" if len(shape) == 1 else f"({inside})"
+
+
 def describe(value: Any) -> str:
     """`value` as script would write its type: ``R.Tensor((3, 4), "float32")``."""
     match value:
         case np.ndarray() if value.dtype.name in DTYPES:
-            return str(tensor(value.shape, value.dtype.name))
+            return f'R.Tensor({shape_text(value.shape)}, "{value.dtype.name}")'
         case np.ndarray():
             return f"an array of dtype {value.dtype} and shape {value.shape}"
         case tuple() if (count := len(cast(tuple[Any, ...], value))) > MOST_FIELDS:

@@ -1,159 +1,23 @@
 """Loop functions to machine code, each different one once, and machine code to callables."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from relax_egraph.errors import NotLowerable
-from relax_egraph.lower.codegen import generate
-from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module
-from relax_egraph.lower.emit.target import ANY, Target, host
-from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
-from relax_egraph.lower.jit.linking import Kernel, address_of, link
-from relax_egraph.lower.jit.machine_code import assembly, cached_object, compiled_object
-from relax_egraph.lower.jit.object_cache import ObjectCache, default_cache, digest
-from relax_egraph.lower.jit.version import compiler_version
-from relax_egraph.tir.analysis import structural_key
-from relax_egraph.tir.rewrite import statements
-from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
+from relax_egraph.lazy import load_lazily
 
-__all__ = [
-    "CompiledKernels",
-    "Kernel",
-    "address_of",
-    "compile_kernels",
-    "emit_assembly",
-    "link",
-    "llvm_text",
-]
+if TYPE_CHECKING:
+    from relax_egraph.lower.jit.compiled import CompiledKernels as CompiledKernels
+    from relax_egraph.lower.jit.compiling import compile_kernels as compile_kernels
+    from relax_egraph.lower.jit.compiling import emit_assembly as emit_assembly
+    from relax_egraph.lower.jit.compiling import llvm_text as llvm_text
+    from relax_egraph.lower.jit.linking import Kernel as Kernel
+    from relax_egraph.lower.jit.linking import address_of as address_of
+    from relax_egraph.lower.jit.linking import link as link
 
-Intrinsics = Mapping[str, IntrinsicEmitter]
-
-_NO_INTRINSICS: Intrinsics = {}
-
-
-def compile_kernels(
-    functions: Mapping[str, PrimFunc],
-    target: Target | None = None,
-    intrinsics: Intrinsics = _NO_INTRINSICS,
-    cache: ObjectCache | None = None,
-) -> CompiledKernels:
-    """Compile scheduled functions for `target`, by default this processor; for `ANY`, to text.
-
-    Functions of the same structure, or of the same code, are compiled once.  Raises
-    `NotLowerable` on what has no machine code.
-    """
-    compiler = _Compiler(target or host(), intrinsics, cache or default_cache())
-    kernels: dict[str, KernelInfo] = {}
-    symbols: dict[Hashable, str] = {}
-    for name, function in functions.items():
-        key = structural_key(function)
-        if key not in symbols:
-            try:
-                symbols[key] = compiler.add(function)
-            except NotLowerable as error:
-                raise NotLowerable(f"{name}: {error}") from error
-        dtypes = tuple(b.dtype for b in function.params)
-        scalars = len(function.symbols)
-        kernels[name] = KernelInfo(symbols[key], dtypes, function.num_outputs, scalars)
-    compiler.cache.trim()
-    return CompiledKernels(compiler.target, compiler.objects, kernels)
-
-
-@dataclass(slots=True)
-class _Compiler:
-    """Machine code for `target`: `objects` by what they define.
-
-    In the cache it is found by the loop function, or the name of the micro-kernel, and the version
-    of this compiler; where that does not tell everything, by the LLVM text.
-    """
-
-    target: Target
-    intrinsics: Intrinsics
-    cache: ObjectCache
-    objects: dict[str, bytes] = field(default_factory=dict[str, bytes])
-
-    def add(self, function: PrimFunc) -> str:
-        """Add the objects of `function` and of what it calls; returns its symbol."""
-        calls = [s for s in statements(function.body) if isinstance(s, TensorIntrinsic)]
-        is_own = all(_is_own(self.intrinsics.get(c.name)) for c in calls)
-        version = compiler_version(self.target) if is_own else None
-        key = version and digest("kernel", version, repr(structural_key(function)))
-        stored = self.cache.get(key) if key else None
-        if stored is None:
-            symbol, data = self._kernel(function, calls, is_kept=key is None)
-            if key:
-                self.cache.put(key, symbol.encode() + b"\n" + data)
-        else:
-            line, _, data = stored.partition(b"\n")
-            symbol = line.decode()
-        self.objects[symbol] = data
-        for name in dict.fromkeys(call.name for call in calls):
-            if name not in self.objects:
-                self.objects[name] = self._intrinsic(name, version)
-        return symbol
-
-    def _kernel(
-        self, function: PrimFunc, calls: Sequence[TensorIntrinsic], *, is_kept: bool
-    ) -> tuple[str, bytes]:
-        text = llvm_text(function, self.target, self.intrinsics)
-        for call in calls:
-            _check_call(call, _written(self.intrinsics[call.name], self.target))
-        symbol = f"kernel_{digest(text)[:24]}"
-        if symbol in self.objects:
-            return symbol, self.objects[symbol]
-        return symbol, self._object(text.replace("@kernel(", f"@{symbol}("), is_kept=is_kept)
-
-    def _intrinsic(self, name: str, version: str | None) -> bytes:
-        key = version and digest("intrinsic", version, name)
-        data = self.cache.get(key) if key else None
-        if data is None:
-            module = _written(self.intrinsics[name], self.target)
-            data = self._object(str(module), is_kept=key is None)
-            if key:
-                self.cache.put(key, data)
-        return data
-
-    def _object(self, text: str, *, is_kept: bool) -> bytes:
-        """The object of `text`, which is kept in the cache if nothing made of it is."""
-        if self.target == ANY:
-            return text.encode()
-        if is_kept:
-            return cached_object(text, self.target, self.cache)
-        return compiled_object(text, self.target)
-
-
-def _is_own(emitter: IntrinsicEmitter | None) -> bool:
-    """Whether `compiler_version` tells of a change of `emitter`."""
-    return emitter is not None and emitter.__module__.startswith("relax_egraph.lower.intrinsics.")
-
-
-def _check_call(call: TensorIntrinsic, module: Module) -> None:
-    passed = (PTR,) * len(call.buffers) + (I64,) * len(call.scalars)
-    if module.signatures.get(call.name) != passed:
-        raise NotLowerable(
-            f"{call.name} of {len(call.buffers)} buffers and {len(call.scalars)} scalars: "
-            f"takes ({', '.join(map(str, module.signatures.get(call.name, ())))})"
-        )
-
-
-@lru_cache(maxsize=64)
-def _written(emitter: IntrinsicEmitter, target: Target) -> Module:
-    module = Module(target)
-    emitter(module, target)
-    return module
-
-
-def llvm_text(
-    function: PrimFunc, target: Target | None = None, intrinsics: Intrinsics = _NO_INTRINSICS
-) -> str:
-    """The LLVM module of a scheduled function, under the name ``kernel``."""
-    return str(generate(function, "kernel", target or host(), intrinsics))
-
-
-def emit_assembly(
-    function: PrimFunc, target: Target | None = None, intrinsics: Intrinsics = _NO_INTRINSICS
-) -> str:
-    """The machine code of a scheduled function, in assembly language."""
-    target = target or host()
-    return assembly(llvm_text(function, target, intrinsics), target)
+load_lazily(
+    __name__,
+    {
+        "relax_egraph.lower.jit.compiled": ["CompiledKernels"],
+        "relax_egraph.lower.jit.compiling": ["compile_kernels", "emit_assembly", "llvm_text"],
+        "relax_egraph.lower.jit.linking": ["Kernel", "address_of", "link"],
+    },
+)

@@ -5,6 +5,7 @@ own checksum, and a damaged one is made anew.  A folder that cannot be written i
 """
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,8 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-
-from platformdirs import user_cache_path
 
 ENVIRONMENT = "RELAX_EGRAPH_CACHE"
 """The variable that names the folder; ``off`` there means no cache."""
@@ -43,7 +42,7 @@ def default_folder() -> Path | None:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return None if named == "off" else _expanded(Path(named))
-    return _expanded(user_cache_path("relax-egraph", appauthor=False) / "objects")
+    return _expanded(_caches() / "objects")
 
 
 @dataclass(slots=True)
@@ -109,6 +108,18 @@ def default_cache() -> ObjectCache:
 @cache
 def _cache_in(folder: Path | None) -> ObjectCache:
     return ObjectCache(folder)
+
+
+def _caches() -> Path:
+    """Where this system keeps the caches of a user, and what is ours there."""
+    match sys.platform:
+        case "win32":
+            local = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+            return Path(local) / "relax-egraph" / "Cache"
+        case "darwin":
+            return Path("~/Library/Caches/relax-egraph")
+        case _:
+            return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache") / "relax-egraph"
 
 
 def _expanded(path: Path) -> Path | None:

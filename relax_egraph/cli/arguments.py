@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import relax_egraph as rx
-from relax_egraph.cli.random_inputs import random_input
 from relax_egraph.errors import RunError, nearest
 from relax_egraph.ir.syntax import parsed_expression
 
@@ -22,7 +21,7 @@ class Arguments:
 
 
 def arguments_of(
-    machine: rx.VirtualMachine,
+    machine: "rx.VirtualMachine",
     function: str,
     inputs: Sequence[tuple[str, Any]],
     sizes: Sequence[tuple[str, int]],
@@ -54,10 +53,16 @@ def arguments_for(
     known = {s: k for name in given for s, k in _sizes(info[name], given[name])} | dict(sizes)
     random = tuple(name for name in info if name not in given)
     try:
-        made = {name: random_input(name, info[name], known) for name in random}
+        drawn = _random(random, info, known) if random else {}
     except RunError as lack:
         raise click.UsageError(str(lack)) from None
-    return Arguments({name: made.get(name, given.get(name)) for name in info}, random)
+    return Arguments({name: drawn.get(name, given.get(name)) for name in info}, random)
+
+
+def _random(names: Sequence[str], info: Mapping[str, str], sizes: Mapping[str, int]) -> Any:
+    from relax_egraph.cli.random_inputs import random_input  # and sympy, for their extents
+
+    return {name: random_input(name, info[name], sizes) for name in names}
 
 
 def _check(what: str, name: str, among: Mapping[str, object], who: str, hint: str) -> None:

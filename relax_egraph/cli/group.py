@@ -1,5 +1,7 @@
 """What the commands belong to: their order, their version, and what becomes of errors."""
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -21,29 +23,38 @@ class Unusable(click.ClickException):
     exit_code = 2
 
 
-ORDER = (
-    "show",
-    "optimize",
-    "explain",
-    "run",
-    "bench",
-    "profile",
-    "memory",
-    "extract",
-    "why-not",
-    "bisect",
-    "rules",
-    "calibrate",
-)
-"""As help lists the commands: as they are met on the way with a model."""
+MODULES: Mapping[str, Sequence[str]] = {
+    "show": ["show"],
+    "optimize": ["optimize"],
+    "explain": ["explain"],
+    "run": ["run"],
+    "bench": ["bench"],
+    "profile": ["profile"],
+    "memory": ["memory"],
+    "extract": ["egraphs"],
+    "why-not": ["why_not"],
+    "bisect": ["bisect"],
+    "rules": ["rules", "check", "rule_show", "rule_tests"],
+    "calibrate": ["machine"],
+}
+"""The modules of each command, which are loaded when it is used.
+
+Help lists the commands in this order, as they are met on the way with a model.
+"""
 
 
 class Commands(click.Group):
     """The commands; errors of this package are one message and status 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in `ORDER`."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
+        """The names, in the order of `MODULES`."""
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, loaded."""
+        for module in MODULES.get(cmd_name, ()):
+            import_module(f"relax_egraph.cli.{module}")
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that `ctx` says."""

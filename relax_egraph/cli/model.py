@@ -44,7 +44,7 @@ class ModelFile:
         """Whether it has been built: there is no program in it."""
         return self.path.suffix == EXECUTABLE
 
-    def module(self) -> rx.IRModule:
+    def module(self) -> "rx.IRModule":
         """The program."""
         if self.is_executable:
             raise click.UsageError(f"{self} is an executable: needs a program or an ONNX model")
@@ -62,7 +62,7 @@ class ModelFile:
         with self._named():
             return rx.load(self.path)
 
-    def optimized(self, how: How) -> rx.Explanation:
+    def optimized(self, how: How) -> "rx.Explanation":
         """The optimized program, with the reasons; what cannot be taken is wrong use."""
         module = self.module()
         try:
@@ -73,7 +73,7 @@ class ModelFile:
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
-    def machine(self, threads: int | None, how: How = _AS_USUAL) -> rx.VirtualMachine:
+    def machine(self, threads: int | None, how: How = _AS_USUAL) -> "rx.VirtualMachine":
         """A machine for it, optimized so."""
         if self.is_executable:
             if how:

@@ -3,17 +3,10 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 @contextmanager
@@ -22,8 +15,7 @@ def step(doing: str) -> Generator[Callable[[str], None]]:
 
     What is given changes the text.
     """
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with _terminal(*columns) as progress:
+    with _terminal("spinner") as progress:
         if progress is None:
             yield lambda _: None
             return
@@ -34,8 +26,7 @@ def step(doing: str) -> Generator[Callable[[str], None]]:
 @contextmanager
 def counted(doing: str, total: int) -> Generator[Callable[[object], None]]:
     """Show a bar likewise: call what is given for each of `total` things that is done."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with _terminal(*columns, TimeElapsedColumn()) as progress:
+    with _terminal("bar") as progress:
         if progress is None:
             yield lambda _: None
             return
@@ -44,11 +35,22 @@ def counted(doing: str, total: int) -> Generator[Callable[[object], None]]:
 
 
 @contextmanager
-def _terminal(*columns: ProgressColumn) -> Generator[Progress | None]:
+def _terminal(shape: Literal["spinner", "bar"]) -> "Generator[Progress | None]":
     """What shows progress; ``None`` where stderr is no terminal."""
-    console = Console(stderr=True)
-    if not (sys.stderr.isatty() and console.is_interactive):
+    if not sys.stderr.isatty():
         yield None
         return
-    with Progress(*columns, console=console, transient=True) as progress:
+    from rich import progress as shown  # 50 ms: not before it is needed
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_interactive:
+        yield None
+        return
+    text, seconds = shown.TextColumn("{task.description}"), shown.TimeElapsedColumn()
+    columns = {
+        "spinner": (shown.SpinnerColumn(), text, seconds),
+        "bar": (text, shown.BarColumn(), shown.MofNCompleteColumn(), seconds),
+    }
+    with shown.Progress(*columns[shape], console=console, transient=True) as progress:
         yield progress

@@ -34,7 +34,7 @@ def output(value: str | Path) -> Path:
     return path
 
 
-def machine(value: str) -> rx.Profile:
+def machine(value: str) -> "rx.Profile":
     """The profile of a machine: ``calibrated``, or a file."""
     if value == "calibrated":
         return rx.calibrated()

@@ -19,7 +19,6 @@ import sympy
 
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.extremes import Kind, extreme
-from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.symbol_ranges import (
     active,
     integral,
@@ -58,7 +57,7 @@ def _evaluated(expr: sympy.Expr) -> sympy.Expr:
         if again == expanded:
             break
         expanded = again
-    return exact(expanded)
+    return expanded
 
 
 def canonical(dim: "Dim | sympy.Basic") -> Dim:

@@ -16,6 +16,7 @@ layer that needs it, keyed by the name; a test holds the tables total.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from relax_egraph.errors import IllTyped
@@ -263,3 +264,6 @@ def _operand_of(p: inspect.Parameter) -> Operand:
     if optional:
         annotation = next(a for a in annotation.__args__ if a is not type(None))
     return Operand(p.name, _OPERAND_KINDS.get(annotation, "any"), optional)
+
+
+import_module("relax_egraph.ir.ops")  # whoever sees `OPS` sees all operators

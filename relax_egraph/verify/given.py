@@ -12,7 +12,6 @@ from relax_egraph.verify.file_tests.cases import book_tests
 from relax_egraph.verify.verdict import Verdict as Verdict
 
 
-@rules.verified_by
 def check_given(
     given: rules.Rules,
     only: Iterable[str] | None = None,

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import RunError
-from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, of_values, wrong
 from relax_egraph.vm.builtins.memory import element_type
-from relax_egraph.vm.matching import describe, is_shape
+from relax_egraph.vm.matching import describe, is_shape, shape_text
 from relax_egraph.vm.storage import aligned_bytes, tensor_at
 
 Array = npt.NDArray[Any]

@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, of_values, wrong
-from relax_egraph.vm.matching import describe, is_shape
+from relax_egraph.vm.matching import describe, is_shape, shape_text
 from relax_egraph.vm.storage import Bytes
 
 Array = npt.NDArray[Any]
