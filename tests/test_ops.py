@@ -38,7 +38,7 @@ from tests.ops.case import Case, Draw
 INSTANCES = 50
 """Of each operator, in the long runs."""
 
-FEW, COMPILED = 20, 8
+FEW, COMPILED = 12, 4
 """In every run, and of so many of these machine code is made."""
 
 DATA_DECIDES = frozenset(

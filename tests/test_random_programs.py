@@ -34,9 +34,9 @@ from tests.rounding import assert_same, assert_within, bounds, leaves
 
 SIZES = (0, 1, 2, 3, 7, 17)
 
-FEW = 20
+FEW = 10
 MANY = 1050
-FEW_FAST = 10
+FEW_FAST = 5
 MANY_FAST = 300
 SLICE = 50
 
@@ -162,14 +162,14 @@ def test_the_same_seed_writes_the_same_program() -> None:
     assert first.takes == second.takes
 
 
-@pytest.mark.parametrize("start", range(0, FEW, 10))
+@pytest.mark.parametrize("start", range(0, FEW, 5))
 def test_some_programs_mean_the_same_everywhere(start: int, tmp_path: Path) -> None:
-    check_all(range(start, start + 10), tmp_path)
+    check_all(range(start, start + 5), tmp_path)
 
 
-@pytest.mark.parametrize("start", range(FEW, FEW + FEW_FAST, 10))
+@pytest.mark.parametrize("start", range(FEW, FEW + FEW_FAST, 5))
 def test_some_programs_mean_nearly_the_same_with_fast_math(start: int, tmp_path: Path) -> None:
-    check_all(range(start, start + 10), tmp_path, fast_math=True)
+    check_all(range(start, start + 5), tmp_path, fast_math=True)
 
 
 @pytest.mark.fuzz

@@ -8,13 +8,14 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import relax_egraph as rx
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.rules import FAMILIES
 
 TRIED = ("shape", "slices", "movement")
-PROGRAMS = 60
+FEW, MANY = 20, 60
 EXTENTS = ((3, 2), (1, 0), (0, 5))
 """Values of n and m."""
 
@@ -210,9 +211,10 @@ def _run(module: rx.IRModule, n: int, m: int) -> tuple[Array, ...]:
     )
 
 
-def test_what_rules_make_of_slices_computes_the_same() -> None:
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.fuzz)])
+def test_what_rules_make_of_slices_computes_the_same(count: int) -> None:
     fired = set[str]()
-    for seed in range(PROGRAMS):
+    for seed in range(count):
         module = program(seed)
         explained = rx.explain(module, without=[f for f in FAMILIES if f not in TRIED])
         fired.update(explained.rules)
