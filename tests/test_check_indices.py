@@ -210,6 +210,30 @@ def test_what_no_indices_are(call: str, sentence: str) -> None:
     assert sentence in str(raised.value)
 
 
+UNUSED = {
+    "by nothing": ("y = R.exp(x)",),
+    "by a value that is unused": ("z = R.take(x, j, axis=0)", "y = R.exp(x)"),
+    "by a part": (
+        "z = R.take(x, j, axis=0)",
+        "y = R.strided_slice(z, axes=[0], begin=[0], end=[1])",
+    ),
+    "for its shape": ("z = R.take(x, j, axis=0)", "y = R.shape_to_tensor(R.shape_of(z))"),
+}
+"""What reads the indices `j`, which are checked, less than whole."""
+
+
+@pytest.mark.parametrize("read", UNUSED)
+def test_a_check_stays_where_its_result_is_not_needed(read: str) -> None:
+    check = 'j = R.check_indices(i, R.shape([4, 6]), axes=[0], operator="take")'
+    module = program((check, *UNUSED[read]), 'R.Tensor((2,), "int64")')
+    main = machine("auto", optimized=True)(module)
+
+    with pytest.raises(RunError) as raised:
+        main(DATA, np.array([0, 9]), np.ones((1, 2), np.float32), np.ones(1, np.float32))
+
+    assert str(raised.value) == "take: index 9 is outside of axis 0 of extent 4, needs -4 to 3"
+
+
 ONNX: dict[str, tuple[Array, ...]] = {
     "Gather": (np.array([0, 9]),),
     "GatherElements": (np.array([[0, 9]]),),
