@@ -18,7 +18,7 @@ CASES = [
 
 
 FEW = 8
-"""Instances of each rule in every run: as many mutants of the book are found as with `INSTANCES`."""
+"""Instances of each rule in every run; the long runs take `INSTANCES`."""
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(INSTANCES, marks=pytest.mark.fuzz)])
