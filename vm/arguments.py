@@ -1,5 +1,6 @@
 """From what the user gives to what a function takes: by position or name, as numpy arrays."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any, cast
@@ -7,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from relax_egraph.errors import RunError
+from relax_egraph.ir.dtypes import usual
 from relax_egraph.vm.dlpack import from_dlpack
 from relax_egraph.vm.executable import VMFunction
 
@@ -60,6 +62,8 @@ def convert(where: str, value: Any) -> Any:
     """
     match value:
         case np.ndarray() | np.generic():
+            if "numpy.ma" in sys.modules and np.ma.is_masked(value):
+                raise RunError(f"{where}: a masked array: fill it, by x.filled(0)")
             return _plain(value)
         case tuple() | list():
             fields = tuple(convert(where, v) for v in value)
@@ -73,6 +77,8 @@ def convert(where: str, value: Any) -> Any:
                 raise RunError(
                     f"{where}: cannot read the {kind} through DLPack: {error}"
                 ) from error
+        case _ if hasattr(type(value), "__array__"):
+            return _plain(np.asarray(value))
         case _:
             return value
 
@@ -91,18 +97,27 @@ def _of_host(info: str, value: Any) -> Any:
             return value
 
 
+_OTHER_NAMES = frozenset(
+    dtype.num
+    for dtype in map(np.dtype, np.typecodes["AllInteger"] + np.typecodes["Float"])
+    if usual(dtype).num != dtype.num
+)
+"""The numbers of dtypes that are others by another name: ``longlong``, where that is ``int64``."""
+
+
 def _is_plain(value: Any) -> bool:
     """Whether `value` is an array that the machine takes as it is."""
     if type(value) is not np.ndarray:
         return False
-    flags = value.flags
-    return flags.c_contiguous and flags.aligned and value.dtype.isnative
+    flags, dtype = value.flags, value.dtype
+    is_usual = dtype.isnative and dtype.num not in _OTHER_NAMES
+    return is_usual and flags.c_contiguous and flags.aligned
 
 
 def _plain(value: Any) -> np.ndarray[Any, Any]:
     if _is_plain(value):
         return value
-    native = np.asarray(value, value.dtype.newbyteorder("="))
+    native = np.asarray(value, usual(value.dtype))
     return np.require(native, requirements=["C", "A"]).reshape(value.shape)
 
 

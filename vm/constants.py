@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.ir.dtypes import DTYPES, usual
 from relax_egraph.vm.deferred import Deferred, made
 from relax_egraph.vm.executable import ConstantValue
 
@@ -65,7 +65,7 @@ def _key(value: ConstantValue) -> Any:
 def _frozen(value: ConstantValue) -> ConstantValue:
     match value:
         case np.ndarray() if value.dtype.name in DTYPES:
-            native = value.astype(value.dtype.newbyteorder("="), copy=False)
+            native = np.asarray(value, usual(value.dtype))
             constant = np.ascontiguousarray(native).reshape(value.shape).view()
             constant.flags.writeable = False
             return constant

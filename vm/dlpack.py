@@ -1,9 +1,12 @@
-"""Arrays of other libraries, through DLPack; bfloat16 too, of which numpy knows nothing."""
+"""Arrays of other libraries, and to them, by DLPack; of bfloat16 too, which numpy does not know."""
 
 import ctypes
-from typing import Any
+from operator import is_
+from typing import Any, cast
 
 import numpy as np
+
+_BFLOAT16 = np.dtype("bfloat16")
 
 BFLOAT, UINT = 4, 1
 """What DLPack calls the kinds of elements, in `dlpack.h`."""
@@ -28,8 +31,13 @@ class Head(ctypes.Structure):
     )
 
 
+_VERSIONED = 32
+"""The bytes of ``DLManagedTensorVersioned`` before what is the head of the other."""
+
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 
 
 class _Capsule:
@@ -47,9 +55,35 @@ class _Capsule:
 
 def head_of(capsule: Any) -> Head:
     """The head of the tensor in `capsule`, in place."""
-    address = _pointer(capsule, b"dltensor")
+    versioned = _is_valid(capsule, b"dltensor_versioned")
+    address = _pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
     assert address is not None
-    return Head.from_address(address)
+    return Head.from_address(address + (_VERSIONED if versioned else 0))
+
+
+class Result(np.ndarray[Any, np.dtype[Any]]):
+    """An array that other libraries take, though its elements are of bfloat16.
+
+    numpy itself exports no such array.
+    """
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """As numpy's, for bfloat16 too."""
+        if self.dtype != _BFLOAT16:
+            return super().__dlpack__(**options)
+        capsule = self.view(np.ndarray).view(np.uint16).__dlpack__(**options)
+        head_of(capsule).code = BFLOAT
+        return capsule
+
+
+def exported(value: Any) -> Any:
+    """`value` with its arrays of bfloat16 as `Result`."""
+    if type(value) is np.ndarray:
+        return value.view(Result) if value.dtype is _BFLOAT16 else value
+    if type(value) is tuple:
+        fields = tuple(map(exported, cast(tuple[Any, ...], value)))
+        return value if all(map(is_, fields, value)) else fields
+    return value
 
 
 def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
@@ -57,6 +91,8 @@ def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
 
     ``BufferError`` if it is the memory of another device.
     """
+    if hasattr(value, "resolve_neg"):  # of torch, which does not say that memory is to be negated
+        value = value.resolve_neg()
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError):

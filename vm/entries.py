@@ -6,9 +6,12 @@ from operator import is_
 from threading import RLock
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from relax_egraph.forks import free_in_forks
 from relax_egraph.vm.arguments import arrange, in_order
 from relax_egraph.vm.decoding import Program
+from relax_egraph.vm.dlpack import Result, exported
 from relax_egraph.vm.interpreter import Interpreter
 from relax_egraph.vm.native.engine import NativeEngine
 
@@ -23,12 +26,15 @@ class Given(NamedTuple):
 class Entries:
     """By name: functions of `interpreter`, native as far as `native` has them, and saved calls.
 
-    Each is made once, at first use.
+    Each is made once, at first use.  With `exports`, results may be of bfloat16: see `exported`.
     """
 
-    def __init__(self, interpreter: Interpreter, native: NativeEngine | None) -> None:
+    def __init__(
+        self, interpreter: Interpreter, native: NativeEngine | None, exports: bool
+    ) -> None:
         self._interpreter = interpreter
         self._native = native
+        self._exports = exports
         self._watched: Interpreter | None = None
         self._saved: dict[str, Given] = {}
         self._made: dict[str, Callable[..., Any]] = {}
@@ -80,6 +86,10 @@ class Entries:
         if name in self._saved:
             function_name, arguments = self._saved[name]
             return partial(self._make(function_name), *arguments)
+        entry = self._entry(name)
+        return _exporting(entry) if self._exports else entry
+
+    def _entry(self, name: str) -> Callable[..., Any]:
         interpreter = self._watched or self._interpreter
         program = self._program(interpreter, name)
         function, run = program.function, interpreter.run
@@ -99,3 +109,11 @@ class Entries:
 
         native = self._native.entry(name, unusual)
         return native
+
+
+def _exporting(call: Callable[..., Any]) -> Callable[..., Any]:
+    def export(*args: Any, **named: Any) -> Any:
+        plain = (a.view(np.ndarray) if type(a) is Result else a for a in args)
+        return exported(call(*plain, **named))
+
+    return export

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from relax_egraph.errors import RunError
 from relax_egraph.parameters import choice, function, instance, integer, mapping, optional, takes
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
 from relax_egraph.vm.call_report import CallReport, Roofline
+from relax_egraph.vm.dlpack import exported
 from relax_egraph.vm.entries import Entries
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.instrument import Instrument, watched_by
@@ -83,7 +86,7 @@ class VirtualMachine:
             )
         if engine == "native":
             self._require_native()
-        self._entries = Entries(self._interpreter, self._native)
+        self._entries = Entries(self._interpreter, self._native, _has_bfloat16(executable))
         self._state = State()
 
     @property
@@ -128,7 +131,8 @@ class VirtualMachine:
 
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """The result of a closure that some function of a machine returned."""
-        return invoke_closure(closure, *(convert("an argument of the closure", a) for a in args))
+        given = (convert("an argument of the closure", a) for a in args)
+        return exported(invoke_closure(closure, *given))
 
     # --- watching and measuring -----------------------------------------------------------
 
@@ -183,3 +187,14 @@ class VirtualMachine:
         ]
         if reasons:
             raise RunError(f"no native form: {'; '.join(reasons)}")
+
+
+def _has_bfloat16(executable: Executable) -> bool:
+    """Whether something in it may be of bfloat16: a parameter, what is allocated, a constant."""
+    texts = [info for function in executable.functions for info in function.param_info]
+    texts += [
+        c if isinstance(c, str) else c.dtype.name
+        for c in executable.constants
+        if isinstance(c, str | np.ndarray)
+    ]
+    return any("bfloat16" in text for text in texts)

@@ -60,6 +60,14 @@ STORED = tuple(d for d in DTYPES if TABLE[d].computed != d)
 """The storage types."""
 
 
+def usual(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype` in this machine's byte order, and of several by one name the one that has it.
+
+    numpy has types of C beside those of a size: ``longlong`` is another object than ``int64``.
+    """
+    return np.dtype(dtype.name) if dtype.name in TABLE else dtype.newbyteorder("=")
+
+
 def is_float(dtype: str) -> bool:
     """Whether `dtype` is one of floating-point numbers."""
     return dtype in FLOATS
