@@ -53,6 +53,19 @@ WRONG = {
                              (R.broadcast_to (R.const 0.5 d) s))
           :when ((= 2 (vec-length ts)) (= a (vec-get ts 0)) (= b (vec-get ts 1)) (is-float a)
                  (= d (dtype-of a)) (= s (shape-of (R.mean a (vec-of axis) true)))))""",
+    "squares-of-halves": """; float: reassociates
+        (rule ((= t (R.nn.rms_norm x w axes eps)) (= 1 (vec-length axes)) (= s (shape-of x))
+               (= axes (vec-of (- (vec-length s) 1))) (= d (dtype-of x)))
+              ((let squares (R.broadcast_to (R.mean (R.multiply x x) axes true) s))
+               (let root (R.sqrt (R.add squares (R.broadcast_to (R.const eps d) s))))
+               (union t (R.multiply (R.divide x root) (R.broadcast_to w s)))))""",
+    "variance-of-halves": """; float: reassociates
+        (rewrite (R.std x axes keep) (R.sqrt (R.variance x axes keep)))""",
+    "sum-of-many-halves": """; float: reassociates
+        (rule ((= t (R.mean x (vec-of 0) false)) (= s (shape-of x)) (= 1 (vec-length s))
+               (= d (dtype-of x)))
+              ((let count (R.sum (R.broadcast_to (R.const 1.0 d) s) (vec-of 0) false))
+               (union t (R.divide (R.sum x (vec-of 0) false) count))))""",
     "narrowing-cast-dropped": """; float: exact
         (rewrite (R.astype (R.astype x "float32") "float64") x
           :when ((= "float64" (dtype-of x))))""",

@@ -45,13 +45,16 @@ def block(params: Sequence[Var], body: Callable[[Emit], Iterable[Expr]]) -> IRMo
     return bb.get()
 
 
-def saturated(module: IRModule, families: Iterable[str] = REWRITES) -> View:
+def saturated(
+    module: IRModule, families: Iterable[str] = REWRITES, *, fast_math: bool = False
+) -> View:
     """The block of ``main``, saturated: no budget is reached."""
     main = module["main"]
     assert isinstance(main, Function)
     (bindings,) = [b.bindings for b in main.body.blocks if len(b.bindings) > 1]
     outputs = [b.var for b in bindings if type(b.var) is Var]
-    result = saturate(encode(bindings, outputs).view, RuleBook.default(families=families))
+    book = RuleBook.default(families=families, fast_math=fast_math)
+    result = saturate(encode(bindings, outputs).view, book)
     assert {phase.stop for phase in result.report.phases} == {StopReason.SATURATED}
     return result.view
 

@@ -5,14 +5,14 @@ those that have the largest share of what is wrong.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.trial import Trial, try_rule
 from relax_egraph.errors import SaturationError
-from relax_egraph.verify.edges import with_empty_axes
+from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
 from relax_egraph.verify.instances.draw import Instance, draw_instance
 from relax_egraph.verify.instances.makers import deduced_by_none, makers_of, needed
@@ -24,6 +24,7 @@ from relax_egraph.verify.instances.unfold import unfold
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.compare import Wrong, compare, stated
+from relax_egraph.verify.values.inputs import KINDS, OF_HALVES, Kind
 from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import ORDER, ordered
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
@@ -75,9 +76,11 @@ class Group:
                 if not lacking:
                     break
                 instances = list(self.draw(lacking, small=False))
-                fired, wrong = self.tried([*instances, *self.emptied(instances)])
-                self.fired += fired
-                self.wrong += wrong
+                halves = self.true(in_halves(instances))
+                wrong = [
+                    *self.enter(self.tried([*instances, *self.true(with_empty_axes(instances))])),
+                    *self.enter(self.tried(halves, OF_HALVES)),
+                ]
                 self.hopeless |= {
                     n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
                 }
@@ -121,10 +124,16 @@ class Group:
             if not some and lacking[name] > 0:
                 self.hopeless.add(name)
 
-    def emptied(self, instances: Sequence[Instance]) -> Iterator[Instance]:
-        """More instances, like some that were drawn, with an axis of nothing."""
-        signatures = signatures_of(self.book)
-        return (i for i in with_empty_axes(instances) if truthful(i, signatures))
+    def enter(self, tried: tuple[list[Instance], list[Wrong]]) -> list[Wrong]:
+        """Remember what was `tried`; what is wrong with it."""
+        fired, wrong = tried
+        self.fired += fired
+        self.wrong += wrong
+        return wrong
+
+    def true(self, instances: Iterable[Instance]) -> list[Instance]:
+        """Those of `instances` of which nothing is said that is not so."""
+        return [i for i in instances if truthful(i, signatures_of(self.book))]
 
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
         """An instance of what the last of `chain` matches, if this attempt finds one."""
@@ -150,18 +159,25 @@ class Group:
             return self.random.choice(self.leaving)
         return frozenset(n for n in makers_of(self.book).walks if self.random.random() < 0.5)
 
-    def tried(self, instances: Sequence[Instance]) -> tuple[list[Instance], list[Wrong]]:
-        """Try the rule on `instances`; those that it matched, and what is wrong."""
+    def tried(
+        self, instances: Sequence[Instance], kinds: Sequence[Kind] = KINDS
+    ) -> tuple[list[Instance], list[Wrong]]:
+        """Try the rule on `instances`; those that it matched, and what is wrong.
+
+        Their leaves are of these `kinds`, one after the other.
+        """
         fired: list[Instance] = []
         wrong: list[Wrong] = []
         premises = len(self.head.facts)
         for some in batched(instances, _TOGETHER if premises < _MANY else _FEW):
-            more = self.tried_together(some)
+            more = self.tried_together(some, kinds)
             fired += more[0]
             wrong += more[1]
         return fired, wrong
 
-    def tried_together(self, instances: Sequence[Instance]) -> tuple[list[Instance], list[Wrong]]:
+    def tried_together(
+        self, instances: Sequence[Instance], kinds: Sequence[Kind]
+    ) -> tuple[list[Instance], list[Wrong]]:
         """The same, in one e-graph."""
         program = Program(signatures_of(self.book))
         for instance in instances:
@@ -171,11 +187,13 @@ class Group:
         tried = tried_text(self.head, signatures_of(self.book))
         texts = [helper_text(r) for r in helpers]
         trial = try_rule(self.book, program.actions, tried, texts)
-        return self.compared(program, trial)
+        return self.compared(program, trial, kinds)
 
-    def compared(self, program: Program, trial: Trial) -> tuple[list[Instance], list[Wrong]]:
+    def compared(
+        self, program: Program, trial: Trial, kinds: Sequence[Kind]
+    ) -> tuple[list[Instance], list[Wrong]]:
         """The instances that the trial matched, and what is wrong with it."""
-        compared, wrong = compare(program, trial, self.random)
+        compared, wrong = compare(program, trial, self.random, kinds)
         of_step = {s.number: s.instance for s in program.steps}
         matched = {of_step[n] for n in trial.matched if n in of_step}
         if trial.conflict:
@@ -250,7 +268,7 @@ class Group:
     def differs(self, instance: Instance) -> tuple[Instance, Difference] | None:
         """What is wrong with `instance` beyond what is stated, if the rule matches it."""
         try:
-            wrong = (w for w in self.tried([instance])[1] if w.exceeds)
+            wrong = (w for w in self.tried([instance], (*KINDS, *OF_HALVES))[1] if w.exceeds)
         except SaturationError:
             return None
         return next(((w.seen, w.difference) for w in wrong), None)

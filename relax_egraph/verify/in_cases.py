@@ -15,15 +15,16 @@ from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.query import Signature, patterns_of, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.values.claims import truthful
-from relax_egraph.verify.values.compare import Wrong, compare
+from relax_egraph.verify.values.compare import Wrong, compare, stated
 from relax_egraph.verify.values.program import Program
+from relax_egraph.verify.values.tolerance import ORDER
 from relax_egraph.verify.verdict import Counterexample, Verdict
 
 _INSTANCES = 20
 _ATTEMPTS = 160
 """Half of these are with other extents; the others have those of the case."""
 
-_FLOATS = ("float32", "float32", "float64")
+_FLOATS = ("float32", "float32", "float64", "float16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class InCase:
     program: Program
     trial: Trial
     compared: set[int]
-    unsound: Wrong | None
+    wrong: Wrong | None
 
     @staticmethod
     def of(book: RuleBook, case: Case, wanted: Collection[str], random: Random) -> "InCase | None":
@@ -62,8 +63,10 @@ class InCase:
         }
         trial = try_families(book, families, program.actions, enough)
         compared, wrong = compare(program, trial, random)
-        unsound = (w for w in wrong if w.difference.need == "unsound")
-        return InCase(program, trial, compared, next(unsound, None))
+        matched = (stated(r) for r in rules if trial.matches.get(r.name))
+        allowed = max(map(ORDER.index, matched), default=0)
+        exceeding = (w for w in wrong if ORDER.index(w.difference.need) > allowed)
+        return InCase(program, trial, compared, next(exceeding, None))
 
     def added_to(self, verdict: Verdict) -> Verdict:
         """`verdict` with what is shown of its rule."""
@@ -81,6 +84,7 @@ class InCase:
             for v in i.problem.shapes
             if v in i.problem.needed
         ]
+        needs = self.wrong.difference.need if self.wrong else verdict.needs
         return replace(
             verdict,
             fired=verdict.fired + count,
@@ -88,17 +92,17 @@ class InCase:
             ranks=tuple(sorted({*verdict.ranks, *(i.ndim for i in infos)})),
             alone=False,
             reason=self.trial.conflict or "",
-            needs="unsound" if self.unsound or self.trial.conflict else verdict.needs,
+            needs="unsound" if self.trial.conflict else needs,
             counterexample=self.example(name),
         )
 
     def example(self, name: str) -> Counterexample | None:
         """What is wrong, as a counterexample to the rule `name`."""
-        if self.unsound is None:
+        if self.wrong is None:
             return None
-        instance = self.unsound.seen
+        instance = self.wrong.seen
         pattern = next(p for r in instance.rules if r.name == name for p in patterns_of(r))
-        return Counterexample(pattern, instance, self.unsound.difference)
+        return Counterexample(pattern, instance, self.wrong.difference)
 
 
 def _is_of_tensors(

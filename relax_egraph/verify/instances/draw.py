@@ -104,10 +104,14 @@ def _tried(known: Known, draw: Callable[[int], None], tries: int) -> bool:
 
 
 def _next(known: Known) -> Node | None:
-    """The node to draw: one that is connected to what is known, and the pickiest of these."""
+    """The node to draw: one that is connected to what is known, and the pickiest of these.
+
+    What a rule makes is drawn last: it follows from what is matched, and drawn first it would
+    decide that, as a mean over no axes does that a norm is over none.
+    """
     every = [(n, *known.open(n)) for n in known.problem.nodes]
     waiting = [(n, connected) for n, missing, connected in every if missing]
-    return min(waiting, key=lambda w: (not w[1], _freedom(w[0])))[0] if waiting else None
+    return min(waiting, key=lambda w: (w[0].made, not w[1], _freedom(w[0])))[0] if waiting else None
 
 
 def _fill(known: Known, node: Node, attempt: int) -> None:

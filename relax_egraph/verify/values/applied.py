@@ -1,6 +1,7 @@
 """What one operator makes of values, in its own dtype and in float64."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def applied(
     """
     narrow: list[Any] = []
     wide: list[Any] = []
-    scales = [0.0]
+    known: list[Computed] = []
     for child in children:
         match child:
             case None:
@@ -52,19 +53,19 @@ def applied(
                 wide.append(number)
             case tuple() if not isinstance(child, Key):
                 parts = [given(c) for c in child]
-                known = [p for p in parts if isinstance(p, Computed)]
-                if len(known) != len(parts):
+                several = [p for p in parts if isinstance(p, Computed)]
+                if len(several) != len(parts):
                     return None
-                narrow.append(tuple(p.value for p in known))
-                wide.append(tuple(p.wide for p in known))
-                scales += [p.scale for p in known]
+                narrow.append(tuple(p.value for p in several))
+                wide.append(tuple(p.wide for p in several))
+                known += several
             case _:
                 one = given(child)
                 if not isinstance(one, Computed):
                     return None
                 narrow.append(one.value)
                 wide.append(one.wide)
-                scales.append(one.scale)
+                known.append(one)
     while narrow and narrow[-1] is None:
         narrow.pop()
         wide.pop()
@@ -75,8 +76,8 @@ def applied(
         other = value
     if isinstance(value, tuple) and isinstance(other, tuple):
         pairs = zip(value, other, strict=True)
-        return tuple(_computed(_rounded(v, w, shaken), w, scales) for v, w in pairs)
-    return _computed(_rounded(value, other, shaken), other, scales)
+        return tuple(_computed(_rounded(v, w, shaken), w, known) for v, w in pairs)
+    return _computed(_rounded(value, other, shaken), other, known)
 
 
 def _rounded(value: Any, wide: Any, shaken: np.random.Generator | None) -> Any:
@@ -93,22 +94,31 @@ def _rounded(value: Any, wide: Any, shaken: np.random.Generator | None) -> Any:
         return (value.astype(np.float64) + off).astype(value.dtype)
 
 
-def _computed(value: Any, wide: Any, scales: list[float]) -> Computed:
-    """A result, of operands of magnitudes `scales`."""
-    return Computed(np.asarray(value), np.asarray(wide), max(*scales, _magnitude(np.asarray(wide))))
+def _computed(value: Any, wide: Any, operands: Sequence[Computed]) -> Computed:
+    """A result of `operands`."""
+    made = _of(np.asarray(value), np.asarray(wide))
+    scale = max(made.scale, *(o.scale for o in operands), 0.0)
+    return replace(
+        made, scale=scale, range_used=max(made.range_used, *(o.range_used for o in operands), 0.0)
+    )
 
 
 def exact(value: Array) -> Computed:
     """`value`, which means what it is."""
-    wide = value.astype(np.float64) if is_float(value.dtype.name) else value
-    return Computed(value, wide, _magnitude(wide))
+    return _of(value, value.astype(np.float64) if is_float(value.dtype.name) else value)
 
 
 def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
     """A tensor whose elements are `number`."""
     value = np.full(shape, dtypes.scalar(number, dtype))
-    wide = np.full(shape, number) if is_float(dtype) else value
-    return Computed(value, wide, _magnitude(wide))
+    return _of(value, np.full(shape, number) if is_float(dtype) else value)
+
+
+def _of(value: Array, wide: Array) -> Computed:
+    """A value with the magnitude of what it means, no other number being on the way to it."""
+    scale = _magnitude(wide)
+    dtype = value.dtype.name
+    return Computed(value, wide, scale, scale / float(limits(dtype).max) if is_float(dtype) else 0)
 
 
 def _magnitude(x: Array) -> float:

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float, is_stored, limits
+from relax_egraph.ir.dtypes import is_float, limits
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -14,8 +14,16 @@ the smallest numbers that there are."""
 
 KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "infinite", "extreme")
 
+OF_HALVES: tuple[Kind, ...] = ("ordinary", *("large",) * 5)
+"""Kinds of the values of halves, which overflow at everyday numbers."""
+
 UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
 """Kinds on which a formula may overflow or not by the order in which it is rounded."""
+
+
+_HALVES = (2.0**-12, 0.25, 12.0, 80.0, 500.0, 1e3, 2e3, 3e3, 4e3, 6e4)
+"""Magnitudes of arrays of float16: all there are, and most often those that are far from the
+largest, and whose squares are beyond it."""
 
 
 def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind) -> Array:
@@ -34,8 +42,13 @@ def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, k
     values = np.asarray(base).astype(dtype)
     some = np.asarray(rng.random(shape) < 0.3)
     match kind:
-        case "large" if is_stored(dtype):
-            odd = rng.choice([12.0, -12.0, 7.0, 1e-2, -1e-2, 1e-3, 0.0, -0.0], shape)
+        case "large" if dtype == "float16":
+            size = float(rng.choice(_HALVES))
+            odd = size * rng.choice([1.0, -1.0, 0.7, -0.6, 1e-2, 0.0, -0.0], shape)
+            if rng.random() < 0.5:
+                odd = np.abs(odd)  # they do not cancel in a sum
+            if rng.random() < 0.5:
+                some = some & (rng.random(shape) < 8 / max(values.size, 8))  # their mean is small
         case "large":
             odd = rng.choice([1e4, -1e4, 1e3, -300.0, 1e-4, -1e-3, 1e-8, 0.0, -0.0], shape)
         case "nan":

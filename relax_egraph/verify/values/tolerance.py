@@ -41,6 +41,10 @@ _MOST = 1024
 _NOISE = 4
 """So many times what shaken runs come to."""
 
+_ROOM = 16
+"""Numbers that are so many times smaller than the largest one are far from it: by its own rounding
+no program overflows there, and neither may what a rule makes of it."""
+
 _STORED = 4
 """So many units in the last place may a storage type differ in: what is fused is rounded once."""
 
@@ -50,11 +54,14 @@ class Computed:
     """A value in its own dtype, and in float64.
 
     `scale` is the largest number that occurs on the way to it: rounding errors are of its size.
+    `range_used` is the largest share that a number on the way has of the largest one of its dtype;
+    what is more than 1 overflows.
     """
 
     value: Array
     wide: Array
     scale: float
+    range_used: float = 0.0
 
 
 def ordered(differs_on: Collection[str]) -> tuple[str, ...]:
@@ -119,8 +126,9 @@ def _of_floats(
     stored = is_stored(a.dtype.name)
     finite = np.isfinite(wide) & np.isfinite(a)
     lost = finite & ~(np.isfinite(b) & np.isfinite(other))
-    if stored and scale > float(limits(a.dtype.name).max) ** 0.5:
-        lost &= ~np.isfinite(other)  # numbers of few bits overflow early, wherever they are rounded
+    near_largest = left.range_used * _ROOM > 1
+    if stored and near_largest:
+        lost &= ~np.isfinite(other)  # which number overflows depends on where it is rounded
     kept = finite & np.isfinite(b) & np.isfinite(other)
     if kind != "large":
         strange = ~np.isfinite(wide) & np.isfinite(other)
@@ -145,6 +153,8 @@ def _of_floats(
     ulps = float(np.max(units, initial=0.0))
     if lost.any():
         return Gap("fast", _first(lost), ulps, on)
+    if right.range_used > 1 and not near_largest:
+        return Gap("fast", at, ulps, on | {"overflow"})
     rounding = 0.0 if noise is None else _NOISE * noise / scale
     unlike = (error > 16 * own.max() + 64 * epsilon + rounding) | (
         units > _MOST + rounding / epsilon
