@@ -16,6 +16,8 @@
   + NotLowerable        no kernel is written for an operator at these types
   + ExecutableError     a saved executable is damaged, or of another version
   + RunError            a call of the virtual machine got what it cannot take
+    - ArgumentError       a kernel was called with arguments of other types than it takes
+    - UnknownFunction     an executable has no function of this name that can be called
 """
 
 from collections.abc import Collection, Iterable
@@ -135,3 +137,13 @@ class ExecutableError(RelaxEgraphError, ValueError):
 
 class RunError(RelaxEgraphError, ValueError):
     """A call of the virtual machine got an argument, or met a value, that it cannot take."""
+
+
+class ArgumentError(RunError, TypeError):
+    """A kernel was called with arguments of other types, or more or fewer, than it takes."""
+
+
+class UnknownFunction(RunError, KeyError):
+    """An executable has no function of this name, or none that can be called from outside."""
+
+    __str__ = Exception.__str__  # that of a KeyError quotes the message

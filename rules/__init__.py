@@ -7,6 +7,7 @@ The family is the ruleset is the file's name.  ``README.md`` says what makes a r
     rx.rules.check(mine)                    # whether they are right: data that can be printed
 """
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -134,9 +135,10 @@ def read(given: Iterable[Given]) -> Rules:
 
 
 def _is_path(entry: str) -> bool:
-    """A short line that ends in ``.egg``, or has nothing of a rule's text; blank text is text."""
-    line = len(entry) < _LONGEST_PATH and entry.isprintable() and bool(entry.strip())
-    return line and (entry.endswith(".egg") or not any(mark in entry for mark in "();"))
+    """The name of a file that is there, or a short line that ends in ``.egg`` and is no form."""
+    if len(entry) >= _LONGEST_PATH or not entry.isprintable() or entry.lstrip()[:1] in "(;":
+        return False
+    return entry.endswith(".egg") or os.path.isfile(entry)
 
 
 def _decoded(name: str, data: bytes) -> str:

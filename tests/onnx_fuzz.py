@@ -1,4 +1,4 @@
-"""Imports damaged models: ``python -m tests.onnx_fuzz 0 2000`` prints what became of them.
+"""Imports and runs damaged models: ``python -m tests.onnx_fuzz 0 2000`` prints what they do.
 
 It is a process of its own, so that its death is seen; before each it says on standard error which.
 With ``all`` behind the numbers it goes on after what should not be, and says that at the end.
@@ -6,6 +6,7 @@ With ``all`` behind the numbers it goes on after what should not be, and says th
 
 import faulthandler
 import json
+import math
 import os
 import resource
 import signal
@@ -15,21 +16,34 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
 import relax_egraph as rx
-from relax_egraph.errors import ModelError
+from relax_egraph.errors import ModelError, RelaxEgraphError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import converted, is_integer
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from tests.onnx_mutations import mutated
 from tests.onnx_samples import samples
 
 PATIENCE = 60
 """Seconds of one model."""
 
+RUN = 10
+"""Seconds of a run: a loop may be told to go on for ever."""
+
 MEMORY = 4 << 30
+LARGE = 1_000_000
+"""So many elements are too many for an input."""
+
+EVERY = 8
+"""Every so many modules are compiled."""
+
 TRIPPED = "do not fit together"
 """What is said of a node whose converter did not foresee what it was given."""
 
@@ -54,7 +68,7 @@ def run(seed: int, folder: Path) -> str:
     try:
         signal.alarm(PATIENCE)
         try:
-            rx.from_onnx(given)
+            module = rx.from_onnx(given)
         finally:
             signal.alarm(0)
     except ModelError as error:
@@ -62,7 +76,45 @@ def run(seed: int, folder: Path) -> str:
             return f"{kind}: refused"
         print(f"{seed} {error}", file=sys.stderr)
         return f"{kind}: refused, tripped over"
-    return f"{kind}: a module"
+    signal.alarm(RUN)
+    try:
+        return f"{kind}: a module that {_ran(module, seed)}"
+    except TooLong:
+        return f"{kind}: a module that runs for long"
+    finally:
+        signal.alarm(0)
+
+
+def _ran(module: rx.IRModule, seed: int) -> str:
+    """What becomes of a call: of the reference, and of machine code of every so many modules."""
+    rng = np.random.default_rng(seed)
+    inputs = [_input(p.struct_info, rng) for p in module["main"].params]
+    if any(x is None for x in inputs):
+        return "takes what is not drawn"
+    ends: list[str] = []
+    machine_code = seed % EVERY == 0
+    for compiled in (False, True)[: 1 + machine_code]:
+        try:
+            if compiled:
+                rx.VirtualMachine(rx.build(module), num_threads=1)["main"](*inputs)
+            else:
+                evaluate(module, "main", *inputs)
+            ends.append("runs")
+        except RelaxEgraphError:
+            ends.append("is refused when it runs")
+    return ends[-1]
+
+
+def _input(info: StructInfo | None, rng: np.random.Generator) -> Any:
+    """An array of a parameter, of extent 2 along symbols; integers may be no index of anything."""
+    if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
+        return None
+    shape = [dims.evaluate(d, dict.fromkeys(dims.symbols(d), 2)) for d in info.dims]
+    if not 0 <= math.prod(shape) < LARGE:
+        return None
+    if not is_integer(info.dtype):
+        return rng.standard_normal(shape).astype(info.dtype)
+    return converted(rng.choice([-(2.0**62), -2.0, -1.0, 0.0, 1.0, 2.0, 70.0], shape), info.dtype)
 
 
 def _too_long(*_: object) -> NoReturn:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any, TypeAlias
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 Place: TypeAlias = tuple[Any, Any]
 """A message, and a field of it that is set."""
@@ -135,6 +137,38 @@ def _numbers(random: Random, places: list[Place]) -> None:
         _replace(random, message, field, 1)
 
 
+def _attributes(random: Random, places: list[Place]) -> None:
+    """An attribute's value in the place of another's of the same type, of any node."""
+    values = [(m, f) for m, f in places if m.DESCRIPTOR.name == "AttributeProto" and f.name in _OF]
+    if values:
+        message, field = random.choice(values)
+        same = [m for m, f in values if f.name == field.name]
+        _set(message, field, _copied(random.choice(same), field))
+        if field.name == "ints" and random.random() < 0.5:
+            new = random.choice(LONG)
+            getattr(message, field.name).insert(0, (new + 2**63) % 2**64 - 2**63)
+
+
+def _initializers(random: Random, places: list[Place]) -> None:
+    """Other elements of a constant, which are mostly a shape, an axis, a start or an end."""
+    tensors = [m for m, f in places if m.DESCRIPTOR.name == "TensorProto" and f.name == "data_type"]
+    if not tensors:
+        return
+    tensor = random.choice(tensors)
+    try:
+        array = np.array(numpy_helper.to_array(tensor))
+        if array.size and array.dtype.kind in "iuf":
+            place = np.unravel_index(random.randrange(array.size), array.shape)
+            numbers = FLOATS if array.dtype.kind == "f" else LONG
+            array[place] = np.array(random.choice(numbers)).astype(array.dtype)
+        elif array.dtype == bool:
+            array = ~array
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(array, name))
+    except (ValueError, TypeError, OverflowError):  # it is no tensor by now
+        return
+
+
 def _texts(random: Random, places: list[Place]) -> None:
     textual = [p for p in places if p[1].cpp_type == _STRING]
     if not textual:
@@ -165,6 +199,9 @@ def _replace(random: Random, message: Any, field: Any, new: Any) -> None:
     held[random.randrange(len(held))] = new
 
 
+_OF = ("f", "i", "s", "floats", "ints", "strings")
+"""Fields of an attribute that are its value."""
+
 _FLOATS, _SHORT, _STRING = (5, 6), (1, 3, 8), 9
 _NUMBERS = (1, 2, 3, 4, 5, 6, 8)
 """The numbers that protocol buffers have for types: of 32 bits, of 64, of floats, of enums."""
@@ -176,5 +213,7 @@ _KINDS: Mapping[str, Callable[..., bytes]] = {
     "doubled": _on_messages(_doubled),
     "exchanged": _on_messages(_exchanged),
     "numbers": _on_messages(_numbers),
+    "attributes": _on_messages(_attributes),
+    "initializers": _on_messages(_initializers),
     "texts": _on_messages(_texts),
 }

@@ -122,9 +122,31 @@ def test_a_string_is_a_path_if_it_looks_like_one(tmp_path: Path) -> None:
 
     assert names(str(path)) == ["my-exp-of-log"]
     assert names("") == names("; nothing") == []
-    for missing in ("missing.egg", "missing", Path("(missing)")):
+    for missing in ("missing.egg", Path("(missing)")):
         with pytest.raises(FileNotFoundError):
             names(missing)
+
+
+@pytest.mark.parametrize("text", ["missing", "w =", '"O"', "x" * 300, "(x).egg"])
+def test_a_text_that_is_no_form_is_not_opened(text: str) -> None:
+    with pytest.raises(RuleError) as error:
+        names(text)
+
+    assert str(error.value).startswith("<rules>:1:")
+
+
+def test_a_text_without_a_form_may_have_meant_a_file() -> None:
+    with pytest.raises(RuleError) as error:
+        names("missing")
+
+    assert (
+        str(error.value)
+        == """\
+<rules>:1:1: unexpected missing: it stands outside of any form
+    missing
+    ^
+a rule is a form, (rewrite …); a name of a file ends in .egg, or the file is there"""
+    )
 
 
 def test_line_ends_and_marks_of_windows_are_read(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from relax_egraph.errors import UnknownFunction
 from relax_egraph.forks import free_in_forks
 from relax_egraph.vm.arguments import arrange, in_order
 from relax_egraph.vm.decoding import Program
@@ -79,7 +80,8 @@ class Entries:
         program = programs.get(name)
         if program is None or program.function.private:
             names = [*(n for n, p in programs.items() if not p.function.private), *self._saved]
-            raise KeyError(f"no function {name!r} to call; there are: {', '.join(names) or 'none'}")
+            known = ", ".join(names) or "none"
+            raise UnknownFunction(f"no function {name!r} to call; there are: {known}")
         return program
 
     def _make(self, name: str) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from relax_egraph.errors import ArgumentError
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
@@ -30,7 +31,7 @@ _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _FOREIGN_ORDER = ord(">" if sys.byteorder == "little" else "<")
 
 # The words of a descriptor; then the dtype's number and the flags needed of each array.
-_KERNEL, _POOL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _TYPE_ERROR, _NONE, _EXPECTED = range(9)
+_KERNEL, _POOL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _REFUSAL, _NONE, _EXPECTED = range(9)
 
 Descriptor: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
@@ -38,10 +39,10 @@ Descriptor: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 def descriptor(address: int, info: KernelInfo, pool: int, message: int) -> Descriptor:
     """What the entry has to know of the kernel at `address`, which may use the threads of `pool`.
 
-    `message` is the address of the text of the ``TypeError`` for wrong arguments.
+    `message` is the address of the text of the `ArgumentError` for wrong arguments.
     """
     words = [address, pool, len(info.dtypes), info.num_scalars, message]
-    words += [id(np.ndarray), id(TypeError), id(None)]
+    words += [id(np.ndarray), id(ArgumentError), id(None)]
     inputs = len(info.dtypes) - info.num_outputs
     for number, dtype in enumerate(info.dtypes):
         writeable = _WRITEABLE if number >= inputs else 0
@@ -74,17 +75,20 @@ def entry_module(target: Target) -> Module:
                 number = f.call_value("PyLong_AsLongLong", I64, given)
                 f.store(number, f.address(values, turns.index, I64))
             failed = f.call_value("PyErr_Occurred", PTR)
-            with f.when(f.compare("==", failed, f.const(PTR, 0))):
-                status = _call(f, words, count, values)
-                with f.either(f.compare("==", status, 0)) as (done, exhausted):
-                    with done:
-                        none = _word(words, _NONE, PTR)
-                        f.call("Py_IncRef", none)
-                        f.store(none, answer)
-                    with exhausted:
-                        f.call_value("PyErr_NoMemory", PTR)
+            with f.either(f.compare("==", failed, f.const(PTR, 0))) as (integers, others):
+                with integers:
+                    status = _call(f, words, count, values)
+                    with f.either(f.compare("==", status, 0)) as (done, exhausted):
+                        with done:
+                            none = _word(words, _NONE, PTR)
+                            f.call("Py_IncRef", none)
+                            f.store(none, answer)
+                        with exhausted:
+                            f.call_value("PyErr_NoMemory", PTR)
+                with others:
+                    _refuse(f, words)
         with wrong:
-            f.call("PyErr_SetString", _word(words, _TYPE_ERROR, PTR), _word(words, _MESSAGE, PTR))
+            _refuse(f, words)
     f.finish(f.load(answer, PTR))
     return module
 
@@ -108,6 +112,10 @@ def _read_arrays(f: Function, args: Value, words: Value, values: Value, refused:
                 f.store(_field(given, _DATA, I64), f.address(values, turns.index, I64))
             with no:
                 f.store(f.const(I64, 1), refused)
+
+
+def _refuse(f: Function, words: Value) -> None:
+    f.call("PyErr_SetString", _word(words, _REFUSAL, PTR), _word(words, _MESSAGE, PTR))
 
 
 def _call(f: Function, words: Value, count: Value, values: Value) -> Value:

@@ -1,10 +1,11 @@
 """Compiled kernels into this process, as Python callables.
 
 A kernel is called as ``kernel(x, w, out, n)``: arrays, inputs then outputs, then integers.  It
-refuses, with a ``TypeError``, an argument that is no array, is of another dtype, not
-C-contiguous, not aligned, or a read-only output.  Shapes are trusted: they were proven when the
-program was built.  The interpreter's lock is released while it runs.  It raises a ``MemoryError``
-if there is none for buffers of its own; what is in its outputs then does not count.
+refuses, with an `ArgumentError`, an argument that is no array, is of another dtype, not
+C-contiguous, not aligned, or a read-only output, and a size that is no integer of 64 bits.
+Shapes are trusted: they were proven when the program was built.  The interpreter's lock is
+released while it runs.  It raises a ``MemoryError`` if there is none for buffers of its own; what
+is in its outputs then does not count.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relax_egraph.errors import ExecutableError
+from relax_egraph.errors import ArgumentError, ExecutableError
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
 from relax_egraph.lower.jit.entry import (
@@ -171,11 +172,19 @@ class _ByCtypes:
             and (k < inputs or a.flags.writeable)
             for k, (a, dtype) in enumerate(zip(arrays, info.dtypes, strict=False))
         )
-        if not right:
-            raise TypeError(_needs(self._name, info))
+        if not right or not all(map(_is_word, scalars)):
+            raise ArgumentError(_needs(self._name, info))
         addresses = (a.ctypes.data for a in arrays)
         if self._call(self._pool, *addresses, *map(operator.index, scalars)):
             raise MemoryError
+
+
+def _is_word(value: Any) -> bool:
+    """Whether `value` is an integer of 64 bits."""
+    try:
+        return -(1 << 63) <= operator.index(value) < 1 << 63
+    except TypeError:
+        return False
 
 
 def _needs(name: str, info: KernelInfo) -> str:

@@ -29,6 +29,8 @@ RULES = ("rewrite", "birewrite", "rule")
 _SHOWN = 40
 """Characters of a token that a message quotes."""
 
+_NO_FORM = "a rule is a form, (rewrite …); a name of a file ends in .egg, or the file is there"
+
 
 @dataclass(frozen=True, slots=True)
 class Atom:
@@ -131,7 +133,8 @@ def read(source: Source) -> Iterator[Form]:
             case "string" | "atom":
                 if not stack:
                     shown = token if len(token) <= _SHOWN else f"{token[:_SHOWN]}…"
-                    raise source.error(span, f"unexpected {shown}: it stands outside of any form")
+                    message = f"unexpected {shown}: it stands outside of any form"
+                    raise source.error(span, message, "" if "(" in source.text else _NO_FORM)
                 stack[-1][2].append(Atom(token, span, start))
                 line += token.count("\n")
                 line_start = start + token.rfind("\n") + 1 if "\n" in token else line_start

@@ -136,3 +136,7 @@ def _try(
         trial.run_program(*trial.parse_program(text))
     except EggSmolError as problem:
         raise explained(problem.context, expanded, form, source, scope) from None
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":
+            raise
+        raise source.error(form.span, f"egglog panics at this form: {problem}") from None

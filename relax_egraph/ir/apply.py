@@ -44,10 +44,14 @@ def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Val
             result = _referred(op, reference, operands, complete_attrs(op, attrs))
     except RunError:  # which says what is wrong with the values themselves
         raise
-    except (ValueError, MemoryError) as error:
+    except _MISFITS as error:
         asked = ", ".join(map(describe, operands))
         raise RunError(f"{op} of {asked}: {str(error).strip()}") from None
     return tuple(map(as_value, result)) if isinstance(result, tuple) else np.asarray(result)
+
+
+_MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What Python and numpy raise where operands and attributes do not fit together."""
 
 
 def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.errors import IllTyped
+from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call_packed
 from relax_egraph.ir.expr import Attr, Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relax_egraph.ir.matching import describe
 from relax_egraph.ir.op import OPS, AttrParam, Op, complete_attrs
 from relax_egraph.ir.struct_info import StructInfo
 
@@ -50,16 +51,29 @@ def at_run_time(name: str) -> Callable[..., Any] | None:
 
     def run(*args: Any) -> Any:
         count = len(args) - len(op.attrs)
+        if not op.required <= count <= len(op.operands):
+            most = len(op.operands) + len(op.attrs)
+            raise IllTyped(f"{op} takes {most} operands and attributes at most, got {len(args)}")
         return apply_op(op, args[:count], run_time_attrs(op, args[count:]))
 
     return run
 
 
 def run_time_attrs(op: Op, values: Sequence[Any]) -> dict[str, Attr]:
-    """The attributes of `op` that the packed function got as `values`, after the operands."""
+    """The attributes of `op` that the packed function got as `values`, after the operands.
+
+    Raises `IllTyped` for too many or too few, and `RunError` for one that is no such attribute.
+    """
     if len(values) != len(op.attrs):
         raise IllTyped(f"{op} has {len(op.attrs)} attributes, got {len(values)} values")
-    return {p.name: _received(p, v) for p, v in zip(op.attrs, values, strict=True)}
+    attrs: dict[str, Attr] = {}
+    for param, value in zip(op.attrs, values, strict=True):
+        try:
+            attrs[param.name] = _received(param, value)
+        except (ArithmeticError, TypeError, ValueError):
+            message = f"{op}: {param.name} is {describe(value)}, needs {param.kind}"
+            raise RunError(message) from None
+    return attrs
 
 
 def _passed(value: Attr) -> Expr:
