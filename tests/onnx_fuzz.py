@@ -27,6 +27,7 @@ from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import converted, is_integer
 from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from tests.onnx_mutations import mutated
 from tests.onnx_samples import samples
@@ -88,7 +89,9 @@ def run(seed: int, folder: Path) -> str:
 def _ran(module: rx.IRModule, seed: int) -> str:
     """What becomes of a call: of the reference, and of machine code of every so many modules."""
     rng = np.random.default_rng(seed)
-    inputs = [_input(p.struct_info, rng) for p in module["main"].params]
+    main = module["main"]
+    assert isinstance(main, Function)
+    inputs = [_input(p.struct_info, rng) for p in main.params]
     if any(x is None for x in inputs):
         return "takes what is not drawn"
     ends: list[str] = []

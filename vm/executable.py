@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from relax_egraph.errors import UnknownFunction
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.native.program import Driver
 
@@ -90,7 +89,7 @@ class Executable:
             if function.name == name:
                 return function
         known = ", ".join(f.name for f in self.functions) or "none"
-        raise UnknownFunction(f"no function {name!r} in the executable; there are: {known}")
+        raise KeyError(f"no function {name!r} in the executable; there are: {known}")
 
     def __eq__(self, other: object) -> bool:
         """Whether both save to the same bytes."""

@@ -46,15 +46,15 @@ def _narrowed(instances: Iterable[Instance]) -> Iterator[Instance]:
         }
         if not halves:
             continue
-        longer = _with_long_axis(free, sorts) if number % 3 else {}
-        for changed in (longer, {}) if longer else ({},):
+        longer = _with_long_axis(free, sorts) if number % 3 else dict[str, Any]()
+        for changed in (longer, dict[str, Any]())[not longer :]:
             found = completed(free | halves | changed, instance)
             if found is not None and (not changed or _is_small(found)):
                 yield found
                 break
 
 
-def _with_long_axis(free: Mapping[str, Any], sorts: Mapping[str, str]) -> Mapping[str, Shape]:
+def _with_long_axis(free: Mapping[str, Any], sorts: Mapping[str, str]) -> dict[str, Any]:
     """All shapes with the last extent of the first one as long as may be."""
     shapes: dict[str, Shape] = {v: x for v, x in free.items() if sorts.get(v) == "Shape"}
     extent = next((s[-1] for s in shapes.values() if s), 1)

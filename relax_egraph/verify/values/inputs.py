@@ -14,7 +14,7 @@ the smallest numbers that there are."""
 
 KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "infinite", "extreme")
 
-OF_HALVES: tuple[Kind, ...] = ("ordinary", *("large",) * 5)
+OF_HALVES: tuple[Kind, ...] = ("ordinary", "large", "large", "large", "large", "large")
 """Kinds of the values of halves, which overflow at everyday numbers."""
 
 UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
