@@ -1,6 +1,7 @@
 """Extraction: choose the cheapest program of a saturated e-graph, and prove how good it is."""
 
 from relax_egraph.extract.before import cost_of_view
+from relax_egraph.extract.cost import Sizes
 from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.plain import METHODS, Method, PlainExtraction, extract_egraph
@@ -24,6 +25,7 @@ __all__ = [
     "Prices",
     "Profile",
     "SerializedEGraph",
+    "Sizes",
     "cost_of_view",
     "extract",
     "extract_egraph",

@@ -14,6 +14,7 @@ from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import Extraction
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
+from relax_egraph.sizes import Scenario, assumed_in, at_assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class RegionReport:
     `function` has the first of them.  `cost_before` is of its operators one by one; costs and
     counts of matches are those of one.  `source` is the first as it was loaded, and `became` says
     which class of `view` each class of it is; `runs` are the saturations in between, in a row.
+    Costs are the mean of those at the sizes of `priced_at`, by their weights.
     """
 
     function: str
@@ -33,6 +35,7 @@ class RegionReport:
     source: View
     became: Mapping[ClassId, ClassId]
     runs: tuple[Saturating, ...]
+    priced_at: tuple[Scenario, ...]
     uses: int = 1
 
     @property
@@ -85,6 +88,11 @@ class PlanReport:
 
     sizes: str
     regions: tuple[RegionReport, ...]
+
+    @property
+    def assumed(self) -> Mapping[str, int]:
+        """The sizes of symbols that costs rest on and no hint has said."""
+        return assumed_in(s for region in self.regions for s in region.priced_at)
 
     @property
     def cost_before(self) -> float:
@@ -145,6 +153,15 @@ class Explanation:
         return fmean(plan.bound for plan in self.plans)
 
     @property
+    def assumed(self) -> Mapping[str, tuple[int, ...]]:
+        """The sizes of symbols that costs rest on and no hint has said: in each plan, one."""
+        found: dict[str, dict[int, None]] = {}
+        for plan in self.plans:
+            for name, size in plan.assumed.items():
+                found.setdefault(name, {})[size] = None
+        return {name: tuple(sizes) for name, sizes in found.items()}
+
+    @property
     def gap(self) -> float:
         """How far `cost` may be above the best, as a share of it."""
         return (self.cost - self.bound) / self.cost if self.cost else 0.0
@@ -164,7 +181,7 @@ class Explanation:
         table.add_section()
         for plan in self.plans:
             where = f", {plan.sizes}" * bool(plan.sizes)
-            cost = f"{_us(plan.cost_before)} → {_us(plan.cost)}"
+            cost = f"{_us(plan.cost_before)} → {_us(plan.cost)}{at_assumed(plan.assumed)}"
             table.add_row(f"cost before → after{where}", cost)
         table.add_row("proven bound, gap", f"{_us(self.bound)}, {self.gap:.2%}")
         for stored in self.weights:
@@ -179,9 +196,16 @@ class Explanation:
             "status": [r.extraction.status for r in self.regions],
             "uses": [r.uses for r in self.regions],
             "plans": [
-                {"sizes": p.sizes, "cost_before": p.cost_before, "cost": p.cost, "bound": p.bound}
+                {
+                    "sizes": p.sizes,
+                    "assumed": dict(p.assumed),
+                    "cost_before": p.cost_before,
+                    "cost": p.cost,
+                    "bound": p.bound,
+                }
                 for p in self.plans
             ],
+            "assumed": {name: list(sizes) for name, sizes in self.assumed.items()},
             "cost_before": self.cost_before,
             "cost": self.cost,
             "bound": self.bound,

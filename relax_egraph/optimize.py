@@ -61,10 +61,12 @@ from relax_egraph.passes import (
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
+from relax_egraph.passes.upper_bounds import upper_bounds
 from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
 from relax_egraph.rules import RULES, Given, Rules, read
-from relax_egraph.variants import Case, Part, Variants, cases, hints_in, parts_of
+from relax_egraph.sizes import Sizing
+from relax_egraph.variants import Case, Part, Variants, cases, parts_of
 
 PREPARE = Sequential(
     (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last),
@@ -129,8 +131,9 @@ def optimize(
     is what they say of themselves, ``R.func_attr({"tolerance": 0.02})``, else 0: nothing is lost.
 
     `assume` are conditions on symbols of parameters, ``"n >= 1"`` or ``"s % 8 == 0"``:
-    the result is right where they hold, and checks that they do.  `hints` say at which values of
-    the symbols programs are compared.
+    the result is right where they hold, and checks that they do.  `hints` say at which sizes of
+    symbols programs are compared.  A symbol without one has the geometric mean of the sizes that
+    it may have: 64 if nothing is known of it.  Reports say which sizes were so assumed.
 
     `variants` are ranges of sizes, ``{"s": [(1, 1), (2, 64), (65, None)]}``: a function with the
     symbol gets a program for each, and chooses by the sizes it is called with; ranges of one
@@ -247,9 +250,10 @@ def explain(
     )
     plans: dict[str, dict[Case, Plan]] = {}
     for name, function in functions.items():
-        with assuming(known.about(symbols[name])):
+        about, bounds = known.about(symbols[name]), upper_bounds(name, function)
+        with assuming(about):
             plans[name] = {
-                case: planner.plan(name, function, hints_in({} if hints is None else hints, case))
+                case: planner.plan(name, function, Sizing(hints or {}, case, about, bounds))
                 for case in cases(parts, symbols[name])
             }
     best, callees = _assembled(prepared, planner.fused(), plans)

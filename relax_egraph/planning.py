@@ -4,7 +4,7 @@ Regions that are alike are saturated once, and extracted once for each set of si
 about: a program is chosen by what it costs at these.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.decode import decode
@@ -42,6 +42,7 @@ from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
 from relax_egraph.ir.written import written_variables
 from relax_egraph.plan_cache import PlanCache, Priced
+from relax_egraph.sizes import Sizing
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,10 @@ class Planner:
         functions = self._builder.get().functions
         return {name: f for name, f in functions.items() if name not in self._module}
 
-    def plan(self, name: str, function: Function, hints: Hints) -> Plan:
-        """`function` with each of its dataflow blocks as it is best at `hints`."""
+    def plan(self, name: str, function: Function, sizing: Sizing) -> Plan:
+        """`function` with each of its dataflow blocks as it is best at the sizes of `sizing`."""
         written = written_variables(function, self._module)
-        planned = _FunctionPlan(self, name, hints, self._fused, written)
+        planned = _FunctionPlan(self, name, sizing, self._fused, written)
         body = planned.sequence(function.body)
         return Plan(replace(function, body=body), tuple(planned.reports), tuple(planned.placed))
 
@@ -140,21 +141,20 @@ class Planner:
             )
         return self._parts[name, block]
 
-    def report(self, kind: _Kind, hints: Hints) -> RegionReport:
-        """The best program of regions of a `kind`, at those of `hints` that matter to it."""
-        scenarios = [(1.0, hints)] if isinstance(hints, Mapping) else hints
-        names = sorted(kind.symbols)
-        sizes = tuple((w, tuple(map(known.get, names))) for w, known in scenarios)
+    def report(self, kind: _Kind, sizing: Sizing) -> RegionReport:
+        """The best program of regions of a `kind`, at the sizes of symbols that matter to it."""
+        scenarios = sizing.scenarios(kind.symbols)
+        sizes = tuple((s.weight, tuple(s.sizes.items()), s.assumed) for s in scenarios)
         if sizes not in kind.reports:
-            view = kind.saturated.view
+            view, hints = kind.saturated.view, [(s.weight, s.sizes) for s in scenarios]
             priced = self._cache.priced(
                 kind.region,
-                scenarios,
+                hints,
                 kind.saturated,
                 lambda: Priced(self._extract(view, hints), self._cost_of(kind.source, hints)),
             )
             said = (kind.function, kind.saturated.report, priced.extraction, priced.cost_before)
-            came = (kind.source, kind.saturated.became, kind.runs)
+            came = (kind.source, kind.saturated.became, kind.runs, scenarios)
             kind.reports[sizes] = RegionReport(*said, view, *came)
         return kind.reports[sizes]
 
@@ -196,7 +196,7 @@ class _FunctionPlan:
         self,
         planner: Planner,
         name: str,
-        hints: Hints,
+        sizing: Sizing,
         fused: FusedFunctions,
         written: frozenset[Var],
     ) -> None:
@@ -204,7 +204,7 @@ class _FunctionPlan:
         self.placed: list[PlacedRegion] = []
         self._planner = planner
         self._name = name
-        self._hints = hints
+        self._sizing = sizing
         self._fused = fused
         self._written = written
 
@@ -236,7 +236,7 @@ class _FunctionPlan:
         bindings: list[Binding] = []
         placed: list[PlacedRegion] = []
         for part in parts:
-            report = self._planner.report(part.kind, self._hints)
+            report = self._planner.report(part.kind, self._sizing)
             self.reports.append(report)
             now, source = part.kind.saturated.became, part.source
             named = reversed(list(source.origin.items()))

@@ -13,7 +13,6 @@ from math import isqrt, prod
 from typing import TypeAlias
 
 from relax_egraph.errors import known_names
-from relax_egraph.extract import Hints
 from relax_egraph.parameters import collection, mapping
 
 Variants: TypeAlias = Mapping[str, Sequence[tuple[int, int | None]]]
@@ -51,13 +50,6 @@ class Part:
     def __contains__(self, size: int | None) -> bool:
         return size is not None and self.least <= size and (self.most is None or size <= self.most)
 
-    @property
-    def middle(self) -> int:
-        """The geometric mean of the ends."""
-        if self.most is None:
-            return _OPEN * max(self.least, _LEAST)
-        return isqrt(max(self.least, min(1, self.most)) * self.most)
-
 
 Case: TypeAlias = tuple[Part, ...]
 """A part of the sizes of each of several symbols: what one plan is for."""
@@ -86,18 +78,11 @@ def cases(parts: Mapping[str, tuple[Part, ...]], symbols: Collection[str]) -> li
     return [*product(*(p for name, p in parts.items() if name in symbols))]
 
 
-def hints_in(hints: Hints, case: Case) -> Hints:
-    """The sizes at which a plan for `case` is priced: the `hints` that are in it.
-
-    If none is, sizes outside of a range that was asked for are replaced by its middle.
-    """
-    scenarios = [(1.0, hints)] if isinstance(hints, Mapping) else hints
-    inside = [(w, sizes) for w, sizes in scenarios if all(sizes.get(p.symbol) in p for p in case)]
-    return inside or [(w, {**sizes, **_moved(sizes, case)}) for w, sizes in scenarios]
-
-
-def _moved(sizes: Mapping[str, int], case: Case) -> dict[str, int]:
-    return {p.symbol: p.middle for p in case if p.asked and sizes.get(p.symbol) not in p}
+def middle(least: int, most: int | None) -> int:
+    """The geometric mean of the ends of a range; without an upper end it is `_OPEN` times more."""
+    if most is None:
+        return _OPEN * max(least, _LEAST)
+    return isqrt(max(least, min(1, most)) * most)
 
 
 def _parts(symbol: str, ranges: Iterable[tuple[int, int | None]]) -> list[Part]:

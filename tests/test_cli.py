@@ -73,7 +73,7 @@ def test_show_as_json_is_one_object(program: Path) -> None:
     result = invoke("show", program, "--json")
 
     module = rx.load_module(program)
-    assert json.loads(result.output) == {
+    assert json.loads(result.stdout) == {
         "file": str(program),
         "stage": "relax",
         "text": module.script(),
@@ -85,7 +85,7 @@ def test_optimize_writes_the_program_and_reports(program: Path, tmp_path: Path) 
 
     result = invoke("optimize", program, "-o", output, "--json")
 
-    report = json.loads(result.output)
+    report = json.loads(result.stdout)
     assert report["rules"]["fma-from-add-multiply"] >= 1
     assert report["gap"] == 0
     assert "R.ewise_fma(x, y, y)" in output.read_text()
@@ -206,7 +206,7 @@ def test_rules_can_be_left_out(program: Path, tmp_path: Path) -> None:
 
     result = invoke("optimize", program, "-o", output, "--json", "--without", "fma")
 
-    assert "fma-from-add-multiply" not in json.loads(result.output)["rules"]
+    assert "fma-from-add-multiply" not in json.loads(result.stdout)["rules"]
     assert "R.ewise_fma" not in output.read_text()
 
 
@@ -229,7 +229,7 @@ def test_the_vocabulary_is_printed() -> None:
 def test_the_whole_vocabulary_is_json() -> None:
     result = invoke("rules", "vocabulary", "--json")
 
-    every = {entry["name"]: entry for entry in json.loads(result.output)}
+    every = {entry["name"]: entry for entry in json.loads(result.stdout)}
     assert every["R.permute_dims"]["params"] == [
         {"name": "x", "sort": "Tensor"},
         {"name": "axes", "sort": "Axes"},
@@ -250,7 +250,7 @@ def test_a_name_that_is_not_in_the_vocabulary_is_wrong_use() -> None:
 def test_rules_are_listed_by_family() -> None:
     result = invoke("rules", "list", "--family", "fma", "--family", "dim", "--json")
 
-    rules = json.loads(result.output)
+    rules = json.loads(result.stdout)
     assert {rule["ruleset"] for rule in rules} == {"fma", "dim"}
     (found,) = [rule for rule in rules if rule["name"] == "fma-from-add-multiply"]
     assert found["float_class"] == "reassociates"
@@ -294,7 +294,7 @@ def egraph(tmp_path: Path) -> Path:
 def test_an_egraph_is_extracted_as_json(egraph: Path) -> None:
     result = invoke("extract", egraph, "--json")
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     assert told.pop("seconds") >= 0
     assert told == {
         "file": str(egraph),
@@ -322,7 +322,7 @@ def test_an_egraph_is_extracted_as_a_table(egraph: Path) -> None:
 def test_egraphs_are_extracted_by_each_method(egraph: Path, method: str) -> None:
     result = invoke("extract", egraph, "--json", "--method", method, "--time-limit", 1)
 
-    assert json.loads(result.output)["cost"] == 3
+    assert json.loads(result.stdout)["cost"] == 3
 
 
 def test_a_folder_of_egraphs_is_extracted_whatever_fails(egraph: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_wrong_rule_is_named_with_what_it_is_wrong_for(
 def test_the_same_as_json(program: Path, wrong: Path, archive: Path) -> None:
     result = invoke("bisect", program, "--rules", wrong, "--inputs", archive, "--json")
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     found = bisect(rx.load_module(program), [X, Y], [wrong])
     expected = {"file": str(program), "function": "main", "random": [], **found.as_dict()}
     assert {**told, "seconds": 0} == {**expected, "seconds": 0}
@@ -91,7 +91,7 @@ def test_what_is_within_tolerance_is_done(program: Path, archive: Path) -> None:
 def test_a_tolerance_of_nothing_finds_what_rounds_otherwise(program: Path, archive: Path) -> None:
     result = invoke("bisect", program, "--inputs", archive, "--tol", 0, "--atol", 0, "--json")
 
-    sets = json.loads(result.output)["sets"]
+    sets = json.loads(result.stdout)["sets"]
     assert [[c["rule"] for c in rules] for rules in sets] == [["fma-from-add-multiply"]]
 
 
@@ -104,7 +104,7 @@ def test_arguments_that_are_not_given_are_random(
         "bisect", program, "--rules", wrong, "--input", f"x={tmp_path / 'x.npy'}", "--json"
     )
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     assert told["random"] == ["y"]
     assert told["exceeds"]
 
@@ -121,7 +121,7 @@ def test_a_cost_has_a_table_and_what_is_redundant(program: Path) -> None:
 def test_a_cost_as_json(program: Path) -> None:
     result = invoke("bisect", program, "--metric", "cost", "--json")
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     expected = {"file": str(program), **bisect_cost(rx.load_module(program)).as_dict()}
     assert {**told, "seconds": 0} == {**expected, "seconds": 0}
 

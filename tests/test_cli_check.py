@@ -207,7 +207,7 @@ def test_the_kinds_are_counted_with_those_that_declare_less() -> None:
 def test_one_rule_of_many_is_checked() -> None:
     result = check(SOUND + UNSOUND, "--only", "negative-twice-again", "--json", "--trials", 5)
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     (verdict,) = told["verdicts"]
     assert result.exit_code == 0
     assert (told["seed"], told["trials"]) == (0, 5)
@@ -224,7 +224,7 @@ def test_the_same_seed_finds_the_same() -> None:
 def test_a_rule_of_the_book_is_checked_without_files() -> None:
     result = invoke("rules", "check", "--only", "add-zero", "--processes", 1, "--json")
 
-    (verdict,) = json.loads(result.output)["verdicts"]
+    (verdict,) = json.loads(result.stdout)["verdicts"]
     assert (verdict["rule"], verdict["sound"]) == ("add-zero", True)
     assert result.exit_code == 0
 

@@ -28,7 +28,7 @@ def test_it_is_said_as_text(program: Path) -> None:
 def test_json_has_all_figures(program: Path) -> None:
     result = invoke("explain", program, "--json", "--proof")
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     assert told["file"] == str(program)
     assert told["missing"] == {}
     assert {"load-of-store"} <= {rule["rule"] for rule in told["rules"] if rule["share"]}
@@ -41,7 +41,7 @@ def test_a_page_is_written(program: Path, tmp_path: Path) -> None:
     result = invoke("explain", program, "--quick", "--html", page)
 
     assert result.exit_code == 0, result.output
-    assert result.output.startswith(f"{page}: 3 kernels, ")
+    assert result.stdout.startswith(f"{page}: 3 kernels, ")
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
@@ -58,7 +58,7 @@ def test_rules_of_the_user_are_among_those_that_are_explained(
     rules = tmp_path / "mine.egg"
     rules.write_text('(rewrite (R.add x y) (R.add y x) :name "mine")')
 
-    told = json.loads(invoke("explain", program, "--rules", rules, "--quick", "--json").output)
+    told = json.loads(invoke("explain", program, "--rules", rules, "--quick", "--json").stdout)
 
     assert [rule["rule"] for rule in told["rules"] if rule["user"]] == ["mine"]
 

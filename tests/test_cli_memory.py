@@ -54,7 +54,7 @@ def test_the_table_says_where_each_tensor_lies(program: Path) -> None:
 
 
 def test_without_sizes_bytes_are_over_symbols(program: Path) -> None:
-    found = json.loads(invoke("memory", program, "--json").output)
+    found = json.loads(invoke("memory", program, "--json").stdout)
 
     assert found["function"] == "main"
     assert (found["arena"], found["total"]) == ("n * 64", "n * 128")

@@ -41,7 +41,7 @@ def profile(*args: object) -> Result:
 def test_arguments_are_random_of_the_sizes_that_are_given(program: Path) -> None:
     result = profile(program, "--size", "n=3", "--size", "k=8", "--repeat", 2, "--json")
 
-    report = json.loads(result.output)
+    report = json.loads(result.stdout)
     (kernel,) = [c for c in report["calls"] if c["kind"] == "kernel"]
     assert result.exit_code == 0
     assert (report["file"], report["function"], report["repeat"]) == (str(program), "main", 2)

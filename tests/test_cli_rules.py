@@ -169,7 +169,7 @@ def test_outcomes_are_json() -> None:
 
     result = invoke("rules", "test", "tests/my.egg", "--json", "--processes", 1)
 
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     assert result.exit_code == 1
     assert told["rules_not_seen"] == [{"name": "sin-is-even", "place": "my.egg:7:1"}]
     (test,) = told["tests"]

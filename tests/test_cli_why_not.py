@@ -60,7 +60,7 @@ def test_json_is_the_same_as_data(program: Path) -> None:
 
     answer = why_not("silu-from-exp", rx.parse(PROGRAM))
     expected = {"file": str(program), **json.loads(json.dumps(answer.as_dict()))}
-    assert json.loads(result.output) == expected
+    assert json.loads(result.stdout) == expected
 
 
 def test_an_onnx_model(tmp_path: Path) -> None:

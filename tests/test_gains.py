@@ -188,12 +188,14 @@ def test_costs_as_plain_data() -> None:
                 "place": str(gain.rule.span),
                 "cost": gain.cost,
                 "share": gain.share,
+                "assumed": {"n": [64]},
             }
             for gain in found.gains
         ],
         "redundant": names(found)["redundant"],
         "redundant_alone": names(found)["alone"],
         "tries": found.tries,
+        "assumed": {"n": [64]},
     }
 
 

@@ -404,7 +404,7 @@ def test_the_command_takes_ranges(tmp_path: Path) -> None:
     result = invoke("optimize", files[0], "-o", files[1], "--variant", "s=1,2:64,65:", "--json")
 
     assert result.exit_code == 0, result.output
-    plans = json.loads(result.output)["plans"]
+    plans = json.loads(result.stdout)["plans"]
     assert [plan["sizes"] for plan in plans] == ["0 <= s <= 1", "2 <= s <= 64", "s >= 65"]
     assert_structural_equal(rx.load_module(files[1]), rx.optimize(LOW_RANK, variants=THREE))
 

@@ -14,7 +14,7 @@ import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import Arguments, arguments_for
 from relax_egraph.cli.group import Unusable, commands
-from relax_egraph.cli.model import How, ModelFile
+from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import EXISTING
 from relax_egraph.errors import RelaxEgraphError
@@ -161,6 +161,7 @@ def _counterexamples(rules: tuple[Culprit, ...]) -> Iterator[str]:
 def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
     module = model.module()
     found = _bisecting(lambda told: bisect_cost(module, gain=gain, told=told, **how))
+    warn_of_assumed(found.assumed)
     if as_json:
         click.echo(json.dumps({"file": str(model), **found.as_dict()}))
         return

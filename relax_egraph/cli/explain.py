@@ -11,7 +11,7 @@ from rich.console import Console
 
 from relax_egraph.cli import options, values
 from relax_egraph.cli.group import Unusable, commands
-from relax_egraph.cli.model import How, ModelFile
+from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.reasons.explain import Reasons, explain
@@ -43,6 +43,7 @@ def print_reasons(
         if not reasons.regions:
             raise Unusable(NO_BLOCK)
         figures = _figures(reasons, proof, quick, tell)
+    warn_of_assumed(reasons.assumed)
     if html is not None:
         from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
 

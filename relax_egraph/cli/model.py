@@ -11,6 +11,7 @@ import click
 import relax_egraph as rx
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
+from relax_egraph.sizes import assumed_text
 
 ONNX, EXECUTABLE = ".onnx", ".rxe"
 
@@ -18,6 +19,14 @@ How: TypeAlias = Mapping[str, Any]
 """Keywords of `relax_egraph.optimize`."""
 
 _AS_USUAL: How = {}
+
+
+def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
+    """Say on the error stream which sizes were assumed, and how to say others."""
+    if assumed:
+        hints = " ".join(f"--hint {name}=SIZE" for name in assumed)
+        sizes = assumed_text(assumed)
+        click.echo(f"warning: programs were compared at {sizes}; say others by {hints}", err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +76,13 @@ class ModelFile:
         module = self.module()
         try:
             with step("optimizing"):
-                return rx.explain(module, **how)
+                found = rx.explain(module, **how)
         except RelaxEgraphError:
             raise
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+        warn_of_assumed(found.assumed)
+        return found
 
     def machine(self, threads: int | None, how: How = _AS_USUAL) -> "rx.VirtualMachine":
         """A machine for it, optimized so."""

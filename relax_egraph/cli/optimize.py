@@ -15,6 +15,7 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
 from relax_egraph.cli.progress import step
+from relax_egraph.sizes import at_assumed
 
 
 @commands.command()
@@ -55,4 +56,5 @@ def optimize(
 def _summary(found: rx.Explanation) -> str:
     before, after = (f"{seconds * 1e6:.2f} µs" for seconds in (found.cost_before, found.cost))
     rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
-    return f"{rules} fired, estimated {before} → {after}, at most {found.gap:.2%} above the best"
+    estimate = f"estimated {before} → {after}{at_assumed(found.assumed)}"
+    return f"{rules} fired, {estimate}, at most {found.gap:.2%} above the best"

@@ -8,7 +8,7 @@ import click
 
 from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable, commands
-from relax_egraph.cli.model import ModelFile
+from relax_egraph.cli.model import ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.reasons.why_not import why_not
@@ -42,4 +42,5 @@ def print_why_not(
         raise
     except ValueError as error:
         raise Unusable(str(error)) from None
+    warn_of_assumed(answer.assumed)
     click.echo(json.dumps({"file": str(model), **answer.as_dict()}) if as_json else str(answer))

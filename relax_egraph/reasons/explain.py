@@ -75,7 +75,7 @@ class Reasons(Explanation):
         if self.how.get("variants"):
             return (None,) * len(self.running)
         profile = self.how.get("profile") or REFERENCE_PROFILE
-        return seconds_of(self.running, profile, self.how.get("hints"), self.how.get("prices"))
+        return seconds_of(self.running, profile, self.how.get("prices"))
 
     @cached_property
     def proofs(self) -> tuple[Proof, ...]:

@@ -51,8 +51,15 @@ def figures_of(known: Known) -> dict[str, Any]:
         "cost": told.cost,
         "bound": told.bound,
         "gap": told.gap,
+        "assumed": {name: list(sizes) for name, sizes in told.assumed.items()},
         "plans": [
-            {"sizes": p.sizes, "cost_before": p.cost_before, "cost": p.cost, "bound": p.bound}
+            {
+                "sizes": p.sizes,
+                "assumed": dict(p.assumed),
+                "cost_before": p.cost_before,
+                "cost": p.cost,
+                "bound": p.bound,
+            }
             for p in told.plans
         ],
         "weights": [asdict(stored) for stored in told.weights],

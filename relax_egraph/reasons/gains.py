@@ -4,7 +4,7 @@ More rules find no worse program: so what is not in a set of rules that find the
 left out, all together or one by one, and nothing is lost.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -17,6 +17,7 @@ from relax_egraph.parameters import NAMES, number, optional, takes
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import TOLD, Restricted, Told
 from relax_egraph.rules import RULES, Given
+from relax_egraph.sizes import at_assumed
 
 _SAME = 1e-9
 """Costs that differ by this part are one: they are sums in another order."""
@@ -34,16 +35,23 @@ class Gain:
 
     `share` is the part of the whole gain that is lost with it.  Shares need not have the sum 1:
     where two rules are needed together, each loses the whole; where either is enough, neither does.
+    `assumed` are the sizes of symbols that the costs rest on and no hint has said.
     """
 
     rule: RuleInfo
     cost: float
     share: float
+    assumed: Mapping[str, Sequence[int]]
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         said = {"law": self.rule.law, "place": str(self.rule.span)}
-        return {"rule": self.rule.name, **said, "cost": self.cost, "share": self.share}
+        told = {
+            "cost": self.cost,
+            "share": self.share,
+            "assumed": {n: list(sizes) for n, sizes in self.assumed.items()},
+        }
+        return {"rule": self.rule.name, **said, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,8 @@ class CostBisected:
 
     `gains` are those of a minimal set of rules that buys 0.999 of the gain, or the `gain` asked for
     if that is more, the largest first; without one of them others may do as well.  All other rules
-    that matched are `redundant`: they can be left out together, and no more is lost.
+    that matched are `redundant`: they can be left out together, and no more is lost.  `assumed` are
+    the sizes of symbols that costs rest on and no hint has said.
     """
 
     gain: float
@@ -68,6 +77,7 @@ class CostBisected:
     redundant: tuple[RuleInfo, ...]
     tries: int
     seconds: float
+    assumed: Mapping[str, Sequence[int]]
 
     @property
     def bought(self) -> float:
@@ -84,7 +94,7 @@ class CostBisected:
     @property
     def summary(self) -> str:
         """What is bought, and how that was found."""
-        whole = f"{_us(self.cost_before)} → {_us(self.cost)}"
+        whole = f"{_us(self.cost_before)} → {_us(self.cost)}{at_assumed(self.assumed)}"
         bought = f"{self.bought:.1%} of the gain, {whole}, is bought by {_count(self.rules)}"
         left_out = f"{_count(self.redundant)} can be left out together"
         return f"{bought}; {left_out} ({self.tries} tries, {self.seconds:.1f} s)"
@@ -105,6 +115,7 @@ class CostBisected:
             "gains": [gain.as_dict() for gain in self.gains],
             "redundant": [rule.name for rule in self.redundant],
             "redundant_alone": [rule.name for rule in self.alone],
+            "assumed": {n: list(sizes) for n, sizes in self.assumed.items()},
             "tries": self.tries,
             "seconds": self.seconds,
         }
@@ -137,7 +148,7 @@ def bisect_cost(
     proven = some.proven(best)
     needed = minimal(proven if enough(proven) == "fails" else candidates, enough)
     chosen = minimal(needed, _finding(some, before - gain * (before - cost)))
-    ordered = _gains(some, candidates, needed, before, cost)
+    ordered = _gains(some, candidates, needed, best)
     return CostBisected(
         gain=gain,
         rules=tuple(some.book[name] for name in chosen),
@@ -148,6 +159,7 @@ def bisect_cost(
         redundant=tuple(some.book[name] for name in candidates if name not in needed),
         tries=some.tries,
         seconds=perf_counter() - begin,
+        assumed=best.assumed,
     )
 
 
@@ -171,7 +183,7 @@ def gains(
     candidates = _matched(some, best)
     wanted = None if only is None else some.known(only)
     names = [n for n in candidates if wanted is None or n in wanted]
-    return _gains(some, candidates, names, best.cost_before, best.cost)
+    return _gains(some, candidates, names, best)
 
 
 def _matched(some: Restricted, best: Explanation) -> tuple[str, ...]:
@@ -191,12 +203,14 @@ def _finding(some: Restricted, cost: float) -> Callable[[tuple[str, ...]], Outco
 
 
 def _gains(
-    some: Restricted, candidates: Sequence[str], names: Iterable[str], before: float, cost: float
+    some: Restricted, candidates: Sequence[str], names: Iterable[str], best: Explanation
 ) -> tuple[Gain, ...]:
+    before, cost = best.cost_before, best.cost
     found: list[Gain] = []
     for name in names:
         without = some.cost(other for other in candidates if other != name)
-        found.append(Gain(some.book[name], without, _share(without - cost, before, cost)))
+        share = _share(without - cost, before, cost)
+        found.append(Gain(some.book[name], without, share, best.assumed))
     return tuple(sorted(found, key=lambda gain: -gain.share))
 
 

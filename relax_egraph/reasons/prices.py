@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from relax_egraph.egraph.view import OPAQUE, TUPLE_GET, WHOLE
-from relax_egraph.extract import Hints, Prices, Profile
+from relax_egraph.extract import Prices, Profile
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import VIEW
 from relax_egraph.extract.pricing import Pricing
@@ -14,15 +14,20 @@ from relax_egraph.reasons.kernels import Running
 
 
 def seconds_of(
-    running: Iterable[Running], profile: Profile, hints: Hints | None, prices: Prices | None
+    running: Iterable[Running], profile: Profile, prices: Prices | None
 ) -> tuple[float | None, ...]:
     """Seconds for one run of each; ``None`` for what the model has no price for."""
-    pricing, library = Pricing(profile, hints, prices), Library()
-    catalogues: dict[int, Catalogue] = {}
+    library = Library()
+    priced: dict[int, tuple[Pricing, Catalogue]] = {}
 
     def seconds(one: Running) -> float | None:
-        view, how = one.placed.region.view, one.choice.how
-        catalogue = catalogues.setdefault(id(view), Catalogue(view.classes, library, pricing))
+        region, how = one.placed.region, one.choice.how
+        view = region.view
+        if id(region) not in priced:
+            hints = [(s.weight, s.sizes) for s in region.priced_at]
+            at = Pricing(profile, hints, prices)
+            priced[id(region)] = at, Catalogue(view.classes, library, at)
+        pricing, catalogue = priced[id(region)]
         if all(view.classes[c].is_const for c in one.choice.outputs):
             return 0.0  # it is computed once, before the program runs
         if isinstance(how, Kernel):

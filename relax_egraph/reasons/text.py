@@ -11,6 +11,7 @@ from rich.text import Text
 
 from relax_egraph.reasons.page.charts import bars
 from relax_egraph.reasons.times import step_text, time_text
+from relax_egraph.sizes import at_assumed
 
 MOST_LINES = 120
 """Bindings of each program that are printed."""
@@ -36,7 +37,8 @@ def _parts(figures: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 def _costs(figures: Mapping[str, Any]) -> str:
     before, cost, bound = (time_text(figures[k]) for k in ("cost_before", "cost", "bound"))
-    return f"cost {before} → {cost}, proven bound {bound}, gap {figures['gap']:.2%}"
+    at = at_assumed(figures["assumed"])
+    return f"cost {before} → {cost}{at}, proven bound {bound}, gap {figures['gap']:.2%}"
 
 
 def _table(title: str, *columns: str) -> Table:

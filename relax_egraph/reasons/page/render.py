@@ -16,6 +16,7 @@ from markupsafe import Markup
 from relax_egraph.reasons.figures import base
 from relax_egraph.reasons.page.charts import bars, timeline
 from relax_egraph.reasons.times import step_text, time_text
+from relax_egraph.sizes import assumed_text
 
 _HERE = Path(__file__).parent
 
@@ -65,6 +66,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"time": time_text, "steps": step_text, "base": base}
+    environment.filters["assumed"] = assumed_text
     return environment.get_template("page.html")
 
 

@@ -1,8 +1,10 @@
 """Why a rule did not match, as data and as text."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from relax_egraph.sizes import at_assumed
 
 Kind: TypeAlias = Literal["fired", "held back", "not in the run", "partly matched", "absent"]
 """What became of the rule, where it was asked about.
@@ -103,8 +105,9 @@ class WhyNot:
     """Why `rule`, which stands at `place`, did not match; `said` is the answer in a sentence.
 
     `fired` are the values where it did, `near` its deepest matches elsewhere, the deepest first.
-    `costs` are those of the optimized program with and without the rule, in seconds.  `cut` says
-    that the e-graph has more than was looked at.
+    `costs` are those of the optimized program with and without the rule, in seconds, and `assumed`
+    the sizes of symbols that they rest on and no hint has said.  `cut` says that the e-graph has
+    more than was looked at.
     """
 
     rule: str
@@ -115,11 +118,12 @@ class WhyNot:
     near: tuple[Near, ...] = ()
     costs: tuple[float, float] | None = None
     cut: bool = False
+    assumed: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
 
     def __str__(self) -> str:
         lines = [f"rule {self.rule} ({self.place}) {self.said}"]
         if self.costs:
-            lines.append(f"  {_compared(*self.costs)}")
+            lines.append(f"  {_compared(*self.costs, at_assumed(self.assumed))}")
         for near in self.near:
             lines += [f"  {line}" for line in near.lines()]
         if self.cut:
@@ -131,12 +135,13 @@ class WhyNot:
         return asdict(self)
 
 
-def _compared(having: float, lacking: float) -> str:
-    """What the optimized program costs with and without a rule, in seconds."""
+def _compared(having: float, lacking: float, at: str) -> str:
+    """What the optimized program costs with and without a rule, in seconds, `at` some sizes."""
     first, second = (f"{seconds * 1e6:.2f} µs" for seconds in (having, lacking))
     if first == second:
-        return f"the program costs {first} with and without it: nothing that it makes is cheaper"
-    return f"the program costs {first} with it, {second} without it"
+        same = f"the program costs {first} with and without it{at}"
+        return f"{same}: nothing that it makes is cheaper"
+    return f"the program costs {first} with it, {second} without it{at}"
 
 
 def _window(text: str, start: int, end: int) -> tuple[str, int, int]:

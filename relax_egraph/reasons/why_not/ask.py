@@ -118,7 +118,8 @@ def why_not(
     answer = verdict(info, every, place and place.said, seen)
     if answer.kind != "fired" or info.ruleset in FACTS:
         return answer
-    return replace(answer, costs=(best().cost, best(info.name).cost))
+    having, lacking = best(), best(info.name)
+    return replace(answer, costs=(having.cost, lacking.cost), assumed=having.assumed)
 
 
 @dataclass(frozen=True, slots=True)
