@@ -2,6 +2,7 @@
 
 import copy
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from relax_egraph.reasons.page.charts import timeline
 from relax_egraph.reasons.page.render import framed, page_of
 from relax_egraph.reasons.times import time_text
 from tests.browser import dom_of
+from tests.command import invoke
 from tests.test_explain import DENSE
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -69,6 +71,24 @@ def figures() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def page(figures: dict[str, Any]) -> str:
     return page_of(figures, "dense.py")
+
+
+def test_without_the_package_that_fills_pages_in_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reasons, script = explain(rx.parse(DENSE)), tmp_path / "dense.py"
+    script.write_text(DENSE)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "relax_egraph.reasons.page.render")
+    needed = "a page of HTML needs the package jinja2: pip install 'relax-egraph[html]'"
+
+    with pytest.raises(ImportError) as error:
+        reasons.page()
+    result = invoke("explain", script, "--html", tmp_path / "why.html")
+
+    assert str(error.value) == needed
+    assert (result.exit_code, result.stderr) == (2, f"Error: {needed}\n")
+    assert getattr(reasons, "_repr_html_")() is None  # noqa: B009
 
 
 def test_a_page_is_well_formed(page: str) -> None:

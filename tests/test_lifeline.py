@@ -93,7 +93,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed_at_any_moment() -> None:
     slowest = 0.0
     for _ in range(200):
         parent, pid = started(STARTS, drawn.choice(WORKERS))
-        time.sleep(drawn.uniform(0, 3))
+        time.sleep(drawn.uniform(0, 1.5))
         kill(parent)
         slowest = max(slowest, seconds_to_end(pid))
 

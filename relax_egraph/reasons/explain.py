@@ -190,9 +190,11 @@ class Reasons(Explanation):
     def __rich__(self) -> Group:
         return text_of(self.figures(quick=True))
 
-    def _repr_html_(self) -> str:
-        from relax_egraph.reasons.page.render import framed
-
+    def _repr_html_(self) -> str | None:
+        try:
+            from relax_egraph.reasons.page.render import framed
+        except ImportError:  # a notebook then shows it as text
+            return None
         return framed(self.page(quick=True))
 
 

@@ -10,8 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
+try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+    from markupsafe import Markup
+except ModuleNotFoundError:
+    needed = "a page of HTML needs the package jinja2: pip install 'relax-egraph[html]'"
+    raise ImportError(needed) from None
 
 from relax_egraph.reasons.figures import base
 from relax_egraph.reasons.page.charts import bars, timeline
