@@ -24,7 +24,7 @@ from relax_egraph.lower.jit.object_cache import ENVIRONMENT
 
 NETWORKS = (
     *(*texts.ENCODERS, *texts.DECODERS, *texts.TRANSLATORS),
-    *(*texts.MIXTURES, *texts.UNROLLED, *texts.STATE_SPACES),
+    *(*texts.MIXTURES, *texts.CHUNKED, *texts.UNROLLED),
     *(*media.IMAGES, *media.CLIPS, *media.SOUNDS, *media.SPECTRA),
 )
 STEPS = ("import", "optimize", "build")

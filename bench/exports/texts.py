@@ -177,21 +177,21 @@ _STATE: Config = {
     **SPECIAL,
 }
 
-UNROLLED = networks_of(
-    "state space",
-    IDS,
-    fixed=("sequence",),
-    mamba=("MambaForCausalLM", _STATE),
-    falcon_mamba=("FalconMambaForCausalLM", _STATE),
-)
-
-STATE_SPACES = networks_of(
+CHUNKED = networks_of(
     "state space",
     IDS,
     mamba_2=(
         "Mamba2ForCausalLM",
         {**_STATE, "num_heads": 4, "head_dim": 32, "n_groups": 1, "chunk_size": 32},
     ),
+)
+
+UNROLLED = networks_of(
+    "state space",
+    IDS,
+    fixed=("sequence",),
+    mamba=("MambaForCausalLM", _STATE),
+    falcon_mamba=("FalconMambaForCausalLM", _STATE),
     recurrent_gemma=(
         "RecurrentGemmaForCausalLM",
         {**GROUPED, "num_hidden_layers": 3, "attention_window_size": 16},
