@@ -19,6 +19,7 @@ import sympy
 
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.extremes import Kind, extreme
+from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.symbol_ranges import (
     active,
     integral,
@@ -57,7 +58,7 @@ def _evaluated(expr: sympy.Expr) -> sympy.Expr:
         if again == expanded:
             break
         expanded = again
-    return expanded
+    return exact(expanded)
 
 
 def canonical(dim: "Dim | sympy.Basic") -> Dim:

@@ -16,6 +16,7 @@ from relax_egraph.ir.expr import Attr, Constant, Expr, ShapeExpr, TupleGetItem, 
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.run_time import run_time_call
 from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
@@ -126,6 +127,29 @@ class Node:
         if elements is not None and all(dims.prove_ge(e, 0) for e in elements.dims):
             return ShapeExpr(elements.dims)
         return self.emit("tensor_to_shape", self[place])
+
+    def extents(self, place: int, count: int) -> tuple[Dim, ...] | None:
+        """The `count` numbers in operand `place`, none of them negative: symbols if late.
+
+        ``None`` if it is not known to have so many.
+        """
+        known = self.elements(place)
+        if known is not None and all(dims.prove_ge(e, 0) for e in known.dims):
+            return known.dims if len(known.dims) == count else None
+        return self.extents_of(self[place], count)
+
+    def extents_of(self, numbers: Expr, count: int) -> tuple[Dim, ...] | None:
+        """Symbols for the elements of a tensor, of which there are `count`, that the run computes.
+
+        The run refuses negative ones.  ``None`` if it is not known that there are so many.
+        """
+        if info_of(numbers).dims != (count,):
+            return None
+        name = identifier(f"{self._hint()}_by")
+        found = tuple(self.frame.model.symbols.computed(name) for _ in range(count))
+        shape = self.emit("tensor_to_shape", numbers)
+        self.scope.bb.emit_match_cast(shape, ShapeStructInfo(found, count), name)
+        return found
 
     # --- what it becomes --------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Operators that give the same elements another shape or order, and repeat them."""
 
+from collections.abc import Sequence
+
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
 from relax_egraph.frontends.onnx.operators.axes import axes_of, count_of
@@ -122,9 +124,16 @@ def tile(node: Node) -> Expr:
     repeats = node.integers(1)
     if repeats is not None:
         return node.emit("tile", node[0], repeats=repeats)
-    return node.emit_late(
-        "tile", node[0], repeats=node[1], out=tensor(None, node.dtype(0), node.rank(0))
-    )
+    own = node.info(0).dims
+    times = None if own is None else node.extents(1, len(own))
+    if own is None or times is None:
+        out = tensor(None, node.dtype(0), node.rank(0))
+        return node.emit_late("tile", node[0], repeats=node[1], out=out)
+    # One after the other along an axis is beside each other along a new axis in front of it.
+    apart = [d for extent in own for d in (1, extent)]
+    repeated = [d for pair in zip(times, own, strict=True) for d in pair]
+    rows = node.emit("broadcast_to", _reshaped(node, node[0], apart), ShapeExpr((*repeated,)))
+    return _reshaped(node, rows, tuple(map(dims.mul, times, own)))
 
 
 @converts("Split")
@@ -171,5 +180,5 @@ def space_to_depth(node: Node) -> Expr:
     return _reshaped(node, channels, (n, dims.mul(c, b * b), rows, columns))
 
 
-def _reshaped(node: Node, x: Expr, shape: tuple[Dim, ...]) -> Expr:
-    return node.emit("reshape", x, ShapeExpr(shape))
+def _reshaped(node: Node, x: Expr, shape: Sequence[Dim]) -> Expr:
+    return node.emit("reshape", x, ShapeExpr(tuple(shape)))

@@ -9,7 +9,7 @@ from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Expr, ShapeExpr
-from relax_egraph.ir.struct_info import TupleStructInfo, tensor
+from relax_egraph.ir.struct_info import tensor
 
 _PLAIN: Mapping[str, str] = {
     "ReduceMax": "max",
@@ -101,10 +101,15 @@ def topk(node: Node) -> tuple[Expr, ...]:
         return node.fields(node.emit("topk", node[0], k=known[0], **settings))
     if known is not None:
         raise ModelError(f"k is {known[0]}, needs 1 or more")
-    rank, k = node.rank(0), node.emit("reshape", node[1], ShapeExpr(()))
-    out = [tensor(None, dtype, rank) for dtype in (node.dtype(0), "int64")]
-    found = node.emit_late("topk", node[0], k=k, out=TupleStructInfo(tuple(out)), **settings)
-    return node.fields(found)
+    count = node.extents(1, 1)
+    if count is None:
+        count = node.extents_of(node.emit("reshape", node[1], ShapeExpr((1,))), 1) or ()
+    begin = ShapeExpr((0,))
+    sorted_ = node.fields(node.emit("topk", node[0], k=0, **settings))  # all there are
+    place = (node.axis(),)
+    return tuple(
+        node.emit("strided_slice", x, begin, ShapeExpr(count), axes=place) for x in sorted_
+    )
 
 
 def _in_floats(node: Node, function: Callable[[Expr], Expr]) -> Expr:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.operators.borders import grown
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, const
@@ -67,11 +68,13 @@ def pad(node: Node) -> Expr:
     settings: dict[str, Attr | Expr] = {"pad_mode": _PAD_MODES[mode], "pad_value": _fill(node)}
     name = "pads" if node.attrs.given("pads") else "paddings"
     pads = node.attrs.integers(name) if node.attrs.given(name) else node.integers(1)
-    axes = _numbers(node, 3)
-    if pads is None or isinstance(axes, Expr):
+    axes, rank = _numbers(node, 3), node.rank(0)
+    if isinstance(axes, Expr):
         return _pad_at_run_time(node, axes, settings)
-    rank = node.rank(0)
     places = range(rank) if axes is None else [node.normalized(a, rank) for a in axes]
+    if pads is None:
+        x = grown(node, places, settings["pad_value"]) if mode == "constant" else None
+        return _pad_at_run_time(node, axes, settings) if x is None else x
     if len(pads) != 2 * len(places):
         raise ModelError(f"its pads are {list(pads)}, needs {2 * len(places)} values")
     before, after = [0] * rank, [0] * rank

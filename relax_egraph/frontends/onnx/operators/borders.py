@@ -1,0 +1,72 @@
+"""Borders of a constant, as wide as dimensions say: of symbols, or of what the run computes."""
+
+from collections.abc import Sequence
+
+from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple, const
+
+
+def grown(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | None:
+    """The operand with a border of `fill` along the axes `places`, before and behind it.
+
+    Operand 1 has all widths before, then all behind; where one is negative, the operand is cut.
+    ``None`` if its shape, or how many widths there are, is not known.
+    """
+    if node.info(0).dims is None:
+        return None
+    more, less = _widths(node, places)
+    if more is None or less is None:
+        return None
+    x = node[0]
+    dtype = dtype_of(x)
+    value = node.cast(fill, dtype) if isinstance(fill, Expr) else const(fill or 0, dtype)
+    for k, place in enumerate(places):
+        behind = k + len(places)
+        x = _cut(node, x, place, less[k], less[behind])
+        x = _between(node, x, place, more[k], more[behind], value)
+    return x
+
+
+def _widths(
+    node: Node, places: Sequence[int]
+) -> tuple[tuple[Dim, ...] | None, tuple[Dim, ...] | None]:
+    """How many elements are added at each end, and how many are cut off."""
+    known = node.elements(1)
+    count = 2 * len(places)
+    if known is not None:
+        if len(known.dims) != count:
+            return None, None
+        less = (dims.canonical(-d) for d in known.dims)
+        return tuple(dims.maximum(d, 0) for d in known.dims), tuple(
+            dims.maximum(d, 0) for d in less
+        )
+    if node.info(1).dims != (count,):
+        return None, None
+    zero = node.scalar(0, node.dtype(1))
+    more = node.emit("maximum", node[1], zero)
+    less = node.emit("maximum", node.emit("negative", node[1]), zero)
+    return node.extents_of(more, count), node.extents_of(less, count)
+
+
+def _cut(node: Node, x: Expr, place: int, before: Dim, behind: Dim) -> Expr:
+    if before == behind == 0:
+        return x
+    shape = info_of(x).dims
+    assert shape is not None
+    end = dims.maximum(dims.sub(shape[place], behind), 0)
+    return node.emit("strided_slice", x, ShapeExpr((before,)), ShapeExpr((end,)), axes=(place,))
+
+
+def _between(node: Node, x: Expr, place: int, before: Dim, behind: Dim, value: Expr) -> Expr:
+    if before == behind == 0:
+        return x
+    shape = info_of(x).dims
+    assert shape is not None
+
+    def border(width: Dim) -> list[Expr]:
+        wanted = ShapeExpr((*shape[:place], width, *shape[place + 1 :]))
+        return [node.emit("full", wanted, value)] if width != 0 else []
+
+    return node.emit("concat", Tuple((*border(before), x, *border(behind))), axis=place)

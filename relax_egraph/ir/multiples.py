@@ -1,0 +1,49 @@
+"""Quotients that are exact: ``32 · (p // 32)`` is ``p`` where p is a multiple of 32.
+
+So what is filled up to whole chunks, ``p = n + (-n mod 32)``, is cut into chunks and joined again.
+"""
+
+from functools import lru_cache
+from typing import cast
+
+import sympy
+
+
+@lru_cache(1 << 14)
+def exact(expr: sympy.Expr) -> sympy.Expr:
+    """`expr`, an expanded sum, without the floors of exact quotients that are multiplied back."""
+    if not expr.has(sympy.floor) or not expr.has(sympy.Mod):
+        return expr
+    terms = sympy.Add.make_args(expr)
+    changed = [_multiplied(t) for t in terms]
+    return sympy.expand(sympy.Add(*changed)) if tuple(changed) != terms else expr
+
+
+def _multiplied(term: sympy.Expr) -> sympy.Expr:
+    coefficient, rest = term.as_coeff_Mul()
+    for factor in sympy.Mul.make_args(rest):
+        if isinstance(factor, sympy.floor):
+            whole, parts = sympy.fraction(sympy.together(factor.args[0]))
+            if _divides(parts, coefficient) and _divides(parts, _remaining(whole, parts)):
+                return term / factor * whole / parts
+    return term
+
+
+def _divides(number: sympy.Expr, expr: sympy.Expr) -> bool:
+    """Whether each coefficient of `expr` is a multiple of `number`."""
+    if not number.is_Integer:
+        return False
+    coefficients = (t.as_coeff_Mul()[0] for t in sympy.Add.make_args(sympy.expand(expr)))
+    return all((c / number).is_Integer for c in coefficients)
+
+
+def _remaining(expr: sympy.Expr, number: sympy.Expr) -> sympy.Expr:
+    """What leaves the same rest as `expr` when divided by `number`: without its own remainders."""
+
+    def is_rest(e: sympy.Basic) -> bool:
+        return isinstance(e, sympy.Mod) and e.args[1] == number
+
+    def dividend(e: sympy.Basic) -> sympy.Basic:
+        return e.args[0]
+
+    return cast(sympy.Expr, expr.replace(is_rest, dividend))
