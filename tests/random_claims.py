@@ -188,17 +188,14 @@ class Writer:
         self.count += 1
         name = f"v{self.count}"
         self.lines.append(f"{indent}{name} = cls.part({x.name})")
-        dims = (x.dims and self.part_of(x.dims[0])) or None
-        self.values.append(Value(name, 1, dims))
+        self.values.append(Value(name, 1, self.part_of(x)))
 
     taken: str = "n"
     promised: str = "n"
 
-    def part_of(self, given: str) -> Dims | None:
-        """What a call of the function beside gives for a vector of extent `given`."""
-        if self.promised.isdigit():
-            return (self.promised,)
-        return (given,) if self.promised == self.taken else None
+    def part_of(self, x: Value) -> Dims | None:
+        """The extents of the result of the function beside for a vector `x`."""
+        return (self.promised,) if self.promised.isdigit() else x.dims
 
     def branch(self, indent: str) -> None:
         x, y = self.value(1), self.value(1)

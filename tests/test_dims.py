@@ -267,3 +267,57 @@ def test_of_two_sums_one_difference_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     )
 
     assert dims.symbols(dims.substitute(largest, {"n": symbol("k"), "m": 7})) == {"k"}
+
+
+# --- one extent, two spellings ------------------------------------------------------
+
+STEPS, ENDS = st.integers(2, 6), st.integers(0, 1200)
+
+
+@st.composite
+def spellings(draw: st.DrawFn) -> tuple[Dim, Dim]:
+    """One extent of slices and parts of slices, written in two ways."""
+    k, j, end, start = draw(STEPS), draw(STEPS), draw(ENDS), draw(st.integers(0, 9))
+    n = dims.add(dims.mul(draw(st.integers(1, 3)), dims.symbol("n")), draw(st.integers(0, 5)))
+    up = dims.floordiv(dims.add(n, k - 1), k)
+    match draw(st.integers(0, 6)):
+        case 0:  # every k-th of the first elements
+            cut = dims.floordiv(dims.add(dims.minimum(end, n), k - 1), k)
+            return cut, dims.minimum((end + k - 1) // k, up)
+        case 1:  # every j-th of every k-th
+            again = dims.floordiv(dims.add(up, j - 1), j)
+            return again, dims.floordiv(dims.add(n, j * k - 1), j * k)
+        case 2:  # counted from another element
+            return dims.add(dims.floordiv(dims.sub(n, k * start), k), start), dims.floordiv(n, k)
+        case 3:  # what is left of whole parts
+            return dims.mod(n, k), dims.sub(n, dims.mul(k, dims.floordiv(n, k)))
+        case 4:  # the last part of two
+            return dims.sub(n, dims.floordiv(dims.add(n, 1), 2)), dims.floordiv(n, 2)
+        case 5:  # the longer of two, sampled
+            longer = dims.floordiv(dims.maximum(n, dims.symbol("m")), k)
+            return longer, dims.maximum(dims.floordiv(n, k), dims.floordiv(dims.symbol("m"), k))
+        case _:  # whole elements, and those of a part
+            more = dims.add(dims.mul(n, k * start + 1), k - 1)
+            return dims.floordiv(more, k), dims.add(dims.mul(n, start), up)
+
+
+@given(spellings())
+@settings(max_examples=60)
+def test_one_extent_in_two_spellings_is_equal(both: tuple[Dim, Dim]) -> None:
+    a, b = both
+
+    assert dims.equal(a, b)
+    for n in range(0, 40, 3):
+        values = {"n": n, "m": (7 * n) % 31}
+        assert dims.evaluate(a, values) == dims.evaluate(b, values)
+
+
+@given(spellings(), spellings(), st.integers(-1, 1))
+@settings(max_examples=40)
+def test_what_is_equal_has_one_value(a: tuple[Dim, Dim], b: tuple[Dim, Dim], more: int) -> None:
+    left, right = a[0], dims.add(b[1], more)
+
+    if dims.equal(left, right):
+        for n in range(0, 40, 3):
+            values = {"n": n, "m": (7 * n) % 31}
+            assert dims.evaluate(left, values) == dims.evaluate(right, values)

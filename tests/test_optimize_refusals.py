@@ -164,6 +164,41 @@ def test_a_claim_that_follows_from_assumptions_costs_no_check() -> None:
     assert "b: " not in free
 
 
+def test_one_extent_has_one_spelling_where_it_is_assumed() -> None:
+    """`n` is counted from 1001 on: an extent of the program is written as one of another number."""
+    module = parse(
+        """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")):
+    with R.dataflow():
+        a = R.split(x, 2, axis=0)[0]
+        b = R.subtract(a, a)
+        out = R.subtract(b, a)
+        R.output(out)
+    return out
+"""
+    )
+    x = np.ones((1003, 4), np.float32)
+
+    best = VirtualMachine(build(optimize(module, assume=["n >= 1001"])))["main"](x, x)
+
+    np.testing.assert_array_equal(best, evaluate(module, "main", x, x))
+
+
+def test_extents_that_do_not_broadcast_where_a_symbol_is_known_are_the_programs() -> None:
+    lines = ["b = R.split(a, 2, axis=0)[0]", "c = R.split(b, 2, axis=0)[0]", "out = R.add(b, c)"]
+    module = parse(TWO_VECTORS.format(lines="\n".join(f"        {line}" for line in lines)))
+
+    with pytest.raises(IllTyped) as error:
+        optimize(module, assume=["n == 2000"])
+
+    assert str(error.value) == (
+        "main: out is ill-typed where n == 2000: R.add of "
+        'R.Tensor(((n + 1) // 2,), "float32"), R.Tensor((((n + 1) // 2 + 1) // 2,), "float32"): '
+        "the shapes do not broadcast"
+    )
+
+
 def test_operands_that_do_not_fit_where_assumptions_hold_are_the_programs() -> None:
     module = parse(
         """

@@ -39,6 +39,9 @@ def _parameter(data: te.Tensor, x: te.Tensor, axis: int, i: tuple[TirVar, ...]) 
     """The element of `x`, a number or a vector along `axis`, for the element of `data` at `i`."""
     if x.shape in ((), (1,)):
         return x[(0,) * len(x.shape)]
+    if not data.shape:
+        need_equal(x.shape, (1,))
+        return x[(0,)]
     place = axis % len(data.shape)
     need_equal(x.shape, (data.shape[place],))
     return x[i[place]]

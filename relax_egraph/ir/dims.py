@@ -19,6 +19,7 @@ import sympy
 
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.extremes import Kind, extreme
+from relax_egraph.ir.floors import by_floors, cancels
 from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.symbol_ranges import (
     active,
@@ -140,7 +141,8 @@ def equal(a: Dim, b: Dim) -> bool:
         return True
     if isinstance(a, int) and isinstance(b, int):
         return False
-    return _simplified(_by_minima(_difference(a, b))) == 0
+    difference = _by_minima(by_floors(_difference(a, b)))
+    return _simplified(difference) == 0 or cancels(difference)
 
 
 @memoised

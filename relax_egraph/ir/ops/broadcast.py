@@ -21,7 +21,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
         return a
     if dims.equal(a, b):
         return a
-    if isinstance(a, int) and isinstance(b, int):
+    if dims.distinct(a, b) and dims.distinct(a, 1) and dims.distinct(b, 1):
         raise ValueError
     record("broadcast", a, b)
     return None
