@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from relax_egraph import forks as forks  # it remembers in forks what is loaded here
 from relax_egraph.lazy import load_lazily
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from relax_egraph import rules as rules
     from relax_egraph.build import assembly_text as assembly_text

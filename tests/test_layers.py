@@ -25,6 +25,7 @@ MAY_IMPORT = {
         ),
         "vm",
     },
+    "__main__": {"cli"},
     "cli": {
         *("", "accuracy", "calibrate", "extract", "memory", "reasons", "rules", "sizes"),
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
