@@ -80,6 +80,10 @@ commands(["run", sys.argv[1], "--input", f"x={sys.argv[2]}"], standalone_mode=Fa
     assert loaded == ["click", "llvmlite", "ml_dtypes", "numpy", "relax_egraph"]
 
 
+def test_a_module_prints_though_nothing_was_parsed() -> None:
+    assert "egglog" not in loaded_by("import relax_egraph as rx; rx.BlockBuilder().get().script()")
+
+
 def test_a_program_is_read_without_egglog() -> None:
     loaded = loaded_by(f"import relax_egraph as rx\nrx.parse({PROGRAM!r}).script()")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol
 
 from relax_egraph.ir.expr import Function
@@ -63,6 +64,8 @@ class IRModule:
 
     def script(self) -> str:
         """The module as text, which ``parse`` reads back."""
+        if not _printers:
+            import_module("relax_egraph.script")  # it is loaded when it is asked for
         return _printers[0](self)
 
     def __str__(self) -> str:
