@@ -11,7 +11,6 @@ import click
 import relax_egraph as rx
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
-from relax_egraph.sizes import assumed_text
 
 ONNX, EXECUTABLE = ".onnx", ".rxe"
 
@@ -24,6 +23,8 @@ _AS_USUAL: How = {}
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
     """Say on the error stream which sizes were assumed, and how to say others."""
     if assumed:
+        from relax_egraph.sizes import assumed_text  # and sympy, which a saved file runs without
+
         hints = " ".join(f"--hint {name}=SIZE" for name in assumed)
         sizes = assumed_text(assumed)
         click.echo(f"warning: programs were compared at {sizes}; say others by {hints}", err=True)
