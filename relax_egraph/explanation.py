@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from io import StringIO
 from statistics import fmean
 from typing import Any
 
+from rich.console import Console, RenderableType
 from rich.table import Table
 
 from relax_egraph.egraph.engine import Report
@@ -188,6 +190,13 @@ class Explanation:
             table.add_row(f"weights in {stored.dtype}", str(stored))
         return table
 
+    def __repr__(self) -> str:
+        cost = f"{_us(self.cost_before)} → {_us(self.cost)}{at_assumed(self.assumed)}"
+        return f"<{type(self).__name__}: {cost}, {len(self.rules)} rules matched>"
+
+    def __str__(self) -> str:
+        return plain_text(self.table())
+
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data, costs in seconds."""
         return {
@@ -217,6 +226,14 @@ class Explanation:
         """The saturated e-graphs, one class a line: number, type, then its nodes."""
         regions = self.plans[0].regions  # those of other plans are of the same e-graphs
         return "\n".join(line for region in regions for line in _view_lines(region))
+
+
+def plain_text(shown: RenderableType) -> str:
+    """What rich prints of `shown` where there is no terminal, in 120 columns."""
+    console = Console(file=StringIO(), width=120, color_system=None)
+    with console.capture() as captured:
+        console.print(shown)
+    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
 
 
 def _us(seconds: float) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.pool import run_tests
 from relax_egraph.verify.file_tests.run import run_test
@@ -373,3 +374,12 @@ def test_rules_are_listed_with_all_that_is_known_of_them() -> None:
     assert rule["place"] == f"{rule['file']}:{rule['line']}:1"
     assert {"name", "ruleset", "kind", "law", "float_class", "form", "of_user"} <= set(rule)
     assert not rule["of_user"]
+
+
+def test_rules_are_listed_whole_one_a_line() -> None:
+    book = RuleBook.default(fast_math=True, bounded=True)
+
+    lines = invoke("rules", "list").stdout.splitlines()
+
+    assert [line.split("\t")[1] for line in lines] == [rule.name for rule in book.rules]
+    assert {line.count("\t") for line in lines} == {4}

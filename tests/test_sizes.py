@@ -146,3 +146,24 @@ def test_who_shows_no_estimate_says_where_programs_were_compared(
 def test_the_page_says_what_is_assumed() -> None:
     assert "n = 64 (assumed)" in rx.explain(MODULE).page(quick=True)
     assert "(assumed)" not in rx.explain(MODULE, hints={"n": 1, "m": 1}).page(quick=True)
+
+
+def test_what_is_returned_prints_in_few_lines() -> None:
+    reasons = rx.explain(MODULE, hints={"n": 1, "m": 1})
+    machine = rx.VirtualMachine(rx.build(reasons.module), engine="interpreter")
+
+    assert str(machine) == "<VirtualMachine of main(x, y); engine: interpreter>"
+    assert repr(reasons).startswith("<Reasons: 3.20 µs → 1.6")
+    assert "before and after: what each kernel computes" in str(reasons)
+    assert len(str(reasons).splitlines()) < 100
+
+
+def test_an_output_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(SUM)
+
+    said = invoke("optimize", model, "-o", tmp_path / "net.so")
+
+    assert said.exit_code == 2
+    asked = "is an executable (.rxe), or the program as text (.py) meant?"
+    assert said.stderr.splitlines()[-1] == f"Error: {tmp_path / 'net.so'}: {asked}"

@@ -313,7 +313,7 @@ def test_a_report_prints_as_a_table(report: CallReport) -> None:
 
 
 TABLE = """\
-main: 10 µs, the least of 3
+main: 10 µs, the least of 3, interpreted
 
       value   calls           arrays                       time   of all   GB/s   GFLOP/s   roofline
  ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -123,6 +123,7 @@ class CallReport:
         """The report as plain data, times in seconds."""
         return {
             "function": self.function,
+            "engine": "interpreter",
             "repeat": self.repeat,
             "seconds": self.seconds,
             "outside": self.outside,
@@ -146,7 +147,9 @@ class CallReport:
 
         named = [c for c in self.calls if c.kind != "builtin"]
         builtins = [c.seconds for c in self.calls if c.kind == "builtin"]
-        title = f"{self.function}: {duration(self.seconds)}, the least of {self.repeat}"
+        title = (
+            f"{self.function}: {duration(self.seconds)}, the least of {self.repeat}, interpreted"
+        )
         table = Table(title=title, title_justify="left", box=box.SIMPLE)
         for heading in ("", "value", "calls"):
             table.add_column(heading, no_wrap=True)

@@ -17,6 +17,9 @@ from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.sizes import at_assumed
 
+TEXTS = ("", ".py", ".relax", ".txt")
+"""Names of programs in script form."""
+
 
 @commands.command()
 @options.model
@@ -29,11 +32,15 @@ def optimize(
 ) -> None:
     """Optimize MODEL and save it.
 
-    An output named .rxe is an executable, which run, bench and profile take; any other name gets
-    the optimized program in script form, with its constants in an .npz beside it.
+    An output named .rxe is an executable, which run, bench and profile take; one named .py, .relax,
+    .txt or without a dot is the optimized program in script form, with its constants in an .npz
+    beside it.
     """
     if output.suffix == ONNX:
         raise click.UsageError(f"{output}: ONNX is read, not written; needs .rxe, or .py for text")
+    if output.suffix not in (EXECUTABLE, *TEXTS):
+        meant = "an executable (.rxe), or the program as text (.py)"
+        raise click.UsageError(f"{output}: is {meant} meant?")
     found = model.optimized(how)
     if output.suffix == EXECUTABLE:
         with step("building"):

@@ -62,7 +62,8 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) 
 def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: bool) -> None:
     """Print the rules, of the book and your own.
 
-    Of each its family, its law, what it does to rounding, and its place.
+    Of each its family, its law, what it does to rounding, and its place; one a line, with tabs
+    between, where the output is no terminal.
     """
     book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
@@ -71,10 +72,18 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     if as_json:
         click.echo(json.dumps([rule_fields(book, rule) for rule in found]))
         return
+    console = Console()
+    rows = [(r.ruleset, r.name, r.law, r.float_class, str(r.span)) for r in found]
+    if not console.is_terminal:
+        for family, name, law, float_class, place in rows:
+            click.echo("\t".join((family, name, float_class, place, " ".join(law.split()))))
+        return
     table = Table("family", "rule", "law", "float", "place")
-    for r in found:
-        table.add_row(*map(escape, (r.ruleset, r.name, r.law, r.float_class, str(r.span))))
-    Console().print(table)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
 
 
 def rule_fields(book: rx.RuleBook, rule: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from rich.console import Group
 
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
-from relax_egraph.explanation import Explanation, RegionReport
+from relax_egraph.explanation import Explanation, RegionReport, plain_text
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import MODULE, IRModule
@@ -40,7 +40,7 @@ from relax_egraph.reasons.text import text_of
 from relax_egraph.rules import RULES, Given, Rules, read
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reasons(Explanation):
     """What became of `source`, optimized with rules that are `given`, and why; `how` are keywords.
 
@@ -186,6 +186,9 @@ class Reasons(Explanation):
         from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
 
         return page_of(self.figures(quick=quick), title)
+
+    def __str__(self) -> str:
+        return plain_text(self.__rich__())
 
     def __rich__(self) -> Group:
         return text_of(self.figures(quick=True))
