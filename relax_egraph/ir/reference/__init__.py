@@ -3,7 +3,8 @@
 Functions that are no single operation of numpy (sums, `sigmoid`, `softmax` …) are computed in
 float64 and rounded once to the operand's dtype.  `erf` is Python's `math.erf`, element by
 element: numpy has none, and the C library's is accurate to one unit in the last place.
-`ewise_fma` of float32 is so exact but for a double rounding; of float64 it rounds twice.
+`ewise_fma` is computed in the next wider dtype, so that the product does not overflow where the sum
+does not; where the machine has no `longdouble` of more bits, that of float64 rounds twice.
 """
 
 from collections.abc import Mapping

@@ -6,11 +6,12 @@ import numpy as np
 
 from relax_egraph.ir.reference.array import Array, Reference
 
+_WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+
 
 def _ewise_fma(x: Array, y: Array, z: Array) -> Array:
-    if x.dtype == np.float32:
-        return (x.astype(np.float64) * y + z).astype(np.float32)
-    return x * y + z
+    wider = _WIDER.get(x.dtype, x.dtype.type)
+    return (x.astype(wider) * y + z).astype(x.dtype)
 
 
 def _ewise_add(x: Array, y: Array) -> Array:
