@@ -233,7 +233,6 @@ def test_a_rule_of_the_book_is_checked_without_files() -> None:
     ("args", "message"),
     [
         (["nowhere.egg"], "File 'nowhere.egg' does not exist."),
-        (["empty.egg"], "Error: empty.egg has no rules\n"),
         (
             ["my.egg", "--only", "negative"],
             "there is no rule 'negative'; similar: negative-twice-again",
@@ -245,12 +244,30 @@ def test_a_rule_of_the_book_is_checked_without_files() -> None:
 )
 def test_wrong_use_is_status_2(args: list[str], message: str) -> None:
     Path("my.egg").write_text(SOUND)
-    Path("empty.egg").write_text("; nothing but words\n(relation my-own (Tensor))\n")
 
     result = invoke("rules", "check", *args)
 
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_a_file_without_rules_is_status_1() -> None:
+    Path("empty.egg").write_text("; nothing but words\n(relation my-own (Tensor))\n")
+
+    result = invoke("rules", "check", "empty.egg")
+
+    assert result.exit_code == 1
+    assert result.output == "Error: empty.egg has no rules: none was checked\n"
+
+
+def test_a_file_with_the_name_of_a_family_is_checked() -> None:
+    Path("facts.egg").write_text("(rewrite (R.abs x) x)")
+
+    result = invoke("rules", "check", "facts.egg", "--processes", 1)
+
+    assert result.exit_code == 1
+    assert result.output.startswith("facts.egg:1:1: facts.egg:1: sound only under a condition\n")
+    assert result.output.endswith("1 rule: 0 as declared, 1 not\n")
 
 
 def test_a_file_that_does_not_read_is_status_1() -> None:

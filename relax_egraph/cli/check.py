@@ -12,7 +12,6 @@ from rich.table import Table
 import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.failure_text import failure_text, suggested, text_of
-from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import known_rule, rule_commands
 from relax_egraph.verify.cases import Case, cases_of
@@ -63,7 +62,8 @@ def check_files(
 
     What a rule matches is built from random shapes, dtypes, attributes and values; both sides are
     computed with numpy. It fails that needs a weaker float class than it declares, or that never
-    matches: then the exit status is 1. The same seed gives the same verdicts.
+    matches: then the exit status is 1, as it is where there is no rule to check. The same seed
+    gives the same verdicts.
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
@@ -91,9 +91,12 @@ def _names(book: rx.RuleBook, files: Sequence[Path], only: Sequence[str]) -> lis
     """The rules that are asked for: those of `files` or of the book, or `only` some of them."""
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):
-            raise Unusable(f"{file} has no rules")
+            raise click.ClickException(f"{file} has no rules: none was checked")
     of_files = [r.name for r in book.rewrites if not files or r.name in book.of_user]
-    return list(dict.fromkeys(known_rule(name, of_files) for name in only)) or of_files
+    names = list(dict.fromkeys(known_rule(name, of_files) for name in only)) or of_files
+    if not names:
+        raise click.ClickException("no rule was checked: there is none to check")
+    return names
 
 
 def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:

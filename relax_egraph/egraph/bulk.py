@@ -114,8 +114,10 @@ class _Loading:
     def program(self, scratch: Path) -> Iterator[str]:
         """The commands that load everything; writes their files to `scratch`."""
         for sort, texts in self._literals.items():
-            yield f"(function literal-{sort} (i64) {sort} :no-merge)"
-            sets = " ".join(f"(set (literal-{sort} {k}) {text})" for text, k in texts.items())
+            yield f"(function engine/literal-{sort} (i64) {sort} :no-merge)"
+            sets = " ".join(
+                f"(set (engine/literal-{sort} {k}) {text})" for text, k in texts.items()
+            )
             yield f'(rule () ({sets}) :ruleset load :name "load-literals-{sort}")'
         numbers = " ".join(f"(is-static {d})" for d in self._static)
         yield f'(rule () ({numbers}) :ruleset load :name "load-static-dims")'
@@ -124,8 +126,8 @@ class _Loading:
             path = scratch / f"{k}.tsv"
             path.write_text("\n".join(rows) + "\n", "utf-8")
             columns = " ".join(s if s in _PLAIN else "i64" for s in ("i64", *sorts))
-            yield f"(relation load-{k} ({columns}))"
-            yield f'(input load-{k} "{path}")'
+            yield f"(relation engine/load-{k} ({columns}))"
+            yield f'(input engine/load-{k} "{path}")'
             rule = f"({_body(k, sorts)}) ({_head(target, sorts)})"
             yield f'(rule {rule} :ruleset load :name "load-{k}")'
         yield "(run-schedule (run load))"
@@ -182,9 +184,11 @@ _RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance"}
 def _body(number: int, sorts: tuple[str, ...]) -> str:
     columns = " ".join(f"c{k}" for k in range(len(sorts)))
     literals = " ".join(
-        f"(= v{k} (literal-{sort} c{k}))" for k, sort in enumerate(sorts) if sort not in _MADE
+        f"(= v{k} (engine/literal-{sort} c{k}))"
+        for k, sort in enumerate(sorts)
+        if sort not in _MADE
     )
-    return f"(load-{number} i {columns}) {literals}"
+    return f"(engine/load-{number} i {columns}) {literals}"
 
 
 _MADE: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree
 from relax_egraph.egraph.guards import GUARD_NAMES, premises
-from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, near
+from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, check_own, near
 from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
 
@@ -101,6 +101,11 @@ class _RuleCheck:
             note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
             raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)
         text = name.text.strip('"') if name else ""
+        if name:
+            check_own(name, self.source)
+        if name and text.endswith(("=>", "<=")):
+            note = "the directions of a birewrite are reported so"
+            raise self.error(name, f"{text} ends in {text[-2:]}, as no name of a rule does", note)
         if name and text in self.scope.rules:
             place = self.scope.rules[text]
             note = f"the first is at {place}" if place else "the first is a generated rule"
@@ -159,6 +164,7 @@ class _RuleCheck:
         if not isinstance(action, Form):
             raise self.error(action, f"{_shown(action)} is no action")
         why = "it does not occur in the rule's body"
+        self._writes(action)
         match action.head, action.items[1:]:
             case "panic", _:
                 note = "a fact in the rule's body can keep it from matching"
@@ -179,6 +185,15 @@ class _RuleCheck:
                 self._bound(action, bound, why)
                 for value in values if action.head in ("delete", "subsume") else (action,):
                     self.sort(value, None)
+
+    def _writes(self, action: Form) -> None:
+        """Rules of users add to no fact that the engine knows of values by itself."""
+        changed = action.head in ("set", "delete", "subsume")
+        target = action.items[1] if changed and len(action.items) > 1 else action
+        closed = () if self.scope.trusted else self.scope.closed
+        if isinstance(target, Form) and target.head in closed:
+            note = "rules read it; it is deduced of every value, and no rule adds to it"
+            raise self.error(action, f"{target.head} is a fact of the engine", note)
 
     def sort(self, tree: Tree, expected: str | None) -> str | None:
         """The sort of `tree`, or ``None`` where only egglog can tell."""

@@ -7,6 +7,7 @@ parsing takes memory quadratic in its length.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Literal, TypeAlias, cast
 
 from egglog.bindings import EggSmolError, EGraph
@@ -16,8 +17,9 @@ from relax_egraph.egraph.commands import Command
 from relax_egraph.egraph.forms import RULES, Form, Source, read
 from relax_egraph.egraph.guards import Expanded, expand
 from relax_egraph.egraph.refusals import explained
-from relax_egraph.egraph.scope import Scope, declare, near
+from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.errors import Span
+from relax_egraph.rules import FAMILIES
 
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
 FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
@@ -107,10 +109,6 @@ def commands_of(entries: Sequence[Entry], parser: EGraph) -> tuple[Command, ...]
 
 def _rule(form: Form, options: Options, source: Source, scope: Scope) -> RuleInfo:
     file = source.name.rsplit("/", 1)[-1]
-    stem = re.sub(r"\W+", "-", file.removesuffix(".egg")).strip("-")
-    place = f"{file}:{form.span.line}"
-    if place in scope.rules:
-        place += f":{form.span.column}"
     comment = source.comment_above(form)
     stated = [m[1] for line in comment if (m := _FLOAT.fullmatch(line))]
     text = source.text[form.start : form.end]
@@ -118,14 +116,28 @@ def _rule(form: Form, options: Options, source: Source, scope: Scope) -> RuleInf
         start, end = atom.start - form.start, atom.end - form.start
         text = text[:start] + " " * len(atom.text) + text[end:]
     return RuleInfo(
-        name=options.name.text.strip('"') if options.name else place,
-        ruleset=options.ruleset.text if options.ruleset else stem,
+        name=options.name.text.strip('"') if options.name else _place(file, form.span, scope),
+        ruleset=options.ruleset.text if options.ruleset else _family(file, scope),
         kind=cast(RuleKind, form.head),
         span=form.span,
         law=" ".join(line for line in comment if not _FLOAT.fullmatch(line)),
         float_class=cast(FloatClass, stated[0]) if stated else "unstated",
         form=text,
     )
+
+
+def _place(file: str, span: Span, scope: Scope) -> str:
+    """A name for the rule at `span` that no rule has: ``my.egg:3``, or one that is longer."""
+    line = f"{file}:{span.line}"
+    more = (f"{line}:{span.column}" + f" ({k})" * (k > 1) for k in count(1))
+    return next(name for name in chain((line,), more) if name not in scope.rules)
+
+
+def _family(file: str, scope: Scope) -> str:
+    """The ruleset of rules without one in `file`; a file of a user joins none of the book's."""
+    stem = re.sub(r"\W+", "-", file.removesuffix(".egg")).strip("-") or "rules"
+    own = not scope.trusted and stem in (*ENGINE_RULESETS, "lower", *FAMILIES)
+    return f"user/{stem}" if own else stem
 
 
 def _try(

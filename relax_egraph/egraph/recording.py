@@ -94,7 +94,7 @@ class _Search:
         yield f'(rule ({self.shown.body}) ({head}) :ruleset {name}-search :name "{name}-search")'
         row = f"({' '.join((name, *(f'v{k}' for k in range(len(slots)))))})"
         rule = f"({row}) ((delete {row}))"
-        yield f'(rule {rule} :ruleset forget :name "{name}-forget")'
+        yield f'(rule {rule} :ruleset engine/forget :name "{name}-forget")'
 
 
 _LOWER = "lower"
@@ -113,7 +113,7 @@ def _searches(book: RuleBook, report: Report) -> list[_Search]:
         if f":ruleset {_LOWER} " in text:
             name = text.rpartition(':name "')[2].partition('"')[0]
             found += ((_LOWER, one) for one in shown(text, (name,), declared))
-    return [_Search(owner, one, f"match-{k}") for k, (owner, one) in enumerate(found)]
+    return [_Search(owner, one, f"engine/match-{k}") for k, (owner, one) in enumerate(found)]
 
 
 class _Recorder:
@@ -126,11 +126,11 @@ class _Recorder:
         self._known: set[Key] = set()
         self._constants: set[Made] = set()
         self._steps: dict[tuple[str, ...], list[Command]] = {}
-        run_text(egraph, "(ruleset forget)")
+        run_text(egraph, "(ruleset engine/forget)")
         for search in searches:
             for text in search.texts:
                 run_text(egraph, text)
-        self._forget = egraph.parse_program("(run-schedule (run forget))")
+        self._forget = egraph.parse_program("(run-schedule (run engine/forget))")
 
     def watch(self, phase: Phase, iteration: int, rules: Sequence[str]) -> None:
         """Write down what the `rules` are about to match."""
@@ -154,7 +154,7 @@ class _Recorder:
     def _step(self, relations: tuple[str, ...]) -> list[Command]:
         """The search for all that these relations tell of; new dimensions become canonical."""
         if relations not in self._steps:
-            name = f"search/{len(self._steps)}"
+            name = f"engine/search/{len(self._steps)}"
             parse, rulesets = self._egraph.parse_program, " ".join(f"{r}-search" for r in relations)
             run(self._egraph, parse(f"(unstable-combined-ruleset {name} {rulesets})"))
             self._steps[relations] = parse(f"(run-schedule (run {name}) (saturate (run dim)))")

@@ -14,7 +14,7 @@ from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.home import egglog_works, new_egraph
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.relevant import absent, can_matter
-from relax_egraph.egraph.scope import Scope, near
+from relax_egraph.egraph.scope import WRITTEN_BY_RULES, Scope, near
 from relax_egraph.parameters import (
     FLAG,
     NAME,
@@ -210,8 +210,19 @@ def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
     entries: list[Entry] = []
     for family in (*rules.FACTS, *families):
         entries += load(Source(f"rules/{family}.egg", rules.text(family)), scope, trial)
+        if family == rules.FACTS[-1]:
+            scope.closed = _closed(scope)
     scope.trusted = False
     return Reading(tuple(entries), scope, len(entries))
+
+
+def _closed(scope: Scope) -> frozenset[str]:
+    """The facts of which `scope` has the names, and those that are generated."""
+    known = {name for name, d in scope.declarations.items() if d.kind in ("function", "relation")}
+    generated = (
+        f.split()[1] for f in generated_forms() if f.startswith(("(function", "(relation"))
+    )
+    return frozenset((*known, *generated)) - {*WRITTEN_BY_RULES}
 
 
 @lru_cache(16)
@@ -241,7 +252,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     chosen = tuple(e for e in entries if isinstance(e, RuleInfo))
     rewrites = tuple(r for r in chosen if r.ruleset not in rules.FACTS)
     of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
-    own = {rule.name: f"own/{k}" for k, rule in enumerate(rewrites)}
+    own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(rewrites)}
     return _Chosen(
         entries,
         chosen,

@@ -177,7 +177,7 @@ class _PhaseRun:
         generated = ("lower",) if "lower" in self.phase.rulesets else ()
         rulesets = (*generated, *(own[name] for name in active))
         if rulesets not in self._steps:
-            name = f"step/{self.position}/{len(self._steps)}"
+            name = f"engine/step/{self.position}/{len(self._steps)}"
             parse = self.run.egraph.parse_program
             run(self.run.egraph, parse(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"))
             self._steps[rulesets] = parse(f"(run-schedule (run {name}))\n{DEDUCE}")

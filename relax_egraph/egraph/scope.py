@@ -18,6 +18,12 @@ from relax_egraph.errors import Span, nearest
 ENGINE_RULESETS = ("facts", "dim", "conflict", "load")
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 
+ENGINE_PREFIX = "engine/"
+"""How the names begin that the engine makes up while it runs."""
+
+WRITTEN_BY_RULES = ("const-scalar", "triangle")
+"""Facts that every rule may add to.  What else is known of values, rules of users only read."""
+
 
 PRIMITIVES = (
     *("vec-of", "vec-empty", "vec-get", "vec-length", "vec-push", "vec-pop", "vec-append"),
@@ -36,7 +42,8 @@ def vocabulary() -> tuple[Declaration, ...]:
 class Scope:
     """The names declared so far, with the place of those that a file declares.
 
-    Rules of a `trusted` file may be in the engine's own rulesets.
+    Rules of a `trusted` file may be in the engine's own rulesets, and add to the facts that are
+    `closed` to others.
     """
 
     declarations: dict[str, Declaration] = field(
@@ -48,6 +55,7 @@ class Scope:
     )
     rules: dict[str, Span | None] = field(default_factory=dict[str, Span | None])
     trusted: bool = False
+    closed: frozenset[str] = frozenset()
 
     def copy(self) -> "Scope":
         """A scope of its own with the same names."""
@@ -57,6 +65,7 @@ class Scope:
             dict(self.rulesets),
             dict(self.rules),
             self.trusted,
+            self.closed,
         )
 
 
@@ -72,6 +81,7 @@ def declare(form: Form, source: Source, scope: Scope) -> None:
     name = form.items[1] if len(form.items) > 1 else None
     if not isinstance(name, Atom):
         raise source.error(form.span, f"{form.head} needs a name: {_USAGE[form.head]}")
+    check_own(name, source)
     match form.head, form.items[2:]:
         case "ruleset", []:
             _new_ruleset(name, source, scope)
@@ -90,6 +100,13 @@ def declare(form: Form, source: Source, scope: Scope) -> None:
             _new_name(name, _sorts(params.items), None, source, scope)
         case head, _:
             raise source.error(form.span, f"{head} is written {_USAGE[head]}")
+
+
+def check_own(name: Atom, source: Source) -> None:
+    """Raise `RuleError` if `name`, which a file gives to something, is one of the engine's."""
+    if name.text.strip('"').startswith(ENGINE_PREFIX):
+        note = f"names that begin with {ENGINE_PREFIX} are its own; choose another"
+        raise source.error(name.span, f"{name.text} is a name of the engine", note)
 
 
 _USAGE = {

@@ -76,18 +76,19 @@ def try_rule(
     """Load `program`, each entry the actions of a rule, and run the rule `tried`.
 
     In each of the `rounds` the facts are deduced before, with the rules `helpers`.  These are of
-    ruleset ``helping``, `tried` is of ``trying``.  Raises `SaturationError` for what egglog
-    refuses.
+    ruleset ``engine/helping``, `tried` is of ``engine/trying``.  Raises `SaturationError` for what
+    egglog refuses.
     """
     rules = (*helpers, tried)
     with prepared(_texts(book, (), (*program, *rules))) as egraph:
-        run_text(egraph, "(relation matched (Tensor)) (ruleset helping) (ruleset trying)")
+        run_text(egraph, "(relation engine/matched (Tensor))")
+        run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying)")
         for text in rules:
             run_text(egraph, text)
         _load(egraph, program)
         conflict: str | None = None
-        help_out = egraph.parse_program(f"(run-schedule (run helping) {_FACTS})")
-        step = egraph.parse_program(f"(run-schedule (run trying))\n{DEDUCE}")
+        help_out = egraph.parse_program(f"(run-schedule (run engine/helping) {_FACTS})")
+        step = egraph.parse_program(f"(run-schedule (run engine/trying))\n{DEDUCE}")
         for _ in range(rounds):
             for _ in range(_HELPED if helpers else 0):
                 if not run(egraph, help_out)[0].report.updated:
@@ -112,7 +113,7 @@ def try_families(
     matches: Counter[str] = Counter()
     after = 0
     with prepared(_texts(book, families, program)) as egraph:
-        run_text(egraph, "(relation matched (Tensor))")
+        run_text(egraph, "(relation engine/matched (Tensor))")
         _load(egraph, program)
         conflict: str | None = None
         together = " ".join(f"(run {name})" for name in families)
@@ -144,7 +145,7 @@ def _load(egraph: EGraph, program: Sequence[str]) -> None:
 
 def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:
     tables = _AllTables(egraph)
-    matched = {Key("Tensor", row.inputs[0]) for row in tables.rows("matched")}
+    matched = {Key("Tensor", row.inputs[0]) for row in tables.rows("engine/matched")}
     return Trial(
         nodes=tables.every_term(),
         values=tables.loaded,

@@ -9,7 +9,7 @@ from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import near
 from relax_egraph.verify.cases import Case
-from relax_egraph.verify.instances.makers import chain_to, makers_of
+from relax_egraph.verify.instances.makers import chain_to, chains_to, makers_of
 from relax_egraph.verify.instances.query import patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
@@ -44,7 +44,8 @@ def check_rules(
     in one process and in many; each is `told` when it is known.
 
     In more `processes` than one a rule that brings its process down, or that does not end, costs
-    its own verdict alone, which says so.  Raises ``ValueError`` for a name of no rule.
+    its own verdict alone, which says so.  Raises ``ValueError`` for a name of no rule, and where
+    no rule is to be checked.
     """
     wanted = _wanted(book, only)
     chains = {n: _chains(book, rule) for n, rule in wanted.items()}
@@ -72,6 +73,8 @@ def check_rules(
 def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, RuleInfo]:
     rules = {r.name: r for r in book.rewrites}
     names = set(rules if only is None else only)
+    if not names:
+        raise ValueError("no rule was checked: there is none to check")
     for name in sorted(names - set(rules)):
         note = near(name, rules)
         raise ValueError(f"no rule is named {name!r}" + f"; {note}" * bool(note))
@@ -101,8 +104,17 @@ _Chain: TypeAlias = tuple[str, ...]
 
 
 def _chains(book: RuleBook, rule: RuleInfo) -> list[_Chain]:
-    """For each direction of `rule` a chain from one that equates values, by name."""
-    chains = (chain_to(pattern, makers_of(book)) for pattern in patterns_of(rule))
+    """For each direction of `rule` a chain from one that equates values, by name.
+
+    What a rule of a user deduces is tried with each rule that reads it: one may ask more of it than
+    another.  Those of the book have been tried in every case of theirs, and one is enough.
+    """
+    makers, every = makers_of(book), rule.name in book.of_user
+    chains = (
+        chain
+        for pattern in patterns_of(rule)
+        for chain in (chains_to(pattern, makers) if every else [chain_to(pattern, makers)])
+    )
     return [tuple(pattern.name for pattern in chain) for chain in chains]
 
 
@@ -132,12 +144,20 @@ def _in_cases(
 
 
 def _combined(workers: Workers, units: Sequence[Unit]) -> Iterator[Verdict]:
-    """The verdicts of `units`, as they are ready; those on two directions of a rule in one."""
+    """The verdicts of `units`, as they are ready; all those on one rule in one.
+
+    Both directions of a rule have to fire.  What a rule deduces is tried with several that read it,
+    of which one may be enough.
+    """
+    rules = {r.name: r for r in workers.work.book.rules}
     waiting = Counter(name for unit in units for name in workers.work.rules_of(unit))
     found: dict[str, Verdict] = {}
     for verdict in workers.done(units):
         name = verdict.rule
-        found[name] = found[name].beside(verdict) if name in found else verdict
+        if name in found:
+            both = found[name].beside if rules[name].kind == "birewrite" else found[name].together
+            verdict = both(verdict)
+        found[name] = verdict
         waiting[name] -= 1
         if not waiting[name]:
             yield found.pop(name)

@@ -5,7 +5,7 @@ those that have the largest share of what is wrong.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -35,6 +35,9 @@ _SPARE = 6
 
 _HOPELESS = 30
 """So many attempts in vain, and no instance of a rule is sought any more."""
+
+_SEVERAL = 3
+"""So many instances of a rule say how often it is wrong."""
 
 _IN_VAIN = 40
 """So many instances of a rule that match nothing, and no more are sought."""
@@ -208,14 +211,30 @@ class Group:
         return fired, wrong
 
     def blamed(self) -> set[str]:
-        """The rules that have the largest share of what is wrong."""
+        """The rules that have the largest share of what is wrong, but for those that others excuse.
+
+        A rule is excused if it is not wrong without another, which is wrong twice as often: one
+        that reads what is deduced falsely, and the other deduces it.
+        """
         bad = {id(w.instance) for w in self.wrong if w.exceeds}
-        shares: dict[str, float] = {}
-        for name in self.chains:
-            mine = [i for i in self.fired if self.uses(i, name)]
-            shares[name] = sum(id(i) in bad for i in mine) / len(mine) if mine else 0
+        shares = {n: self.share(n, bad) for n in self.chains}
         most = max(shares.values(), default=0)
-        return {n for n, share in shares.items() if share and share >= most / 2} if bad else set()
+        blamed = {n for n, share in shares.items() if share and share >= most / 2}
+        uses = Counter(r.name for i in self.fired for r in i.rules)
+        others = {n: self.share(n, bad) for n, count in uses.items() if count >= _SEVERAL}
+        mine = self.book.of_user
+        for name in sorted(blamed):
+            of_book = self.chains[name][-1].rule.name not in mine
+            known = [n for n in others if others[n] >= 2 * shares[name] and (of_book or n in mine)]
+            wrong = (i for i in self.fired if id(i) in bad and self.uses(i, name))
+            if all(any(self.uses(i, n) for n in known) for i in wrong):
+                blamed.remove(name)
+        return blamed
+
+    def share(self, name: str, bad: Set[int]) -> float:
+        """The part of the instances with the rule `name` that are `bad`."""
+        mine = [i for i in self.fired if self.uses(i, name)]
+        return sum(id(i) in bad for i in mine) / len(mine) if mine else 0
 
     def verdict(self, name: str, chain: Sequence[Pattern], blamed: bool) -> Verdict:
         """The verdict on one rule of the group; it is sound unless it is `blamed`."""

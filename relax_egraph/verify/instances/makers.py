@@ -84,6 +84,20 @@ def relations_of(rule: RuleInfo) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
 
 
+def chains_to(pattern: Pattern, makers: Makers) -> list[tuple[Pattern, ...]]:
+    """For each rule that equates and reads what `pattern` deduces, the chain of the two.
+
+    `pattern` alone is one more if it equates values itself; where no such rule is there, the one
+    chain is that of `chain_to`, which may be empty.
+    """
+    made = {made_by(action) for action in pattern.actions} - NATIVE - {""}
+    readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and made & reads_of(p))
+    found: list[tuple[Pattern, ...]] = [(reader, pattern) for reader in readers]
+    if pattern.unites:
+        found.append((pattern,))
+    return found or [chain_to(pattern, makers)]
+
+
 def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
     """A rule that equates, then those by which it reads what `pattern` deduces; empty if none does.
 

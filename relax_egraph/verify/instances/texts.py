@@ -10,7 +10,7 @@ from relax_egraph.verify.instances.query import ROOT, Pattern, Signature
 
 def helper_text(rule: RuleInfo) -> str:
     """A rule that deduces what the tried one reads."""
-    return rule.text("helping")
+    return rule.text("engine/helping")
 
 
 def tried_text(pattern: Pattern, signatures: Mapping[str, Signature]) -> str:
@@ -23,8 +23,8 @@ def tried_text(pattern: Pattern, signatures: Mapping[str, Signature]) -> str:
     else:
         root, facts = _tensor(pattern.facts, signatures), _facts(pattern)
         actions = " ".join(map(written, pattern.actions))
-    rule = f"(rule ({facts}) ({actions} (matched {root})))"
-    return f'{expand(rule).text[:-1]} :ruleset trying :name "trying")'
+    rule = f"(rule ({facts}) ({actions} (engine/matched {root})))"
+    return f'{expand(rule).text[:-1]} :ruleset engine/trying :name "engine/trying")'
 
 
 def _facts(pattern: Pattern) -> str:
