@@ -124,7 +124,14 @@ class ProofError(RelaxEgraphError, AssertionError):
 
 
 class ReplayError(RelaxEgraphError, AssertionError):
-    """A proof does not hold: a step computes another value, or is none of the program's."""
+    """A proof does not hold: a step computes another value, or is none of the program's.
+
+    `rules` are those that are wrong, the likeliest first; empty where no rule is.
+    """
+
+    def __init__(self, message: str, rules: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.rules = rules
 
 
 class NotLowerable(RelaxEgraphError, NotImplementedError):

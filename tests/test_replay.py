@@ -10,7 +10,7 @@ from relax_egraph.ir import assumptions
 from relax_egraph.ir.struct_info import ShapeStructInfo, tensor
 from relax_egraph.proof.replay import LARGE, Replayed, replay
 from relax_egraph.proof.text import trace_data, trace_text
-from relax_egraph.proof.trace import Step, Trace
+from relax_egraph.proof.trace import Deduction, Step, Trace
 from tests.traces import N, Sketch
 
 
@@ -95,22 +95,40 @@ def test_a_rule_is_held_to_its_float_class() -> None:
 
 
 def test_a_relation_is_of_all_that_is_equal() -> None:
-    def sums(*makers: str) -> Trace:
+    def sums(deduces: bool) -> Trace:
         s = Sketch()
         x, y, z = (s.variable(name, (8, 8)) for name in "xyz")
         left, right = s("add", s("add", x, y), z), s("add", x, s("add", y, z))
-        reads = "(rule ((other-sum t u)) ((union t u)))"
-        rule = s.rule("take-other-sum", form=reads)
-        for maker in makers:
-            s.rule("find-other-sum", form=maker)
-        return s.trace(left, Step(rule, left, right), result=right)
+        rule = s.rule("take-other-sum")
+        deduced = Deduction(s.rule("find-other-sum"), "other-sum", (left, right))
+        step = Step(rule, left, right, deduced=(deduced,) * deduces)
+        return s.trace(left, step, result=right)
 
-    makes = "(rule ((= t (R.add (R.add x y) z))) ((other-sum t (R.add x (R.add y z)))))"
-    another = "(rule ((= t (R.abs x))) ((sum-of-other t x)))"
-
-    assert replay(sums(makes)).needs == "reassociates"
+    assert replay(sums(deduces=True)).needs == "reassociates"
     with pytest.raises(ReplayError, match="is stated exact, needs reassociates"):
-        replay(sums(another))
+        replay(sums(deduces=False))
+
+
+def test_a_number_that_was_deduced_is_replayed() -> None:
+    def of(number: float) -> Trace:
+        s = Sketch()
+        x, two = s.variable("x", (6,)), s.scalar(2, (6,))
+        product = s("multiply", x, s("subtract", two, s.scalar(1, (6,))))
+        (_, difference) = product.terms
+        deduced = Deduction(s.rule("fold"), "const-scalar", (difference, number))
+        step = Step(s.rule("multiply-one"), product, x, deduced=(deduced,))
+        return s.trace(product, step, result=x)
+
+    assert replay(of(1.0)).steps == 1
+    with pytest.raises(ReplayError) as error:
+        replay(of(3.0))
+    first, second, third, *_ = str(error.value).splitlines()
+    assert first.endswith(
+        "step 1 of 1: what it reads is not so: at [0] it is 1.0, the number is 3.0"
+    )
+    assert second.strip().startswith("fold (")
+    assert third.startswith("  deduced (const-scalar subtract(")
+    assert error.value.rules == ("fold",)
 
 
 def test_what_is_given_to_a_step_is_replayed_with_it() -> None:
@@ -286,6 +304,7 @@ def test_data() -> None:
         "law": "x · 2 = x + x",
         "float": "exact",
         "backwards": False,
+        "deduced": [],
         "before": 3,
         "after": data["nodes"].index(
             {"op": "add", "sort": "tensor", "operands": [0, 0], "attributes": {}}

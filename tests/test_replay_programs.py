@@ -106,6 +106,7 @@ def test_a_fact_that_is_false_is_seen_where_it_is_read() -> None:
 
     with pytest.raises(ReplayError) as error:
         replay(trace)
-    _, _, deduced, *_ = str(error.value).splitlines()
-    assert deduced.startswith("  it reads what is deduced by ")
-    assert "sin-is-positive" in deduced
+    _, _, deduced, wrong, *_ = str(error.value).splitlines()
+    assert deduced == "  reads (is-positive sin(x)), deduced by sin-is-positive (<rules>:1:1)"
+    assert wrong == "  by `rules check` sin-is-positive (<rules>:1:1) is unsound"
+    assert error.value.rules == ("sin-is-positive",)

@@ -1,6 +1,6 @@
 """What is in an e-graph while the matches of rules are written down in it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ class Match:
     """One match of a rule: what it makes equal, left side first, and all that it makes.
 
     The two of each of `given` are equal by what was before: a premise of the match.  `reads` and
-    `writes` are the tensors in rows of relations and functions of rule files.
+    `writes` are rows of relations and functions.
     """
 
     rule: str
@@ -30,8 +30,8 @@ class Match:
     writes: "tuple[Row, ...]" = ()
 
 
-Row: TypeAlias = tuple[str, tuple[Instance, ...]]
-"""The name of a relation or a function, and the tensors in a row of it."""
+Row: TypeAlias = tuple[str, tuple[Any, ...]]
+"""The name of a relation or a function, and a row of it: tensors, vectors of them, plain values."""
 
 
 CONSTANT = "const-from-value"
@@ -80,7 +80,8 @@ class Snapshot(Tables):
                     made = replace(made, children=tuple(map(self._or_number, made.children)))
                 if made is not None and made != constant and made not in known:
                     known.add(made)
-                    yield Match(CONSTANT, ((made, constant),), (constant,))
+                    read = ("const-scalar", (made, constant.scalar))
+                    yield Match(CONSTANT, ((made, constant),), (constant,), reads=(read,))
 
     def _number(self, value: Value) -> Made:
         return Made(SCALAR, attrs=(("dtype", self.dtype(value)),), scalar=self.scalars[value])
@@ -123,7 +124,7 @@ class Snapshot(Tables):
             given = tuple((part(a), part(b)) for a, b in search.given)
             made = tuple(map(part, search.made))
             reads, writes = (
-                tuple((name, tuple(_flat(map(part, parts)))) for name, parts in rows)
+                tuple((name, tuple(map(part, parts))) for name, parts in rows)
                 for rows in (search.reads, search.writes)
             )
             yield Match(search.name, edges, made, given, reads, writes)
@@ -141,6 +142,8 @@ class Snapshot(Tables):
                 head, bound = self._egraph.value_to_function(value)
                 given = zip(_sorts()[head], bound, strict=False)
                 return head, [self._value(s, v) for s, v in given]
+            case "Dim":
+                return self._dims[value]
             case _:
                 return self.decode(sort, value)
 
@@ -161,11 +164,3 @@ def _results() -> Mapping[str, str]:
         and d.result in ("Tensor", "Kernel", "Tuple")
         and d.name not in ("Value", "TupleValue", "R.none")
     }
-
-
-def _flat(parts: Iterable[Any]) -> Iterator[Instance]:
-    for part in parts:
-        if isinstance(part, tuple) and not isinstance(part, Key):
-            yield from part
-        else:
-            yield part

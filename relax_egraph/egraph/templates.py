@@ -66,7 +66,10 @@ class Template:
 Part: TypeAlias = Slot | Template
 
 Row: TypeAlias = "tuple[str, tuple[Part | tuple[Part, ...], ...]]"
-"""The name of a relation or a function, and the tensors in a row of it."""
+"""The name of a relation or a function, and a row of it: arguments, then the value if it has one.
+
+What is of a sort that rule files declare is left out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,9 @@ class Shown:
 
     `body` is what must hold of a match, with a name for every argument, and `lets` is what its
     slots are computed with.  A match makes the two of each of `edges` equal, and what is `made`;
-    the two of each of `given` are equal already.  `reads` and `writes` are the tensors in the rows
-    that it reads and makes, of relations and functions that rule files declare.
+    the two of each of `given` are equal already.  `reads` and `writes` are the rows that it reads
+    and makes, of relations and functions that rule files declare, and of the facts that rules add
+    to or a union may tell.
     """
 
     name: str
@@ -105,7 +109,7 @@ class Shown:
 def shown(text: str, names: Sequence[str], declared: Mapping[str, Declaration]) -> list[Shown]:
     """The directions of the rule that egglog reads as `text`, by the `names` that reports use.
 
-    What equates no tensors, makes none, and says nothing of them is left out.
+    What equates no tensors, makes none, and deduces nothing is left out.
     """
     expanded = expand(text).text
     (form,) = read(Source("", expanded))
@@ -173,12 +177,13 @@ class _Direction:
                 edges.append((left, right))
             made += [m for t in _made(action) if isinstance(m := self._part(t, "", ()), Template)]
         given = [(self._part(a, "", ()), self._part(b, "", ())) for a, b in self._same]
-        reads, writes = (tuple(self._rows(trees)) for trees in (self._facts, actions))
+        reads = tuple(self._rows((*self._facts, *self._extra)))
+        writes = tuple(self._rows(actions))
         found = Shown(name, self._body, "", tuple(edges), tuple(given), tuple(made), reads, writes)
         return replace(found, lets=self._needed(slot.text for slot in found.slots))
 
     def _rows(self, trees: Iterable[Tree]) -> Iterator[Row]:
-        """The tensors in the rows that facts read, or actions write."""
+        """The rows that facts read, or actions write."""
         for tree in trees:
             match tree:
                 case Form(items=(Atom(text="="), value, Form() as row)):
@@ -191,17 +196,23 @@ class _Direction:
                     items = row.items[1:]
                 case _:
                     continue
-            declared = self._declared.get(row.head)
-            if declared is None or row.head in _vocabulary() or row.head in _APPLICATIONS:
-                continue
-            sorts = [*(p.sort for p in declared.params), declared.result]
-            tensors = [
-                self._argument(item, sort, ())
-                for item, sort in zip(items, sorts, strict=False)
-                if sort in ("Tensor", "Tensors") and written(item) != "_"
-            ]
-            if tensors:
-                yield row.head, tuple(tensors)
+            if self._is_row(row):
+                declared = self._declared[row.head]
+                sorts = [*(p.sort for p in declared.params), declared.result]
+                yield (
+                    row.head,
+                    tuple(
+                        self._argument(item, sort, ())
+                        for item, sort in zip(items, sorts, strict=False)
+                        if sort in _READ_BACK
+                    ),
+                )
+
+    def _is_row(self, tree: Tree) -> bool:
+        """Whether `tree` is a row that rules may have written, or of which a union may tell."""
+        if not isinstance(tree, Form) or tree.head not in self._declared:
+            return False
+        return tree.head in _TOLD or not (tree.head in _vocabulary() or tree.head in _APPLICATIONS)
 
     def _needed(self, texts: Iterable[str]) -> str:
         """The names that expressions are computed with, as they are let."""
@@ -230,13 +241,14 @@ class _Direction:
     def _fact(self, fact: Tree) -> Tree:
         """`fact` with names for what operators are applied to, which are learnt."""
         if not (isinstance(fact, Form) and fact.head == "="):
-            named = self._named_in(fact)
+            named = self._named_in(fact, True)
             if isinstance(named, Form) and named.head in _APPLICATIONS:
                 _, value, *applied = named.items
                 if isinstance(value, Atom) and value.text != "_":
                     self._defined.setdefault(value.text, _form(_atom(APPLY), *applied))
             return named
-        sides = tuple(map(self._named_in, fact.items[1:]))
+        plain = len(fact.items) == 3 and any(isinstance(side, Atom) for side in fact.items[1:])
+        sides = tuple(self._named_in(side, plain) for side in fact.items[1:])
         variables = [s.text for s in sides if isinstance(s, Atom) and not is_literal(s.text)]
         for side in sides:
             if isinstance(side, Form) and side.head in self._declared:
@@ -247,24 +259,32 @@ class _Direction:
                     self._same += ((known, side) for known in first if known is not side)
         return _form(fact.items[0], *sides)
 
-    def _named_in(self, tree: Tree) -> Tree:
+    def _named_in(self, tree: Tree, outside: bool = False) -> Tree:
+        """`tree` with names; `outside` of all others a row is a fact as it is."""
         if not isinstance(tree, Form) or tree.head not in self._declared:
             return tree if isinstance(tree, Atom) else _form(*map(self._inside, tree.items))
+        row = self._is_row(tree)
         params = [p.sort for p in self._declared[tree.head].params]
         args: list[Tree] = []
         for item, sort in zip(tree.items[1:], params, strict=True):
             arg = self._named_in(item)
             plain = isinstance(arg, Form) and not _makes(arg)
-            if _makes(tree) and (plain or (isinstance(arg, Atom) and arg.text == "_")):
-                self._named += 1
-                name = _atom(_NAMED.format(self._named))
-                if isinstance(arg, Form):
-                    self._extra.append(_form(_atom("="), name, arg))
-                arg = name
+            unnamed = isinstance(arg, Atom) and arg.text == "_"
+            if (_makes(tree) or row) and (plain or unnamed):
+                arg = self._name(arg)
             if isinstance(arg, Atom) and not is_literal(arg.text) and arg.text != "_":
                 self._sorts[arg.text] = sort
             args.append(arg)
-        return _form(tree.items[0], *args)
+        named = _form(tree.items[0], *args)
+        return named if outside or not row else self._name(named)
+
+    def _name(self, tree: Tree) -> Atom:
+        """A name of its own for `tree`."""
+        self._named += 1
+        name = _atom(_NAMED.format(self._named))
+        if isinstance(tree, Form):
+            self._extra.append(_form(_atom("="), name, tree))
+        return name
 
     def _inside(self, tree: Tree) -> Tree:
         return tree if isinstance(tree, Atom) else self._named_in(tree)
@@ -297,6 +317,15 @@ class _Direction:
             return tuple(self._part(item, "Tensor", within) for item in tree.items[1:])
         return self._part(tree, sort, within)
 
+
+_TOLD = ("const-scalar", "is-const")
+"""Facts of the engine that a value may owe to the rule that made it equal to another."""
+
+_READ_BACK = (
+    *("Tensor", "Tensors", "i64", "f64", "bool", "String"),
+    *("Axes", "Floats", "Shape", "Dim", "Prim"),
+)
+"""The sorts of which a row is told."""
 
 _MADE_SORTS = ("Tensor", "Kernel", "Tuple")
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {

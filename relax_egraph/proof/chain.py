@@ -13,10 +13,11 @@ from math import inf
 from typing import TypeAlias, cast
 
 from relax_egraph.errors import ProofError
+from relax_egraph.proof.deduced import closure
 from relax_egraph.proof.forest import Forest
-from relax_egraph.proof.paths import Edge
+from relax_egraph.proof.paths import Deduced, Edge, Pairs
 from relax_egraph.proof.term import Operand, Term, Terms
-from relax_egraph.proof.trace import Step
+from relax_egraph.proof.trace import Deduction, Step
 
 
 def chain(
@@ -62,6 +63,7 @@ class _Chain:
         self._queue: list[tuple[int, int, _Place]] = []
         self._fresh: dict[tuple[Term, Term], _Place] = {}
         self._steps: list[Step] = []
+        self._deductions: dict[Deduced, Deduction] = {}
         self._program = root.term
         self._passed = [root.term]
         self._programs = {root.term: 0}
@@ -141,13 +143,14 @@ class _Chain:
         for above in old:
             if above.parts is not None:
                 above.term = self._terms.over(above.term, map(_now, above.parts))
-        given = tuple(s for a, b in edge.given for s in self._chain(a, b, edge.time))
+        given = self._given(edge.given, edge.time)
+        deduced = tuple(map(self._deduction, closure(edge.deduced)))
         level = [place]
         while True:
             steps: list[tuple[Step, Term]] = []
             program = self._program
             for changed in level:
-                step = Step(edge.rule, old[changed], changed.term, edge.backwards, given)
+                step = Step(edge.rule, old[changed], changed.term, edge.backwards, given, deduced)
                 then = self._terms.replaced(program, step.before, step.after)
                 if then is not program:
                     steps.append((step, then))
@@ -159,8 +162,16 @@ class _Chain:
         for step, program in steps:
             self._add(step, program)
 
-    def _chain(self, source: Term, target: Term, before: float) -> tuple[Step, ...]:
-        return chain(self._forest, self._terms, source, target, before)
+    def _given(self, pairs: Pairs, before: float) -> tuple[Step, ...]:
+        """The steps from one to the other of each of `pairs`."""
+        chains = (chain(self._forest, self._terms, a, b, before) for a, b in pairs)
+        return tuple(step for steps in chains for step in steps)
+
+    def _deduction(self, of: Deduced) -> Deduction:
+        if of not in self._deductions:
+            given = self._given(of.given, of.time)
+            self._deductions[of] = Deduction(of.rule, of.name, of.row, given)
+        return self._deductions[of]
 
     def _add(self, step: Step, program: Term) -> None:
         """Add a step that leads to `program`; what leads back to where it was is left out."""

@@ -25,9 +25,9 @@ class Difference:
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
-    """`steps`, each after those that are given to it."""
+    """`steps`, each after those that its premises hold by."""
     for step in steps:
-        yield from all_steps(step.given)
+        yield from all_steps(step.before_it)
         yield step
 
 

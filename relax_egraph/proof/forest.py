@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from math import inf
 
-from relax_egraph.proof.paths import Edge, Pairs, Paths
+from relax_egraph.proof.paths import Deduced, Edge, Pairs, Paths
 from relax_egraph.proof.term import Operand, Term, head_of
 
 
@@ -25,6 +25,7 @@ class Forest:
         self._head: dict[Term, int] = {}
         self._ages: dict[Term, int] = {}
         self._oldest: dict[Term, Term] = {}
+        self._equals: dict[Term, list[Term]] = {}
         self._users: dict[Term, list[Term]] = defaultdict(list)
         self._congruent: dict[Hashable, Term] = {}
         self._edges: dict[Term, list[Edge]] = defaultdict(list)
@@ -50,12 +51,27 @@ class Forest:
                 stack.extend((child, False) for child in inner.terms)
         return new
 
-    def unite(self, left: Term, right: Term, rule: str, given: Pairs = ()) -> None:
-        """Let `left` and `right` be equal by `rule`, as those `given` are; new terms are added."""
+    @property
+    def clock(self) -> int:
+        """The time of what is found next."""
+        return self._clock
+
+    def unite(
+        self,
+        left: Term,
+        right: Term,
+        rule: str,
+        given: Pairs = (),
+        deduced: tuple[Deduced, ...] = (),
+    ) -> None:
+        """Let `left` and `right` be equal by `rule`; new terms are added.
+
+        The rule had the premises that the two of each of `given` are equal, and what was `deduced`.
+        """
         for term in (left, right, *(term for pair in given for term in pair)):
             self.add(term)
         if left is not right:
-            self._join([(left, right, rule)], given)
+            self._join([(left, right, rule)], given, deduced)
 
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms that were added are known to be equal."""
@@ -64,6 +80,10 @@ class Forest:
     def oldest(self, term: Term) -> Term:
         """Of all that is equal to `term`, which was added, what was added first."""
         return self._oldest[self._find(term)]
+
+    def equals(self, term: Term) -> list[Term]:
+        """All that is equal to `term`, which was added, in the order in which it was added."""
+        return sorted(self._equals[self._find(term)], key=self._ages.__getitem__)
 
     def path(self, left: Term, right: Term, before: float = inf) -> list[Edge] | None:
         """The edges of times `before` that lead from `left` to `right`; ``None`` without such."""
@@ -75,6 +95,7 @@ class Forest:
         self._parent[term] = term
         self._ages[term] = len(self._ages)
         self._oldest[term] = term
+        self._equals[term] = [term]
         for child in dict.fromkeys(map(self._find, term.terms)):
             self._users[child].append(term)
         known = self._congruent.setdefault(self._signature(term), term)
@@ -83,16 +104,21 @@ class Forest:
         self._join([(known, term, "")])
         return False
 
-    def _join(self, waiting: list[tuple[Term, Term, str]], given: Pairs = ()) -> None:
-        """Add edges, and those of the congruences that follow; those `given` are for the first."""
+    def _join(
+        self,
+        waiting: list[tuple[Term, Term, str]],
+        given: Pairs = (),
+        deduced: tuple[Deduced, ...] = (),
+    ) -> None:
+        """Add edges, and those of the congruences that follow; the premises are of the first."""
         while waiting:
             left, right, rule = waiting.pop()
             if (left, right, rule) in self._linked:
                 continue
             self._linked.add((left, right, rule))
             one, other = self._find(left), self._find(right)
-            edge = Edge(left, right, rule, self._clock, given)
-            given = ()
+            edge = Edge(left, right, rule, self._clock, given, deduced)
+            given, deduced = (), ()
             self._clock += 1
             self._edges[left].append(edge)
             self._edges[right].append(edge.reversed)
@@ -104,6 +130,7 @@ class Forest:
             self._oldest[other] = min(
                 self._oldest.pop(one), self._oldest[other], key=self._ages.__getitem__
             )
+            self._equals[other] += self._equals.pop(one)
             users = self._users.pop(one)
             self._users[other] += users
             for user in users:

@@ -8,14 +8,30 @@ it need be; to weigh every pair of terms that are congruent takes minutes where 
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from relax_egraph.proof.term import Term
 
 Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deduced:
+    """A row of the relation or function `name`, which `rule` deduced at a time.
+
+    Its premises were that the two of each of `given` are equal, and what was `deduced` before.
+    """
+
+    rule: str
+    name: str
+    row: tuple[Any, ...]
+    time: float
+    given: Pairs = ()
+    deduced: "tuple[Deduced, ...]" = ()
+
 
 _BACKWARDS = 1.1
 """The length of a rule that is applied backwards; of one that is not it is 1."""
@@ -25,7 +41,7 @@ _BACKWARDS = 1.1
 class Edge:
     """`left` and `right` are equal by `rule`, or if that is empty by congruence.
 
-    A premise of the rule was that the two of each of `given` are equal.
+    Premises of the rule were that the two of each of `given` are equal, and what was `deduced`.
     """
 
     left: Term
@@ -33,13 +49,13 @@ class Edge:
     rule: str
     time: float
     given: Pairs = ()
+    deduced: tuple[Deduced, ...] = ()
     backwards: bool = False
 
     @property
     def reversed(self) -> "Edge":
         """The same from `right` to `left`."""
-        turned = not self.backwards
-        return Edge(self.right, self.left, self.rule, self.time, self.given, turned)
+        return replace(self, left=self.right, right=self.left, backwards=not self.backwards)
 
     @property
     def parts(self) -> list[tuple[Term, Term]]:

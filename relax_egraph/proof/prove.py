@@ -6,10 +6,10 @@ are then joined by these equations and congruence; so the program is equal to it
 equations by which it is are the proof.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 from relax_egraph.egraph.loader import RuleInfo
 from relax_egraph.egraph.made import Instance, Made
@@ -33,9 +33,10 @@ from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.proof.chain import chain
+from relax_egraph.proof.deduced import CONST_SCALAR, IS_CONST, Row, Rows, terms_in
 from relax_egraph.proof.forest import Forest
 from relax_egraph.proof.kernels import kernel_terms, lower, without_kernels
-from relax_egraph.proof.paths import Pairs
+from relax_egraph.proof.paths import Deduced, Pairs
 from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
 from relax_egraph.proof.trace import Firing, Proof, Step, Trace
 
@@ -49,13 +50,16 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
     """
     runs, view, function = region.runs, region.view, region.function
     terms, forest, firings = Terms(), Forest(), list[Firing]()
+    rows = Rows(terms, forest)
     source, assumed = runs[0].view, runs[0].assumed
     with assuming(assumed):
         loaded = [_terms_of(terms, run.view) for run in runs]
         for of, run in zip(loaded, runs, strict=True):
             for left, right in _numbers(terms, run.view, of):
                 forest.unite(left, right, CONSTANT)
-            classes = _Classes(terms, forest, of)
+            rows.numbers.update(t for c, t in of.items() if run.view.classes[c].scalar is not None)
+            rows.constants.update(t for c, t in of.items() if _is_constant(run.view, c, t))
+            classes = _Classes(terms, forest, rows, of)
             for moment in record(run):
                 firings += classes.learn(moment)
         made = _program_terms(terms, view, region.extraction.program)
@@ -85,6 +89,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
                 infos=leaves,
                 opaque=dict(enumerate(source.opaque)),
                 rules=rules,
+                book=runs[0].book(),
                 assumed=assumed,
                 tolerance=tolerance,
             )
@@ -119,16 +124,16 @@ def _steps(forest: Forest, terms: Terms, source: Term, target: Term) -> tuple[St
         raise ProofError(f"no rule that was recorded {what}") from None
 
 
-_Rows: TypeAlias = "dict[tuple[str, tuple[Term, ...]], tuple[Term, ...]]"
-
-
 @dataclass(frozen=True, slots=True)
 class _Learnt:
     """What a match says, of terms."""
 
-    edges: list[tuple[Term, Term, str, Pairs]]
+    rule: str
+    given: Pairs
+    deduced: tuple[Deduced, ...]
+    edges: list[tuple[Term, Term]]
     made: list[Term]
-    writes: list[tuple[str, tuple[Term, ...]]]
+    writes: list[tuple[str, Row]]
 
 
 class _Classes:
@@ -136,14 +141,16 @@ class _Classes:
 
     A class is told by its oldest term.  Where a match reads a row of a relation, the tensors in it
     are told by the terms that the rule which wrote it had: it says more of these than that they
-    are equal to others.
+    are equal to others.  Where it reads that a value is a number, or constant, it is told by a term
+    that is: what made that equal to others are steps of their own.
     """
 
-    def __init__(self, terms: Terms, forest: Forest, loaded: Mapping[ClassId, Term]) -> None:
-        self._terms, self._forest, self._loaded = terms, forest, loaded
+    def __init__(
+        self, terms: Terms, forest: Forest, rows: Rows, loaded: Mapping[ClassId, Term]
+    ) -> None:
+        self._terms, self._forest, self._rows, self._loaded = terms, forest, rows, loaded
         self._term: dict[Key, Term] = {}
         self._meant: dict[Key, Term] = {}
-        self._rows: dict[str, list[tuple[Term, ...]]] = defaultdict(list)
 
     def learn(self, moment: Moment) -> Iterator[Firing]:
         """Add what `moment` says, and tell what its rules did."""
@@ -151,49 +158,75 @@ class _Classes:
             term = self._instance(what) if isinstance(what, Made) else self._loaded[what]
             self._forest.add(term)
             self._term[key] = term
-        known = self._known_rows()
-        found = [self._match(match, known) for match in moment.matches]
-        for left, *_ in (edge for one in found for edge in one.edges):
-            self._forest.add(left)
         matches, nodes = Counter[str](), Counter[str]()
-        for match, one in zip(moment.matches, found, strict=True):
-            matches[match.rule] += 1
-            nodes[match.rule] += sum(map(self._forest.add, one.made))
-        for one in found:
-            for edge in one.edges:
-                self._forest.unite(*edge)
-            for name, row in one.writes:
-                for term in row:
-                    self._forest.add(term)
-                self._rows[name].append(row)
+        constants = [match for match in moment.matches if match.rule == CONSTANT]
+        others = [match for match in moment.matches if match.rule != CONSTANT]
+        for some in filter(None, (constants, others)):  # constants were there before the others
+            self._rows.refresh()
+            found = list(map(self._match, some))
+            for left, _ in (edge for one in found for edge in one.edges):
+                self._forest.add(left)
+            for one in found:
+                matches[one.rule] += 1
+                nodes[one.rule] += sum(map(self._forest.add, one.made))
+            for one in found:
+                self._adopt(one)
         for rule, count in matches.items():
             yield Firing(moment.phase, moment.iteration, rule, count, nodes[rule])
 
-    def _match(self, match: Match, known: _Rows) -> _Learnt:
+    def _adopt(self, one: _Learnt) -> None:
+        """Let hold what a match says."""
+        for left, right in one.edges:
+            self._forest.unite(left, right, one.rule, one.given, one.deduced)
+        for name, row in one.writes:
+            for term in terms_in(row):
+                self._forest.add(term)
+            time = self._forest.clock
+            self._rows.add(Deduced(one.rule, name, row, time, one.given, one.deduced))
+
+    def _match(self, match: Match) -> _Learnt:
         """What `match` says, of the tensors that the rows it reads were written with."""
         self._meant = {}
-        for name, keys in match.reads:
-            now = tuple(self._forest.oldest(self._term[k]) for k in keys if isinstance(k, Key))
-            for key, term in zip(keys, known.get((name, now), ()), strict=False):
-                if isinstance(key, Key):
-                    self._meant.setdefault(key, term)
-        given = tuple(self._pairs(match.given))
+        deduced: dict[Deduced, None] = {}
+        given: list[tuple[Term, Term]] = []
+        for name, row in match.reads:
+            now = self._row(row)
+            for term in terms_in(now):
+                self._forest.add(term)
+            read, because = self._read(name, now)
+            deduced.update(dict.fromkeys(because))
+            for key, term in zip(_keys(row), terms_in(read), strict=True):
+                if isinstance(key, Key) and self._meant.setdefault(key, term) is not term:
+                    given.append((self._meant[key], term))
+        given += self._pairs(match.given)
         return _Learnt(
-            [(a, b, match.rule, given) for a, b in self._pairs(match.edges)],
-            list(self._row(match.made)),
-            [(name, tuple(self._row(row))) for name, row in match.writes],
+            match.rule,
+            tuple(given),
+            tuple(deduced),
+            list(self._pairs(match.edges)),
+            [self._instance(of) for of in match.made if of],
+            [(name, self._row(row)) for name, row in match.writes],
         )
 
-    def _known_rows(self) -> _Rows:
-        """The rows that were written, by the oldest terms of their tensors; of more the first."""
-        found: _Rows = {}
-        for name, rows in self._rows.items():
-            for row in rows:
-                found.setdefault((name, tuple(map(self._forest.oldest, row))), row)
-        return found
+    def _read(self, name: str, row: Row) -> tuple[Row, tuple[Deduced, ...]]:
+        """The `row` that is read, of the terms of which it is known, and by what it is."""
+        if name in (CONST_SCALAR, IS_CONST) and row[0] is not None:
+            witness = self._rows.witness(name, row[0])
+            return ((witness.term, *row[1:]), witness.deduced) if witness else (row, ())
+        found = self._rows.find(name, row)
+        return (found.row, (found,)) if found else (row, ())
 
-    def _row(self, instances: Iterable[Instance]) -> Iterator[Term]:
-        return (self._instance(of) for of in instances if of)
+    def _row(self, row: tuple[Any, ...]) -> Row:
+        def item(of: Any) -> Any:
+            match of:
+                case Key() | Made():
+                    return self._instance(of)
+                case tuple():
+                    return tuple(map(item, of))
+                case _:
+                    return of
+
+        return tuple(map(item, row))
 
     def _pairs(self, pairs: Iterable[tuple[Instance, Instance]]) -> Iterator[tuple[Term, Term]]:
         return ((self._instance(a), self._instance(b)) for a, b in pairs if a and b)
@@ -214,6 +247,19 @@ class _Classes:
                 return tuple(self._instance(c) for c in child if c is not None)
             case _:
                 return child
+
+
+def _keys(row: tuple[Any, ...]) -> Iterator[Key | Made]:
+    """What stands for terms in a row."""
+    for item in row:
+        if isinstance(item, Key | Made):
+            yield item
+        elif isinstance(item, tuple):
+            yield from _keys(item)
+
+
+def _is_constant(view: View, c: ClassId, term: Term) -> bool:
+    return term.op == LEAF and view.classes[c].is_const
 
 
 def _terms_of(terms: Terms, view: View) -> dict[ClassId, Term]:

@@ -7,7 +7,7 @@ again.  At last source and result are computed anew,
 from the leaves, and compared as wholes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,16 +24,17 @@ from relax_egraph.proof.agreement import (
     together,
     within,
 )
+from relax_egraph.proof.deduced import CONST_SCALAR
 from relax_egraph.proof.difference import Difference, all_steps, difference
 from relax_egraph.proof.float_classes import float_classes
-from relax_egraph.proof.grounds import Grounds
 from relax_egraph.proof.history import History
 from relax_egraph.proof.instance import Sizes, sizes_of
+from relax_egraph.proof.suspects import suspects
 from relax_egraph.proof.term import post_order
-from relax_egraph.proof.text import rule_text, step_lines
-from relax_egraph.proof.trace import Step, Trace
+from relax_egraph.proof.text import deduced_lines, deduction_text, rule_text, step_lines
+from relax_egraph.proof.trace import Deduction, Step, Trace
 from relax_egraph.proof.values import Values
-from relax_egraph.verify.values.applied import Result
+from relax_egraph.verify.values.applied import Result, constant
 from relax_egraph.verify.values.inputs import Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, kept
 
@@ -138,6 +139,8 @@ class _Replay:
             return  # a sum over no elements loses what is not a number
         for number, whole in enumerate(self.trace.steps, 1):
             for step in all_steps([whole]):
+                for one in step.deduced:
+                    self._number(number, step, one, values)
                 self._step(number, step, values)
                 values.unite(step.before, step.after)
         if kind == "ordinary":
@@ -171,6 +174,32 @@ class _Replay:
             said = f"is stated {kept(stated)}, needs {found.need}: " * (found.need != "unsound")
             raise self._wrong(number, step, said + _shown(a, b, found.at))
 
+    def _number(self, number: int, step: Step, of: Deduction, values: Values) -> None:
+        """Check that a value is the number that a rule deduced of it."""
+        if of.name != CONST_SCALAR or not values.has(of.row[0]):
+            return
+        term, said = of.row
+        value = values.of(term)
+        assert isinstance(value, Computed)
+        same = constant(said, value.value.shape, value.value.dtype.name)
+        found = compared(value, same, values.around(term))
+        stated = "reassociates" if of.rule not in self.trace.rules else self._stated(of.rule)
+        if ORDER.index(found.need) > ORDER.index(kept(stated)):
+            why = _shown(value, same, found.at, ("it", "the number"))
+            known = self.trace.rules.get(of.rule)
+            rest = (
+                rule_text(self.trace, of.rule),
+                f"deduced {deduction_text(self.trace, of)}",
+                *step_lines(self.trace, step),
+            )
+            text = f"{self._place(number, step)}: what it reads is not so: {why}"
+            raise ReplayError("\n  ".join((text, *rest)), (known.name if known else of.rule,))
+
+    def _stated(self, rule: str) -> FloatClass:
+        """The class to which what a rule deduces is held: it may be rounded at the least."""
+        stated = self.trace.rules[rule].float_class
+        return "reassociates" if stated in ("unstated", "exact") else stated
+
     def _within(self, step: Step, before: Result, after: Result, values: Values) -> bool:
         """Whether a product with other weights is within the tolerance of the function."""
         if step.before.op != "matmul":
@@ -202,22 +231,19 @@ class _Replay:
 
     def _wrong(self, number: int, step: Step, why: str) -> ReplayError:
         """The error that step `number`, or one that is given to it, does not hold, and `why`."""
-        steps = self.trace.steps
-        given = ", what is given to it" * (step not in steps)
+        wrong = suspects(self.trace, step)
         lines = [
-            f"{_where(self.trace)}, step {number} of {len(steps)}{given}: {why}",
+            f"{self._place(number, step)}: {why}",
             rule_text(self.trace, step.rule),
-            *self._deduced(step.rule),
+            *deduced_lines(self.trace, step),
+            *filter(None, (wrong.text,)),
             *step_lines(self.trace, step),
         ]
-        return ReplayError("\n  ".join(lines))
+        return ReplayError("\n  ".join(lines), wrong.names)
 
-    def _deduced(self, rule: str) -> Iterator[str]:
-        """Which rules may have deduced what `rule` reads: it may be right, and one of these not."""
-        if known := self.trace.rules.get(rule):
-            below = Grounds.of(self.trace.rules.values()).below(known) - {known}
-            if names := sorted(one.name for one in below):
-                yield f"it reads what is deduced by {', '.join(names)}"
+    def _place(self, number: int, step: Step) -> str:
+        given = ", what is given to it" * (step not in self.trace.steps)
+        return f"{_where(self.trace)}, step {number} of {len(self.trace.steps)}{given}"
 
 
 def _worse(a: Need, b: Need) -> Need:

@@ -18,7 +18,7 @@ from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
 from relax_egraph.proof.difference import difference
 from relax_egraph.proof.term import Operand, Term, post_order
-from relax_egraph.proof.trace import Step, Trace
+from relax_egraph.proof.trace import Deduction, Step, Trace
 
 _LONG = 72
 """Characters of a term that is written without a name."""
@@ -33,6 +33,7 @@ def trace_text(trace: Trace) -> str:
     lines += ["source", *(_INDENT + line for line in program_lines(trace, trace.source))]
     for number, step in enumerate(trace.steps, 1):
         lines.append(f"{number}. {rule_text(trace, step.rule)}")
+        lines += [3 * " " + line for line in deduced_lines(trace, step)]
         lines += [3 * " " + line for line in step_lines(trace, step)]
     lines += ["result", *(_INDENT + line for line in program_lines(trace, trace.result))]
     return "\n".join(lines)
@@ -45,6 +46,41 @@ def rule_text(trace: Trace, rule: str) -> str:
         return rule
     said = f"; {known.float_class}" if known.float_class != "unstated" else ""
     return f"{rule} ({known.span}{said}){': ' * bool(known.law)}{known.law}"
+
+
+def deduced_lines(trace: Trace, step: Step) -> list[str]:
+    """What a step reads of what rules deduced, a line for each rule and relation."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in step.deduced:
+        rows.setdefault((one.rule, one.name), []).append(deduction_text(trace, one))
+    return [
+        f"reads {texts[0]}{f' and {len(texts) - 1} more' * (len(texts) > 1)}, "
+        f"deduced by {rule_text(trace, rule)}"
+        for (rule, _), texts in rows.items()
+    ]
+
+
+def deduction_text(trace: Trace, one: Deduction) -> str:
+    """What a rule deduced, as rules write it: ``(is-positive exp(x))``."""
+
+    def item(of: Any) -> str:
+        match of:
+            case Term():
+                text = _Writer(trace).one(of, {t: _brief(trace, t) for t in of.terms})
+                return text if len(text) <= _LONG else _brief(trace, of)
+            case tuple():
+                return f"[{', '.join(map(item, of))}]"
+            case PrimValue() | str() | bool() | float() | None:
+                return _operand(of, {}) if isinstance(of, PrimValue) else repr(of)
+            case _:
+                return str(of)
+
+    return f"({' '.join((one.name, *map(item, one.row)))})"
+
+
+def _brief(trace: Trace, term: Term) -> str:
+    """`term` without what is in it."""
+    return _Writer(trace).head(term)
 
 
 def program_lines(trace: Trace, root: Term) -> list[str]:
@@ -216,9 +252,20 @@ def _step(trace: Trace, step: Step, places: Mapping[Term, int]) -> dict[str, Any
         "law": rule.law if rule else None,
         "float": rule.float_class if rule else None,
         "backwards": step.backwards,
+        "deduced": [_deduction(trace, one) for one in step.deduced],
         "before": places[step.before],
         "after": places[step.after],
         "text": step_lines(trace, step),
+    }
+
+
+def _deduction(trace: Trace, one: Deduction) -> dict[str, Any]:
+    rule = trace.rules.get(one.rule)
+    return {
+        "rule": one.rule,
+        "place": str(rule.span) if rule else None,
+        "law": rule.law if rule else None,
+        "text": deduction_text(trace, one),
     }
 
 

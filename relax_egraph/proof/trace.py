@@ -2,13 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.expr import Binding, Expr
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.proof.term import Term, Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Deduction:
+    """A rule that deduced what others read: a `row` of the relation or function `name`.
+
+    A row has terms, vectors of them, and plain values.  Where the rule asks that two values be
+    equal, `given` are the steps from one to the other.
+    """
+
+    rule: str
+    name: str
+    row: tuple[Any, ...]
+    given: tuple["Step", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +35,8 @@ class Step:
     `backwards`, `before` is what it makes.  In most steps it is applied to `before` itself; where
     another part of the program is to stay as it is, to what is `before` but within it.  Where the
     rule asks that two values be equal, `given` are the steps from one to the other: a step has the
-    rounding of these, too.
+    rounding of these, too.  Where it reads what was `deduced`, it rests on these: each of them
+    stands after those that it rests on.
     """
 
     rule: str
@@ -27,11 +44,25 @@ class Step:
     after: Term
     backwards: bool = False
     given: tuple["Step", ...] = ()
+    deduced: tuple[Deduction, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that `after` is equal to `before` by, each once."""
-        return tuple(dict.fromkeys((self.rule, *(r for step in self.given for r in step.rules))))
+        return tuple(dict.fromkeys(self._rules()))
+
+    def _rules(self) -> Iterator[str]:
+        yield self.rule
+        for step in self.before_it:
+            yield from step.rules
+        yield from (one.rule for one in self.deduced)
+
+    @property
+    def before_it(self) -> Iterator["Step"]:
+        """The steps that its premises hold by: those given to it, and to what it rests on."""
+        for one in self.deduced:
+            yield from one.given
+        yield from self.given
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +72,8 @@ class Trace:
     `leaves` are what terms of operator ``leaf`` stand for, by key: a `Constant`, or a variable;
     `infos` are what is known of them.  `opaque` are the bindings that terms of operator ``opaque``
     stand for, by key.  `rules` are all that matched, by the names that steps have; a rule that is
-    generated of an operator's traits is in no file, and not among them.  `assumed` is what holds
-    of symbols, and `tolerance` is that of the function.
+    generated of an operator's traits is in no file, and not among them; `book` is that of the run.
+    `assumed` is what holds of symbols, and `tolerance` is that of the function.
     """
 
     function: str
@@ -56,6 +87,7 @@ class Trace:
     rules: Mapping[str, RuleInfo] = field(default_factory=dict[str, RuleInfo])
     assumed: Assumptions | None = None
     tolerance: float = 0.0
+    book: RuleBook | None = None
 
     def programs(self) -> Iterator[Term]:
         """The source, and the program after each step; the last is the result.
@@ -75,6 +107,12 @@ class Trace:
             program = then
         if program is not self.result:
             raise ProofError(f"{self}: {len(self.steps)} steps do not lead to the result")
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The rules of its steps and of what these read, by the names that files give them."""
+        names = (n for step in self.steps for n in step.rules)
+        return frozenset(self.rules[n].name for n in names if n in self.rules)
 
     def __str__(self) -> str:
         return f"{self.function}, output {self.output}"

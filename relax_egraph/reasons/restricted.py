@@ -13,7 +13,6 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize import book_for, explain, prepare
 from relax_egraph.options import check_symbols
 from relax_egraph.parameters import function, optional
-from relax_egraph.proof.grounds import grounds_of
 from relax_egraph.proof.prove import prove
 from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.rules import Given, Rules, read
@@ -144,7 +143,7 @@ class Restricted:
             proofs = [prove(r, [""] * len(r.view.roots)) for r in explanation.regions]
         except (ProofError, SaturationError):
             return matched
-        used = {name for p in proofs for trace in p.traces for name in grounds_of(trace)}
+        used = {name for p in proofs for trace in p.traces for name in trace.written}
         return tuple(name for name in matched if name in used)
 
     def _explained(self, kept: Set[str]) -> Explanation:

@@ -1,0 +1,144 @@
+"""What rules deduced, row by row: by which rule, of which terms, and what that rule had read."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from relax_egraph.egraph.view import LEAF, SCALAR
+from relax_egraph.proof.forest import Forest
+from relax_egraph.proof.paths import Deduced
+from relax_egraph.proof.term import Term, Terms
+
+CONST_SCALAR, IS_CONST = "const-scalar", "is-const"
+"""Facts of a class that hold by any of its terms."""
+
+_MOVES = ("broadcast_to", "reshape", "permute_dims", "expand_dims", "squeeze", "strided_slice")
+"""Operators that keep the one number of which their first operand is (``rules/facts.egg``)."""
+
+Row: TypeAlias = tuple[Any, ...]
+"""Terms, vectors of them, and plain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A term that shows a fact by what it is, but for what was `deduced` of its parts."""
+
+    term: Term
+    deduced: tuple[Deduced, ...] = ()
+
+
+class Rows:
+    """The rows that were deduced, and what tells a constant; `numbers` and `constants` are leaves.
+
+    What is known of terms that become equal is known of each.
+    """
+
+    def __init__(self, terms: Terms, forest: Forest) -> None:
+        self.numbers, self.constants = set[Term](), set[Term]()
+        self._terms, self._forest = terms, forest
+        self._rows: dict[str, list[Deduced]] = defaultdict(list)
+        self._known: dict[Hashable, Deduced] = {}
+        self._witnesses: dict[tuple[str, Term], Witness | None] = {}
+
+    def add(self, deduced: Deduced) -> None:
+        """Add a row, which is found from the next `refresh` on."""
+        self._rows[deduced.name].append(deduced)
+
+    def refresh(self) -> None:
+        """Take account of all that was added and has become equal."""
+        self._known.clear()
+        self._witnesses.clear()
+        for rows in self._rows.values():
+            for deduced in rows:
+                self._known.setdefault(self._key(deduced.name, deduced.row), deduced)
+
+    def find(self, name: str, row: Row) -> Deduced | None:
+        """What says that `row` is in the relation or function `name`; of several the first."""
+        return self._known.get(self._key(name, row))
+
+    def witness(self, name: str, term: Term) -> Witness | None:
+        """A term equal to `term` that is a number, or constant, by what it is."""
+        return self._witness(name, self._forest.oldest(term), set())
+
+    def _witness(self, name: str, oldest: Term, within: set[Term]) -> Witness | None:
+        key = (name, oldest)
+        if key in self._witnesses:
+            return self._witnesses[key]
+        if oldest in within:
+            return None
+        within.add(oldest)
+        members = self._forest.equals(oldest)
+        found = self._plain(name, members) or self._composed(name, members, within)
+        found = found or self._written(name, members)
+        if found or len(within) == 1:
+            self._witnesses[key] = found
+        within.remove(oldest)
+        return found
+
+    def _plain(self, name: str, members: Sequence[Term]) -> Witness | None:
+        known = self.numbers if name == CONST_SCALAR else self.constants
+        plain = (t for t in members if t.op == SCALAR or t in known)
+        return next(map(Witness, plain), None)
+
+    def _composed(self, name: str, members: Sequence[Term], within: set[Term]) -> Witness | None:
+        """A member over operands that are shown to be constant, or one number."""
+        for term in members:
+            if term.sort != "tensor" or (name == CONST_SCALAR and term.op not in _MOVES):
+                continue
+            parts = list(term.terms)
+            if not parts or term.op == LEAF or any(isinstance(c, tuple) for c in term.children):
+                continue
+            shown = [self._witness(name, self._forest.oldest(t), within) for t in parts]
+            if all(shown):
+                known = dict(zip(parts, filter(None, shown), strict=True))
+                children = (known[c].term if isinstance(c, Term) else c for c in term.children)
+                made = self._terms.over(term, children)
+                self._forest.add(made)
+                return Witness(made, tuple(d for w in known.values() for d in w.deduced))
+        return None
+
+    def _written(self, name: str, members: Sequence[Term]) -> Witness | None:
+        oldest = {self._forest.oldest(t) for t in members[:1]}
+        for deduced in self._rows.get(name, ()):
+            term = deduced.row[0]
+            if isinstance(term, Term) and self._forest.oldest(term) in oldest:
+                return Witness(term, (deduced,))
+        return None
+
+    def _key(self, name: str, row: Row) -> Hashable:
+        return name, tuple(map(self._item, row))
+
+    def _item(self, item: Any) -> Hashable:
+        match item:
+            case Term():
+                return self._forest.oldest(item)
+            case tuple():
+                return tuple(map(self._item, item))
+            case float():
+                return repr(item)  # NaN is equal to itself, and 0.0 is not -0.0
+            case _:
+                return item
+
+
+def terms_in(row: Row) -> Iterator[Term]:
+    """The terms in a row."""
+    for item in row:
+        if isinstance(item, Term):
+            yield item
+        elif isinstance(item, tuple):
+            yield from terms_in(item)
+
+
+def closure(deduced: Iterable[Deduced]) -> tuple[Deduced, ...]:
+    """`deduced`, with what these were deduced from before each, each once."""
+    found: dict[Deduced, None] = {}
+    stack = [(one, False) for one in reversed(tuple(deduced))]
+    while stack:
+        one, ready = stack.pop()
+        if ready:
+            found[one] = None
+        elif one not in found:
+            stack.append((one, True))
+            stack += ((below, False) for below in reversed(one.deduced))
+    return tuple(found)

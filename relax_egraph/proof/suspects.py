@@ -1,0 +1,53 @@
+"""Which rule is wrong where a step does not hold: its own, or one that deduced what it reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relax_egraph.proof.difference import all_steps
+from relax_egraph.proof.trace import Step, Trace
+from relax_egraph.verify.check import check_rules
+from relax_egraph.verify.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """The `rules` by which a step is, those that deduced first; `refuted` are found wrong alone."""
+
+    rules: tuple[str, ...]
+    refuted: tuple[Verdict, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rules that are wrong: those that are refuted, or else any of them."""
+        return tuple(v.rule for v in self.refuted) or self.rules
+
+    @property
+    def text(self) -> str:
+        """What is known of them, in one line."""
+        if not self.refuted:
+            return f"one of {', '.join(self.rules)} is wrong" if len(self.rules) > 1 else ""
+        wrong = (f"{v.rule} ({v.span}) is {v.kind}" for v in self.refuted)
+        return f"by `rules check` {', '.join(wrong)}"
+
+
+def suspects(trace: Trace, step: Step) -> Suspects:
+    """The rules that may be wrong where `step` of `trace` is.
+
+    What a relation means is what the rules say that deduce and read it: of several by which a step
+    holds, each is tried on random instances, as ``rules check`` does.
+    """
+    made = [one.rule for inner in all_steps([step]) for one in inner.deduced]
+    names = [trace.rules[n].name for n in (*made, step.rule) if n in trace.rules]
+    rules = tuple(dict.fromkeys(names))
+    if len(rules) < 2 or trace.book is None:
+        return Suspects(rules or (step.rule,))
+    return Suspects(rules, _refuted(trace, rules))
+
+
+def _refuted(trace: Trace, rules: Sequence[str]) -> tuple[Verdict, ...]:
+    """The verdicts on those of `rules` that are wrong, in their order."""
+    assert trace.book is not None
+    book = replace(trace.book, absent=frozenset())
+    known = {rule.name for rule in book.rewrites}
+    verdicts = {v.rule: v for v in check_rules(book, [n for n in rules if n in known])}
+    return tuple(verdicts[n] for n in rules if n in verdicts and verdicts[n].needs == "unsound")
