@@ -167,7 +167,7 @@ _DID_YOU_MEAN = "no rule of the files is named 'factord'; did you mean factored?
         (MINE, {"only": ["x"]}, ValueError, "no rule of the files is named 'x'"),
         (MINE, {"only": ["factord"]}, ValueError, _DID_YOU_MEAN),
         (MINE, {"only": []}, ValueError, "no rule was checked: there is none to check"),
-        (MINE, {"trials": 0}, ValueError, "a rule is tried at least once, and not 0 times"),
+        (MINE, {"trials": 0}, ValueError, "trials is 0, needs a number of trials, 1 or more"),
         ("(relation a-fact (Tensor))", {}, ValueError, "<rules> has no rules: none was checked"),
         ("(rewrite (R.exp x) y)", {}, RuleError, _UNBOUND),
     ],
