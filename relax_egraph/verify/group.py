@@ -211,25 +211,33 @@ class Group:
         return fired, wrong
 
     def blamed(self) -> set[str]:
-        """The rules that have the largest share of what is wrong, but for those that others excuse.
-
-        A rule is excused if it is not wrong without another, which is wrong twice as often: one
-        that reads what is deduced falsely, and the other deduces it.
-        """
+        """The rules with the largest share of what is wrong, but for those that are excused."""
         bad = {id(w.instance) for w in self.wrong if w.exceeds}
         shares = {n: self.share(n, bad) for n in self.chains}
         most = max(shares.values(), default=0)
         blamed = {n for n, share in shares.items() if share and share >= most / 2}
+        return {n for n in blamed if not self.excused(n, bad)}
+
+    def excused(self, name: str, bad: Set[int]) -> bool:
+        """Whether a rule is wrong only with others that are so more often, and right without them.
+
+        It reads what these deduce.  They are checked themselves: a rule of a user is not excused
+        by one of the book.
+        """
+        own, mine = self.chains[name][-1].rule.name, self.book.of_user
         uses = Counter(r.name for i in self.fired for r in i.rules)
-        others = {n: self.share(n, bad) for n, count in uses.items() if count >= _SEVERAL}
-        mine = self.book.of_user
-        for name in sorted(blamed):
-            of_book = self.chains[name][-1].rule.name not in mine
-            known = [n for n in others if others[n] >= 2 * shares[name] and (of_book or n in mine)]
-            wrong = (i for i in self.fired if id(i) in bad and self.uses(i, name))
-            if all(any(self.uses(i, n) for n in known) for i in wrong):
-                blamed.remove(name)
-        return blamed
+        share = self.share(name, bad)
+        others = [
+            n
+            for n, count in uses.items()
+            if count >= _SEVERAL
+            and n not in (name, own)
+            and (own not in mine or n in mine)
+            and self.share(n, bad) > share
+        ]
+        with_it = (i for i in self.fired if self.uses(i, name))
+        alone = [i for i in with_it if not any(self.uses(i, n) for n in others)]
+        return len(alone) >= _SEVERAL and not any(id(i) in bad for i in alone)
 
     def share(self, name: str, bad: Set[int]) -> float:
         """The part of the instances with the rule `name` that are `bad`."""
