@@ -31,7 +31,7 @@ from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
-from relax_egraph.parameters import FLAG, NAME, collection, takes
+from relax_egraph.parameters import FLAG, NAME, check, collection, takes
 from relax_egraph.passes import (
     Sequential,
     inline_called_once,
@@ -89,6 +89,8 @@ TO_VM = Sequential(
 
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
+_BUILD = {"module": MODULE, "targets": _TARGETS, "portable": FLAG}
+"""Checked within `build`: what wraps a function holds its arguments, and so their weights."""
 
 
 @takes(module=MODULE)
@@ -101,7 +103,6 @@ def lower_module(module: IRModule) -> IRModule:
     return store_constants(TO_LOOPS(TO_STAGES(module)))
 
 
-@takes(module=MODULE, targets=_TARGETS, portable=FLAG)
 def build(
     module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
 ) -> Executable:
@@ -114,6 +115,7 @@ def build(
     Raises `IllFormed` for a module that breaks a law of the IR, `NotLowerable` for a loop function
     that no machine code is written for, ``ValueError`` for a name that LLVM does not know.
     """
+    check(_BUILD, {"module": module, "targets": targets, "portable": portable})
     chosen = list(dict.fromkeys(map(processor, targets))) + ([ANY] if portable else [])
     with deep(IllFormed, "the module is nested too deeply"), no_collection():
         assert_well_formed(module)

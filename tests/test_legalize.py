@@ -303,6 +303,7 @@ def test_softmax_is_that_of_numpy(
 def test_every_operator_has_loops_but_those_that_run_as_packed_functions() -> None:
     without = {name for name, op in OPS.items() if op.intrinsic} | {"unique", "shape_of"}
     without |= {
+        "check_indices",
         "dynamic_strided_slice",
         "image.non_max_suppression",
         "nonzero",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,7 +30,7 @@ from relax_egraph.passes import PassContext
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 from relax_egraph.plan_cache.naming import Nameless, text_of
 
-OPTIMIZE = sys.modules["relax_egraph.optimize"]
+OPTIMIZE = import_module("relax_egraph.optimize")
 ROOT = Path(__file__).parents[1]
 
 W = np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32)

@@ -1,10 +1,10 @@
 """Dataflow blocks are cut where few values cross, repeated layers alike, and mean the same."""
 
 import random
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -269,7 +269,7 @@ def test_regions_are_not_alike_if_programs_may_differ(a: str, b: str) -> None:
 
 @pytest.fixture
 def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    planning = sys.modules["relax_egraph.planning"]
+    planning = import_module("relax_egraph.planning")
     monkeypatch.setattr(planning, "regions_of", partial(regions_of, size=4))
 
 

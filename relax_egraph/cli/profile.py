@@ -43,7 +43,7 @@ def profile(
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a function of MODEL, interpreted, and print what each kernel took.
+    """Run MODEL in the interpreter and time each kernel.
 
     Arguments that are not given are random, the same each time, of the sizes that --size says. With
     --machine each kernel is compared with what that machine needs at least.

@@ -41,7 +41,7 @@ class FileTest:
     @property
     def book(self) -> RuleBook:
         """The rules that its e-graph has."""
-        families = (f for f in self.families if f in rules.FAMILIES)
+        families = tuple(f for f in self.families if f in rules.FAMILIES)
         return RuleBook.default(
             [self.rules] if self.rules.files else [],
             families=families,
