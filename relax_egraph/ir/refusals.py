@@ -65,7 +65,7 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
     Layers repeat: the answer is remembered for operands of the same struct info.
     """
     operands = tuple(repr(a) if isinstance(a, PrimValue) else a.struct_info for a in call.args)
-    attrs = tuple((name, type(value), value) for name, value in call.attrs.items())
+    attrs = repr(call.attrs)  # texts: a list has no hash, and 1 is not True
     key = (active(), op.name, operands, attrs)
     judged = _JUDGED.get(key)
     if judged is None:
