@@ -21,7 +21,7 @@ from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.lower import jit
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.passes.infra import module_pass
-from relax_egraph.tir.analysis import buffers_of
+from relax_egraph.tir.analysis import buffers_of, symbols_of_stmt
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads, statements, stores
 from relax_egraph.tir.stmt import PrimFunc, Seq, Stmt, TensorIntrinsic, seq
@@ -164,11 +164,14 @@ def _parted(function: PrimFunc) -> _Parts | None:
 def _made_of(
     nest: Stmt, known: Collection[Buffer], allocs: Collection[Buffer]
 ) -> tuple[Buffer, ...]:
-    """The buffers of known size that `nest` makes of those that are `known`, and nothing else."""
+    """The buffers of known size that `nest` makes of those that are `known`, and nothing else.
+
+    Symbols in its indices and conditions are known in the calls only.
+    """
     written = tuple(dict.fromkeys(store.buffer for store in stores(nest)))
     read = {load.buffer for load in loads(nest)} - {*written}
     is_plain = not any(isinstance(s, TensorIntrinsic) for s in statements(nest))
-    if not is_plain or not read or not all(b in known for b in read):
+    if not is_plain or not read or symbols_of_stmt(nest) or not all(b in known for b in read):
         return ()
     fits = all(b in allocs and all(isinstance(d, int) for d in b.shape) for b in written)
     return written if fits else ()
