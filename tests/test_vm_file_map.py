@@ -142,8 +142,8 @@ def test_a_digest_is_that_of_the_file(path: Path) -> None:
 
     assert Executable.load(path, digest) == Executable.load(path, digest.upper())
     with pytest.raises(ExecutableError) as error:
-        rx.load(path, "00")
-    assert str(error.value) == f"{path}: the SHA-256 digest is {digest}, needs 00"
+        rx.load(path, "0" * 64)
+    assert str(error.value) == f"{path}: the SHA-256 digest is {digest}, needs {'0' * 64}"
 
 
 # --- copies ---------------------------------------------------------------------------
