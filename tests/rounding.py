@@ -60,6 +60,11 @@ VANISHING = 256
 """Numbers up to so many times the least normal one may come out as 0, and 0 as such a number."""
 
 NOISE = "test.noise"
+NOISE_BETWEEN = "test.noise_between"
+"""Noise of a product that another one reads: which of its elements are infinite is rounding too.
+
+``(x @ y) @ z`` and ``x @ (y @ z)`` differ there where an operand is infinite.
+"""
 
 CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
 """Operators that are as accurate as their operand is large, where their result is small."""
@@ -129,6 +134,18 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
     return changed
 
 
+def finite(change: Callable[..., Array]) -> Callable[..., Array]:
+    """`change` of what has a large number in the place of infinities and NaN."""
+
+    def changed(x: Array, *beside: Array) -> Array:
+        if not dtypes.is_float(x.dtype.name):
+            return change(x, *beside)
+        large = float(dtypes.limits(x.dtype.name).max) ** 0.5  # sums of products stay finite
+        return change(np.where(np.isfinite(x), x, large).astype(x.dtype), *beside)
+
+    return changed
+
+
 def _largest(x: Array) -> Array:
     """The size of the largest finite element, everywhere."""
     size = np.where(np.isfinite(x), np.abs(x), 0).max(initial=0)
@@ -147,8 +164,9 @@ def bounds(
     runs: list[list[Array]] = []
     for seed in range(RUNS):
         change = noise(seed, fast=fast)
+        functions = {NOISE: change, NOISE_BETWEEN: finite(change)}
         try:
-            result = evaluate(rough, "main", *map(change, inputs), packed={**packed, NOISE: change})
+            result = evaluate(rough, "main", *map(change, inputs), packed={**packed, **functions})
         except RunError:
             return None
         runs.append(leaves(result))
@@ -231,10 +249,21 @@ def _noisy_sequence(seq: SeqExpr) -> SeqExpr:
 
 
 def _noisy_block(block: Block) -> Block:
-    return replace(block, bindings=tuple(b for old in block.bindings for b in _noisy_binding(old)))
+    products = [b.value for b in block.bindings if isinstance(b, VarBinding) and _is_product(b)]
+    read = {arg for call in products if isinstance(call, Call) for arg in call.args}
+    bindings = (b for old in block.bindings for b in _noisy_binding(old, old.var in read))
+    return replace(block, bindings=tuple(bindings))
 
 
-def _noisy_binding(binding: Binding) -> list[Binding]:
+def _is_product(binding: Binding) -> bool:
+    match binding:
+        case VarBinding(value=Call(op=Op(name="matmul"))):
+            return True
+        case _:
+            return False
+
+
+def _noisy_binding(binding: Binding, is_between: bool) -> list[Binding]:
     var = binding.var
     info = var.struct_info
     if isinstance(binding, VarBinding) and isinstance(binding.value, If):
@@ -247,7 +276,8 @@ def _noisy_binding(binding: Binding) -> list[Binding]:
     exact = kind(f"{var.name}_exact", info)
     call = VarBinding(exact, binding.value)
     if isinstance(info, TensorStructInfo):
-        return [call, VarBinding(var, _changed(exact, binding.value))]
+        function = NOISE_BETWEEN if is_between and _is_product(binding) else NOISE
+        return [call, VarBinding(var, _changed(exact, binding.value, function))]
     if not isinstance(info, TupleStructInfo):
         return [binding]
     bindings, parts = [call], list[Expr]()
@@ -262,10 +292,10 @@ def _noisy_binding(binding: Binding) -> list[Binding]:
     return [*bindings, VarBinding(var, Tuple(tuple(parts)))]
 
 
-def _changed(exact: Var, call: Call) -> Expr:
+def _changed(exact: Var, call: Call, function: str = NOISE) -> Expr:
     """`exact` with noise, which is a tensor of the result of `call`."""
     name = call.op.name if isinstance(call.op, Op) and not call.op.intrinsic else ""
     beside = call.args if name in CANCELLING else ()
     if name and is_as_accurate_as_its_largest(name):
         beside = (exact,)
-    return call_packed(NOISE, [exact, *beside], [exact.struct_info], pure=True)
+    return call_packed(function, [exact, *beside], [exact.struct_info], pure=True)
