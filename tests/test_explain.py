@@ -229,7 +229,9 @@ def test_what_is_quick_computes_nothing_again(
 
     assert set(figures["missing"]) == {"proofs", "gains"}
     assert {kernel["rules"] is None for kernel in figures["kernels"]} == {True}
-    assert "srcdoc=" in reasons._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    page = reasons._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert page is not None
+    assert "srcdoc=" in page
 
 
 def test_a_proof_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
