@@ -18,7 +18,6 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
     symbols_of,
-    tensor,
 )
 
 Value: TypeAlias = Any
@@ -68,7 +67,7 @@ def describe(value: Value) -> str:
     """`value` as struct info is written."""
     match value:
         case np.ndarray():
-            return str(info_of(value))
+            return str(_tensor_info(value))
         case bool() | int() | float() | str():
             return repr(value)
         case tuple() if all(isinstance(v, int) for v in value):
@@ -79,21 +78,10 @@ def describe(value: Value) -> str:
             return f"an object of {type(value).__name__}"
 
 
-def info_of(value: Value) -> StructInfo:
-    """All that is known of `value`."""
-    match value:
-        case np.ndarray():
-            return tensor(value.shape, value.dtype.name)
-        case bool():
-            return PrimStructInfo("bool")
-        case int():
-            return PrimStructInfo("int64", value)
-        case float():
-            return PrimStructInfo("float64", None, value)
-        case tuple():
-            return TupleStructInfo(tuple(map(info_of, value)))
-        case _:
-            return ObjectStructInfo()
+def _tensor_info(value: np.ndarray[Any, Any]) -> TensorStructInfo:
+    from relax_egraph.ir.struct_info import tensor
+
+    return tensor(value.shape, value.dtype.name)
 
 
 def _fits_kind(info: StructInfo, value: Value) -> bool:
