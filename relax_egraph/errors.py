@@ -17,7 +17,7 @@
   + ExecutableError     a saved executable is damaged, or of another version
   + RunError            a call of the virtual machine got what it cannot take
     - ArgumentError       a kernel was called with arguments of other types than it takes
-    - UnknownFunction     an executable has no function of this name that can be called
+    - UnknownFunction     a module or an executable has no function of this name
 """
 
 from collections.abc import Collection, Iterable
@@ -151,6 +151,13 @@ class ArgumentError(RunError, TypeError):
 
 
 class UnknownFunction(RunError, KeyError):
-    """An executable has no function of this name, or none that can be called from outside."""
+    """A module or an executable has no function of this name, or none to call from outside."""
 
     __str__ = Exception.__str__  # that of a KeyError quotes the message
+
+    @classmethod
+    def among(cls, name: object, where: str, known: Iterable[str]) -> "UnknownFunction":
+        """No function `name` is `where`: "in the module"; the `known` ones are said."""
+        names = list(known)
+        there = f"no function {name!r} {where}; there are: {', '.join(names) or 'none'}"
+        return cls("; ".join(filter(None, (there, nearest(str(name), names)))))

@@ -185,4 +185,6 @@ def test_a_function_that_is_not_there(vm: rx.VirtualMachine) -> None:
     with pytest.raises(KeyError) as error:
         _ = vm["mian"]
 
-    assert error.value.args == ("no function 'mian' to call; there are: main, fill, cast",)
+    assert str(error.value) == (
+        "no function 'mian' to call; there are: main, fill, cast; did you mean main?"
+    )

@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from relax_egraph.errors import IllFormed
+from relax_egraph.errors import IllFormed, UnknownFunction
 from relax_egraph.vm import ExecBuilder, Executable
 
 
@@ -420,10 +420,13 @@ def test_the_python_program_is_readable() -> None:
     )
 
 
-def test_a_function_that_is_not_there_is_a_key_error() -> None:
+def test_a_function_that_is_not_there_is_a_key_error_of_ours() -> None:
     exe = everything()
 
-    with pytest.raises(KeyError) as error:
-        _ = exe["nope"]
+    with pytest.raises(UnknownFunction) as error:
+        _ = exe["mian"]
 
-    assert error.value.args == ("no function 'nope' in the executable; there are: main, helper",)
+    assert isinstance(error.value, KeyError)
+    assert str(error.value) == (
+        "no function 'mian' in the executable; there are: main, helper; did you mean main?"
+    )

@@ -109,8 +109,8 @@ class Debugger:
     ) -> None:
         """Pause before instruction `at`, or before those that compute the value `origin`.
 
-        Raises ``KeyError`` for a function, ``ValueError`` for an instruction or a value that is
-        not there.
+        Raises `UnknownFunction`, and ``ValueError`` for an instruction or a value that is not
+        there.
         """
         program = self._program(function)
         if (at is None) == (origin is None):

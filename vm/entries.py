@@ -80,8 +80,7 @@ class Entries:
         program = programs.get(name)
         if program is None or program.function.private:
             names = [*(n for n, p in programs.items() if not p.function.private), *self._saved]
-            known = ", ".join(names) or "none"
-            raise UnknownFunction(f"no function {name!r} to call; there are: {known}")
+            raise UnknownFunction.among(name, "to call", names)
         return program
 
     def _make(self, name: str) -> Callable[..., Any]:

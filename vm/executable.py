@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.errors import UnknownFunction
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.native.program import Driver
 
@@ -88,8 +89,8 @@ class Executable:
         for function in self.functions:
             if function.name == name:
                 return function
-        known = ", ".join(f.name for f in self.functions) or "none"
-        raise KeyError(f"no function {name!r} in the executable; there are: {known}")
+        names = (function.name for function in self.functions)
+        raise UnknownFunction.among(name, "in the executable", names)
 
     def __eq__(self, other: object) -> bool:
         """Whether both save to the same bytes."""

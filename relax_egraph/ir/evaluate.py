@@ -81,9 +81,6 @@ class _Interpreter:
     prim_func: RunPrimFunc | None
 
     def run(self, name: str, args: Sequence[Value]) -> Value:
-        if name not in self.module:
-            known = ", ".join(sorted(self.module.functions)) or "none"
-            raise RunError(f"no function {name!r} in the module; there are: {known}")
         function = self.module[name]
         if not isinstance(function, Function):
             raise RunError(f"{name} is a loop function: it is run by R.call_tir")

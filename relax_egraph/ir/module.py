@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.parameters import Kind, instance, mapping
@@ -49,8 +50,7 @@ class IRModule:
 
     def __getitem__(self, name: str) -> BaseFunc:
         if name not in self.functions:
-            known = ", ".join(sorted(self.functions)) or "none"
-            raise KeyError(f"no function {name!r} in the module; there are: {known}")
+            raise UnknownFunction.among(name, "in the module", sorted(self.functions))
         return self.functions[name]
 
     def __contains__(self, name: object) -> bool:

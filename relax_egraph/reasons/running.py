@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from relax_egraph.build import build
-from relax_egraph.errors import RelaxEgraphError, nearest
+from relax_egraph.errors import RelaxEgraphError, UnknownFunction, nearest
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.matching import as_value, check
@@ -29,13 +29,13 @@ INPUTS = Kind(
 def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
     """What `function` is called with, in order.
 
-    Raises ``ValueError`` for a function or parameter that is not there, or that `inputs` lack, and
-    `RunError` for a value that is not what its parameter is declared to be.
+    Raises `UnknownFunction`, ``ValueError`` for a parameter that is not there, or that `inputs`
+    lack, and `RunError` for a value that is not what its parameter is declared to be.
     """
     called = module.functions.get(function)
     if not isinstance(called, Function):
-        there = ", ".join(name for name, _ in module.relax_functions()) or "none"
-        raise ValueError(f"no function {function!r} in the module; there are: {there}")
+        names = (name for name, _ in module.relax_functions())
+        raise UnknownFunction.among(function, "in the module", names)
     names = [p.name for p in called.params]
     if isinstance(inputs, Mapping):
         for name in inputs:
