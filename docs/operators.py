@@ -7,7 +7,7 @@ from pathlib import Path
 from relax_egraph.ir import ops
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.op import OPS, REQUIRED, AttrParam, Op, Operand
-from relax_egraph.lower.legalize import CHECKS, LEGALIZE, VIEWS
+from relax_egraph.lower.legalize import BUILTINS, CHECKS, LEGALIZE, VIEWS
 from relax_egraph.script.literals import literal_text
 
 PAGE = Path(__file__).with_name("operators.md")
@@ -22,8 +22,9 @@ INTRODUCTION = """\
 A script calls an operator as `R.name(operands, attribute=value)`; an operand in brackets may be
 left out. *Runs as* says what a call becomes where shapes and dtypes are known: `loops` (a loop
 function, by itself), `fused` (loops that may be one step of a kernel with others), `view` (the
-same memory under another shape) or `numpy` (a packed function, `relax.run.<name>`). Where shapes
-are known only at run time every operator runs as a packed function.
+same memory under another shape), `builtin` (of the machine, `vm.builtin.<name>`) or `numpy` (a
+packed function, `relax.run.<name>`). Where shapes are known only at run time every operator but
+builtins runs as a packed function.
 
 The dtypes are {dtypes}.
 `float16` and `bfloat16` are for memory: their numbers are computed in `float32`, and rounded where
@@ -79,6 +80,8 @@ def _attribute(attr: AttrParam) -> str:
 def _runs_as(op: Op) -> str:
     if op.name in VIEWS:
         return "view"
+    if op.name in BUILTINS:
+        return "builtin"
     if op.name not in LEGALIZE.keys() | CHECKS:
         return "numpy"
     return "fused" if op.fusible else "loops"

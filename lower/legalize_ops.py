@@ -30,13 +30,10 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
 )
 from relax_egraph.ir.written import writes_in_place
-from relax_egraph.lower.legalize import CHECKS, LEGALIZE, VIEWS, Legalize
+from relax_egraph.lower.legalize import BUILTINS, CHECKS, CHOICES, LEGALIZE, VIEWS, Legalize
 from relax_egraph.lower.legalize.index import are_inside
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.tir.call_te import call_te
-
-_BUILTINS = ("shape_of", "prim_less_equal")
-"""Operators on what the machine itself has."""
 
 
 @module_pass(name="legalize_ops")
@@ -46,7 +43,9 @@ def legalize_ops(module: IRModule) -> IRModule:
     * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
     * ``vm.builtin.reshape`` for views; copies if the module writes tensors in place;
     * ``vm.builtin.check_indices`` for checks of indices, after a loop function that does them;
-    * ``vm.builtin.shape_of`` for shapes, ``vm.builtin.prim_less_equal`` for dimensions;
+    * ``vm.builtin.check_elements`` before loops that choose an element, where there may be none;
+    * ``vm.builtin.shape_of`` and ``vm.builtin.tensor_to_shape`` for shapes,
+      ``vm.builtin.prim_less_equal`` for dimensions;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
     return _legalized(module, {})
@@ -90,7 +89,7 @@ class _Legalizer(ExprMutator):
 
     def _legalized(self, call: Call, op: Op, info: StructInfo) -> Call:
         args = tuple(_with_known_shape(a) for a in call.args)
-        if op.name in _BUILTINS:
+        if op.name in BUILTINS:
             return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
@@ -99,6 +98,8 @@ class _Legalizer(ExprMutator):
         viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
+        if op.name in CHOICES:
+            args = (self._with_an_element(op, args[0], call.attrs.get("axis")),)
         function = self._op_map.get(op.name, LEGALIZE.get(op.name))
         is_copied = self._writes or op.name not in VIEWS - self._op_map.keys()
         if function is not None and is_copied:
@@ -119,6 +120,18 @@ class _Legalizer(ExprMutator):
         places = map(PrimValue, axes)
         operands = (indices, inside, shape, StringImm(operator), *places)
         return call_packed("vm.builtin.check_indices", operands, (info,), pure=True)
+
+    def _with_an_element(self, op: Op, x: Expr, axis: object) -> Expr:
+        """`x`, which the machine lets pass if there is an element over `axis`."""
+        info = x.struct_info
+        assert isinstance(info, TensorStructInfo)
+        assert info.dims is not None
+        places = [axis] if isinstance(axis, int) else []
+        if all(dims.prove_ge(d, 1) for d in [info.dims[p] for p in places] or info.dims):
+            return x
+        operands = (x, StringImm(str(op)), *map(PrimValue, places))
+        checked = call_packed("vm.builtin.check_elements", operands, (info,), pure=True)
+        return self.emit(checked, "chosen")
 
     def _call_of_loops(
         self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs

@@ -15,6 +15,7 @@ from relax_egraph.ir.expr import Attr, Expr, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo, tensor
 from relax_egraph.lower.legalize_ops import legalize_ops
+from relax_egraph.vm.machine import Engine
 
 n = dims.symbol("n")
 Array = np.ndarray[Any, Any]
@@ -185,21 +186,32 @@ def test_the_batch_of_a_search_may_be_symbolic_and_empty() -> None:
     np.testing.assert_array_equal(result, np.zeros(0, np.int64), strict=True)
 
 
-def test_the_position_in_nothing_is_refused_at_run_time() -> None:
+@pytest.mark.parametrize("engine", ["interpreter", "native"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize(("axis", "over"), [(None, "all axes"), (0, "axis 0"), (-1, "axis -1")])
+def test_a_position_in_what_may_be_nothing_is_a_kernel_behind_a_check(
+    name: str, axis: int | None, over: str, engine: Engine
+) -> None:
+    legal = legalize_ops(module := module_of(name, of(n, dims.symbol("m")), axis=axis))
+    main = VirtualMachine(build(module), engine=engine)["main"]
+    x = np.array([[1, 5, 2], [7, 0, 3]], np.float32)
+
+    assert [*legal.functions] == ["main", name]
+    np.testing.assert_array_equal(main(x), getattr(np, name)(x, axis))
+    refused = f'R.{name} of R.Tensor((0, 0), "float32"): needs an element over {over}'
     with pytest.raises(RunError) as error:
-        compiled("argmax", np.zeros((2, 0), np.float32), (2, n), axis=1)
+        main(x[:0, :0])
+    assert str(error.value).endswith(refused)
+    with pytest.raises(RunError) as error:
+        computed(name, x[:0, :0], axis=axis)
+    assert str(error.value) == refused
 
-    assert str(error.value).endswith(
-        'R.argmax of R.Tensor((2, 0), "float32"): attempt to get argmax of an empty sequence'
-    )
 
+def test_a_position_where_there_is_an_element_is_not_checked() -> None:
+    known, unknown = (legalize_ops(module_of("argmax", of(n, 3), axis=a)) for a in (1, 0))
 
-def test_a_search_along_a_known_extent_is_a_loop_function() -> None:
-    static = legalize_ops(module_of("argmax", of(n, 3), axis=1))
-    dynamic = legalize_ops(module_of("argmax", of(n, 3), axis=0))
-
-    assert [*static.functions] == ["main", "argmax"]
-    assert [*dynamic.functions] == ["main"]
+    assert "check_elements" not in known.script()
+    assert "check_elements" in unknown.script()
 
 
 @pytest.mark.parametrize(

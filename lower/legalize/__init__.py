@@ -42,6 +42,12 @@ from relax_egraph.lower.legalize.stored import widening
 CHECKS = frozenset({"check_indices"})
 """Operators whose result is the first operand, if a loop function finds nothing wrong with it."""
 
+BUILTINS = frozenset({"shape_of", "tensor_to_shape", "prim_less_equal"})
+"""Operators that are a builtin of the machine, of the same name: they are on what it has itself."""
+
+CHOICES = frozenset({"argmax", "argmin"})
+"""Operators whose loops need an element of the operand over the `axis` of the call."""
+
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "nn.batch_flatten"})
 """The operators whose result is the operand's memory, under another shape."""
 

@@ -14,12 +14,12 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def argmax(x: te.Tensor, *, axis: int | None, keepdims: bool) -> te.Tensor:
-    """The maximum, then the least index at which it, or NaN, is."""
+    """The maximum, then the least index at which it, or NaN, is; there is an element."""
     return _position(max_, x, axis, keepdims, "argmax")
 
 
 def argmin(x: te.Tensor, *, axis: int | None, keepdims: bool) -> te.Tensor:
-    """The minimum, then the least index at which it, or NaN, is."""
+    """The minimum, then the least index at which it, or NaN, is; there is an element."""
     return _position(min_, x, axis, keepdims, "argmin")
 
 
@@ -28,8 +28,6 @@ def _position(
 ) -> te.Tensor:
     rank = len(x.shape)
     places = tuple(range(rank)) if axis is None else (axis % rank,)
-    if not all(dims.prove_ge(x.shape[p], 1) for p in places):
-        raise NotLowerable("whether there is an element is known only at run time")
     best = extreme(x, axis=places, keepdims=False)
     axes = {p: te.reduce_axis(x.shape[p], f"k{k}") for k, p in enumerate(places)}
     count = dims.product(x.shape[p] for p in places)

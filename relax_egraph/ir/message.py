@@ -1,4 +1,4 @@
-"""Messages with values in them: of ``R.print`` and ``R.assert_op``, and of indices outside."""
+"""Messages with values in them: of ``R.print`` and ``R.assert_op``, and of what is not there."""
 
 import string
 from collections.abc import Sequence
@@ -45,6 +45,12 @@ def outside(
         f"{operator or 'check_indices'}: index {rows[row, column]} is outside of axis "
         f"{axes[column]} of extent {extent}, needs {-extent} to {extent - 1}"
     )
+
+
+def no_element(axis: Sequence[int] | None) -> str:
+    """What an operator needs that chooses an element over `axis`, or over all axes."""
+    over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
+    return f"needs an element over {over}"
 
 
 def _text(value: Any) -> str:

@@ -42,7 +42,7 @@ _KEEPS_NOTHING = frozenset(
     for name in (
         *("reshape", "writable", "copy", "unique", "make_tuple", "tuple_getitem", "shape_of"),
         *("rng_uniform", "rng_normal", "kv_cache_append", "kv_cache_view", "kv_cache_length"),
-        *("print", "assert", "check_indices"),
+        *("print", "assert", "check_indices", "check_elements", "tensor_to_shape"),
     )
 )
 """Packed functions that keep nothing of what they are given, but may return it."""

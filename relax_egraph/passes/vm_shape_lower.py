@@ -182,7 +182,9 @@ def _is_known(name: str, args: Sequence[Expr], info: StructInfo) -> bool:
             return implies(tensor(values, dtype), info)
         case "shape_of", TensorStructInfo():
             return implies(ShapeStructInfo(given.dims, given.ndim), info)
-        case "writable" | "check_indices", _:
+        case "tensor_to_shape", TensorStructInfo(dims=(int() as ndim,)):
+            return implies(ShapeStructInfo(None, ndim), info)
+        case "writable" | "check_indices" | "check_elements", _:
             return implies(given, info)
         case "prim_less_equal", _:
             return implies(tensor((), "bool"), info)

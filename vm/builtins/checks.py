@@ -1,11 +1,11 @@
-"""Checks of what struct info claims, see `vm.matching`; and of indices."""
+"""Checks of what struct info claims, see `vm.matching`; of indices, and of elements."""
 
 from typing import Any
 
 import numpy as np
 
 from relax_egraph.errors import RunError
-from relax_egraph.ir.message import outside
+from relax_egraph.ir.message import no_element, outside
 from relax_egraph.vm import matching
 from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, wrong
 
@@ -26,6 +26,21 @@ def check_indices(operator: str, *axes: int) -> Packed:
     return check
 
 
+def check_elements(operator: str, *axes: int) -> Packed:
+    """The tensor `x`, if it has an element over `axes`, or, without these, over all; else fail."""
+
+    def check(x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or not all(-x.ndim <= a < x.ndim for a in axes):
+            needs = f"a tensor with axes {list(axes)}" if axes else "a tensor"
+            raise wrong("check_elements", "x", x, needs)
+        if 0 in ([x.shape[a] for a in axes] or x.shape):
+            message = f"{operator} of {matching.describe(x)}: {no_element(axes or None)}"
+            raise RunError(message)
+        return x
+
+    return check
+
+
 CHECKS: tuple[Builtin, ...] = (
     bound(matching.match_shape, "value", "heap"),
     bound(matching.match_prim, "value", "heap"),
@@ -37,4 +52,5 @@ CHECKS: tuple[Builtin, ...] = (
     bound(matching.check_func_info, "value"),
     bound(matching.check_upper_bound, "value"),
     bound(check_indices, "indices", "inside", "shape"),
+    bound(check_elements, "x"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relax_egraph.errors import ExecutableError
+from relax_egraph.errors import ExecutableError, RunError
 from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, of_values, wrong
 from relax_egraph.vm.dim_program import (
     compile_dim,
@@ -15,7 +15,7 @@ from relax_egraph.vm.dim_program import (
     compile_stores,
     within_limit,
 )
-from relax_egraph.vm.matching import is_shape
+from relax_egraph.vm.matching import describe, is_shape
 
 Array = npt.NDArray[Any]
 
@@ -98,10 +98,15 @@ def to_shape(*extents: Any) -> tuple[int, ...]:
 
 
 def tensor_to_shape(x: Any) -> tuple[int, ...]:
-    """The shape whose extents are the elements of an integer tensor of rank 1."""
+    """The shape whose extents are the elements of an integer tensor of rank 1, none negative."""
     if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype.kind not in "iu":
         raise wrong("tensor_to_shape", "x", x, "a tensor of integers of rank 1")
-    return tuple(x.tolist())
+    extents = tuple[int, ...](x.tolist())
+    if min(extents, default=0) < 0:
+        raise RunError(
+            f"R.tensor_to_shape of {describe(x)}: the elements are no extents of a shape"
+        )
+    return extents
 
 
 def prim_less_equal(a: Any, b: Any) -> Array:

@@ -132,6 +132,14 @@ def _check_indices(o: Operands) -> Value:
     return indices
 
 
+def _check_elements(o: Operands) -> Value:
+    (x,), (_, *axes) = o.split(1)
+    extents = o.tracer.shaped(x)
+    for extent in [extents[a] for a in axes] or extents:
+        o.tracer.at_most(1, extent)
+    return x
+
+
 def _match_shape(o: Operands) -> Value:
     (x, heap), (_, _, *patterns) = o.split(2)
     t = o.tracer
@@ -296,6 +304,7 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
         "match_shape": _match_shape,
         "match_prim": _match_prim,
         "check_indices": _check_indices,
+        "check_elements": _check_elements,
         "check_upper_bound": _check_upper_bound,
         "check_tensor_info": _check_tensor_info,
         "check_shape_info": _check_shape_info,

@@ -2,6 +2,7 @@
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.message import no_element
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
 from relax_egraph.ir.ops.manipulate import normalize_axis
@@ -37,8 +38,7 @@ def chosen_of(name: str, x: TensorStructInfo, axis: tuple[int, ...] | None) -> N
         return
     places = range(x.ndim) if axis is None else axis
     if exceeds(1, dims.product(x.dims[normalize_axis(name, x, a)] for a in places)):
-        over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
-        raise IllTyped(f"R.{name} of {x}: needs an element over {over}")
+        raise IllTyped(f"R.{name} of {x}: {no_element(axis)}")
 
 
 @op(fusible=True)

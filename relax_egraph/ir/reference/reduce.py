@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.message import no_element
 from relax_egraph.ir.reference.array import (
     Array,
     Axes,
@@ -57,7 +58,7 @@ def _median(data: Array, *, axis: Axes, keepdims: bool) -> Array | tuple[Array, 
     shape = last.shape[: len(kept)]
     count = math.prod(last.shape[len(kept) :])
     if count == 0:
-        raise ValueError("there is no element to choose")
+        raise ValueError(no_element(axis))
     rows = last.reshape(*shape, count)
     index = np.argsort(rows, axis=-1, kind="stable")[..., (count - 1) // 2]
     values = np.take_along_axis(rows, index[..., None], axis=-1)
