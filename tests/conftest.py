@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import hypothesis
 import pytest
@@ -23,8 +24,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the kernels that tests compile out of the user's cache."""
-    assert config.cache is not None
-    os.environ["RELAX_EGRAPH_CACHE"] = str(config.cache.mkdir("objects"))
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        assert config.cache is not None
+        os.environ["RELAX_EGRAPH_CACHE"] = str(config.cache.mkdir("objects"))
+    else:
+        folder = TemporaryDirectory()
+        config.add_cleanup(folder.cleanup)
+        os.environ["RELAX_EGRAPH_CACHE"] = folder.name
     if config.getoption("--replay"):
         from tests.replaying import Replaying
 
