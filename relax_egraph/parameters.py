@@ -139,6 +139,7 @@ SEED = integer("a seed, 0 or more", 0)
 SIZE = integer("a size, 0 or more", 0)
 SIZES = mapping("sizes of symbols, such as {'n': 64}", SIZE)
 SECONDS = number("a number of seconds, 0 or more", lambda value: value >= 0)
+COUNT = integer("an integer, 1 or more", 1)
 NOT_NEGATIVE = number("a finite number, 0 or more", lambda value: 0 <= value < math.inf)
 POSITIVE = number("a positive number", lambda value: 0 < value < math.inf)
 
@@ -212,7 +213,8 @@ def _written(value: Any) -> str:
         case list() | tuple() | set() | frozenset():
             values = list(cast(Collection[Any], value))
             left, right = {"list": "[]", "tuple": "()"}.get(type(value).__name__, "{}")
-            return f"{left}{_some(map(_written, values[:_MOST_SHOWN]), len(values))}{right}"
+            comma = "," if isinstance(value, tuple) and len(values) == 1 else ""
+            return f"{left}{_some(map(_written, values[:_MOST_SHOWN]), len(values))}{comma}{right}"
         case dict():
             items = list(cast(dict[Any, Any], value).items())
             written = (f"{_written(k)}: {_written(v)}" for k, v in items[:_MOST_SHOWN])

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
+from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import REFERENCE_PROFILE, Level
 from relax_egraph.options import OPTIONS
@@ -40,9 +41,18 @@ RESULTS = {"Explanation", "MemoryPlan", "Reasons", "Verdict", "WhyNot"}
 """What functions return: nobody makes these."""
 
 
+OF_ANOTHER = {"args", "named"}
+"""Parameters of methods of machines that are arguments of the function which they call."""
+
+
 @cache
 def executable() -> Any:
     return rx.build(MODULE)
+
+
+@cache
+def machine() -> Any:
+    return rx.VirtualMachine(executable())
 
 
 @cache
@@ -53,18 +63,31 @@ def trace() -> Any:
 Arguments = dict[str, Callable[[], Any]]
 
 module: Arguments = {"module": lambda: MODULE}
+main: Arguments = {"name": lambda: "main"}
 profile: Arguments = {
     f.name: partial(getattr, REFERENCE_PROFILE, f.name) for f in fields(REFERENCE_PROFILE)
 }
 
 CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "BlockBuilder": (rx.BlockBuilder, {}),
+    "Budget": (Budget, {}),
     "IRModule": (rx.IRModule, {}),
+    "Phase": (Phase, {"name": lambda: "clean", "rulesets": lambda: ("canon",)}),
     "Prices": (rx.Prices, {}),
     "Profile": (rx.Profile, profile),
     "RuleBook": (rx.RuleBook, {"families": lambda: ("fma",)}),
     "RuleBook.default": (rx.RuleBook.default, {}),
     "VirtualMachine": (rx.VirtualMachine, {"executable": executable}),
+    "VirtualMachine.__getitem__": (machine().__getitem__, {}),
+    "VirtualMachine.allocate": (machine().allocate, {}),
+    "VirtualMachine.get_outputs": (machine().get_outputs, {}),
+    "VirtualMachine.invoke_closure": (machine().invoke_closure, {}),
+    "VirtualMachine.invoke_stateful": (machine().invoke_stateful, {}),
+    "VirtualMachine.profile": (machine().profile, main),
+    "VirtualMachine.save_function": (machine().save_function, {**main, "saved": lambda: "f"}),
+    "VirtualMachine.set_input": (machine().set_input, {}),
+    "VirtualMachine.set_instrument": (machine().set_instrument, {}),
+    "VirtualMachine.time_evaluator": (machine().time_evaluator, main),
     "assembly_text": (rx.assembly_text, {}),
     "bisect": (rx.bisect, {**module, "inputs": lambda: [X]}),
     "bisect_cost": (rx.bisect_cost, module),
@@ -95,7 +118,8 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
 
 def keywords(name: str) -> list[str]:
     """The parameters of a function of `CALLS`, and the options that it hands on to `optimize`."""
-    own = inspect.signature(CALLS[name][0]).parameters.values()
+    every = inspect.signature(CALLS[name][0]).parameters.values()
+    own = [p for p in every if p.name not in OF_ANOTHER]
     plain = [p.name for p in own if p.kind is not p.VAR_KEYWORD]
     return [*plain, *(o for o in OPTIONS if len(own) > len(plain) and o not in plain)]
 
@@ -126,12 +150,14 @@ def section_of(name: str, keyword: str) -> str:
 def refusals(name: str, keyword: str) -> dict[str, str]:
     """What function `name` says of each wrong value of `keyword`."""
     function, arguments = CALLS[name]
+    parameters = inspect.signature(function).parameters.values()
+    by_place = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     known = {"module": MODULE, "executable": executable(), "peak": REFERENCE_PROFILE.peak}
     names = {**known, "nan": nan, "inf": inf, "Level": Level}
     said: dict[str, str] = {}
     for written in WRONG[section_of(name, keyword)]:
         values = {n: make() for n, make in arguments.items()} | {keyword: eval(written, names)}
-        first = [values.pop("given")] if "given" in values else []
+        first = [values.pop(n) for n in [*values] if n in by_place]
         try:
             function(*first, **values)
         except (TypeError, ValueError, OSError, RelaxEgraphError) as error:
@@ -172,8 +198,29 @@ def test_the_table_has_the_whole_facade() -> None:
     public = {n for n in dir(rx) if not n.startswith("_") and not inspect.ismodule(getattr(rx, n))}
     sections = {section_of(name, keyword) for name in CALLS for keyword in keywords(name)}
 
-    assert {name for name in CALLS if "." not in name} == public - RESULTS
+    assert {name for name in CALLS if "." not in name} == (public - RESULTS) | {"Budget", "Phase"}
     assert WRONG.keys() == sections
+
+
+def test_the_table_has_the_methods_of_machines() -> None:
+    methods = {n for n, _ in inspect.getmembers(rx.VirtualMachine, inspect.isfunction)}
+    called = {name.partition(".")[2] for name in CALLS if name.startswith("VirtualMachine.")}
+
+    assert called == {n for n in methods if not n.startswith("_")} | {"__getitem__"}
+
+
+def test_none_is_taken_where_it_is_the_default_and_nowhere_else() -> None:
+    options = inspect.signature(rx.optimize).parameters
+    parameters = {
+        (name, keyword): {**options, **inspect.signature(CALLS[name][0]).parameters}[keyword]
+        for name in CALLS
+        for keyword in keywords(name)
+    }
+
+    refused = {(n, k) for n, k in parameters if "None" in WRONG[section_of(n, k)]}
+
+    taken_away = ("VirtualMachine.set_instrument", "instrument")
+    assert refused == {at for at, p in parameters.items() if p.default is not None} - {taken_away}
 
 
 @pytest.mark.parametrize("name", ["explain", "bisect", "bisect_cost", "gains", "why_not"])

@@ -102,15 +102,6 @@ def test_an_instrument_returns_nothing_or_skip() -> None:
     assert error.value.args == ("an instrument returns None or Skip(result), not bool",)
 
 
-def test_an_instrument_is_called() -> None:
-    vm = machine()
-
-    with pytest.raises(TypeError) as error:
-        vm.set_instrument(3)  # pyright: ignore[reportArgumentType]
-
-    assert error.value.args == ("an instrument is called with each event: 3 is no callable",)
-
-
 def test_none_takes_the_instrument_away() -> None:
     vm, seen = machine(), list[CallEvent]()
     vm.save_function("main", "saved", 5)

@@ -159,5 +159,5 @@ def test_a_closure_is_called_from_outside() -> None:
     np.testing.assert_array_equal(first, x)
     assert first.flags.c_contiguous
     assert second == 7
-    with pytest.raises(RunError, match=r"^cannot call R.Shape\(\(3,\)\)$"):
+    with pytest.raises(TypeError, match=r"^closure is \(3,\), needs a closure, which a function "):
         vm.invoke_closure((3,))

@@ -39,24 +39,6 @@ def test_a_measurement_takes_as_long_as_it_is_to() -> None:
     assert len(seen) >= 1 + 2 * timing.number
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"number": 0}, "number is 0 and repeat 1: both are at least 1"),
-        ({"repeat": 0}, "number is 10 and repeat 0: both are at least 1"),
-        ({"min_repeat_ms": math.inf}, "min_repeat_ms is inf, needs a number from 0 on"),
-        ({"min_repeat_ms": math.nan}, "min_repeat_ms is nan, needs a number from 0 on"),
-    ],
-)
-def test_less_than_one_call_is_no_measurement(options: dict[str, Any], message: str) -> None:
-    vm, seen = counting()
-
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        vm.time_evaluator("main", **options)(1)
-
-    assert seen == []
-
-
 def test_a_timing_says_what_came_of_it() -> None:
     timing = Timing((4e-6, 1e-6, 1e-6, 2e-6), 100)
 

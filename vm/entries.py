@@ -10,6 +10,7 @@ import numpy as np
 
 from relax_egraph.errors import UnknownFunction
 from relax_egraph.forks import free_in_forks
+from relax_egraph.parameters import NAME
 from relax_egraph.vm.arguments import arrange, in_order
 from relax_egraph.vm.decoding import Program
 from relax_egraph.vm.dlpack import Result, exported
@@ -42,17 +43,20 @@ class Entries:
         self._making = free_in_forks(RLock())  # what is collected meanwhile may ask for an entry
 
     def __contains__(self, name: object) -> bool:
-        return name in self._interpreter.programs or name in self._saved
+        known = isinstance(name, str)
+        return known and (name in self._interpreter.programs or name in self._saved)
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        entry = self._made.get(name)
+    def __getitem__(self, name: Any) -> Callable[..., Any]:
+        entry = self._made.get(name) if isinstance(name, str) else None
         if entry is None:
+            NAME.check("name", name)
             with self._making:
                 entry = self._made.get(name) or self._made.setdefault(name, self._make(name))
         return entry
 
     def given(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Given:
         """What a call of `name` comes to: of a saved one, what was saved."""
+        NAME.check("name", name)
         if name in self._saved and not args and not named:
             return self._saved[name]
         function = self._program(self._interpreter, name).function

@@ -41,11 +41,8 @@ Instrument: TypeAlias = Callable[[CallEvent], Skip | None]
 def watched_by(instrument: Instrument) -> Around:
     """What calls `instrument` around each call.
 
-    Raises ``TypeError`` if it cannot be called, and in a call if it returns anything but ``None``
-    or a `Skip`.
+    A call raises ``TypeError`` if it returns anything but ``None`` or a `Skip`.
     """
-    if not callable(instrument):
-        raise TypeError(f"an instrument is called with each event: {instrument!r} is no callable")
 
     def around(site: CallSite, callee: Packed) -> Packed:
         def call(*args: Any) -> Any:

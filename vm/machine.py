@@ -7,7 +7,22 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from relax_egraph.errors import RunError
-from relax_egraph.parameters import choice, function, instance, integer, mapping, optional, takes
+from relax_egraph.parameters import (
+    ANYTHING,
+    COUNT,
+    NAME,
+    NOT_NEGATIVE,
+    SIZE,
+    Kind,
+    check,
+    choice,
+    function,
+    instance,
+    integer,
+    mapping,
+    optional,
+    takes,
+)
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
 from relax_egraph.vm.call_report import CallReport, Roofline
@@ -32,6 +47,16 @@ MOST_THREADS = 1024
 """Threads that kernels may use at most."""
 
 Engine: TypeAlias = Literal["auto", "native", "interpreter"]
+
+_PROFILING = {
+    "repeat": COUNT,
+    "machine": optional(
+        Kind(
+            "the Profile of a machine, such as calibrated() returns",
+            lambda value: callable(getattr(value, "seconds", None)),
+        )
+    ),
+}
 
 
 class VirtualMachine:
@@ -108,6 +133,7 @@ class VirtualMachine:
 
     def allocate(self, size: int) -> Bytes:
         """Storage of at least `size` bytes, on a 64-byte line."""
+        SIZE.check("size", size)
         return self._pool.take(size)
 
     # --- calls in steps, of closures, of functions with their arguments given -------------
@@ -133,8 +159,10 @@ class VirtualMachine:
 
         Raises ``ValueError`` if the executable has a function `saved`; a saved one is replaced.
         """
+        NAME.check("saved", saved)
         self._entries.save(saved, self._entries.given(name, args, named))
 
+    @takes(closure=function("a closure, which a function of a machine returned"), args=ANYTHING)
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """The result of a closure that some function of a machine returned."""
         given = (convert("an argument of the closure", a) for a in args)
@@ -142,6 +170,7 @@ class VirtualMachine:
 
     # --- watching and measuring -----------------------------------------------------------
 
+    @takes(instrument=optional(function("a function of a CallEvent")))
     def set_instrument(self, instrument: Instrument | None) -> None:
         """Let `instrument` see each call of a packed function, or none any more.
 
@@ -151,6 +180,7 @@ class VirtualMachine:
         watched = None if instrument is None else self.interpreting(watched_by(instrument))
         self._entries.watch(watched)
 
+    @takes(name=NAME, number=COUNT, repeat=COUNT, min_repeat_ms=NOT_NEGATIVE)
     def time_evaluator(
         self, name: str, *, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0.0
     ) -> Callable[..., Timing]:
@@ -177,6 +207,7 @@ class VirtualMachine:
         on copies of the arrays, which therefore are written once.  `machine` says how long each
         call takes at least.  A parameter that is named as one of these is given by position.
         """
+        check(_PROFILING, {"repeat": repeat, "machine": machine})
         function, arguments = self._entries.given(name, args, named)
 
         return profile(self.interpreting, function, arguments, self._executable, repeat, machine)

@@ -26,8 +26,6 @@ def profile(
 
     Of runs that take different ways, those count that take the way of the shortest.
     """
-    if repeat < 1:
-        raise ValueError(f"repeat is {repeat}, needs at least 1")
     recorder = Recorder(executable)
     interpreter = interpreting(recorder.around)
     for program in interpreter.programs.values():

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 from relax_egraph.errors import RunError
+from relax_egraph.parameters import NAME
 from relax_egraph.vm.entries import Given
 
 
@@ -16,12 +17,14 @@ class State(threading.local):
 
     def input(self, name: str) -> Given:
         """What this thread has set for `name`; raises `RunError` if nothing."""
+        NAME.check("name", name)
         if name not in self.inputs:
             raise RunError(f"function {name!r} has no arguments yet in this thread: use set_input")
         return self.inputs[name]
 
     def output(self, name: str) -> Any:
         """What `name` returned in this thread; raises `RunError` if it did not run."""
+        NAME.check("name", name)
         if name not in self.outputs:
             raise RunError(
                 f"function {name!r} has no result yet in this thread: use invoke_stateful"

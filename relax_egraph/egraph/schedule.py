@@ -5,7 +5,16 @@ from math import inf
 
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook
 from relax_egraph.egraph.scope import near
-from relax_egraph.parameters import SECONDS, check_fields, integer
+from relax_egraph.parameters import (
+    COUNT,
+    NAME,
+    SECONDS,
+    check_fields,
+    collection,
+    integer,
+    number,
+    optional,
+)
 
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""
@@ -63,6 +72,23 @@ class Phase:
     match_limit: float = 1_000
     ban_length: int = 5
 
+    def __post_init__(self) -> None:
+        check_fields(self, _PHASE)
+
+
+_AT_LEAST_ONE = number("a number, 1 or more", lambda value: value >= 1)
+
+_PHASE = {
+    "name": NAME,
+    "rulesets": collection('a tuple of rulesets, such as ("canon", "fma")', NAME, tuple),
+    "iterations": optional(COUNT),
+    "nodes": optional(_AT_LEAST_ONE),
+    "seconds": SECONDS,
+    "growth": _AT_LEAST_ONE,
+    "match_limit": _AT_LEAST_ONE,
+    "ban_length": COUNT,
+}
+
 
 Schedule = tuple[Phase, ...]
 
@@ -98,17 +124,4 @@ def check_schedule(schedule: Schedule, book: RuleBook) -> Schedule:
             if name not in book.rulesets:
                 note = near(name, book.rulesets) or f"there are {', '.join(book.rulesets)}"
                 raise ValueError(f"phase {phase.name}: no ruleset is named {name!r}; {note}")
-        bounds = {
-            "iterations": phase.iterations,
-            "nodes": phase.nodes,
-            "growth": phase.growth,
-            "match_limit": phase.match_limit,
-            "ban_length": phase.ban_length,
-        }
-        for name, bound in bounds.items():
-            if bound is not None and not bound >= 1:
-                raise ValueError(f"phase {phase.name}: {name} is {bound}; it must be at least 1")
-        if not phase.seconds >= 0:
-            message = f"seconds is {phase.seconds}; it must not be negative"
-            raise ValueError(f"phase {phase.name}: {message}")
     return schedule
