@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+import relax_egraph as rx
 from relax_egraph.cli import commands
 from relax_egraph.cli.bench import difference
 from relax_egraph.cli.progress import step
@@ -41,8 +42,20 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-ASSUMED = "warning: programs were compared at n = 64 (assumed); say others by --hint n=SIZE\n"
-"""What commands say that choose a program without a size of ``n``."""
+TWO_FUNCTIONS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        return R.nn.relu(x)
+
+    @R.function
+    def other(x: R.Tensor(("k", 8), "float32")):
+        with R.dataflow():
+            y = R.exp(x)
+            R.output(y)
+        return y
+"""
 
 
 def save_input(folder: Path, shape: tuple[int, ...] = (3, 8)) -> tuple[Any, str]:
@@ -56,7 +69,7 @@ def test_a_model_is_run_on_a_file_and_its_results_are_saved(path: Path, tmp_path
 
     result = invoke("run", path, "--input", given, "-o", out)
 
-    assert (result.exit_code, result.output) == (0, ASSUMED)
+    assert (result.exit_code, result.output) == (0, "")
     y = np.maximum(x @ WEIGHT, 0)
     with np.load(out) as saved:
         assert saved.files == ["arr_0", "arr_1"]
@@ -68,10 +81,51 @@ def test_a_model_is_run_on_random_arrays_which_is_said(path: Path) -> None:
     first, again = (invoke("run", path, "--size", "n=2") for _ in "ab")
 
     assert first.exit_code == 0
-    assert first.stderr == f"{ASSUMED}random: x\n"
+    assert first.stderr == "random: x\n"
     assert first.stdout == again.stdout
     assert first.stdout.startswith("0: float32[2, 4]\n[[")
     assert "\n1: float32[]\n" in first.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "hints"),
+    [
+        (("run", "--size", "n=2"), {"n": 2}),
+        (("profile", "--size", "n=2"), {"n": 2}),
+        (("bench", "--size", "n=2", "--seconds", 0), {"n": 2}),
+        (("bench", "--size", "n=2", "--seconds", 0, "--hint", "n=9"), {"n": 9}),
+    ],
+)
+def test_programs_are_compared_at_the_sizes_of_the_arguments(
+    path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[Any, ...], hints: dict[str, int]
+) -> None:
+    seen: list[Any] = []
+    optimized = rx.explain
+
+    def explain(module: rx.IRModule, **how: Any) -> Any:
+        seen.append(how)
+        return optimized(module, **how)
+
+    monkeypatch.setattr(rx, "explain", explain)
+    command, *rest = given
+
+    result = invoke(command, path, *rest)
+
+    assert result.exit_code == 0
+    assert "assumed" not in result.stderr
+    assert seen == [{"hints": hints}]
+
+
+def test_a_size_that_no_argument_says_is_assumed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(TWO_FUNCTIONS, "utf-8")
+    x, given = save_input(tmp_path)
+
+    result = invoke("run", program, "--input", given)
+
+    warning = "warning: programs were compared at k = 64 (assumed); say others by --hint k=SIZE\n"
+    assert (result.exit_code, result.stderr) == (0, warning)
+    assert result.stdout == f"{np.maximum(x, 0)}\n"
 
 
 def test_results_are_json(path: Path) -> None:
@@ -207,7 +261,7 @@ def test_outputs_that_differ_are_status_1(path: Path, onnxruntime: pytest.Monkey
     refused, allowed = invoke(*args), invoke(*args, "--within", 1)
 
     assert (refused.exit_code, refused.stdout, allowed.exit_code) == (1, "", 0)
-    beginning = f"{ASSUMED}Error: output 1 (float32[]), beside onnxruntime: differs by "
+    beginning = "Error: output 1 (float32[]), beside onnxruntime: differs by "
     assert refused.stderr.startswith(beginning)
     assert refused.stderr.endswith(" of the largest magnitude, allowed are 0.0001\n")
 
@@ -343,7 +397,7 @@ def test_an_array_that_does_not_fit_is_status_1(path: Path, tmp_path: Path) -> N
     result = invoke("run", path, "--input", given)
 
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{ASSUMED}Error: ")
+    assert result.stderr.startswith("Error: ")
     assert "x" in result.stderr
 
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -14,36 +14,53 @@ from relax_egraph.ir.syntax import parsed_expression
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a function is called with, by parameter; `random` are those that were not given."""
+    """What a function is called with, by parameter; `random` are those that were not given.
+
+    `sizes` are those of symbols that are known from the command line.
+    """
 
     values: Mapping[str, Any]
     random: tuple[str, ...]
+    sizes: Mapping[str, int]
 
 
-def arguments_of(
-    machine: "rx.VirtualMachine",
-    function: str,
-    inputs: Sequence[tuple[str, Any]],
-    sizes: Sequence[tuple[str, int]],
+Inputs: TypeAlias = Sequence[tuple[str, Any]]
+SymbolSizes: TypeAlias = Sequence[tuple[str, int]]
+
+
+def arguments_in(
+    module: "rx.IRModule", function: str, inputs: Inputs, sizes: SymbolSizes
 ) -> Arguments:
-    """What to call `function` of `machine` with, of what the command line says.
+    """What to call `function` of `module` with, of what the command line says.
 
     Symbols that no size is given for are of the size that an array has which is given.
     """
+    called = dict(module.relax_functions()).get(function)
+    if called is None:
+        raise _no_function(function)
+    info = {p.name: str(p.struct_info) for p in called.params}
+    return _arguments(function, info, inputs, sizes)
+
+
+def arguments_of(
+    machine: "rx.VirtualMachine", function: str, inputs: Inputs, sizes: SymbolSizes
+) -> Arguments:
+    """The same of the executable that `machine` runs."""
     if function not in machine:
-        raise click.BadParameter(f"no function {function!r} in the model", param_hint="--function")
+        raise _no_function(function)
     called = machine.executable[function]
     info = dict(zip(called.params, called.param_info, strict=True))
-    return arguments_for(function, info, inputs, sizes)
+    return _arguments(function, info, inputs, sizes)
 
 
-def arguments_for(
-    function: str,
-    info: Mapping[str, str],
-    inputs: Sequence[tuple[str, Any]],
-    sizes: Sequence[tuple[str, int]],
+def _no_function(name: str) -> click.BadParameter:
+    return click.BadParameter(f"no function {name!r} in the model", param_hint="--function")
+
+
+def _arguments(
+    function: str, info: Mapping[str, str], inputs: Inputs, sizes: SymbolSizes
 ) -> Arguments:
-    """The same where `info` says what each parameter takes, as script writes it."""
+    """The arguments where `info` says what each parameter takes, as script writes it."""
     given = dict(inputs)
     for name in given:
         _check("parameter", name, info, f"{function} has", "--input")
@@ -56,7 +73,7 @@ def arguments_for(
         drawn = _random(random, info, known) if random else {}
     except RunError as lack:
         raise click.UsageError(str(lack)) from None
-    return Arguments({name: drawn.get(name, given.get(name)) for name in info}, random)
+    return Arguments({name: drawn.get(name, given.get(name)) for name in info}, random, known)
 
 
 def _random(names: Sequence[str], info: Mapping[str, str], sizes: Mapping[str, int]) -> Any:

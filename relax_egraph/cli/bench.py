@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from relax_egraph.cli import options
-from relax_egraph.cli.arguments import arguments_of
+from relax_egraph.cli.calling import machine_for
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ONNX, ModelFile
 from relax_egraph.cli.peers import PEERS, Peer
@@ -73,8 +73,7 @@ def bench(
     if vs is not None and not model.is_onnx:
         raise click.UsageError(f"{model}: --vs {vs} needs an ONNX model ({ONNX})")
     peer = None if vs is None else PEERS[vs]()
-    machine = model.machine(threads, how)
-    arguments = arguments_of(machine, "main", inputs, sizes)
+    machine, arguments = machine_for(model, "main", inputs, sizes, threads, how)
     values = list(arguments.values.values())
     runs: dict[str, Callable[[], Any]] = {OURS: partial(machine["main"], *values)}
     error = None

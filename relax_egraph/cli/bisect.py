@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import relax_egraph as rx
 from relax_egraph.cli import options
-from relax_egraph.cli.arguments import Arguments, arguments_for
+from relax_egraph.cli.arguments import arguments_in
 from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
@@ -102,7 +101,7 @@ def print_bisected(
         raise click.UsageError("--gain is of costs: needs --metric cost")
     module = model.module()
     given = (*(archive or {}).items(), *inputs)
-    arguments = _arguments(module, function, given, sizes)
+    arguments = arguments_in(module, function, given, sizes)
     found = _bisecting(
         lambda told: bisect(
             module, arguments.values, function=function, rtol=tol, atol=atol, told=told, **how
@@ -126,14 +125,6 @@ def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
             raise
         except ValueError as error:
             raise Unusable(str(error)) from None
-
-
-def _arguments(module: rx.IRModule, function: str, given: Any, sizes: Any) -> Arguments:
-    called = dict(module.relax_functions()).get(function)
-    if called is None:
-        raise click.BadParameter(f"no function {function!r} in the model", param_hint="--function")
-    info = {p.name: str(p.struct_info) for p in called.params}
-    return arguments_for(function, info, given, sizes)
 
 
 def _print(found: Bisected) -> None:

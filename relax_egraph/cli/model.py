@@ -17,8 +17,6 @@ ONNX, EXECUTABLE = ".onnx", ".rxe"
 How: TypeAlias = Mapping[str, Any]
 """Keywords of `relax_egraph.optimize`."""
 
-_AS_USUAL: How = {}
-
 
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
     """Say on the error stream which sizes were assumed, and how to say others."""
@@ -74,7 +72,10 @@ class ModelFile:
 
     def optimized(self, how: How) -> "rx.Explanation":
         """The optimized program, with the reasons; what cannot be taken is wrong use."""
-        module = self.module()
+        return self.optimized_as(self.module(), how)
+
+    def optimized_as(self, module: "rx.IRModule", how: How) -> "rx.Explanation":
+        """`module`, which is the program, optimized as `optimized` does."""
         try:
             with step("optimizing"):
                 found = rx.explain(module, **how)
@@ -84,17 +85,6 @@ class ModelFile:
             raise click.UsageError(str(error)) from None
         warn_of_assumed(found.assumed)
         return found
-
-    def machine(self, threads: int | None, how: How = _AS_USUAL) -> "rx.VirtualMachine":
-        """A machine for it, optimized so."""
-        if self.is_executable:
-            if how:
-                raise click.UsageError(f"{self} is an executable: it has been optimized")
-            return rx.VirtualMachine(self.executable(), num_threads=threads)
-        best = self.optimized(how).module
-        with step("building"):
-            executable = rx.build(best)
-        return rx.VirtualMachine(executable, num_threads=threads)
 
     @contextmanager
     def _named(self) -> Generator[None]:

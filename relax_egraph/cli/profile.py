@@ -9,7 +9,7 @@ from rich.console import Console
 
 import relax_egraph as rx
 from relax_egraph.cli import options
-from relax_egraph.cli.arguments import arguments_of
+from relax_egraph.cli.calling import machine_for
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.values import output
@@ -48,8 +48,7 @@ def profile(
     Arguments that are not given are random, the same each time, of the sizes that --size says. With
     --machine each kernel is compared with what that machine needs at least.
     """
-    vm = model.machine(threads)
-    arguments = arguments_of(vm, function, inputs, sizes)
+    vm, arguments = machine_for(model, function, inputs, sizes, threads)
     values = arguments.values.values()
     report = vm.profile(function, *values, repeat=repeat, machine=machine)
     if trace is not None:

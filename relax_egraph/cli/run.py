@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from relax_egraph.cli import options
-from relax_egraph.cli.arguments import arguments_of
+from relax_egraph.cli.calling import machine_for
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.files import replacing
@@ -39,8 +39,7 @@ def run(
     """
     if output is not None and output.suffix not in (".npy", ".npz"):
         raise click.BadParameter(f"{output}: needs .npy or .npz", param_hint="--output")
-    machine = model.machine(threads)
-    arguments = arguments_of(machine, function, inputs, sizes)
+    machine, arguments = machine_for(model, function, inputs, sizes, threads)
     result = machine[function](**arguments.values)
     if output is not None:
         _save(output, result)
