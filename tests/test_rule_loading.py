@@ -175,4 +175,4 @@ def test_equal_books_are_equal_and_read_once() -> None:
     first, second = (RuleBook.default([rx.rules.load(CANCEL)]) for _ in range(2))
 
     assert first == second
-    assert first.texts is second.texts
+    assert first.program is second.program

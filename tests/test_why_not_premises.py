@@ -14,7 +14,8 @@ import pytest
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
-from relax_egraph.egraph.commands import prepared, run_text
+from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.database import Database
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.guards import expand
@@ -90,7 +91,7 @@ def cases_of(family: str) -> Iterator[tuple[EGraph, list[Plan]]]:
         present = book.where(re.findall(r'[^\s()"]+', case))
         own = [r for r in present.rules if r.ruleset == family and r.name != STALE]
         plans = [plan_of(pattern) for rule in own for pattern in patterns_of(rule)]
-        with prepared(present.texts) as egraph:
+        with prepared(present.program_of_families) as egraph:
             run_text(egraph, re.sub(r"\$(?=\w)", "$global-", case))
             yield egraph, [plan for plan in plans if plan.focus]
 

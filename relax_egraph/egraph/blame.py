@@ -37,7 +37,7 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
     ``None`` if no rule does within a bounded number of rounds and of `nodes`.
     """
     egraph = new_egraph()
-    for text in book.texts:
+    for text in book.program.texts:
         run_text(egraph, text)
     load_view(egraph, view)
     sizes = deduced(egraph, run_text(egraph, DEDUCE))

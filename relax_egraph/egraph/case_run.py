@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
-from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
 from relax_egraph.egraph.guards import Expanded
 from relax_egraph.egraph.held import Held
+from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.refusals import explained
 from relax_egraph.egraph.rulebook import RuleBook, reading_of
 from relax_egraph.egraph.scope import near
@@ -59,7 +59,7 @@ def case_run(book: RuleBook, source: Source) -> Generator[CaseRun]:
     """
     forms = tuple(read(source))
     _check_variables(forms, source)
-    with prepared(book.where(_NAME.findall(source.text)).texts) as egraph:
+    with prepared(book.where(_NAME.findall(source.text)).program_of_families) as egraph:
         run = CaseRun(egraph)
         for form in forms:
             _run(form, source, book, run)

@@ -12,9 +12,10 @@ from math import inf
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph.bulk import load_view
-from relax_egraph.egraph.commands import Command, prepared, run, run_text
+from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.course import Course, Halt
 from relax_egraph.egraph.made import Made
+from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.report import Report
 from relax_egraph.egraph.rulebook import OWN_PHASE, RuleBook, reading_of
 from relax_egraph.egraph.run import Run
@@ -50,7 +51,7 @@ def record(done: Saturating) -> list[Moment]:
     book, schedule, report = done.book(), _repeated(done), done.report
     halts = (Halt(k, p.iterations, p.stop) for k, p in enumerate(report.phases))
     course = Course(report.bans, tuple(halts))
-    with no_collection(), prepared(book.texts) as egraph:
+    with no_collection(), prepared(book.program) as egraph:
         recorder = _Recorder(egraph, _searches(book, report))
         load_view(egraph, done.view)
         budget = replace(done.budget, seconds=inf)
@@ -109,7 +110,7 @@ def _searches(book: RuleBook, report: Report) -> list[_Search]:
         if matched.intersection(rule.reported):
             every = shown(rule.text(rule.ruleset), rule.reported, declared)
             found += ((rule.name, one) for one in every if one.name in matched)
-    for text in book.texts:
+    for text in book.generated:
         if f":ruleset {_LOWER} " in text:
             name = text.rpartition(':name "')[2].partition('"')[0]
             found += ((_LOWER, one) for one in shown(text, (name,), declared))

@@ -1,20 +1,22 @@
 """Which rules a run has: the families of the book and the user's files."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
-from relax_egraph.egraph.commands import Command, prepared, run_text
+from relax_egraph.egraph.commands import Command, run_text
 from relax_egraph.egraph.forms import Atom, Source, read
 from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.home import egglog_works, new_egraph
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
+from relax_egraph.egraph.prepared import Program, prepared
 from relax_egraph.egraph.relevant import absent, can_matter
-from relax_egraph.egraph.scope import WRITTEN_BY_RULES, Scope, near
+from relax_egraph.egraph.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
 from relax_egraph.parameters import (
     FLAG,
     NAME,
@@ -140,14 +142,27 @@ class RuleBook:
         return (*generated_forms(), *_chosen(self).entries)
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """What makes an empty e-graph one with this vocabulary and these rules, form by form."""
-        return _chosen(self).texts
+    def generated(self) -> tuple[str, ...]:
+        """The generated forms that can matter, in order."""
+        return _chosen(self).generated
+
+    @property
+    def program(self) -> Program:
+        """What makes an empty e-graph one with this vocabulary and these rules.
+
+        Its rulesets are those of the engine, and `own` ones of the rules.
+        """
+        return _chosen(self).program
+
+    @property
+    def program_of_families(self) -> Program:
+        """The same, with the rulesets of the families."""
+        return _chosen(self).program_of_families
 
     @property
     def commands(self) -> tuple[Command, ...]:
         """The same, parsed."""
-        return commands_of(self.texts, new_egraph())
+        return commands_of(self.program_of_families.texts, new_egraph())
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,22 +241,25 @@ def _closed(scope: Scope) -> frozenset[str]:
 
 
 @lru_cache(16)
-def _declarations(families: tuple[str, ...], user: tuple[Source, ...]) -> tuple[str, ...]:
+def _declarations(families: tuple[str, ...], user: tuple[Source, ...]) -> Program:
     """What a further text can build on: everything but the rules."""
     entries = reading_of_texts(families, user).entries
-    return (*generated_forms(), *(e for e in entries if isinstance(e, str)))
+    forms = (*generated_forms(), *(e for e in entries if isinstance(e, str)))
+    return Program(("declarations", families, user), forms)
 
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """The rules of a book that are to run, and how egglog is told of them."""
 
+    generated: tuple[str, ...]
     entries: tuple[Entry, ...]
     rules: tuple[RuleInfo, ...]
     rewrites: tuple[RuleInfo, ...]
     of_user: frozenset[str]
     own: Mapping[str, str]
-    texts: tuple[str, ...]
+    program: Program
+    program_of_families: Program
 
 
 @lru_cache(64)
@@ -252,14 +270,21 @@ def _chosen(book: RuleBook) -> _Chosen:
     chosen = tuple(e for e in entries if isinstance(e, RuleInfo))
     rewrites = tuple(r for r in chosen if r.ruleset not in rules.FACTS)
     of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
-    own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(rewrites)}
+    own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(reading.rules)}
+    generated = tuple(f for f in generated_forms() if _can_matter(f, book))
+    forms, rulesets = _forms(generated, entries, own)
+    # of a file of the user a variable may have the name of what is declared behind it
+    vocabulary = book.families, book.user, book.absent if book.user else None
+    engine = [text for name, text in rulesets.items() if name in (*ENGINE_RULESETS, "lower")]
     return _Chosen(
+        generated,
         entries,
         chosen,
         rewrites,
         frozenset(of_user),
-        own,
-        (*(f for f in generated_forms() if _can_matter(f, book)), *_texts(entries, own)),
+        {rule.name: own[rule.name] for rule in rewrites},
+        Program(vocabulary, forms, " ".join(engine)),
+        Program(vocabulary, forms, " ".join(rulesets.values())),
     )
 
 
@@ -273,24 +298,45 @@ def _runs(rule: RuleInfo, book: RuleBook) -> bool:
     return rule.name not in book.without and not left_out.get(rule.float_class, False)
 
 
-def _texts(entries: Iterable[Entry], own: Mapping[str, str]) -> Iterator[str]:
-    """The texts of `entries`: each rewrite in a ruleset of its own, which families combine."""
+def _forms(
+    generated: Iterable[str], entries: Iterable[Entry], own: Mapping[str, str]
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The forms of a book, each rule in a ruleset of its own; and by name what combines these."""
+    forms: list[str] = []
     members: dict[str, list[str]] = defaultdict(list)
-    for entry in entries:
-        if isinstance(entry, str):
-            if declared := _ruleset(entry):
-                members[declared] = []
-            else:
-                yield entry
-        elif entry.name in own:
-            yield f"(ruleset {own[entry.name]})"
-            yield entry.text(own[entry.name])
-            members[entry.ruleset].append(own[entry.name])
+    for form in generated:
+        if (declared := _ruleset(form)) and declared != LOAD:
+            members[declared] = []
+        elif stated := _IN_RULESET.search(form):
+            rule = f"engine/law/{_law_numbers()[form]}"
+            members[stated[1]].append(rule)
+            forms += (f"(ruleset {rule})", form.replace(stated[0], f":ruleset {rule} :name"))
         else:
-            yield entry.text(entry.ruleset)
-    members.pop("lower", None)  # its rules are generated, and in it
-    for name, rulesets in members.items():
-        yield f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"
+            forms.append(form)
+    for entry in entries:
+        if not isinstance(entry, str):
+            rule = own[entry.name]
+            forms += (f"(ruleset {rule})", entry.text(rule))
+            if entry.ruleset != "lower":  # its rules are the generated ones
+                members[entry.ruleset].append(rule)
+        elif declared := _ruleset(entry):
+            members[declared] = []
+        else:
+            forms.append(entry)
+    combined = {
+        name: f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"
+        for name, rulesets in members.items()
+    }
+    return tuple(forms), combined
+
+
+_IN_RULESET = re.compile(r":ruleset (\S+) :name")
+
+
+@cache
+def _law_numbers() -> Mapping[str, int]:
+    """The generated forms, numbered."""
+    return {form: k for k, form in enumerate(generated_forms())}
 
 
 def _ruleset(declaration: str) -> str | None:

@@ -10,9 +10,9 @@ from egglog.bindings import EGraph
 
 from relax_egraph.egraph.blame import blamed
 from relax_egraph.egraph.bulk import load_view
-from relax_egraph.egraph.commands import prepared
 from relax_egraph.egraph.course import Course, Progress, Told
 from relax_egraph.egraph.infer import ill_typed
+from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.readback import read_back
 from relax_egraph.egraph.report import Report
 from relax_egraph.egraph.rulebook import RuleBook
@@ -114,7 +114,7 @@ def saturated_and_read(
     """
     begin, deadline = perf_counter(), inf
     while True:
-        with no_collection(), prepared(book.texts) as egraph:
+        with no_collection(), prepared(book.program) as egraph:
             deadline = min(deadline, perf_counter() + budget.seconds)
             load_view(egraph, view)
             run = Run(egraph, view, book, budget, course, deadline, told)

@@ -15,7 +15,10 @@ from relax_egraph.egraph.vocabulary import (
 )
 from relax_egraph.errors import Span, nearest
 
-ENGINE_RULESETS = ("facts", "dim", "conflict", "load")
+LOAD = "load"
+"""The ruleset to which rules are added while the engine runs: each loads a part of a program."""
+
+ENGINE_RULESETS = ("facts", "dim", "conflict", LOAD)
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 
 ENGINE_PREFIX = "engine/"

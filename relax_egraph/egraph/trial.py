@@ -11,10 +11,11 @@ from functools import lru_cache
 
 from egglog.bindings import EGraph
 
-from relax_egraph.egraph.commands import prepared, run, run_text
+from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.conflict import find_conflict
 from relax_egraph.egraph.deduction import DEDUCE, deduced
 from relax_egraph.egraph.measure import nodes_of, sizes_of
+from relax_egraph.egraph.prepared import Program, prepared
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.tables import Key, Tables, Term
 from relax_egraph.errors import SaturationError
@@ -64,10 +65,10 @@ def _only(book: RuleBook, families: tuple[str, ...]) -> RuleBook:
 _NAME = re.compile(r'[^\s()"]+')
 
 
-def _texts(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> Sequence[str]:
+def _program(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> Program:
     """What makes an e-graph on which the texts that are `given` can be run, and `families`."""
     names = {name for text in given for name in _NAME.findall(text)}
-    return _only(book, tuple(families)).where(names).texts
+    return _only(book, tuple(families)).where(names).program_of_families
 
 
 def try_rule(
@@ -80,7 +81,7 @@ def try_rule(
     egglog refuses.
     """
     rules = (*helpers, tried)
-    with prepared(_texts(book, (), (*program, *rules))) as egraph:
+    with prepared(_program(book, (), (*program, *rules))) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
         run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying)")
         for text in rules:
@@ -112,7 +113,7 @@ def try_families(
     """
     matches: Counter[str] = Counter()
     after = 0
-    with prepared(_texts(book, families, program)) as egraph:
+    with prepared(_program(book, families, program)) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
         _load(egraph, program)
         conflict: str | None = None
