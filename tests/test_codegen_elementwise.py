@@ -71,6 +71,17 @@ def test_sizes_around_the_vector_length_are_whole(size: int, target: Target) -> 
     np.testing.assert_allclose(result, x * y - x, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_product_less_the_same_product_is_zero(dtype: str, target: Target) -> None:
+    x, y = sample((1000,), dtype), sample((1000,), dtype, 1)
+    function = mapped(lambda a, b, c: a * b - c, [dtype] * 3, dtype)
+
+    result = run(function, [x, y, x * y], (1000,), target=target, n=1000)
+
+    assert not result.any()
+
+
 @pytest.mark.parametrize("extent", [1, 3, 16, 17, 48, 64, 200, 1000])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
 def test_constant_extents_are_whole(extent: int, target: Target) -> None:

@@ -193,3 +193,23 @@ def test_a_view_made_at_run_time_is_what_kernels_take() -> None:
     result = compiled(text)["main"](x)
 
     np.testing.assert_allclose(result, np.exp(x.T), rtol=1e-6)
+
+
+SOFTMAX_OF_SQUARES = """
+@R.function
+def main(x: R.Tensor((3, 4), "float32")):
+    with R.dataflow():
+        lv0 = R.multiply(x, x)
+        gv0 = R.nn.softmax(lv0, axis=-1)
+        R.output(gv0)
+    return gv0
+"""
+
+
+@pytest.mark.parametrize("size", [1e-7, 1.0, 1e5, 1e9, 1e17])
+def test_a_softmax_of_products_adds_up_to_one_however_large_they_are(size: float) -> None:
+    x = np.random.default_rng(0).uniform(size, 2 * size, (3, 4)).astype(np.float32)
+
+    result = compiled(SOFTMAX_OF_SQUARES)["main"](x)
+
+    np.testing.assert_allclose(result.sum(-1), np.ones(3), rtol=1e-6)

@@ -33,6 +33,9 @@ from relax_egraph.tir.expr import (
 )
 from relax_egraph.tir.rewrite import operands
 
+WITHOUT_CONTRACTION = "nsz"
+"""The flags of an operation that rounds by itself, never together with the one before."""
+
 
 def value(scope: Scope, expr: TirExpr) -> Value:
     """`expr` in a register: one scalar if it is the same in all lanes, else a vector."""
@@ -106,7 +109,8 @@ def _binary(scope: Scope, expr: Binary) -> Index:
 def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
     """``a <kind> b`` of values of `dtype`, for all kinds but comparisons.
 
-    Of ``bool``, ``+`` and ``max`` are *or*, ``*`` and ``min`` are *and*.
+    Of ``bool``, ``+`` and ``max`` are *or*, ``*`` and ``min`` are *and*.  A float difference rounds
+    its operands first: ``x * y - max(x * y)`` is never positive, its ``exp`` at most 1.
     """
     f = a.function
     match kind:
@@ -122,6 +126,8 @@ def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
             return divide(a, b, signed=is_signed(dtype))
         case _ if dtype == "bool":
             return a | b if kind in ("+", "max") else a & b
+        case "-" if is_float(dtype):
+            return f.binary(kind, a, b, flags=WITHOUT_CONTRACTION)
         case "min" | "max" if not is_signed(dtype):
             return f.intrinsic(f"u{kind}", *f.match(a, b))
         case "min":
