@@ -17,7 +17,7 @@ CASES = [
 ]
 
 
-FEW = 8
+FEW = 4
 """Instances of each rule in every run; the long runs take `INSTANCES`."""
 
 

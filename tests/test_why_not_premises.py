@@ -15,10 +15,10 @@ from egglog.bindings import EGraph
 
 from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.database import Database
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.guards import expand
+from relax_egraph.egraph.prepared import prepared
 from relax_egraph.egraph.tables import Key
 from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.candidates import deepest

@@ -4,9 +4,11 @@ A rule can fire only if each operator and relation that it matches is in the blo
 rule that can fire.  All others, and the operators that none of the rest names, are left out.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import TypeAlias
 
 from relax_egraph.egraph.forms import Form, Source, Tree, read
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
@@ -26,32 +28,60 @@ class _Names:
     makes: frozenset[str]
 
 
-def absent(texts: Sequence[str], present: Iterable[str]) -> frozenset[str]:
+def absent(texts: tuple[str, ...], present: Iterable[str]) -> frozenset[str]:
     """What `texts` declare that cannot be where only the operators `present` are: ``R.add``.
 
     Facts are given with what is loaded, and relations are made by rules.
     """
-    forms = [_names(text) for text in texts]
-    declared = {form.declares for form in forms if form.declares}
-    missing = declared - _given() - frozenset(present)
-    waiting = [form for form in forms if form.makes & missing]
-    found = True
-    while found:
-        able = [form for form in waiting if _can_fire(form, missing)]
-        missing.difference_update(*(form.makes for form in able))
-        waiting = [form for form in waiting if form.makes & missing]
-        found = bool(able)
+    program = _program(texts)
+    missing = set(program.declared.difference(_given(), present))
+    waiting: dict[str, list[_Way]] = defaultdict(list)
+    found: list[str] = []
+
+    def wait(way: _Way) -> None:
+        needed, makes = way
+        if missing.isdisjoint(makes):
+            return
+        for name in needed:
+            if name in missing:
+                waiting[name].append(way)
+                return
+        found.extend(missing.intersection(makes))
+        missing.difference_update(makes)
+
+    for way in program.ways:
+        wait(way)
+    for name in found:  # which grows
+        for way in waiting[name]:
+            wait(way)
     return frozenset(missing)
 
 
 def can_matter(text: str, missing: frozenset[str]) -> bool:
     """Whether a form, a rule or a declaration, does anything where `missing` are absent."""
     names = _names(text)
-    return _can_fire(names, missing) and names.makes.isdisjoint(missing)
+    if not names.makes.isdisjoint(missing):
+        return False
+    return any([needed.isdisjoint(missing) for needed in names.needs])
 
 
-def _can_fire(names: _Names, missing: Set[str]) -> bool:
-    return any(needed.isdisjoint(missing) for needed in names.needs)
+_Way: TypeAlias = tuple[frozenset[str], frozenset[str]]
+"""The names that a form needs, and those that it then makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The names that texts declare, and the ways in which their forms make names."""
+
+    declared: frozenset[str]
+    ways: tuple[_Way, ...]
+
+
+@lru_cache(64)
+def _program(texts: tuple[str, ...]) -> _Program:
+    forms = [_names(text) for text in texts]
+    ways = ((needed, form.makes) for form in forms if form.makes for needed in form.needs)
+    return _Program(frozenset(f.declares for f in forms if f.declares), tuple(ways))
 
 
 @cache

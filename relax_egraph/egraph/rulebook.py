@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from egglog.bindings import EGraph
 
@@ -107,8 +107,7 @@ class RuleBook:
 
         Whatever its rules make of them is there, too.
         """
-        texts = [e if isinstance(e, str) else e.text(e.ruleset) for e in self.entries]
-        return replace(self, absent=absent(texts, present))
+        return replace(self, absent=absent(_chosen(self).texts, present))
 
     @property
     def rules(self) -> tuple[RuleInfo, ...]:
@@ -165,7 +164,7 @@ class RuleBook:
         return commands_of(self.program_of_families.texts, new_egraph())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """What was read of texts that have been checked; the first `of_book` entries are the book's.
 
@@ -180,6 +179,11 @@ class Reading:
     def rules(self) -> list[RuleInfo]:
         """The rules among them."""
         return [entry for entry in self.entries if isinstance(entry, RuleInfo)]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The entries as egglog reads them, each rule in the ruleset that it states."""
+        return tuple(e if isinstance(e, str) else e.text(e.ruleset) for e in self.entries)
 
 
 _Texts = tuple[tuple[str, ...], tuple[Source, ...]]
@@ -254,6 +258,7 @@ class _Chosen:
 
     generated: tuple[str, ...]
     entries: tuple[Entry, ...]
+    texts: tuple[str, ...]
     rules: tuple[RuleInfo, ...]
     rewrites: tuple[RuleInfo, ...]
     of_user: frozenset[str]
@@ -265,8 +270,12 @@ class _Chosen:
 @lru_cache(64)
 def _chosen(book: RuleBook) -> _Chosen:
     reading = reading_of(book)
-    every = (e for e in reading.entries if isinstance(e, str) or _runs(e, book))
-    entries = tuple(e for e in every if _can_matter(e, book))
+    known = [
+        (entry, text)
+        for entry, text in zip(reading.entries, reading.texts, strict=True)
+        if (isinstance(entry, str) or _runs(entry, book)) and _can_matter(text, book)
+    ]
+    entries = tuple(entry for entry, _ in known)
     chosen = tuple(e for e in entries if isinstance(e, RuleInfo))
     rewrites = tuple(r for r in chosen if r.ruleset not in rules.FACTS)
     of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
@@ -279,6 +288,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     return _Chosen(
         generated,
         entries,
+        (*generated, *(text for _, text in known)),
         chosen,
         rewrites,
         frozenset(of_user),
@@ -288,8 +298,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     )
 
 
-def _can_matter(entry: Entry, book: RuleBook) -> bool:
-    text = entry if isinstance(entry, str) else entry.text(entry.ruleset)
+def _can_matter(text: str, book: RuleBook) -> bool:
     return not book.absent or can_matter(text, book.absent)
 
 
@@ -339,9 +348,10 @@ def _law_numbers() -> Mapping[str, int]:
     return {form: k for k, form in enumerate(generated_forms())}
 
 
+@cache
 def _ruleset(declaration: str) -> str | None:
     """The ruleset that a form declares, if it declares one."""
-    if "ruleset" not in declaration:
+    if not re.match(r"\(\s*ruleset\b", declaration):
         return None
     (form,) = read(Source("", declaration))
     name = form.items[1]

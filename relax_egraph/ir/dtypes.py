@@ -10,6 +10,7 @@ numpy's own dtypes are known by these names; ``bfloat16`` is that of `ml_dtypes`
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import ml_dtypes
@@ -58,6 +59,12 @@ INTEGERS = tuple(d for d in DTYPES if TABLE[d].kind in ("int", "uint"))
 
 STORED = tuple(d for d in DTYPES if TABLE[d].computed != d)
 """The storage types."""
+
+
+@lru_cache(256)
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of `dtype`, which numpy makes up each time it is asked."""
+    return dtype.name
 
 
 def usual(dtype: np.dtype[Any]) -> np.dtype[Any]:

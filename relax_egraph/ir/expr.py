@@ -14,6 +14,7 @@ import numpy.typing as npt
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -67,7 +68,7 @@ class Constant:
     @property
     def struct_info(self) -> StructInfo:
         """Shape and dtype of the data."""
-        return tensor(self.data.shape, self.data.dtype.name)
+        return tensor(self.data.shape, name_of(self.data.dtype))
 
 
 @dataclass(frozen=True, slots=True)

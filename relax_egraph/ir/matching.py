@@ -8,7 +8,7 @@ import numpy as np
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.ir.dtypes import TABLE, name_of
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -81,7 +81,7 @@ def describe(value: Value) -> str:
 def _tensor_info(value: np.ndarray[Any, Any]) -> TensorStructInfo:
     from relax_egraph.ir.struct_info import tensor
 
-    return tensor(value.shape, value.dtype.name)
+    return tensor(value.shape, name_of(value.dtype))
 
 
 def _fits_kind(info: StructInfo, value: Value) -> bool:
@@ -89,7 +89,7 @@ def _fits_kind(info: StructInfo, value: Value) -> bool:
         case TensorStructInfo(dtype=dtype, ndim=ndim):
             if not isinstance(value, np.ndarray):
                 return False
-            return dtype in (None, value.dtype.name) and ndim in (-1, value.ndim)
+            return dtype in (None, name_of(value.dtype)) and ndim in (-1, value.ndim)
         case ShapeStructInfo(ndim=ndim):
             is_shape = isinstance(value, tuple) and all(isinstance(v, int) for v in value)
             return is_shape and ndim in (-1, len(value))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float, limits
+from relax_egraph.ir.dtypes import is_float, limits, name_of
 from relax_egraph.verify.values.applied import Result
 from relax_egraph.verify.values.inputs import Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, gap
@@ -48,7 +48,7 @@ def together(parts: Iterable[Around]) -> Around:
 
 
 def _around(value: Computed) -> Around:
-    if not is_float(value.value.dtype.name) or not value.value.size:
+    if not is_float(name_of(value.value.dtype)) or not value.value.size:
         return Around()
     own, wide = np.abs(value.value.astype(np.float64)), np.abs(value.wide)
     finite = np.isfinite(own) & np.isfinite(wide)
@@ -101,7 +101,7 @@ def compared(before: Result, after: Result, around: Around) -> Compared:
 
 def _error(a: Computed, b: Computed) -> float:
     """The largest difference of numbers, as part of the scale."""
-    if a.value.shape != b.value.shape or not is_float(a.value.dtype.name):
+    if a.value.shape != b.value.shape or not is_float(name_of(a.value.dtype)):
         return 0.0
     apart = np.abs(a.value.astype(np.float64) - b.value.astype(np.float64))
     largest = float(np.max(apart, initial=0.0, where=np.isfinite(apart)))
@@ -122,7 +122,7 @@ def agree(a: Result, b: Result, tolerance: float = 0.0) -> bool:
 def _agree(a: Computed, b: Computed, tolerance: float) -> bool:
     if a.value.shape != b.value.shape or a.value.dtype != b.value.dtype:
         return False
-    if not is_float(a.value.dtype.name):
+    if not is_float(name_of(a.value.dtype)):
         return bool((a.value == b.value).all())
     finite = np.isfinite(a.wide) & np.isfinite(b.wide)
     size = np.abs(a.wide)
@@ -141,7 +141,7 @@ def within(x: Computed, w: Computed, a: Computed, b: Computed, tolerance: float)
 
     It is a part of the norms of a row of `x` and a column of `w`.
     """
-    allowed = tolerance + 64 * float(limits(b.value.dtype.name).eps)
+    allowed = tolerance + 64 * float(limits(name_of(b.value.dtype)).eps)
     rows = np.sqrt(np.sum(np.square(x.wide), -1, keepdims=x.wide.ndim > 1))
     columns = np.sqrt(np.sum(np.square(w.wide), -2, keepdims=x.wide.ndim > 1))
     stored = b.value.astype(np.float64)

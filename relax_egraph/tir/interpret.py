@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import computed, converted, is_float, is_stored
+from relax_egraph.ir.dtypes import computed, converted, is_float, is_stored, name_of
 from relax_egraph.ir.module import BaseFunc
 from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.tir.expr import (
@@ -121,9 +121,9 @@ class _Machine:
 
     def give(self, buffer: Buffer, array: Array) -> None:
         shape = tuple(dims.evaluate(d, self.symbols) for d in buffer.shape)
-        if shape != array.shape or buffer.dtype != array.dtype.name:
+        if shape != array.shape or buffer.dtype != name_of(array.dtype):
             raise RunError(
-                f"{buffer.name} is {array.dtype.name} {shape_text(array.shape)}, "
+                f"{buffer.name} is {name_of(array.dtype)} {shape_text(array.shape)}, "
                 f"needs {buffer.dtype} {shape_text(shape)}"
             )
         if not array.flags.c_contiguous:
@@ -292,7 +292,7 @@ _BINARY: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
 
 def _computed(number: Any) -> Any:
     """`number`, of a storage type as what it is computed in."""
-    name = number.dtype.name
+    name = name_of(number.dtype)
     return np.dtype(computed(name)).type(number) if is_stored(name) else number
 
 

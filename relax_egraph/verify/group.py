@@ -30,8 +30,8 @@ from relax_egraph.verify.values.tolerance import ORDER, ordered
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
 _BATCHES = 6
-_SPARE = 6
-"""So many more instances are drawn than are asked for: some are not matched."""
+_SPARE = 3
+"""For so many instances that are asked for one more is drawn: some are not matched."""
 
 _HOPELESS = 30
 """So many attempts in vain, and no instance of a rule is sought any more."""
@@ -111,7 +111,7 @@ class Group:
 
     def draw(self, names: Sequence[str], small: bool) -> Iterator[Instance]:
         """Instances for each of `names`; each counts for all rules that it is drawn by."""
-        lacking = {n: self.trials + _SPARE - self.count(n) for n in names}
+        lacking = {n: self.trials + self.trials // _SPARE - self.count(n) for n in names}
         for name in names:
             vain, some = 0, 0
             while lacking[name] > 0 and vain < _HOPELESS:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import converted
+from relax_egraph.ir.dtypes import converted, name_of
 from relax_egraph.ir.reference.array import Array, Reference
 
 Shape = tuple[int, ...]
@@ -14,11 +14,11 @@ Shape = tuple[int, ...]
 
 def _full(shape: Shape, fill_value: Array, *, dtype: str | None) -> Array:
     filled = np.full(shape, fill_value, fill_value.dtype)
-    return converted(filled, dtype or filled.dtype.name)
+    return converted(filled, dtype or name_of(filled.dtype))
 
 
 def _full_like(x: Array, fill_value: Array, *, dtype: str | None) -> Array:
-    return _full(x.shape, fill_value, dtype=dtype or x.dtype.name)
+    return _full(x.shape, fill_value, dtype=dtype or name_of(x.dtype))
 
 
 def _ones_like(x: Array, *, dtype: str | None) -> Array:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, name_of
 from relax_egraph.ir.message import no_element
 from relax_egraph.ir.reference.array import (
     Array,
@@ -18,7 +18,7 @@ from relax_egraph.ir.reference.array import (
 
 
 def _sum(x: Array, *, axis: Axes, keepdims: bool) -> Array:
-    dtype = np.float64 if is_float(x.dtype.name) else x.dtype
+    dtype = np.float64 if is_float(name_of(x.dtype)) else x.dtype
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
 
 
@@ -38,7 +38,7 @@ def _min(x: Array, *, axis: Axes, keepdims: bool) -> Array:
 
 
 def _prod(x: Array, *, axis: Axes, keepdims: bool) -> Array:
-    dtype = np.float64 if is_float(x.dtype.name) else x.dtype
+    dtype = np.float64 if is_float(name_of(x.dtype)) else x.dtype
     return np.asarray(np.prod(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, name_of
 from relax_egraph.ir.reference.array import Array, Reference
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
     """The indices in stable order; NaN, which negation keeps, comes last."""
-    turned = -x if is_float(x.dtype.name) else ~x  # ~x = -1 - x has no overflow
+    turned = -x if is_float(name_of(x.dtype)) else ~x  # ~x = -1 - x has no overflow
     return np.argsort(turned if descending else x, axis, kind="stable")
 
 

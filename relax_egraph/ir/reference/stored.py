@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.dtypes import computed, is_stored
+from relax_egraph.ir.dtypes import computed, is_stored, name_of
 from relax_egraph.ir.expr import Attr, Call, Constant, Expr, PrimValue, ShapeExpr, Tuple
 from relax_egraph.ir.op import Op, Operand, infer
 from relax_egraph.ir.reference.array import Reference
@@ -41,13 +41,13 @@ def _names_stored(attr: Attr) -> bool:
 def _has_stored(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(map(_has_stored, value))
-    return isinstance(value, np.ndarray | np.generic) and is_stored(value.dtype.name)
+    return isinstance(value, np.ndarray | np.generic) and is_stored(name_of(value.dtype))
 
 
 def _widened(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_widened, value))
-    return value.astype(computed(value.dtype.name)) if _has_stored(value) else value
+    return value.astype(computed(name_of(value.dtype))) if _has_stored(value) else value
 
 
 def _rounded(result: Any, info: StructInfo) -> Any:
@@ -66,7 +66,7 @@ def _expression(operand: Operand, value: Any) -> Expr:
             return Tuple(tuple(map(Constant, value)))
         return ShapeExpr(value)
     if operand.kind == "prim" and isinstance(value, np.ndarray | np.generic):
-        return PrimValue(value.item(), value.dtype.name)
+        return PrimValue(value.item(), name_of(value.dtype))
     if isinstance(value, np.ndarray | np.generic):
         return Constant(np.asarray(value))
     return PrimValue(value, "float64" if isinstance(value, float) else "int64")

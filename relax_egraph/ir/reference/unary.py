@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.ir.dtypes import converted, is_float
+from relax_egraph.ir.dtypes import converted, is_float, name_of
 from relax_egraph.ir.reference.array import Array, Reference, greatest, in_double, least
 
 
@@ -33,14 +33,14 @@ def _of_floats(f: Reference) -> Reference:
     """`f` of floats, and nothing done to integers."""
 
     def apply(x: Array) -> Array:
-        return f(x) if is_float(x.dtype.name) else x
+        return f(x) if is_float(name_of(x.dtype)) else x
 
     return apply
 
 
 def clip_bound(bound: float, dtype: np.dtype[Any]) -> Any:
     """A bound of `clip` as a number of `dtype`: of an integer, no further than its range."""
-    if is_float(dtype.name):
+    if is_float(name_of(dtype)):
         return dtype.type(bound)
     if math.isfinite(bound) and not bound.is_integer():
         raise ValueError(f"a bound is {bound}, needs a whole number")

@@ -9,7 +9,7 @@ import numpy as np
 from relax_egraph.egraph.tables import Key
 from relax_egraph.ir import dims, dtypes
 from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.dtypes import is_float, is_stored, limits
+from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo
@@ -84,7 +84,7 @@ def _rounded(value: Any, wide: Any, shaken: np.random.Generator | None) -> Any:
     """`value`, shaken where it is not what `wide` says, which it is where nothing is lost."""
     if shaken is None or not isinstance(value, np.ndarray):
         return value
-    dtype = value.dtype.name
+    dtype = name_of(value.dtype)
     if not is_float(dtype) or is_stored(dtype) or not value.size:
         return value
     with np.errstate(all="ignore"):
@@ -105,7 +105,7 @@ def _computed(value: Any, wide: Any, operands: Sequence[Computed]) -> Computed:
 
 def exact(value: Array) -> Computed:
     """`value`, which means what it is."""
-    return _of(value, value.astype(np.float64) if is_float(value.dtype.name) else value)
+    return _of(value, value.astype(np.float64) if is_float(name_of(value.dtype)) else value)
 
 
 def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
@@ -117,13 +117,13 @@ def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
 def _of(value: Array, wide: Array) -> Computed:
     """A value with the magnitude of what it means, no other number being on the way to it."""
     scale = _magnitude(wide)
-    dtype = value.dtype.name
+    dtype = name_of(value.dtype)
     return Computed(value, wide, scale, scale / float(limits(dtype).max) if is_float(dtype) else 0)
 
 
 def _magnitude(x: Array) -> float:
     """The largest finite number in `x`; 0 of none."""
-    if not is_float(x.dtype.name) or not x.size:
+    if not is_float(name_of(x.dtype)) or not x.size:
         return 0.0
     size = np.abs(x)
     return float(np.max(size, initial=0.0, where=np.isfinite(size)))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import is_float, name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.inputs import Array
 
@@ -32,7 +32,7 @@ def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
         shape, size = tensors[0].shape, tensors[0].size
         filled = [_filled(o) if isinstance(o, np.ndarray) else o for o in operands]
         return np.asarray(apply_op(op, filled, attrs))[:size].reshape(shape)
-    floats = [t.dtype for t in tensors if is_float(t.dtype.name)]
+    floats = [t.dtype for t in tensors if is_float(name_of(t.dtype))]
     if op.name in _SUMS and floats and len(floats) == len(tensors):
         more = np.longdouble if floats[0] == np.float64 else np.float64
         made = np.dtype(attrs.get("out_dtype") or floats[0])

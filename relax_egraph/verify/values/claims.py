@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.query import Signature
@@ -34,7 +35,7 @@ def truthful(instance: Instance, signatures: Mapping[str, Signature]) -> bool:
         value = run.values.get(step.number)
         if step.scalar is None or not isinstance(step.how, Op) or not isinstance(value, Computed):
             continue
-        said = constant(step.scalar, value.value.shape, value.value.dtype.name).value
+        said = constant(step.scalar, value.value.shape, name_of(value.value.dtype)).value
         if not np.allclose(value.wide, said.astype(value.wide.dtype), 1e-6, 0, equal_nan=True):
             return False
     return True

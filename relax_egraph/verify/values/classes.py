@@ -14,6 +14,7 @@ from relax_egraph.egraph import view
 from relax_egraph.egraph.tables import Key, Term
 from relax_egraph.egraph.trial import Trial
 from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, constant
 from relax_egraph.verify.values.evaluation import NOT_COMPUTED, Evaluation
@@ -93,7 +94,7 @@ class Classes:
         for key, number in self.trial.scalars.items():
             value = self.values.get(key)
             if isinstance(value, Computed) and not self.said(key):
-                same = constant(number, value.value.shape, value.value.dtype.name)
+                same = constant(number, value.value.shape, name_of(value.value.dtype))
                 yield from self.compare(self.steps[key], value, same)
         waiting = [(k, t) for k, t in self.trial.nodes if t.op not in (view.LEAF, view.OPAQUE)]
         broken: dict[Key, str] = {}

@@ -9,6 +9,7 @@ import numpy as np
 from relax_egraph.egraph.narrowing import stored
 from relax_egraph.errors import RelaxEgraphError, RunError
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, applied, constant, exact
 from relax_egraph.verify.values.inputs import Kind, random_array
@@ -78,7 +79,7 @@ class Evaluation:
         if step.scalar is not None:
             return constant(step.scalar, shape, dtype)
         known = self.program.instances[step.instance].arrays.get(step.variable)
-        if known is not None and known.shape == shape and known.dtype.name == dtype:
+        if known is not None and known.shape == shape and name_of(known.dtype) == dtype:
             value = known
         else:
             value = random_array(self.rng, shape, dtype, _kind(step, self.kind))

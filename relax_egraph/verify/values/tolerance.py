@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from relax_egraph.egraph.loader import FloatClass
-from relax_egraph.ir.dtypes import is_float, is_stored, limits
+from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.verify.values.inputs import UNBOUNDED, Array, Kind
 
 Need: TypeAlias = Literal["exact", "reassociates", "fast", "unsound"]
@@ -110,7 +110,7 @@ def gap(left: Computed, right: Computed, kind: Kind, noise: Array | None = None)
     same = (a == b) | (_nan(a) & _nan(b))
     if same.all():
         return Gap("exact", on=_ZEROS if _signs_differ(a, b) else frozenset())
-    if not is_float(a.dtype.name):
+    if not is_float(name_of(a.dtype)):
         return Gap("unsound", _first(~same))
     if kind in UNBOUNDED:
         return Gap("reassociates", _first(~same), on=_causes(a, b, ~same, kind))
@@ -123,7 +123,7 @@ def _of_floats(
     a, b = left.value, right.value
     wide, other = left.wide, right.wide
     scale = max(left.scale, right.scale, 1e-300)
-    stored = is_stored(a.dtype.name)
+    stored = is_stored(name_of(a.dtype))
     finite = np.isfinite(wide) & np.isfinite(a)
     lost = finite & ~(np.isfinite(b) & np.isfinite(other))
     near_largest = left.range_used * _ROOM > 1
@@ -145,7 +145,7 @@ def _of_floats(
         own = np.where(kept, np.abs(a - wide), 0) / scale
     place = np.unravel_index(int(np.argmax(np.maximum(apart, error))), a.shape)
     at = tuple(int(k) for k in place)
-    epsilon = float(limits(a.dtype.name).eps)
+    epsilon = float(limits(name_of(a.dtype)).eps)
     on = _causes(a, b, ~same, kind)
     if float(apart.max()) > _FAST:
         return Gap("unsound", at, on=on)
@@ -172,7 +172,7 @@ def _units(left: Computed, right: Computed, kept: Array, scale: float) -> Array:
     What a value of float64 means is not known any better than that value.
     """
     a, b = left.value.astype(np.float64), right.value.astype(np.float64)
-    place = float(limits(left.value.dtype.name).eps) * 2.0 ** math.floor(math.log2(scale))
+    place = float(limits(name_of(left.value.dtype)).eps) * 2.0 ** math.floor(math.log2(scale))
     with np.errstate(all="ignore"):
         meant = right.wide - left.wide
         if left.value.dtype == np.float64:
@@ -189,7 +189,7 @@ def _causes(a: Array, b: Array, apart: Array, kind: Kind) -> frozenset[str]:
         strange = "NaN" if np.isnan(x[~finite]).any() or np.isnan(y[~finite]).any() else "inf"
         found.add({"nan": "NaN", "infinite": "inf", "ordinary": strange}.get(kind, "overflow"))
     if finite.any():
-        tiny = float(limits(a.dtype.name).tiny)
+        tiny = float(limits(name_of(a.dtype)).tiny)
         least = np.minimum(np.abs(x[finite]), np.abs(y[finite])).astype(np.float64)
         found.add("subnormal" if kind == "extreme" and (least < tiny).any() else "rounding")
     return frozenset(found)
@@ -199,11 +199,11 @@ _ZEROS = frozenset(("signed zero",))
 
 
 def _signs_differ(a: Array, b: Array) -> bool:
-    return is_float(a.dtype.name) and bool((np.signbit(a) != np.signbit(b))[a == 0].any())
+    return is_float(name_of(a.dtype)) and bool((np.signbit(a) != np.signbit(b))[a == 0].any())
 
 
 def _nan(x: Array) -> Array:
-    return np.isnan(x) if is_float(x.dtype.name) else np.zeros(x.shape, bool)
+    return np.isnan(x) if is_float(name_of(x.dtype)) else np.zeros(x.shape, bool)
 
 
 def _first(places: Array) -> tuple[int, ...]:
