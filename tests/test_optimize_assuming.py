@@ -84,9 +84,21 @@ def test_what_is_assumed_is_checked_when_the_program_runs() -> None:
     [
         (["n >= 1"], ["R.match_cast(R.shape([min(1, n)]), R.Shape((1,)))"]),
         (["n <= 8"], ["R.match_cast(R.shape([max(8, n)]), R.Shape((8,)))"]),
-        (["n == 8"], ["R.match_cast(R.shape([n]), R.Shape((8,)))"]),
+        (
+            ["n == 8"],
+            [
+                "R.match_cast(R.shape([n]), R.Shape((8,)))",
+                'R.match_cast(x, R.Tensor((8, s), "float32"))',
+            ],
+        ),
         (["s % 8 == 3"], ["R.match_cast(R.shape([s % 8]), R.Shape((3,)))"]),
-        (["s == 2*n"], ["R.match_cast(R.shape([s]), R.Shape((n * 2,)))"]),
+        (
+            ["s == 2*n"],
+            [
+                "R.match_cast(R.shape([s]), R.Shape((n * 2,)))",
+                'R.match_cast(x, R.Tensor((n, n * 2), "float32"))',
+            ],
+        ),
         (
             ["s % 8 == 3", "s >= 4"],
             [
@@ -104,6 +116,34 @@ def test_a_function_begins_with_a_check_of_what_is_assumed_of_its_symbols(
 
     lines = checked.script().splitlines()
     assert [line.split(" = ")[1] for line in lines if "match_cast" in line] == checks
+
+
+SUM = rx.parse("""
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("m", 4), "float32")):
+    with R.dataflow():
+        lv0 = R.add(x, y)
+        lv1 = R.reshape(lv0, R.shape([2, n * 2]))
+        gv0 = R.exp(lv1)
+        R.output(gv0)
+    return gv0
+""")
+
+
+@pytest.mark.parametrize("assume", [["n == m"], ["n == m", "m == 6"], ["n == 6", "m == 6"]])
+def test_what_is_equal_under_an_assumption_is_compiled_as_such(assume: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((6, 4)).astype("float32") for _ in "xy")
+    expected = np.exp((x + y).reshape(2, 12))
+
+    executable = rx.build(rx.optimize(SUM, assume=assume))
+
+    assert "relax.run" in rx.build(SUM).as_text()
+    assert "relax.run" not in executable.as_text()
+    main = rx.VirtualMachine(executable)["main"]
+    np.testing.assert_allclose(main(x, y), expected, rtol=1e-6)
+    with pytest.raises(RunError, match=r"main: match_cast assumed_n: expected R\.Shape"):
+        main(x[:4], y)
 
 
 def test_shapes_that_only_an_assumption_makes_equal_are_no_conflict() -> None:

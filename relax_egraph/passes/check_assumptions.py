@@ -7,10 +7,11 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bare_symbols
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import BindingBlock, Function, MatchCast, ShapeExpr, Var
+from relax_egraph.ir.expr import BindingBlock, Expr, Function, MatchCast, ShapeExpr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.infra import Pass, function_pass
 
@@ -32,13 +33,17 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
 
     Each says what holds only of values for which the assumption does.  It is made outside of
     `assuming`, under which nothing would be left to check.
+
+    Behind the checks a symbol that has a value stands for it no more: with ``n == m``, parameters
+    ``(n, 4)`` are cast to ``(m, 4)``, and the body is over those.  So whatever compiles it knows.
     """
 
     @function_pass(name="check_assumptions")
     def checked(function: Function, _: IRModule) -> Function:
         if function.attrs.get("primitive"):
             return function
-        known = list(_conditions(assumptions.about(bound_symbols(function))))
+        about = assumptions.about(bound_symbols(function))
+        known = list(_conditions(about))
         if not known:
             return function
         taken = {p.name for p in function.params} | {b.var.name for b in bindings_of(function.body)}
@@ -47,10 +52,26 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
             info = ShapeStructInfo((expected,), 1)
             cast = MatchCast(Var(unused(f"assumed_{name}", taken), info), ShapeExpr((value,)), info)
             casts.append(cast)
-        blocks = (BindingBlock(tuple(casts)), *function.body.blocks)
-        return replace(function, body=replace(function.body, blocks=blocks))
+        values = _values(about)
+        over = Substitution(values)
+        specialized = {p: over.info(p.struct_info) for p in function.params}
+        renamed: dict[Var, Expr] = {}
+        for param, info in specialized.items():
+            if info != param.struct_info:
+                renamed[param] = var = Var(unused(param.name, taken), info)
+                casts.append(MatchCast(var, param, info))
+        body = Substitution(values, renamed).sequence(function.body)
+        blocks = (BindingBlock(tuple(casts)), *body.blocks)
+        return replace(function, body=replace(body, blocks=blocks))
 
     return checked
+
+
+def _values(assumptions: Assumptions) -> dict[str, Dim]:
+    """The symbols that stand for other dimensions, with these."""
+    numbers: dict[str, Dim] = {n: r.least for n, r in assumptions.ranges if r.most == r.least}
+    over = {n: dims.substitute(dims.canonical(v), numbers) for n, v in assumptions.values}
+    return numbers | over
 
 
 def _conditions(assumptions: Assumptions) -> Iterator[tuple[str, Dim, Dim]]:
