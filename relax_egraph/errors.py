@@ -20,9 +20,10 @@
     - UnknownFunction     a module or an executable has no function of this name
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -77,7 +78,7 @@ class TextError(RelaxEgraphError, ValueError):
         tail = f"\n{note}" if note else ""
         super().__init__(f"{span}: {message}\n    {shown}\n    {' ' * column}^{tail}")
 
-    def __reduce__(self) -> tuple[type["TextError"], tuple[Span, str, str, str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Exceptions are otherwise copied by their message alone."""
         return type(self), (self.span, self.message, self.source_line, self.note)
 
@@ -100,7 +101,33 @@ class ScriptError(TextError):
 
 
 class RuleError(TextError):
-    """A rule file does not read: its syntax, a name, an arity or a sort is wrong."""
+    """A rule file does not read: its syntax, a name, an arity or a sort is wrong.
+
+    The place is that of the first error of the file; the message has the `others`, too.
+    """
+
+    def __init__(
+        self,
+        span: Span,
+        message: str,
+        source_line: str,
+        note: str = "",
+        others: Sequence["RuleError"] = (),
+    ) -> None:
+        super().__init__(span, message, source_line, note)
+        self.others = tuple(others)
+        if others:
+            count = f"{1 + len(others)} errors in {span.file}"
+            self.args = ("\n\n".join((*self.args, *map(str, others), count)),)
+
+    def with_others(self, others: Sequence["RuleError"]) -> "RuleError":
+        """The same error, in a file that has `others` behind it."""
+        return RuleError(self.span, self.message, self.source_line, self.note, others)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Like that of `TextError`."""
+        said = (self.span, self.message, self.source_line, self.note)
+        return type(self), (*said, self.others)
 
 
 class AssumptionError(TextError):

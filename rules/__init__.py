@@ -71,7 +71,7 @@ def load(*given: Given, without: Iterable[str] = ()) -> Rules:
     """Read rule files (or texts) and check them beside the rule book, but for families `without`.
 
     What is returned can be passed as ``rules`` any number of times, with other files too, and is
-    not read again.  Raises `RuleError` at the first form that is wrong.
+    not read again.  Raises `RuleError`, which says every form that is wrong.
     """
     rules, left_out = read(given), tuple(without)
     import_module(_ENGINE).check_rules(rules, left_out)

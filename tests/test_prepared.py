@@ -9,8 +9,9 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.forms import RULES, Form, Source, Tree, is_literal, read, written
+from relax_egraph.egraph.forms import RULES, Form, Source, Tree, is_literal, written
 from relax_egraph.egraph.prepared import prepared
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.egraph.scope import vocabulary
 from relax_egraph.ir.module import IRModule

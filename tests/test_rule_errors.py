@@ -3,6 +3,7 @@
 Each ``tests/errors/*.egg`` is a rule file, a line ``; =====``, and the message that it gets.
 """
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,30 @@ def test_a_wrong_file_is_refused_with_this_message(path: Path) -> None:
         RuleBook(FAMILIES, (Source(path.name, text),))
 
     assert f"{error.value}\n" == expected
+
+
+def test_a_file_of_wrong_forms_is_not_read_to_its_end() -> None:
+    with pytest.raises(RuleError) as error:
+        RuleBook((), (Source("wrong.egg", "(oops)\n" * 200),))
+
+    assert str(error.value).endswith("""
+wrong.egg:100:1: this is error 100: what follows is not read
+    (oops)
+    ^
+
+100 errors in wrong.egg""")
+
+
+def test_the_errors_of_a_file_are_one_exception_also_in_another_process() -> None:
+    with pytest.raises(RuleError) as raised:
+        RuleBook((), (Source("wrong.egg", "(oops)\n(rewrite (R.exp x) x\n"),))
+    error = raised.value
+
+    copied = pickle.loads(pickle.dumps(error))
+
+    assert str(copied) == str(error)
+    assert [e.span.line for e in (copied, *copied.others)] == [1, 2]
+    assert copied.message == "unknown command oops"
 
 
 def test_a_rule_may_not_have_the_name_of_one_in_another_file(tmp_path: Path) -> None:

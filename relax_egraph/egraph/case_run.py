@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, written
 from relax_egraph.egraph.guards import Expanded
 from relax_egraph.egraph.held import Held
 from relax_egraph.egraph.prepared import prepared
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.refusals import explained
 from relax_egraph.egraph.rulebook import RuleBook, reading_of
 from relax_egraph.egraph.scope import near

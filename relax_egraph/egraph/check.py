@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from relax_egraph.egraph.forms import Atom, Form, Source, Tree
 from relax_egraph.egraph.guards import GUARD_NAMES, premises
+from relax_egraph.egraph.hidden import check_action, check_hidden
 from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, check_own, near
 from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
@@ -72,10 +73,17 @@ def options_of(form: Form, source: Source) -> Options:
 
 
 def check_rule(form: Form, source: Source, scope: Scope) -> Options:
-    """Check a rewrite, birewrite or rule; raises `RuleError`."""
+    """Check a rewrite, birewrite or rule; raises `RuleError`, with others of the same form."""
     options = options_of(form, source)
     check = _RuleCheck(source, scope)
-    check.names(form, options)
+    errors = [*check.unknown(form)]
+    try:
+        check.names(form, options)
+    except RuleError as error:
+        errors.append(error)
+    if errors:
+        first, *others = sorted(errors, key=lambda e: (e.span.line, e.span.column))
+        raise first.with_others(others)
     check.guards(form)
     if form.head == "rule":
         check.rule(form)
@@ -90,6 +98,13 @@ class _RuleCheck:
     def __init__(self, source: Source, scope: Scope) -> None:
         self.source, self.scope = source, scope
         self.uses: dict[str, tuple[str, Span]] = {}
+
+    def unknown(self, form: Form) -> Iterator[RuleError]:
+        """An error for each operator in `form` that there is not."""
+        known = self.scope.declarations
+        for inner in forms_in(form):
+            if inner.head.startswith(("R.", "K.")) and inner.head not in known:
+                yield self.error(inner, f"unknown operator {inner.head}", near(inner.head, known))
 
     def names(self, form: Form, options: Options) -> None:
         ruleset, name = options.ruleset, options.name
@@ -149,6 +164,7 @@ class _RuleCheck:
         if form.head == "birewrite":
             back = variables([right, *options.when])
             self._bound(left, back, "it occurs neither on the right side nor in :when")
+        check_hidden(form, self.source)
 
     def rule(self, form: Form) -> None:
         body, head = (*form.items[1:3], None, None)[:2]
@@ -164,11 +180,10 @@ class _RuleCheck:
         if not isinstance(action, Form):
             raise self.error(action, f"{_shown(action)} is no action")
         why = "it does not occur in the rule's body"
+        if not self.scope.trusted:
+            check_action(action, self.source)
         self._writes(action)
         match action.head, action.items[1:]:
-            case "panic", _:
-                note = "a fact in the rule's body can keep it from matching"
-                raise self.error(action, "panic is not allowed: it would end the run", note)
             case "let", [Atom(text=name), value]:
                 self._bound(value, bound, why)
                 sort = self.sort(value, None)
@@ -211,9 +226,6 @@ class _RuleCheck:
             return None
         declared = self.scope.declarations.get(tree.head)
         if declared is None:
-            if tree.head.startswith(("R.", "K.")):
-                note = near(tree.head, self.scope.declarations)
-                raise self.error(tree, f"unknown operator {tree.head}", note)
             for item in () if tree.head == "unstable-fn" else tree.items[1:]:
                 self.sort(item, None)
             return None
@@ -269,11 +281,15 @@ def variables(trees: Iterable[Tree]) -> set[str]:
 
 def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
     """The forms in `tree` that apply one of `names`."""
+    return (form for form in forms_in(tree) if form.head in names)
+
+
+def forms_in(tree: Tree) -> Iterator[Form]:
+    """The forms in `tree`, which may be one, from the outside in."""
     if isinstance(tree, Form):
-        if tree.head in names:
-            yield tree
+        yield tree
         for item in tree.items:
-            yield from applied(item, names)
+            yield from forms_in(item)
 
 
 def symbols(tree: Tree) -> list[Atom]:

@@ -1,6 +1,7 @@
 """The text of a rule file as a tree of forms, each with its place."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,28 +9,19 @@ from typing import TypeAlias
 
 from relax_egraph.errors import RuleError, Span
 
-_TOKEN = re.compile(
-    r"""(?P<space>[^\S\n]+|;[^\n]*)|(?P<newline>\n)|(?P<open>\()|(?P<close>\))
-    |(?P<string>"(?:[^"\\]++|\\.)*+")|(?P<atom>[^\s()";]+)|(?P<stray>")""",
-    re.VERBOSE | re.DOTALL,
-)
-
-MOST = 10_000
-"""Forms that one file may have: egglog takes a millisecond for each, and up to 20 kB."""
-
-LONGEST = 20_000
-"""Characters that one form may have: egglog takes memory quadratic in its length."""
-
-DEEPEST = 200
-"""How deep forms may be nested: they are walked by recursion, here and in egglog."""
-
 RULES = ("rewrite", "birewrite", "rule")
 """The heads of forms that state a rule."""
 
-_SHOWN = 40
-"""Characters of a token that a message quotes."""
+DECLARATIONS = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
+"""The heads of forms that declare a name."""
 
-_NO_FORM = "a rule is a form, (rewrite …); a name of a file ends in .egg, or the file is there"
+RUNS = (
+    *("run", "run-schedule", "extract", "multi-extract", "include", "input", "output", "let"),
+    *("set", "union", "delete", "subsume", "check", "fail", "panic", "push", "pop", "prove"),
+    *("print-function", "print-size", "print-stats", "let-scheduler", "with-ruleset"),
+    *("unstable-combined-ruleset", "datatype*"),
+)
+"""The heads of forms that a rule file does not have: the engine runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +64,16 @@ class Source:
     name: str
     text: str
 
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of the character at `offset`, from 0."""
+        starts = _line_starts(self.text)
+        line = bisect_right(starts, offset) - 1
+        return line, offset - starts[line]
+
     def span(self, offset: int) -> Span:
         """The place of the character at `offset`."""
-        before = self.text[:offset]
-        return Span(self.name, before.count("\n") + 1, offset - before.rfind("\n"))
+        line, column = self.place(offset)
+        return Span(self.name, line + 1, column + 1)
 
     def error(self, span: Span, message: str, note: str = "") -> RuleError:
         """The error that points at `span` of this file."""
@@ -95,59 +93,12 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
-def read(source: Source) -> Iterator[Form]:
-    """The top-level forms of `source`; raises `RuleError` where parentheses do not match.
+@lru_cache(64)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
 
-    Of a form that is never closed, the place is that of its own parenthesis, found where the
-    next form begins in the first column.
-    """
-    count = 0
-    stack: list[tuple[Span, int, list[Tree]]] = []
-    suspects: list[Span] = []
-    line, line_start = 1, 0
-    for match in _TOKEN.finditer(source.text):
-        token, start = match[0], match.start()
-        span = Span(source.name, line, start - line_start + 1)
-        match match.lastgroup:
-            case "newline":
-                line, line_start = line + 1, start + 1
-            case "open":
-                if stack and span.column == 1 and not suspects:
-                    suspects = [place for place, _, _ in stack]
-                if len(stack) == DEEPEST:
-                    raise source.error(span, f"forms are nested more than {DEEPEST} deep")
-                stack.append((span, start, []))
-            case "close":
-                if not stack:
-                    note = "every parenthesis before it is closed already"
-                    raise source.error(span, "unexpected ')'", note)
-                place, begin, items = stack.pop()
-                form = Form(tuple(items), place, begin, match.end())
-                if stack:
-                    stack[-1][2].append(form)
-                elif count == MOST:
-                    raise source.error(place, f"a rule file has at most {MOST} forms")
-                else:
-                    yield form
-                    count, suspects = count + 1, []
-            case "string" | "atom":
-                if not stack:
-                    shown = token if len(token) <= _SHOWN else f"{token[:_SHOWN]}…"
-                    message = f"unexpected {shown}: it stands outside of any form"
-                    raise source.error(span, message, "" if "(" in source.text else _NO_FORM)
-                stack[-1][2].append(Atom(token, span, start))
-                line += token.count("\n")
-                line_start = start + token.rfind("\n") + 1 if "\n" in token else line_start
-            case "stray":
-                raise source.error(span, "this string is never closed")
-            case _:
-                pass
-        if stack and match.end() - stack[0][1] > LONGEST and not suspects:
-            note = "split it into several"
-            raise source.error(stack[0][0], f"this form has more than {LONGEST} characters", note)
-    if stack:
-        unclosed = suspects[-1] if suspects else stack[-1][0]
-        raise source.error(unclosed, "this '(' is never closed")
+
+_LINE_END = re.compile(r"\n")
 
 
 def written(tree: Tree) -> str:

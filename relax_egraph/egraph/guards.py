@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, read
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.vocabulary import Declaration, Param
 
 

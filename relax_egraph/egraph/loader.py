@@ -5,7 +5,7 @@ parsing takes memory quadratic in its length.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Literal, TypeAlias, cast
@@ -14,24 +14,19 @@ from egglog.bindings import EggSmolError, EGraph
 
 from relax_egraph.egraph.check import Options, check_rule, options_of
 from relax_egraph.egraph.commands import Command
-from relax_egraph.egraph.forms import RULES, Form, Source, read
+from relax_egraph.egraph.forms import DECLARATIONS, RULES, RUNS, Form, Source
 from relax_egraph.egraph.guards import Expanded, expand
+from relax_egraph.egraph.reader import Unread, read_all
 from relax_egraph.egraph.refusals import explained
 from relax_egraph.egraph.scope import ENGINE_RULESETS, Scope, declare, near
-from relax_egraph.errors import Span
+from relax_egraph.egraph.wrong_forms import WrongForms
+from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
 
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
 FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
 
 _FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
-_DECLARES = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
-_RUNS = (
-    *("run", "run-schedule", "extract", "multi-extract", "include", "input", "output", "let"),
-    *("set", "union", "delete", "subsume", "check", "fail", "panic", "push", "pop", "prove"),
-    *("print-function", "print-size", "print-stats", "let-scheduler", "with-ruleset"),
-    *("unstable-combined-ruleset", "datatype*"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +62,53 @@ Entry: TypeAlias = RuleInfo | str
 def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
     """Check all forms of `source`, run them on `trial`, and add their names to `scope`.
 
-    Raises `RuleError` at the first form that is wrong; `scope` and `trial` are then of no use.
+    Raises one `RuleError` for all forms that are wrong; `scope` and `trial` are then of no use.
     Without `trial` the rules count as checked: that takes a third of the time.
     """
     entries: list[Entry] = []
-    for form in read(source):
-        text = source.text[form.start : form.end]
-        expanded = Expanded(text)
-        if form.head in _DECLARES:
-            declare(form, source, scope)
-            entries.append(text)
-        elif form.head in RULES:
-            checked = check_rule(form, source, scope) if trial else options_of(form, source)
-            info = _rule(form, checked, source, scope)
-            if info.ruleset not in scope.rulesets:
-                scope.rulesets[info.ruleset] = form.span
-                ruleset = f"(ruleset {info.ruleset})"
-                entries.append(ruleset)
-                if trial:
-                    _try(ruleset, Expanded(ruleset), form, source, scope, trial)
-            scope.rules[info.name] = form.span
-            text, expanded = info.text(info.ruleset), expand(info.form)
-            entries.append(info)
-        elif form.head in _RUNS:
-            note = "a rule file declares rules; the engine runs them"
-            raise source.error(form.span, f"{form.head} is not allowed in a rule file", note)
-        else:
-            shown = form.head or "a form without a command"
-            note = near(form.head, (*RULES, *_DECLARES))
-            raise source.error(form.span, f"unknown command {shown}", note)
-        if trial:
-            _try(text, expanded, form, source, scope, trial)
+    wrong = WrongForms(source, scope)
+    for item in read_all(source):
+        if wrong.explain(item):
+            continue
+        try:
+            if isinstance(item, Unread):
+                raise item.error
+            entries += _entries(item, source, scope, trial)
+        except RuleError as error:
+            if not wrong.add(item, error):
+                break
+    wrong.raise_all()
     return entries
+
+
+def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:
+    """What `form` adds to a book; raises `RuleError`."""
+    text = source.text[form.start : form.end]
+    expanded = Expanded(text)
+    if form.head in DECLARATIONS:
+        declare(form, source, scope)
+        yield text
+    elif form.head in RULES:
+        checked = check_rule(form, source, scope) if trial else options_of(form, source)
+        info = _rule(form, checked, source, scope)
+        if info.ruleset not in scope.rulesets:
+            scope.rulesets[info.ruleset] = form.span
+            ruleset = f"(ruleset {info.ruleset})"
+            yield ruleset
+            if trial:
+                _try(ruleset, Expanded(ruleset), form, source, scope, trial)
+        scope.rules[info.name] = form.span
+        text, expanded = info.text(info.ruleset), expand(info.form)
+        yield info
+    elif form.head in RUNS:
+        note = "a rule file declares rules; the engine runs them"
+        raise source.error(form.span, f"{form.head} is not allowed in a rule file", note)
+    else:
+        shown = form.head or "a form without a command"
+        note = near(form.head, (*RULES, *DECLARATIONS))
+        raise source.error(form.span, f"unknown command {shown}", note)
+    if trial:
+        _try(text, expanded, form, source, scope, trial)
 
 
 def commands_of(entries: Sequence[Entry], parser: EGraph) -> tuple[Command, ...]:

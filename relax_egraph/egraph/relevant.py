@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TypeAlias
 
-from relax_egraph.egraph.forms import Form, Source, Tree, read
+from relax_egraph.egraph.forms import Form, Source, Tree
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.vocabulary import operators, vocabulary_table
 
 _DECLARES = ("constructor", "function", "relation")

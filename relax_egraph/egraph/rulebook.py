@@ -10,11 +10,12 @@ from egglog.bindings import EGraph
 
 from relax_egraph import rules
 from relax_egraph.egraph.commands import Command, run_text
-from relax_egraph.egraph.forms import Atom, Source, read
+from relax_egraph.egraph.forms import Atom, Source
 from relax_egraph.egraph.generate import generated_forms, generated_names
 from relax_egraph.egraph.home import egglog_works, new_egraph
 from relax_egraph.egraph.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.prepared import Program, prepared
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
 from relax_egraph.parameters import (
@@ -47,10 +48,10 @@ _FIELDS = {
 class RuleBook:
     """Rule texts by name; equal books are read once per process.
 
-    Making one reads every text: `RuleError` says what is wrong with the first that is.  Rules of
-    float class ``fast`` are in it with `fast_math` only, those of ``bounded`` if it is `bounded`,
-    for a caller that states a tolerance.  It has no rule that could fire only
-    where something `absent` is.
+    Making one reads every text: `RuleError` says all that is wrong with the first that is.  Rules
+    of float class ``fast`` are in it with `fast_math` only, those of ``bounded`` if it is
+    `bounded`, for a caller that states a tolerance.  It has no rule that could fire only where
+    something `absent` is.
     """
 
     families: tuple[str, ...]

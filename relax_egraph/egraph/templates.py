@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, read, written
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, written
 from relax_egraph.egraph.generate import generated_forms
 from relax_egraph.egraph.guards import expand, premises
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.vocabulary import Declaration, Param, vocabulary_table
 
 APPLY = "unstable-app"

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 
 from relax_egraph import rules
-from relax_egraph.egraph.forms import Form, Source, read
+from relax_egraph.egraph.forms import Form, Source
 from relax_egraph.egraph.loader import FloatClass, RuleInfo
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.rulebook import RuleBook
 
 _OPTION = ":when"

@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.check import options_of
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, heads, read, written
+from relax_egraph.egraph.forms import Atom, Form, Source, Tree, heads, written
 from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import Span
 
