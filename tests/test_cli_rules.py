@@ -84,6 +84,7 @@ tests/my.egg:13: The sine is even.
 tests/my.egg:21: What is not so.
   22  expected cos-is-even to match
       it matched nothing; rewrites that matched: add-commutes, multiply-commutes, positive-const
+      its first premise fails: there is no R.cos at all
   22  expected cos-is-evn to match
       there is no such rule; did you mean cos-is-even?
   30  expected (check (= $y (R.multiply (R.subtract $x $x) $x)))
@@ -241,7 +242,67 @@ tests/loop.egg:8: It grows once.
     )
 
 
+SILENT = """\
+; RULES: ../my.egg
+; No operand is negated.
+; FIRES: cos-is-even
+(let $x (Leaf 0))
+(let $y (R.cos (R.exp $x)))
+(run my 1)
+
+; -----
+; Another dtype.
+; FIRES: exp-of-log
+(let $x (Leaf 0))
+(dtype-claim $x "float32")
+(let $y (R.exp (R.log $x)))
+(run-schedule (saturate (seq (run facts) (run dim) (run my))))
+
+; -----
+; Nothing runs.
+; FIRES: cos-is-even
+(let $y (R.cos (R.negative (Leaf 0))))
+"""
+
+WHY_SILENT = """\
+tests/my.egg:1: No operand is negated.
+   3  expected cos-is-even to match
+      it matched nothing; rewrites that matched: none
+      its premise that fails first, at $y:
+        (R.cos (R.negative x))
+               ^^^^^^^^^^^^^^ this is exp($x), no negative; the program has no negative at all
+
+tests/my.egg:9: Another dtype.
+  11  expected exp-of-log to match
+      it matched nothing; rewrites that matched: none
+      its premise that fails first, at $y:
+        (= (dtype-of x) "float64")
+           ^^^^^^^^^^^^ the dtype of $x is "float32"; needed is "float64"
+
+tests/my.egg:17: Nothing runs.
+  19  expected cos-is-even to match
+      it matched nothing; rewrites that matched: none
+      all of it is there in the end: (run my) is to come after that
+
+my.egg:3:1: rule cos-is-even matches in no case
+my.egg:5:1: rule exp-of-log matches in no case
+3 cases in 1 file: 0 passed, 3 failed
+"""
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_a_rule_that_matched_nothing_the_first_premise_that_fails_is_said() -> None:
+    of_log = '(rewrite (R.exp (R.log x)) x :when ((= (dtype-of x) "float64")) :name "exp-of-log")'
+    Path("my.egg").write_text("".join(RULES.splitlines(keepends=True)[:3]) + f"\n{of_log}\n")
+    Path("tests/my.egg").write_text(SILENT)
+
+    result = invoke("rules", "test", "tests", "--processes", 1)
+
+    assert result.output == WHY_SILENT
+
+
 VOID = {
+    "(check (= $x (R.leaf 0)))": "column 14: unknown operator R.leaf",
     "(check (= $x $nothing))": "column 14: no let names $nothing",
     "(fail (check (= $x any)))": "column 20: any stands for anything",
     "(check)": "check needs a fact",

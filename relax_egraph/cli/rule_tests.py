@@ -12,13 +12,32 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import rule_commands
+from relax_egraph.reasons.why_not.in_case import with_premises
 from relax_egraph.verify.file_tests.cases import FileTest, Outcome, read_tests, unseen
 from relax_egraph.verify.file_tests.pool import run_tests
 
 _EXISTING: Any = click.Path(exists=True, path_type=Path)
 
 
-@rule_commands.command("test")
+_EXAMPLE = """\b
+A case:
+  ; RULES: my.egg
+  ; The cosine is even.
+  ; FIRES: cos-is-even
+  (let $x (Leaf 0))
+  (dtype-claim $x "float32")
+  (shape-claim $x (vec-of (DimSym "n") (DimSym "4")))
+  (let $y (R.cos (R.negative $x)))
+  (run-schedule (saturate (seq (run facts) (run dim) (run my))))
+  (check (= $y (R.cos $x)))
+
+(Leaf 0) is an input, (Leaf 1) another; dtype-claim and shape-claim say what it is, and running
+facts and dim deduces that of what is made of it. The rules of my.egg are run by (run my).
+rules/README.md says more.
+"""
+
+
+@rule_commands.command("test", epilog=_EXAMPLE)
 @click.argument("paths", nargs=-1, required=True, type=_EXISTING, metavar="FILE|DIR...")
 @options.rules
 @click.option(
@@ -50,6 +69,7 @@ def test_rules(
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
         outcomes = run_tests(tests, seconds=timeout, processes=processes, told=done)
+        outcomes = tuple(map(with_premises, outcomes))
     if as_json:
         names = [{"name": rule.name, "place": str(rule.span)} for rule in unseen(outcomes)]
         told = {"tests": [o.as_dict() for o in outcomes], "rules_not_seen": names}

@@ -75,7 +75,8 @@ class Scope:
 def near(name: str, known: Iterable[str]) -> str:
     """``did you mean R.add?``: the known name closest to `name`; empty if none is close."""
     names = list(known)
-    operator = [n for n in names if n == f"R.{name}" or n == f"R.nn.{name}"]
+    bare = name.removeprefix("R.").lower()
+    operator = [n for n in names if n in (f"R.{name}", f"R.nn.{name}") or n.lower() == bare]
     return f"did you mean {operator[0]}?" if operator else nearest(name, names)
 
 

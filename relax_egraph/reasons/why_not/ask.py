@@ -161,7 +161,8 @@ class _Asking:
     ) -> Seen:
         search = Search(database, self.rules.book)
         asked = {n: variables[n] for n in self.names or () if n in variables}
-        names = Names(database, view, {**asked, **variables})  # of equal values those asked about
+        keys = {name: database.loaded[c] for name, c in {**asked, **variables}.items()}
+        names = Names(database, dict(enumerate(view.leaves)), keys)  # first those asked about
         words = Words(search, names, self.rules.excluded)
         at = None
         if self.names is not None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from relax_egraph.egraph.database import Database
 from relax_egraph.egraph.tables import Key, Term
-from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE, ClassId, View
+from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Constant, PrimValue, Var
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
 
 _FORMS = 3
@@ -18,19 +18,21 @@ _FORMS = 3
 
 
 class Names:
-    """Names in one e-graph, which was made of `view`; `variables` are those of its classes."""
+    """Names in one e-graph: `variables` of its classes, and `leaves` by their keys."""
 
-    def __init__(self, database: Database, view: View, variables: Mapping[str, ClassId]) -> None:
-        self.database, self.view, self.variables = database, view, variables
+    def __init__(
+        self, database: Database, leaves: Mapping[int, Expr], variables: Mapping[str, Key]
+    ) -> None:
+        self.database, self.leaves, self.variables = database, leaves, variables
 
     @cached_property
     def named(self) -> Mapping[Key, str]:
         """The variable of the program that has the value of a class; the first of several."""
         found: dict[Key, str] = {}
-        for name, number in self.variables.items():
-            found.setdefault(self.database.loaded[number], name)
+        for name, key in self.variables.items():
+            found.setdefault(key, name)
         for key, term in self._leaves():
-            leaf = self.view.leaves[term.key]
+            leaf = self.leaves[term.key]
             if isinstance(leaf, Var):
                 found[key] = leaf.name
         return found
@@ -78,7 +80,7 @@ class Names:
     def origin(self, key: Key) -> str:
         """What a value is that no operator makes: ``nothing, as it is an input``."""
         for term in self.database.terms.get(key, ()):
-            leaf = self.view.leaves[term.key] if term.op == LEAF else None
+            leaf = self.leaves[term.key] if term.op == LEAF else None
             if isinstance(leaf, Constant):
                 return "a constant"
             if leaf is not None:
@@ -109,7 +111,7 @@ class Names:
             return self._class(Key("Tensor", tensor), depth)
         terms = [t for t in self.database.terms.get(key, ()) if t.op not in (STORE, LOAD)]
         for term in terms:
-            leaf = self.view.leaves[term.key] if term.op == LEAF else None
+            leaf = self.leaves[term.key] if term.op == LEAF else None
             if isinstance(leaf, Constant):
                 return f"constant {leaf.data.dtype.name}{list(leaf.data.shape)}"
         return self._term(terms[0], depth) if terms else self.info(key) or key.sort

@@ -57,11 +57,15 @@ class FileTest:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What was expected of a case, at `line` of its file, and what there is instead."""
+    """What was expected of a case, at `line` of its file, and what there is instead.
+
+    `silent` is the rule that should have matched and has not.
+    """
 
     line: int
     expected: str
     found: tuple[str, ...]
+    silent: str = ""
 
     def __str__(self) -> str:
         head = f"{self.line:>4}  expected {self.expected}"

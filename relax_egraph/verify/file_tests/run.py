@@ -21,7 +21,7 @@ def run_test(test: FileTest) -> Outcome:
     """Run a case in this process, which a rule that does not end keeps for ever."""
     book = test.book
     try:
-        with case_run(book, _source(test)) as run:
+        with case_run(book, source_of(test)) as run:
             faults = _faults(test, run)
             failures = [Failure(f.span.line, f.expected, f.found) for f in faults]
             failures += _silent(test, book, run)
@@ -37,7 +37,8 @@ def run_test(test: FileTest) -> Outcome:
     return Outcome(test, tuple(told), matches)
 
 
-def _source(test: FileTest) -> Source:
+def source_of(test: FileTest) -> Source:
+    """The text of a case, at its place in the file."""
     return Source(test.file, "\n" * (test.line - 1) + test.text)
 
 
@@ -50,7 +51,7 @@ def _faults(test: FileTest, run: CaseRun) -> list[Fault]:
         try:
             check_sound(tables, seed)
         except Unsound as unsound:
-            place = _source(test).span(test.line - 1)
+            place = source_of(test).span(test.line - 1)
             return [Fault(place, _ONE_VALUE, tuple(str(unsound).splitlines()))]
     return []
 
@@ -67,11 +68,12 @@ def _silent(test: FileTest, book: RuleBook, run: CaseRun) -> Iterator[Failure]:
         if name in fired:
             continue
         others = ", ".join(sorted(fired & {rule.name for rule in book.rewrites})) or "none"
-        if name.rstrip("=><") in known or f':name "{name}"' in test.text:
+        silent = name.rstrip("=><")
+        if silent in known or f':name "{name}"' in test.text:
             found = f"it matched nothing; rewrites that matched: {others}"
         else:
             found = "; ".join(filter(None, ("there is no such rule", near(name, known))))
-        yield Failure(_line_of(test, name), f"{name} to match", (found,))
+        yield Failure(_line_of(test, name), f"{name} to match", (found,), silent)
 
 
 def _line_of(test: FileTest, rule: str) -> int:
@@ -93,7 +95,7 @@ def _blamed(
     for name in rewrites if wrong else ():
         less = replace(book, without=book.without | {name})
         try:
-            with case_run(less, _source(test)) as run:
+            with case_run(less, source_of(test)) as run:
                 still = {(f.span, f.expected) for f in _faults(test, run)}
         except RelaxEgraphError:
             continue

@@ -1,0 +1,80 @@
+"""Why a rule matched nothing in a case of a file test: its first premise that fails there."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from relax_egraph.egraph.case_run import CaseRun, case_run
+from relax_egraph.egraph.database import Database
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.view import LEAF
+from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.ir.expr import Var
+from relax_egraph.reasons.why_not.candidates import deepest, told, whole
+from relax_egraph.reasons.why_not.deductions import Deductions
+from relax_egraph.reasons.why_not.naming import Names
+from relax_egraph.reasons.why_not.plan import plan_of
+from relax_egraph.reasons.why_not.search import Search
+from relax_egraph.reasons.why_not.wording import Words
+from relax_egraph.verify.file_tests.cases import Outcome
+from relax_egraph.verify.file_tests.run import source_of
+from relax_egraph.verify.instances.query import patterns_of, signatures_of
+
+
+def with_premises(outcome: Outcome) -> Outcome:
+    """`outcome`, which says of each rule that matched nothing which premise failed first.
+
+    The case is run once more for that, in this process.
+    """
+    silent = [f.silent for f in outcome.failures if f.silent]
+    if not silent:
+        return outcome
+    test = outcome.test
+    book = test.book
+    rules = {rule.name: rule for rule in book.rules}
+    try:
+        with case_run(book, source_of(test)) as run:
+            said = {name: tuple(_said(rules[name], book, run)) for name in silent if name in rules}
+    except RelaxEgraphError:
+        return outcome
+    failures = (replace(f, found=(*f.found, *said.get(f.silent, ()))) for f in outcome.failures)
+    return replace(outcome, failures=tuple(failures))
+
+
+def _said(rule: RuleInfo, book: RuleBook, run: CaseRun) -> Iterator[str]:
+    """Why `rule` of `book` matched nothing in a case that was `run`."""
+    database = Database(run.egraph)
+    patterns = tuple(pattern for other in book.rules for pattern in patterns_of(other))
+    search = Search(database, Deductions(patterns, frozenset(signatures_of(book)), frozenset()))
+    plans = [plan_of(pattern) for pattern in patterns_of(rule)]
+    if any(whole(search, plan) for plan in plans):
+        yield f"all of it is there in the end: (run {rule.ruleset}) is to come after that"
+        return
+    near = [partial for plan in plans for partial in deepest(search, plan, None)]
+    if near:
+        deepest_near = max(near, key=lambda partial: partial.weight)
+        words = Words(search, _names(database), lambda _: "")
+        match = told(words, deepest_near, "the case")
+        yield f"its premise that fails first, at {match.at}:"
+        yield from (f"  {line}" for line in match.first.lines())
+        return
+    heads = (c.head for plan in plans for c in plan.conjuncts if c.kind != "computed")
+    if missing := next((head for head in heads if not database.table(head)), ""):
+        yield f"its first premise fails: there is no {missing} at all"
+
+
+def _names(database: Database) -> Names:
+    """What a case calls its values: the names of its ``let`` forms."""
+    lets = {
+        name: key
+        for name, key in database.lets.items()
+        if key.sort in ("Tensor", "Kernel", "Tuple")
+    }
+    called = {key: name for name, key in reversed(lets.items())}
+    leaves = {
+        term.key: Var(called.get(key, f"(Leaf {term.key})"))
+        for key, terms in database.terms.items()
+        for term in terms
+        if term.op == LEAF
+    }
+    return Names(database, leaves, lets)
