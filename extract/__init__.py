@@ -6,10 +6,11 @@ from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.plain import METHODS, Method, PlainExtraction, extract_egraph
 from relax_egraph.extract.prices import Prices
-from relax_egraph.extract.pricing import HINTS, Hints, price, scenarios_of
+from relax_egraph.extract.pricing import HINTS, Hints, Pricing, price, scenarios_of
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Level, Profile
 from relax_egraph.extract.run import Extraction, extract
 from relax_egraph.extract.serialized import SerializedEGraph, read_egraph
+from relax_egraph.extract.written import Priced, document
 
 __all__ = [
     "HINTS",
@@ -22,11 +23,14 @@ __all__ = [
     "Level",
     "Method",
     "PlainExtraction",
+    "Priced",
     "Prices",
+    "Pricing",
     "Profile",
     "SerializedEGraph",
     "Sizes",
     "cost_of_view",
+    "document",
     "extract",
     "extract_egraph",
     "price",

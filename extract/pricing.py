@@ -58,6 +58,11 @@ class Pricing:
         self._costs = [(w / whole, Costs(profile, s, self._prices)) for w, s in scenarios]
         self._any = self._costs[0][1]
 
+    @property
+    def launch(self) -> float:
+        """Seconds to start a kernel."""
+        return self._any.profile.launch
+
     def known(self, info: TensorStructInfo) -> bool:
         """Whether the size of a tensor in bytes is known."""
         return self._any.nbytes(info) is not None

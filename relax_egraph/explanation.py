@@ -1,8 +1,9 @@
 """Why an optimized module is what it is: what each region of it went through."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from io import StringIO
 from statistics import fmean
 from typing import Any
@@ -11,9 +12,19 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from relax_egraph.egraph.engine import Report
+from relax_egraph.egraph.node_text import node_text, view_lines
 from relax_egraph.egraph.saturation import Saturating
 from relax_egraph.egraph.view import ClassId, View
-from relax_egraph.extract import Extraction
+from relax_egraph.extract import (
+    REFERENCE_PROFILE,
+    Extraction,
+    Priced,
+    Prices,
+    Pricing,
+    Profile,
+    Sizes,
+    document,
+)
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.sizes import Scenario, assumed_in, at_assumed
@@ -39,6 +50,16 @@ class RegionReport:
     runs: tuple[Saturating, ...]
     priced_at: tuple[Scenario, ...]
     uses: int = 1
+
+    @property
+    def hints(self) -> list[tuple[float, Sizes]]:
+        """The sizes of `priced_at`, with their weights."""
+        return [(scenario.weight, scenario.sizes) for scenario in self.priced_at]
+
+    def egraph_lines(self, only: Container[ClassId] | None = None) -> Iterator[str]:
+        """The roots of the e-graph, then its classes or those in `only`, one a line."""
+        yield f"; {self.function}: roots {' '.join(f'${root}' for root in self.view.roots)}"
+        yield from view_lines(self.view, only)
 
     @property
     def stop(self) -> str:
@@ -223,9 +244,22 @@ class Explanation:
         }
 
     def egraph_text(self) -> str:
-        """The saturated e-graphs, one class a line: number, type, then its nodes."""
+        """The saturated e-graphs, one class a line: its name, its type, then its nodes."""
         regions = self.plans[0].regions  # those of other plans are of the same e-graphs
-        return "\n".join(line for region in regions for line in _view_lines(region))
+        return "\n".join(line for region in regions for line in region.egraph_lines())
+
+    def egraph_document(
+        self, profile: Profile = REFERENCE_PROFILE, prices: Prices | None = None
+    ) -> dict[str, Any]:
+        """The saturated e-graphs in the JSON form of egraph-serialize, costs in seconds.
+
+        Of several plans these are the e-graphs of the first, at its sizes.
+        """
+        graphs = (
+            Priced(region.view, Pricing(profile, region.hints, prices), region.uses)
+            for region in self.plans[0].regions
+        )
+        return document(graphs, partial(node_text, whole=False))
 
 
 def plain_text(shown: RenderableType) -> str:
@@ -238,16 +272,3 @@ def plain_text(shown: RenderableType) -> str:
 
 def _us(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs"
-
-
-def _view_lines(region: RegionReport) -> Iterator[str]:
-    yield f"; {region.function}: roots {list(region.view.roots)}"
-    for number, eclass in region.view.classes.items():
-        terms: list[str] = []
-        for node in eclass.nodes:
-            letter = "K" if eclass.sort == "kernel" else "R"
-            parts = [f"{letter}.{node.op}", *(str(c) for c in node.children)]
-            parts.extend(str(value) for _, value in node.attrs)
-            parts.extend([str(node.key)] if node.key >= 0 else [])
-            terms.append(f"({' '.join(parts)})")
-        yield f"{number}: {eclass.struct_info}  {'  '.join(terms)}"

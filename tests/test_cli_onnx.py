@@ -192,8 +192,11 @@ def test_the_shape_of_an_input_is_given(path: Path) -> None:
 def test_every_stage_of_a_model_is_shown(path: Path, stage: str) -> None:
     told = json.loads(invoke("show", path, "--stage", stage, "--json").stdout)
 
+    if stage == "egraph":
+        assert "K.nn.relu" in {node["op"] for node in told["nodes"].values()}
+        return
     assert (told["file"], told["stage"]) == (str(path), stage)
-    contains = {"egraph": "K.nn.relu", "tir": "T.prim_func", "llvm": "define", "asm": ".globl"}
+    contains = {"tir": "T.prim_func", "llvm": "define", "asm": ".globl"}
     assert contains.get(stage, "main") in told["text"]
 
 

@@ -273,14 +273,14 @@ tests/my.egg:1: No operand is negated.
                ^^^^^^^^^^^^^^ this is exp($x), no negative; the program has no negative at all
 
 tests/my.egg:9: Another dtype.
-  11  expected exp-of-log to match
+  10  expected exp-of-log to match
       it matched nothing; rewrites that matched: none
       its premise that fails first, at $y:
         (= (dtype-of x) "float64")
            ^^^^^^^^^^^^ the dtype of $x is "float32"; needed is "float64"
 
 tests/my.egg:17: Nothing runs.
-  19  expected cos-is-even to match
+  18  expected cos-is-even to match
       it matched nothing; rewrites that matched: none
       all of it is there in the end: (run my) is to come after that
 

@@ -13,6 +13,9 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
+from relax_egraph.cli.rules import known_rule
+from relax_egraph.extract import REFERENCE_PROFILE
+from relax_egraph.reasons.touched import touched
 
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
 
@@ -25,15 +28,26 @@ LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
 @click.option(
     "--stage", type=click.Choice(STAGES), default="relax", show_default=True, help="The stage."
 )
+@click.option("--rule", metavar="NAME", help="Of egraph only the classes that this rule touched.")
 @options.optimization
 @options.as_json
-def show(model: ModelFile, stage: str, how: Mapping[str, Any], as_json: bool) -> None:
+def show(
+    model: ModelFile, stage: str, rule: str | None, how: Mapping[str, Any], as_json: bool
+) -> None:
     """Print MODEL at one stage of its way to machine code.
 
     relax is the program as it is; egraph what it is equal to; kernels the best program; tir, llvm
     and asm its kernels; bytecode what calls them, which is also in an executable.
+
+    The JSON of egraph is that of egraph-serialize, which extract reads; its costs are in seconds.
     """
-    text = _text(model, stage, how)
+    if rule is not None and (stage != "egraph" or as_json):
+        raise click.UsageError("--rule is of the text of --stage egraph")
+    if as_json and stage == "egraph" and not model.is_executable:
+        document = model.optimized(how).egraph_document(how.get("profile", REFERENCE_PROFILE))
+        click.echo(json.dumps(document))
+        return
+    text = _text(model, stage, how) if rule is None else _touched(model, rule, how)
     if as_json:
         click.echo(json.dumps({"file": str(model), "stage": stage, "text": text}))
         return
@@ -43,6 +57,19 @@ def show(model: ModelFile, stage: str, how: Mapping[str, Any], as_json: bool) ->
         console.print(Syntax(text, language, background_color="default"), soft_wrap=True)
     else:
         click.echo(text)
+
+
+def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
+    """The classes of the saturated e-graphs that the rule called `name` touched."""
+    book = rx.RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
+    rules = {rule.name: rule for rule in book.rules}
+    rule = rules[known_rule(name, rules)]
+    lines: list[str] = []
+    for region in model.optimized(how).plans[0].regions:
+        classes, every = touched(region, rule), len(region.view.classes)
+        head, *rest = region.egraph_lines(classes)
+        lines += [head, f"; {name} touched {len(classes)} of {every} classes", *rest]
+    return "\n".join(lines)
 
 
 def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:

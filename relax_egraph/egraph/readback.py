@@ -40,7 +40,7 @@ def classes_of(
     tables: Tables, roots: Iterable[Key], known: Mapping[Key, TensorStructInfo]
 ) -> tuple[dict[ClassId, EClass], dict[Key, ClassId]]:
     """The classes that `roots` need, and their numbers; `known` is what is known besides facts."""
-    numbers = _numbering(roots, tables.terms)
+    numbers = numbering(roots, tables.terms)
     infos = Infos(tables, known)
     classes = {n: _class(key, tables, infos, numbers) for key, n in numbers.items()}
     return classes, numbers
@@ -62,7 +62,7 @@ def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId
     )
 
 
-def _numbering(roots: Iterable[Key], terms: Mapping[Key, list[Term]]) -> dict[Key, ClassId]:
+def numbering(roots: Iterable[Key], terms: Mapping[Key, list[Term]]) -> dict[Key, ClassId]:
     """Numbers in breadth-first order."""
     order = list(dict.fromkeys(roots))
     numbers = {key: k for k, key in enumerate(order)}

@@ -1,0 +1,78 @@
+"""Our e-graphs in the JSON form of the field (egraph-serialize), which `serialized` reads.
+
+Each node has a cost of its own, in seconds: what it reads, writes or computes by itself.  A kernel
+of several steps costs the sum of its nodes, one launch for what it stores.  That is near to what
+programs cost here, where reading and computing overlap and the library has the last word.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
+from relax_egraph.extract import cost
+from relax_egraph.extract.nodes import is_handle, is_there, results_of
+from relax_egraph.extract.pricing import Pricing
+from relax_egraph.ir.kernel import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """An e-graph that a program has `uses` times, and what its nodes are priced by."""
+
+    view: View
+    pricing: Pricing
+    uses: int = 1
+
+
+def document(graphs: Iterable[Priced], label: Callable[[ENode, EClass], str]) -> dict[str, Any]:
+    """The e-graphs as one document; `label` says the operator of a node, and its attributes.
+
+    A class is called by the number of its graph and its own.  Costs are those of all uses.
+    """
+    nodes: dict[str, Any] = {}
+    roots: dict[str, None] = {}
+    types: dict[str, Any] = {}
+    for number, graph in enumerate(graphs):
+        view = graph.view
+        for c, eclass in view.classes.items():
+            name = f"{number}.{c}"
+            types[name] = {"type": str(eclass.struct_info)}
+            for k, node in enumerate(eclass.nodes):
+                nodes[f"{name}.{k}"] = {
+                    "op": label(node, eclass),
+                    "children": [f"{number}.{child}.0" for child in node.classes],
+                    "eclass": name,
+                    "cost": graph.uses * _seconds(graph, c, node),
+                    "subsumed": False,
+                }
+        roots |= dict.fromkeys(f"{number}.{root}" for root in view.roots)
+    return {"nodes": nodes, "root_eclasses": [*roots], "class_data": types}
+
+
+_LOOPS = Schedule("loops", 1.0, 1.0)
+
+
+def _seconds(graph: Priced, c: ClassId, node: ENode) -> float:
+    """What `node` of class `c` costs by itself."""
+    pricing, classes = graph.pricing, graph.view.classes
+    info = classes[c].struct_info
+    if is_there(node):
+        return 0.0
+    if is_handle(node):
+        return cost.VIEW
+    match node.op:
+        case "opaque":
+            return pricing.opaque(graph.view.opaque[node.key])
+        case "load":
+            return pricing.reading(info)
+        case "store":
+            return cost.BUILD if classes[c].is_const else pricing.launch + pricing.reading(info)
+        case _ if classes[c].is_const:
+            return cost.BUILD
+        case op:
+            operands = [classes[k].struct_info for k in node.classes]
+            if classes[c].sort == "kernel":
+                return pricing.computing(op, dict(node.attrs), operands, info)
+            results = results_of(classes, c, node)
+            return pricing.operator(op, dict(node.attrs), operands, results, _LOOPS)

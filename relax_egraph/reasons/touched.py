@@ -1,0 +1,53 @@
+"""The classes of a saturated e-graph that a rule says something of."""
+
+from dataclasses import replace
+from functools import partial
+from math import inf
+
+from relax_egraph.egraph.course import Course, Halt
+from relax_egraph.egraph.database import Database, saturated_database
+from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.readback import numbering
+from relax_egraph.egraph.report import Report
+from relax_egraph.egraph.saturation import Saturating
+from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.view import ClassId
+from relax_egraph.explanation import RegionReport
+from relax_egraph.ir.assumptions import assuming
+from relax_egraph.reasons.why_not.deductions import Deductions
+from relax_egraph.reasons.why_not.plan import plan_of
+from relax_egraph.reasons.why_not.search import Search
+from relax_egraph.verify.instances.query import patterns_of, signatures_of
+
+
+def touched(region: RegionReport, rule: RuleInfo) -> frozenset[ClassId]:
+    """The classes of ``region.view`` that have both sides of `rule`, or what it deduces.
+
+    The last saturation is repeated for that; nothing was touched by a rule that did not match.
+    """
+    matched = {name for run in region.runs for p in run.report.phases for name in p.matches}
+    if matched.isdisjoint(rule.reported):
+        return frozenset()
+    done = region.runs[-1]
+    halts = (Halt(k, p.iterations, p.stop) for k, p in enumerate(done.report.phases))
+    course = Course(done.report.bans, tuple(halts))
+    budget = replace(done.budget, seconds=inf)
+    schedule = tuple(replace(phase, seconds=inf) for phase in done.schedule())
+    with assuming(done.assumed):
+        reading = partial(_read, done, rule)
+        return saturated_database(done.view, done.book(), budget, schedule, course, reading)
+
+
+def _read(done: Saturating, rule: RuleInfo, database: Database, _: Report) -> frozenset[ClassId]:
+    roots = [database.loaded[root] for root in done.view.roots]
+    numbers = numbering(roots, database.terms)
+    patterns = patterns_of(rule)
+    declared = frozenset(signatures_of(done.book()))
+    search = Search(database, Deductions(tuple(patterns), declared, frozenset()))
+    keys = {
+        values.get(name)
+        for plan in map(plan_of, patterns)
+        for values in search.matches(plan, {})
+        for name in plan.focus
+    }
+    return frozenset(numbers[key] for key in keys if isinstance(key, Key) and key in numbers)
