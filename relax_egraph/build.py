@@ -19,6 +19,7 @@ from relax_egraph.loading import link
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.target import ANY
 from relax_egraph.lower.fuse_tir import fuse_tir
+from relax_egraph.lower.gathered import read_gathered
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
@@ -67,7 +68,10 @@ def _scheduled(function: BaseFunc) -> BaseFunc:
 
 
 TO_STAGES = Sequential(
-    (inline_called_once, lambda_lift, check_claims, drop_proven_checks, fuse_tir, legalize_ops),
+    (
+        *(inline_called_once, lambda_lift, check_claims, drop_proven_checks),
+        *(read_gathered, fuse_tir, legalize_ops),
+    ),
     name="to-stages",
 )
 """Local functions are lifted; operators and fused functions become calls of loop functions."""

@@ -14,7 +14,7 @@ from relax_egraph.tir.expr import (
     TirVar,
     from_dim,
 )
-from relax_egraph.tir.rewrite import operands
+from relax_egraph.tir.rewrite import loads, operands, variables
 
 
 def coefficients(expr: TirExpr, variables: Sequence[TirVar]) -> tuple[Dim, ...] | None:
@@ -39,8 +39,8 @@ def coefficients(expr: TirExpr, variables: Sequence[TirVar]) -> tuple[Dim, ...] 
 
 
 def _depends(expr: TirExpr, variables: Sequence[TirVar]) -> bool:
-    if isinstance(expr, TirVar | BufferLoad):
-        return isinstance(expr, BufferLoad) or expr in variables
+    if isinstance(expr, TirVar):
+        return expr in variables
     return any(_depends(child, variables) for child in operands(expr))
 
 
@@ -63,6 +63,12 @@ def steps(
             return None
         total = [dims.add(t, dims.mul(stride, c)) for t, c in zip(total, own, strict=True)]
     return tuple(total)
+
+
+def looked_up(indices: Sequence[TirExpr]) -> frozenset[TirVar]:
+    """The variables in what `indices` read of tensors: ``i`` in ``x[table[i], j]``."""
+    read = (v for at in indices for load in loads(at) for v in map(variables, load.indices))
+    return frozenset[TirVar]().union(*read)
 
 
 def run_on(load: BufferLoad) -> BufferLoad:

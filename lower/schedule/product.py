@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.library.products import NARROW
-from relax_egraph.lower.schedule.index import steps
+from relax_egraph.lower.schedule.index import looked_up, steps
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import bound, collapse
 from relax_egraph.lower.schedule.stages import Axis, Stage
@@ -152,8 +152,14 @@ def _oriented(
     a: BufferLoad,
     b: BufferLoad,
 ) -> Product | None:
-    """The product with `a` as its left operand, if the two move as operands do."""
-    *outer, column = axes
+    """The product with `a` as its left operand, if the two move as operands do.
+
+    An axis that says through a table which matrix is read, as ``i`` in ``b[table[i], k, j]``, is of
+    the batch.
+    """
+    *others, column = axes
+    fixed = looked_up((*a.indices, *b.indices))
+    outer = [x for x in others if x.var not in fixed]
     variables = [x.var for x in (*outer, column, *((depth,) if depth else ()))]
     of_a = steps(a.buffer, a.indices, variables)
     of_b = steps(b.buffer, b.indices, variables)
@@ -170,7 +176,7 @@ def _oriented(
     return Product(
         stage=stage,
         values=values,
-        batch=tuple(x for k, x in enumerate(outer) if k != row),
+        batch=tuple(x for x in others if row is None or x is not outer[row]),
         row=None if row is None else outer[row],
         column=column,
         depth=depth,
