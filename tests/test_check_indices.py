@@ -198,9 +198,9 @@ def test_checks_that_hold_for_all_data_are_dropped(indices: str, is_proven: bool
             "needs axes of the shape, counted from 0",
         ),
         (
-            "R.check_indices(i, R.shape([4, 5, 6]), axes=[0, 1, 2])",
-            'R.check_indices of R.Tensor((1, 2), "int64") for axes [0, 1, 2] of '
-            "R.Shape((4, 5, 6)): the last axis of the indices has extent 2, needs 3",
+            "R.check_indices(R.concat((i, i), axis=1), R.shape([4, 5, 6]), axes=[0, 1, 2])",
+            'R.check_indices of R.Tensor((1, 4), "int64") for axes [0, 1, 2] of '
+            "R.Shape((4, 5, 6)): the last axis of the indices has extent 4, needs 3 at most",
         ),
     ],
 )
@@ -256,6 +256,28 @@ def test_imported_models_refuse_indices_outside(name: str) -> None:
         main(*arrays)
 
     assert str(raised.value) == (f"{name}: index 9 is outside of axis 0 of extent 4, needs -4 to 3")
+
+
+@pytest.mark.parametrize("name", ["GatherND", "ScatterND"])
+def test_rows_of_a_length_that_only_the_run_tells_are_checked(name: str) -> None:
+    scattered = [value("u", None)] if name == "ScatterND" else []
+    inputs = [value("x", [4, 6]), value("i", ["n", "depth"], "int64"), *scattered]
+    names = " ".join(v.name for v in inputs)
+    module = from_onnx(model([node(name, names, "y")], inputs, [value("y", None)]))
+    for way in (machine("auto"), machine("auto", optimized=True), WAYS["reference"]):
+        main = way(module)
+        for row, axis, extent in ([9], 0, 4), ([3, 9], 1, 6), ([-5, 0], 0, 4):
+            updates = [np.ones((1, 6)[: 3 - len(row)], np.float32)] if scattered else []
+            with pytest.raises(RunError) as raised:
+                main(DATA, np.array([row]), *updates)
+            wrong = next(i for i in row if not -4 <= i < 6)
+            assert str(raised.value).endswith(
+                f"{name}: index {wrong} is outside of axis {axis} of extent {extent}, "
+                f"needs {-extent} to {extent - 1}"
+            )
+        updates = [np.full(1, 7, np.float32)] if scattered else []
+        result = main(DATA, np.array([[-4, 5]]), *updates)
+        assert (result[0, 5] == 7) if scattered else (result == [5])
 
 
 def test_imported_models_have_no_check_of_what_is_proven() -> None:

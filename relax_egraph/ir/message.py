@@ -32,10 +32,14 @@ def outside(
 ) -> str | None:
     """What is wrong with the first of `indices` that is outside of its axis, if one is.
 
-    One of `axes` of `shape` is for all of them, several are for the elements of the last axis.
+    One of `axes` of `shape` is for all of them, several are for the elements of the last axis, as
+    many as it has.
     """
-    extents = np.array([shape[a] for a in axes], object)
-    rows = indices.reshape(-1, len(axes)).astype(object)
+    if not indices.size:
+        return None
+    columns = 1 if len(axes) == 1 else indices.shape[-1]
+    extents = np.array([shape[a] for a in axes[:columns]], object)
+    rows = indices.reshape(-1, columns)[:, : len(axes)].astype(object)
     wrong = np.argwhere((rows < -extents) | (rows >= extents))
     if not len(wrong):
         return None

@@ -80,8 +80,9 @@ class _Prover(ExprMutator):
         extents = [info.values[a] for a in axes]
         value = self._computed(indices)
         if isinstance(value, Constant) and len(extents) > 1:
-            columns = value.data.reshape(-1, len(extents)).T
-            return all(_of_array(c).within(e) for c, e in zip(columns, extents, strict=True))
+            columns = np.moveaxis(value.data, -1, 0)
+            pairs = zip(columns, extents, strict=False)
+            return len(columns) <= len(extents) and all(_of_array(c).within(e) for c, e in pairs)
         known = self._range(indices, MOST_STEPS)
         return all(known.within(e) for e in extents)
 

@@ -68,7 +68,8 @@ def check_indices(
     """`indices`; fails unless each is at least ``-n`` and below ``n``, the extent of its axis.
 
     The axes are those of a tensor of `shape`: one of `axes` is for all `indices`; several are for
-    the elements of the last axis of `indices`, one for each.  The message names the `operator`.
+    the elements of the last axis of `indices`, one for each; where it has fewer elements, the first
+    axes are.  The message names the `operator`.
     """
     asked = f"R.check_indices of {indices} for axes {list(axes)} of {shape}"
     integers(asked, indices)
@@ -76,10 +77,10 @@ def check_indices(
         raise IllTyped(f"{asked}: needs axes of the shape, counted from 0")
     if len(axes) > 1 and indices.ndim == 0:
         raise IllTyped(f"{asked}: needs indices of rank 1 or more")
-    if len(axes) > 1 and indices.dims is not None and dims.distinct(indices.dims[-1], len(axes)):
+    if len(axes) > 1 and indices.dims is not None and exceeds(indices.dims[-1], len(axes)):
         raise IllTyped(
             f"{asked}: the last axis of the indices has extent {dims.text(indices.dims[-1])}, "
-            f"needs {len(axes)}"
+            f"needs {len(axes)} at most"
         )
     return tensor(indices.dims, indices.dtype, indices.ndim)
 

@@ -27,12 +27,11 @@ def _checked(node: Node, *axes: int) -> Expr:
 
 
 def _checked_rows(node: Node, first: int = 0) -> Expr:
-    """The same of rows of indices into axes from `first` on, if their length is known."""
-    rows = node.info(1).dims
-    if rows is None or not isinstance(rows[-1], int) or not rows[-1]:
-        return node[1]
-    axes = range(first, first + rows[-1])
-    return node[1] if 0 <= node.info(0).ndim <= axes[-1] else _checked(node, *axes)
+    """The same of rows of indices into axes from `first` on; rows of any length into all axes."""
+    rows, rank = node.info(1).dims, node.info(0).ndim
+    known = rows[-1] if rows else None
+    axes = range(first, first + known if isinstance(known, int) else rank)
+    return node[1] if not axes or 0 <= rank <= axes[-1] else _checked(node, *axes)
 
 
 @converts("Gather")
