@@ -8,6 +8,7 @@ import pytest
 
 from relax_egraph.lower.emit import vector
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import (
     F32,
     F64,
@@ -21,7 +22,6 @@ from relax_egraph.lower.emit.module_text import (
     literal,
 )
 from relax_egraph.lower.emit.target import Target, host, portable
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
 from relax_egraph.tir.expr import Imm

@@ -21,9 +21,9 @@ from relax_egraph.lower.codegen.parallel_loops import Nest, shared_nests
 from relax_egraph.lower.codegen.scope import Frame, Scope
 from relax_egraph.lower.codegen.stream import in_order, streamed_buffers
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I32, I64, PTR, IntrinsicEmitter, Module
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.analysis import private_buffers
 from relax_egraph.tir.stmt import (
     For,

@@ -16,8 +16,8 @@ from relax_egraph.lower.codegen.expr import evaluate
 from relax_egraph.lower.codegen.index import Index, Ramp
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I1, I64, PTR, Type
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime.workspace_code import RELEASE, TAKE
 from relax_egraph.tir.expr import Buffer, from_dim
 

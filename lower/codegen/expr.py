@@ -16,8 +16,8 @@ from relax_egraph.lower.emit import (
     vector_math,
 )
 from relax_egraph.lower.emit.float_functions import FLOATS
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F64, I1
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.expr import (
     COMPARISONS,
     Binary,

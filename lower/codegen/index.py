@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, TypeGuard
 
 from relax_egraph.lower.emit import vector
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I32, I64
-from relax_egraph.lower.emit.value import Value
 
 Scalar: TypeAlias = int | Value
 

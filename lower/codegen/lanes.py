@@ -16,8 +16,8 @@ from relax_egraph.lower.codegen.scope import REGISTER_TYPES, Known, Scope
 from relax_egraph.lower.codegen.stream import fetch_ahead, past_caches
 from relax_egraph.lower.codegen.vectorize import Plan, plan, unconditional, upper_bound
 from relax_egraph.lower.emit import vector
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TirBlock
 
 Emit = Callable[[Scope, Stmt], None]

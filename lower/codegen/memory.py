@@ -10,8 +10,8 @@ from relax_egraph.ir.dtypes import is_stored
 from relax_egraph.lower.codegen.index import Index, Ramp, combine, materialize
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Scope
 from relax_egraph.lower.emit import half_precision, vector
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, Type
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.expr import Buffer
 
 

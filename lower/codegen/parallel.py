@@ -19,8 +19,8 @@ from relax_egraph.lower.codegen.index import Ramp, Scalar, combine
 from relax_egraph.lower.codegen.parallel_loops import WORTH_SHARING, Nest
 from relax_egraph.lower.codegen.scope import Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I64, PTR
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime.pool_code import RUN
 from relax_egraph.tir.analysis import (
     buffers_of,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from relax_egraph.ir.dtypes import DTYPES, STORED, TABLE, DType, computed
 from relax_egraph.lower.codegen.index import Index
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, F64, I1, I8, I16, Type
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
 
 _FLOATS = {32: F32, 64: F64}

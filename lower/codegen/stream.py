@@ -12,8 +12,8 @@ from relax_egraph.lower.codegen.expr import evaluate
 from relax_egraph.lower.codegen.index import Ramp
 from relax_egraph.lower.codegen.memory import offset
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Frame, Scope
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I64
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Store

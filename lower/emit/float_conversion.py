@@ -4,8 +4,8 @@ LLVM's own conversions say nothing of a float out of the integer's range, and th
 (``llvm.fptosi.sat``) leave vectors.
 """
 
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I32, Type
-from relax_egraph.lower.emit.value import Value
 
 
 def to_integer(x: Value, element: Type, *, signed: bool) -> Value:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 
 from relax_egraph.lower.emit import vector_hyperbolic, vector_math, vector_trigonometry
-from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.instructions import Value
 
 Code = Callable[..., Value]
 

@@ -6,9 +6,9 @@ AVX-512 has instructions for it; elsewhere integer arithmetic on the bits does i
 from collections.abc import Sequence
 
 from relax_egraph.lower.emit.float_format import FloatFormat, format_of
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import polynomial
 from relax_egraph.lower.emit.module_text import I32, Type
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import shuffle
 
 _ROUND_AS_SET = 4

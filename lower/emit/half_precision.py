@@ -6,9 +6,9 @@ LLVM would call functions of a run-time library that is not there: it is done wi
 conversions of ``avx512bf16`` take subnormal numbers for 0: they are not used.
 """
 
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F16, F32, I16, I32
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 
 _SIGN, _INFINITY = 0x8000, 0x7F800000
 

@@ -4,7 +4,7 @@ The machine's own division traps on a zero divisor, and on the least number divi
 says nothing of a shift by the width or more.  Here a quotient or rest of a division by 0 is 0.
 """
 
-from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.instructions import Value
 
 
 def floor_divide(a: Value, b: Value, *, signed: bool = True) -> Value:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from relax_egraph.lower.emit import vector
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import F32, F64
-from relax_egraph.lower.emit.value import Operand, Value
 
 
 def clamped(x: Value, low: float, high: float) -> Value:

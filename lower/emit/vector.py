@@ -6,18 +6,17 @@ A mask is a vector of ``i1``.  Where a lane is off, memory is neither read nor w
 from collections.abc import Sequence
 from math import nan
 
-from relax_egraph.lower.emit.emitter import FLAGS, Function
+from relax_egraph.lower.emit.instructions import FLAGS, Instructions, Operand, Value
 from relax_egraph.lower.emit.module_text import I1, I32, PTR, Type
-from relax_egraph.lower.emit.value import Operand, Value
 
 
-def lane_numbers(f: Function, type: Type) -> Value:
+def lane_numbers(f: Instructions, type: Type) -> Value:
     """0, 1, 2, … in the lanes of an integer `type`."""
     numbers = ", ".join(f"{type.element} {i}" for i in range(type.lanes))
     return Value(f, type, f"<{numbers}>" if type.lanes > 1 else "0")
 
 
-def first_lanes(f: Function, count: Operand, lanes: int) -> Value:
+def first_lanes(f: Instructions, count: Operand, lanes: int) -> Value:
     """The mask whose first `count` lanes are on: none if `count` is negative, at most all."""
     within = f.minimum(f.maximum(f.index(count), 0), lanes)
     limit = f.convert("trunc", within, I32)
@@ -63,7 +62,7 @@ def scatter(value: Value, pointer: Value, offsets: Value, mask: Value | None = N
     f.line(f"call void @{name}({value}, {_aligned(places, value.type)}, {on})")
 
 
-def all_lanes(f: Function, lanes: int) -> Value:
+def all_lanes(f: Instructions, lanes: int) -> Value:
     """The mask with every lane on."""
     return f.const(I1.of(lanes), 1)
 

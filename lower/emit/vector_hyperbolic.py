@@ -7,9 +7,9 @@ lane by lane.
 
 from collections.abc import Callable, Mapping
 
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import by_double, clamped
 from relax_egraph.lower.emit.module_text import F32, F64
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector_math import exp, expm1, log
 
 Function = Callable[[Value], Value]

@@ -11,9 +11,9 @@ from math import inf, nan
 
 from relax_egraph.lower.emit.float_format import FloatFormat, format_of
 from relax_egraph.lower.emit.float_scale import scaled, split, whole_number
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import clamped, per_lane, polynomial
 from relax_egraph.lower.emit.module_text import F32, F64, I32
-from relax_egraph.lower.emit.value import Value
 
 # Fitted for the least relative error, up to where the function rounds to 1.
 _TANH_NUMERATOR = (1.0, 0.13380375504, 3.4948149696e-3, 2.0596326067e-5, 1.3336895144e-8)

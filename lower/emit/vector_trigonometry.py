@@ -9,9 +9,9 @@ from math import factorial, pi, sqrt
 
 from relax_egraph.lower.emit import vector
 from relax_egraph.lower.emit.float_format import DOUBLE
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import by_double, polynomial
 from relax_egraph.lower.emit.module_text import F32, F64, I64
-from relax_egraph.lower.emit.value import Value
 
 # π/2 in three parts: the first two have 33 bits, so that k times them is exact below 2²⁰.
 _HALF_PI = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from relax_egraph.lower.emit.value import Value
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.vector import shuffle
 
 Combine = Callable[[Value, Value], Value]

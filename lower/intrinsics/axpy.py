@@ -6,9 +6,9 @@ It reads the many in their order, as a stream; ``gemm_tile`` takes a strip of co
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
 
 NAME = "axpy_tile"

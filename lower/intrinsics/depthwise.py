@@ -6,9 +6,9 @@ Several positions of a line are summed at once, so that each weight is read once
 from collections.abc import Sequence
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
 
 NAME = "depthwise_tile"

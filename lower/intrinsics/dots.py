@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, reduce
 from relax_egraph.lower.intrinsics.across import across
 

@@ -9,9 +9,9 @@ the multipliers busier than whole blocks and a small rest.
 from collections.abc import Callable, Mapping
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.intrinsics.gemm_block import (
     ELEMENTS,
     TALL,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.half_precision import from_bits
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I8, I16, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)

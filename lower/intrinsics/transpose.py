@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store, shuffle
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, I64, I64, I64, I64)

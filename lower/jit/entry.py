@@ -14,9 +14,9 @@ import numpy as np
 
 from relax_egraph.errors import ArgumentError
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.jit.compiled import KernelInfo
 
 SYMBOL = "enter"

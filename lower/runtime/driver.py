@@ -12,9 +12,9 @@ An interruption by the user, which may come while memory is got by a call of Pyt
 so is the ``MemoryError`` of a kernel that finds none for itself.
 """
 
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I32, I64, PTR, Module
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime import driver_objects
 from relax_egraph.lower.runtime.driver_instructions import Instructions
 from relax_egraph.lower.runtime.driver_objects import (

@@ -1,8 +1,8 @@
 """The function that runs native programs: its frame, its blocks, and how it reads operands."""
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I64, PTR, Module, Type
-from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.runtime.driver_objects import (
     TYPE,
     Head,

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I1, I8, I32, I64, PTR, Type
-from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.runtime.driver_function import DriverFunction
 from relax_egraph.lower.runtime.driver_objects import (
     ALIGNED,

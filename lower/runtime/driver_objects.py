@@ -7,8 +7,8 @@ import sys
 from enum import IntEnum
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module, Type
-from relax_egraph.lower.emit.value import Operand, Value
 
 LIMIT = 1 << 28
 """An arena of more bytes than these is given back after the call that needed it."""

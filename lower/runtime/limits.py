@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module
 from relax_egraph.lower.emit.target import Target, host
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
 from relax_egraph.lower.jit.linking import Kernel, link
 from relax_egraph.lower.jit.machine_code import cached_object

@@ -16,9 +16,9 @@ used: a child of ``fork`` makes its pools that.
 import signal
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Operand, Value
 from relax_egraph.lower.runtime.synchronization import (
     WAIT,
     WAKE,

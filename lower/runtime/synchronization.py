@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I1, I32, I64, PTR, Module, Type
-from relax_egraph.lower.emit.value import Value
 
 SPIN = 50_000
 """For how many nanoseconds a thread that waits keeps its processor."""

@@ -15,9 +15,9 @@ A block is a line that says whose it is, then its bytes: who releases it need no
 from enum import IntEnum
 
 from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.value import Value
 from relax_egraph.lower.runtime.driver_objects import is_null, set_word, word
 
 TAKE, RELEASE = "workspace_take", "workspace_release"
@@ -107,7 +107,7 @@ def _define_take(module: Module) -> None:
     f.store(f.const(PTR, 0), taken)
     workspace = f.call_value("pthread_getspecific", PTR, _key(f))
     with f.when(_is_some(workspace)):
-        _take_if_there(workspace, needed, taken)
+        _take_if_there(f, workspace, needed, taken)
     with f.when(is_null(f.load(taken, PTR))):
         f.store(f.call_value("take_more", PTR, workspace, needed), taken)
     f.finish(f.load(taken, PTR))
@@ -125,13 +125,12 @@ def _define_take_more(module: Module) -> None:
     workspace = f.load(own, PTR)
     with f.when(_is_some(workspace)):
         f.call("grow", workspace, needed)
-        _take_if_there(workspace, needed, taken)
+        _take_if_there(f, workspace, needed, taken)
     f.finish(f.load(taken, PTR))
 
 
-def _take_if_there(workspace: Value, needed: Value, taken: Value) -> None:
+def _take_if_there(f: Function, workspace: Value, needed: Value, taken: Value) -> None:
     """Store in `taken` what of the chunk at the top is `needed`, if it has so much."""
-    f = workspace.function
     block = word(workspace, _Workspace.TOP, PTR)
     room = word(workspace, _Workspace.LIMIT) - word(workspace, _Workspace.TOP)
     with f.when(f.compare("<=", needed, room, signed=False)):

@@ -6,13 +6,14 @@ leaves all else as it was.  What is carried is of one kind in all turns: a tenso
 rank, in memory that differs, with extents that may; an integer; a shape; a tuple of such.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from relax_egraph.vm.native.kinds import Kinds
 from relax_egraph.vm.native.numbers import Computed, Number, may_be_negative
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.regions import Loop
+from relax_egraph.vm.native.trace import Carry
 from relax_egraph.vm.native.values import (
     Argument,
     Carried,
@@ -21,6 +22,7 @@ from relax_egraph.vm.native.values import (
     Owner,
     Prim,
     Shape,
+    Storage,
     Tensor,
     Truth,
     Value,
@@ -211,3 +213,35 @@ def _memory(tensor: Tensor) -> tuple[Owner, Number, bool]:
 
 def _same(numbers: "tuple[object, ...]", others: "tuple[object, ...]") -> bool:
     return all(a is b or a == b for a, b in zip(numbers, others, strict=True))
+
+
+def outlives(tensor: Tensor, loop: Loop) -> bool:
+    """Whether the memory of `tensor` lasts for the turn of `loop` that follows this one.
+
+    What a turn allocates does, for turns take their memory from two places in turn.  What the turn
+    was given does not, nor what loops within it have made.
+    """
+    match tensor.owner:
+        case Storage() as storage:
+            made_in = storage.itself().region.loop
+            return made_in is loop or made_in is None or not made_in.is_within(loop)
+        case Carried(loop=made_in):
+            return not made_in.is_within(loop)
+        case _:
+            return True
+
+
+def carry_step(leaves: Sequence[Leaf], copies: Mapping[Tensor, Tensor]) -> Carry:
+    """The step that gives `leaves` to a turn, of some tensors the copies."""
+    numbers = [
+        (to, n) for to, n in leaves if isinstance(to, Computed) and not isinstance(n, Tensor)
+    ]
+    tensors = [(to, t) for to, t in leaves if isinstance(to, Carried) and isinstance(t, Tensor)]
+    owners = [itself(t.owner) for _, t in tensors]
+    own = [o for o in owners if isinstance(o, Storage | Carried)]
+    if len(set(map(id, own))) < len(own):
+        raise Refused("two tensors in one storage, from turn to turn")
+    for to, tensor in tensors:
+        to.given.append(copies.get(tensor, tensor))
+        to.origins.append(tensor.owner)
+    return Carry(tuple(numbers), tuple((to, to.given[-1], t.owner) for to, t in tensors))

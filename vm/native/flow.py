@@ -4,28 +4,27 @@ Loops are jumps back in the code, and calls of a function by itself whose result
 returns; both are followed until what they carry is known (`carrying`), and written once.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Ret
-from relax_egraph.vm.native.branches import Meeting, Path, joined, joined_value
-from relax_egraph.vm.native.carrying import Head, Leaf, has_heap
+from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Operand, Ret
+from relax_egraph.vm.executable import VMFunction
+from relax_egraph.vm.native.branches import Meeting, Path, Registers, joined, joined_value
+from relax_egraph.vm.native.carrying import Head, carry_step, has_heap, outlives
+from relax_egraph.vm.native.kinds import Kinds
 from relax_egraph.vm.native.numbers import Computed
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.regions import Loop, Region, common
-from relax_egraph.vm.native.trace import Carry, Copy, Jump, Label
+from relax_egraph.vm.native.trace import Copy, Jump, Label
 from relax_egraph.vm.native.values import (
     Carried,
     Storage,
     Tensor,
     Truth,
     Value,
-    itself,
 )
-
-if TYPE_CHECKING:
-    from relax_egraph.vm.native.tracer import Tracer
 
 
 @dataclass(slots=True)
@@ -72,10 +71,37 @@ Calls: TypeAlias = Mapping[str, Turns]
 """The functions that are begun anew by a call whose result is what they return, by name."""
 
 
+class Calling(Kinds, ABC):
+    """What the code of a function asks of its tracer: operands, and the calls of other code."""
+
+    @abstractmethod
+    def value(self, operand: Operand, registers: Registers) -> Value:
+        """What `operand` is."""
+
+    @abstractmethod
+    def is_fatal(self, call: Call) -> bool:
+        """Whether `call` does nothing but fail."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Leave the program where this is."""
+
+    @abstractmethod
+    def called(self, call: Call, registers: Registers) -> tuple[VMFunction, Sequence[Value]] | None:
+        """The function that `call` calls, maybe as a closure, and what it gives to it."""
+
+    @abstractmethod
+    def call(self, call: Call, registers: Registers, calls: Calls | None = None) -> bool:
+        """Follow one call, and write its result; whether it returns.
+
+        A call in the place of the caller may lead back to the loops of `calls`.
+        """
+
+
 class Activation:
     """One call of a function while it is followed, with `args`."""
 
-    def __init__(self, tracer: "Tracer", body: Body, args: Sequence[Value], calls: Calls) -> None:
+    def __init__(self, tracer: Calling, body: Body, args: Sequence[Value], calls: Calls) -> None:
         self._tracer = tracer
         self._trace = tracer.trace
         self._body = body
@@ -245,7 +271,7 @@ class Activation:
             if isinstance(to, Carried):
                 to.given.clear()
                 to.origins.clear()
-        trace.add(_carry(leaves, {}))
+        trace.add(carry_step(leaves, {}))
         turns.loop.first = len(trace.steps)
         trace.add(turns.label)
         trace.enter(region)
@@ -263,10 +289,10 @@ class Activation:
         if turns.head.widen(path.registers):
             raise _Widened(turns)
         leaves = turns.head.leaves(path.registers)
-        given = [t for _, t in leaves if isinstance(t, Tensor) and not _outlives(t, turns.loop)]
+        given = [t for _, t in leaves if isinstance(t, Tensor) and not outlives(t, turns.loop)]
         if given:
             self._trace.enter(Region(path.region, turns.loop))
-        self._trace.add(_carry(leaves, {tensor: self._copied(tensor) for tensor in given}))
+        self._trace.add(carry_step(leaves, {tensor: self._copied(tensor) for tensor in given}))
         self._trace.add(Jump(turns.label, is_back=True))
 
     def _copied(self, tensor: Tensor) -> Tensor:
@@ -292,35 +318,3 @@ class Activation:
         self._go_on(path)
         self._tracer.made = set[Storage]().union(*(p.made for p in paths))
         return joined_value(self._returned, paths)
-
-
-def _outlives(tensor: Tensor, loop: Loop) -> bool:
-    """Whether the memory of `tensor` lasts for the turn of `loop` that follows this one.
-
-    What a turn allocates does, for turns take their memory from two places in turn.  What the turn
-    was given does not, nor what loops within it have made.
-    """
-    match tensor.owner:
-        case Storage() as storage:
-            made_in = storage.itself().region.loop
-            return made_in is loop or made_in is None or not made_in.is_within(loop)
-        case Carried(loop=made_in):
-            return not made_in.is_within(loop)
-        case _:
-            return True
-
-
-def _carry(leaves: Sequence[Leaf], copies: Mapping[Tensor, Tensor]) -> Carry:
-    """The step that gives `leaves` to a turn, of some tensors the copies."""
-    numbers = [
-        (to, n) for to, n in leaves if isinstance(to, Computed) and not isinstance(n, Tensor)
-    ]
-    tensors = [(to, t) for to, t in leaves if isinstance(to, Carried) and isinstance(t, Tensor)]
-    owners = [itself(t.owner) for _, t in tensors]
-    own = [o for o in owners if isinstance(o, Storage | Carried)]
-    if len(set(map(id, own))) < len(own):
-        raise Refused("two tensors in one storage, from turn to turn")
-    for to, tensor in tensors:
-        to.given.append(copies.get(tensor, tensor))
-        to.origins.append(tensor.owner)
-    return Carry(tuple(numbers), tuple((to, to.given[-1], t.owner) for to, t in tensors))

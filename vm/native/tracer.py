@@ -15,7 +15,7 @@ from relax_egraph.vm.analysis import INVOKE_CLOSURE, live_registers, tail_calls
 from relax_egraph.vm.bytecode import Call, Kind, Operand, successors
 from relax_egraph.vm.executable import Executable, VMFunction
 from relax_egraph.vm.native.branches import Registers
-from relax_egraph.vm.native.flow import Activation, Body, Calls
+from relax_egraph.vm.native.flow import Activation, Body, Calling, Calls
 from relax_egraph.vm.native.kinds import Kinds
 from relax_egraph.vm.native.numbers import literal
 from relax_egraph.vm.native.program import KernelType
@@ -104,7 +104,7 @@ def _reached(ways: Mapping[str, set[str]], start: Iterable[str]) -> set[str]:
     return found
 
 
-class Tracer(Kinds):
+class Tracer(Calling):
     """Fills a `Trace`."""
 
     def __init__(self, callees: Callees, num_arguments: int, max_depth: int = MAX_DEPTH) -> None:
@@ -141,17 +141,17 @@ class Tracer(Kinds):
         return self._callees.executable.callees[call.callee]
 
     def is_fatal(self, call: Call) -> bool:
-        """Whether `call` does nothing but fail."""
+        """See `Calling`."""
         return self.name(call) == _FATAL and _FATAL in self._callees.builtins
 
     def leave(self) -> None:
-        """Leave the program where this is."""
+        """See `Calling`."""
         if any(use.writable for use in self.trace.arguments.values()):
             raise Refused("an error after a store into an argument")
         self.trace.add(Leave())
 
     def called(self, call: Call, registers: Registers) -> tuple[VMFunction, Sequence[Value]] | None:
-        """The function that `call` calls, maybe as a closure, and what it gives to it."""
+        """See `Calling`."""
         name = self.name(call)
         if name in self._callees.functions:
             args = [self.value(a, registers) for a in call.args]
@@ -168,10 +168,7 @@ class Tracer(Kinds):
         return function, args
 
     def call(self, call: Call, registers: Registers, calls: Calls | None = None) -> bool:
-        """Follow one call, and write its result; whether it returns.
-
-        A call in the place of the caller may lead back to the loops of `calls`.
-        """
+        """See `Calling`."""
         self._count()
         called = self.called(call, registers)
         if called is not None:
@@ -213,7 +210,7 @@ class Tracer(Kinds):
     # --- operands ---------------------------------------------------------------------
 
     def value(self, operand: Operand, registers: Registers) -> Value:
-        """What `operand` is."""
+        """See `Calling`."""
         match operand.kind:
             case Kind.REGISTER:
                 if operand.value not in registers:
