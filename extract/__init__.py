@@ -1,6 +1,6 @@
-"""Extraction: choose the cheapest program of a saturated e-graph, and prove how good it is."""
+"""Extraction: the cheapest program of a saturated e-graph, with a proven bound."""
 
-from relax_egraph.extract.before import cost_of_view
+from relax_egraph.extract.baseline import baseline_cost
 from relax_egraph.extract.cost import Sizes
 from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
@@ -29,7 +29,7 @@ __all__ = [
     "Profile",
     "SerializedEGraph",
     "Sizes",
-    "cost_of_view",
+    "baseline_cost",
     "document",
     "extract",
     "extract_egraph",

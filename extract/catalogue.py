@@ -1,4 +1,4 @@
-"""Kernels that were asked for: each structure is built, scheduled and priced once."""
+"""The kernels that a library offers: each structure is built, scheduled and priced once."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -38,15 +38,15 @@ class Catalogue:
         self._symbols: dict[object, int] = {}
         self._leaves: dict[ClassId, int] = {}
         self._unknown: set[int] = set()
-        self._standing: dict[object, float] = {}
+        self._operator_costs: dict[object, float] = {}
 
     @property
-    def asked(self) -> int:
-        """How many kernels of distinct structure the library was asked about."""
+    def num_queries(self) -> int:
+        """How many distinct structures the library was queried for."""
         return len(self._offers)
 
     def term(self, owner: ClassId, node: ENode) -> Term:
-        """Read a node of class `owner`: an operator on classes, or a load."""
+        """The term of a node of class `owner`: an operator on classes, or a load."""
         if node.op == LOAD:
             return Term(owner, node, -1, source=node.classes[0])
         info = self._classes[owner].struct_info
@@ -60,7 +60,7 @@ class Catalogue:
     def offer(self, cut: Cut) -> Offer | None:
         """The kernel that computes `cut`; ``None`` if the library has no schedule for it.
 
-        A kernel of which a shape or a dtype is not known is not asked for.
+        The library is not queried for a kernel with an unknown shape or dtype.
         """
         for leaf in cut.leaves:
             if leaf not in self._leaves:
@@ -68,27 +68,27 @@ class Catalogue:
                 self._leaves[leaf] = self._symbol((info, self._scalar(leaf)), info)
         structure = cut.structure(self._leaves)
         if structure not in self._offers:
-            self._offers[structure] = self._asked(cut, structure)
+            self._offers[structure] = self._query(cut, structure)
         return self._offers[structure]
 
-    def standing(self, c: ClassId, node: ENode) -> float:
-        """Seconds for the operator `node` of class `c` as it stands."""
+    def operator_cost(self, c: ClassId, node: ENode) -> float:
+        """Seconds for the operator `node` of class `c` outside of kernels."""
         operands = tuple(self._classes[k].struct_info for k in node.classes)
         others = tuple(o for o in node.children if not isinstance(o, int | tuple))
         results = results_of(self._classes, c, node)
         key = (node.op, node.attrs, operands, others, results)
-        if key not in self._standing:
+        if key not in self._operator_costs:
             op, attrs = OPS[node.op], dict(node.attrs)
-            schedule = self._library.schedule_alone(op, attrs, operands, results)
+            schedule = self._library.schedule_of_operator(op, attrs, operands, results)
             seconds = self._pricing.operator(op.name, attrs, operands, results, schedule)
-            self._standing[key] = seconds
-        return self._standing[key]
+            self._operator_costs[key] = seconds
+        return self._operator_costs[key]
 
     def opaque(self, binding: Binding) -> float:
-        """Seconds for `binding` as it stands."""
+        """Seconds for an opaque `binding`, which runs unchanged."""
         return self._pricing.opaque(binding)
 
-    def _asked(self, cut: Cut, structure: Structure) -> Offer | None:
+    def _query(self, cut: Cut, structure: Structure) -> Offer | None:
         loads, steps = structure
         if not self._unknown.isdisjoint(loads) or any(s in self._unknown for s, _ in steps):
             return None
@@ -114,7 +114,7 @@ class Catalogue:
         return Kernel(tuple(inputs), tuple(steps), (count + len(steps) - 1,))
 
     def _scalar(self, leaf: ClassId) -> float | int | bool | None:
-        """The value of a tensor of rank 0 that is known, in its own dtype."""
+        """The known value of a tensor of rank 0, in its own dtype."""
         eclass = self._classes[leaf]
         dtype, value = eclass.struct_info.dtype, eclass.scalar
         if value is None or dtype is None or eclass.struct_info.dims != ():

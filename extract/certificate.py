@@ -1,4 +1,4 @@
-"""An independent check of what selection returns; it shares no code with pruning and solving."""
+"""An independent check of a selection; it shares no code with pruning and solving."""
 
 import math
 from collections.abc import Mapping
@@ -7,18 +7,17 @@ from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.problem import Problem, Selection
 
 _TOLERANCE = 1e-9
-"""The relative error that adding costs in another order may make."""
+"""The relative error of adding costs in another order."""
 
 _SMALL = 24
-"""The most classes for which `cheapest` tries everything."""
+"""The most classes for which `cheapest` enumerates all solutions."""
 
 
 def certify(problem: Problem, selection: Selection) -> None:
-    """Raise `ExtractionError` with every fault of `selection`; silent if it is a solution.
+    """Raise `ExtractionError` with every fault of `selection`, if it has one.
 
-    A solution makes each root and each input of what it takes, each exactly once and before
-    it is used; so it has no cycle.  Its cost is what its candidates add up to, and its bound is
-    not above that.
+    A solution produces each root and each input of its candidates exactly once and before its use,
+    so it has no cycle.  Its cost is the sum of its candidates, and its bound is not above that.
     """
     faults = _incomplete(problem, selection) + _out_of_order(problem, selection)
     faults += _wrong_numbers(problem, selection)
@@ -48,11 +47,11 @@ def _out_of_order(problem: Problem, selection: Selection) -> list[str]:
     chosen = [problem.candidates[number] for number in selection.chosen]
     outputs = {candidate.output for candidate in chosen}
     faults: list[str] = []
-    made: set[int] = set()
+    produced: set[int] = set()
     for candidate in chosen:
-        late = sorted((candidate.inputs & outputs) - made)
+        late = sorted((candidate.inputs & outputs) - produced)
         faults += [f"class {candidate.output} is made before class {c}, its input" for c in late]
-        made.add(candidate.output)
+        produced.add(candidate.output)
     if faults:
         waiting = {candidate.output: candidate.inputs & outputs for candidate in chosen}
         while ready := [c for c, inputs in waiting.items() if not inputs & waiting.keys()]:
@@ -78,7 +77,7 @@ def _wrong_numbers(problem: Problem, selection: Selection) -> list[str]:
 
 
 def cheapest(problem: Problem) -> float:
-    """The least cost of any solution, by trying all; infinite if there is none.
+    """The least cost of any solution, by enumeration; infinite if there is none.
 
     Raises ``ValueError`` for more than 24 classes: it takes exponential time.
     """
@@ -115,7 +114,7 @@ def _try_all(
 
 
 def _reaches(problem: Problem, taken: Mapping[int, int], start: frozenset[int], goal: int) -> bool:
-    """Whether `goal` is one of `start`, or below one of them in what is taken so far."""
+    """Whether `goal` is one of `start`, or a transitive input of one among those taken so far."""
     todo, seen = set(start), set[int]()
     while todo:
         c = todo.pop()

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 
 
 def components(successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
-    """The strongly connected components, successors first; inside of one, as a search ends them.
+    """The strongly connected components, successors first; within one, in postorder.
 
     Every successor is a key.
     """
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     component_of: dict[int, int] = {}
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     pending: list[int] = []
     for start in successors:
         if start in index:
@@ -29,18 +29,18 @@ def components(successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
                     low[parent] = min(low[parent], low[vertex])
                 if low[vertex] == index[vertex]:
                     members = _take_since(pending, index, index[vertex])
-                    component_of.update(dict.fromkeys(members, len(found)))
-                    found.append(members)
+                    component_of.update(dict.fromkeys(members, len(groups)))
+                    groups.append(members)
             elif following not in index:
                 index[following] = low[following] = len(index)
                 path.append((following, iter(successors[following])))
             elif following not in component_of:
                 low[vertex] = min(low[vertex], index[following])
-    return found
+    return groups
 
 
 def _take_since(pending: list[int], index: Mapping[int, int], first: int) -> list[int]:
-    """Remove and return the vertices at the end of `pending` that were met since `first`."""
+    """Remove and return the vertices at the end of `pending` visited since number `first`."""
     count = 0
     while count < len(pending) and index[pending[-1 - count]] >= first:
         count += 1

@@ -1,26 +1,26 @@
-"""A problem without the classes that cost nothing to make: what needs them needs less.
+"""Contraction of zero-cost classes, which removes them from the inputs of their users.
 
-* A class that can be made for nothing, all told, is made so; nobody has to ask for it.
-* A class that only one candidate makes, and for nothing, is a name for what that one needs:
-  whoever needs the class needs that.
+* A class that has a derivation of cost zero is fixed to it, and is no longer an input.
+* A class whose only candidate costs nothing stands for the inputs of that candidate: its users
+  depend on these instead.
 
-Neither closes a cycle that was not there, and none that was there opens.
+Contraction neither adds nor removes cycles.
 """
 
 from dataclasses import dataclass
 
 from relax_egraph.extract.problem import Candidate, Problem, Solution, derivation
 
-_WIDEST = 8
-"""The most classes that one stands for; more would make long rows of short ones."""
+_MAX_INPUTS = 8
+"""A class stands for at most so many inputs; more would fill the rows of the linear program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contracted:
-    """What is left of a problem, and how the classes that are not left are made.
+    """A contracted problem, and the candidates that were fixed.
 
-    `numbers` are the numbers in the whole problem of the candidates that are left, and `fixed`
-    says for the other classes which candidate of the whole makes them.
+    `numbers` maps the remaining candidates to those of the whole problem; `fixed` has the candidate
+    of the whole problem for each class that was removed.
     """
 
     problem: Problem
@@ -29,28 +29,28 @@ class Contracted:
 
 
 def contract(problem: Problem) -> Contracted:
-    """Take out what costs nothing; the roots must be computable.  Linear."""
+    """Remove the classes that cost nothing; the roots must be computable.  Linear."""
     candidates = problem.candidates
-    made = derivation(problem)
+    derivable = derivation(problem)
     usable = [
         number
         for number, candidate in enumerate(candidates)
-        if candidate.inputs <= made.keys() and candidate.output not in candidate.inputs
+        if candidate.inputs <= derivable.keys() and candidate.output not in candidate.inputs
     ]
     fixed = derivation(problem, [n for n in usable if candidates[n].cost == 0])
     stands_for = dict.fromkeys(fixed, frozenset[int]())
-    ways = dict.fromkeys(made, 0)
+    count = dict.fromkeys(derivable, 0)
     for number in usable:
-        ways[candidates[number].output] += 1
+        count[candidates[number].output] += 1
 
     def resolved(inputs: frozenset[int]) -> frozenset[int]:
         return frozenset[int]().union(*(stands_for.get(d, (d,)) for d in inputs))
 
-    for c, number in made.items():
-        if c not in fixed and ways[c] == 1 and candidates[number].cost == 0:
-            meant = resolved(candidates[number].inputs)
-            if len(meant) <= _WIDEST:
-                stands_for[c] = meant
+    for c, number in derivable.items():
+        if c not in fixed and count[c] == 1 and candidates[number].cost == 0:
+            inputs = resolved(candidates[number].inputs)
+            if len(inputs) <= _MAX_INPUTS:
+                stands_for[c] = inputs
                 fixed[c] = number
     left: list[Candidate] = []
     numbers: list[int] = []

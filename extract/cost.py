@@ -1,8 +1,8 @@
-"""What a kernel costs, in seconds, on a machine and at given sizes of the symbols.
+"""The cost model: seconds of a kernel on a machine at fixed sizes of the symbols (a roofline).
 
     launch + max(bytes / bandwidth, flops / peak)
 
-each at the share of the machine's best that the schedule reaches.
+each at the share of the machine's peak that the schedule reaches.
 """
 
 import math
@@ -23,36 +23,36 @@ from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 Sizes: TypeAlias = Mapping[str, int]
-"""The sizes of dimension symbols that prices are computed for."""
+"""The sizes of dimension symbols at which costs are computed."""
 
 DEFAULT_SIZE = 64
-"""The size of a symbol that the hints do not name."""
+"""The size of a symbol without a hint."""
 
 VIEW = 6e-7
-"""Seconds for giving a tensor a new shape: one call of the virtual machine."""
+"""Seconds for a view of a tensor: one call of the virtual machine."""
 
 BUILD = 1e-9
-"""Seconds for each operator on constants: they are folded, and fewer of them are nicer."""
+"""Seconds for folding an operator at build time: not 0, so that fewer of them are preferred."""
 
 OPAQUE = 1e-5
-"""Seconds for a binding that is kept as it is: the same in every program."""
+"""Seconds for an opaque binding: the same in every program."""
 
 RUNTIME_CALL = 1e-5
-"""Seconds for calling an operator that has no loops, besides what it moves and computes."""
+"""Seconds of overhead of a call of an operator that has no loops."""
 
 _RUNTIME_SHARE = 0.05
-"""The share of the machine that an operator without loops reaches."""
+"""The share of the machine's peak that an operator without loops reaches."""
 
 _STEP = 1e-10
-"""Seconds for each step of a kernel, so that of two that cost the same the shorter is chosen."""
+"""Seconds per step of a kernel: a tie-breaker for the shorter of two kernels."""
 
 _HIDDEN = 1 / 64
-"""The share that shows of the smaller of memory and arithmetic time, which the other hides."""
+"""The share of the smaller of memory and arithmetic time that does not overlap with the other."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """What the shape of `info` comes to, as far as it is known."""
+class _TensorSize:
+    """The size of a tensor at the sizes of the symbols, as far as it is known."""
 
     info: TensorStructInfo
     extents: Extents
@@ -61,15 +61,15 @@ class _Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Computing:
-    """Seconds of arithmetic: those at the peak of the machine, and those that a user states."""
+class ArithmeticTime:
+    """Seconds of arithmetic: at the peak of the machine, and stated by a user's prices."""
 
     at_peak: float
     stated: float = 0.0
 
 
 class Costs:
-    """Prices on one machine at one size of each symbol; remembers what shapes come to."""
+    """Costs on one machine at one size of each symbol; sizes of tensors are cached."""
 
     def __init__(
         self, profile: Profile, sizes: Sizes | None = None, prices: Prices | None = None
@@ -78,10 +78,10 @@ class Costs:
         self.sizes = sizes or {}
         self.prices = prices or Prices()
         self._known: dict[Dim, int] = {}
-        self._measured: dict[int, _Measured] = {}  # by identity: to hash a shape takes long
+        self._sizes_of: dict[int, _TensorSize] = {}  # by identity: hashing a shape is slow
 
     def size(self, dim: Dim) -> int:
-        """`dim` at the sizes; the default if they cannot be meant, as they make it negative."""
+        """`dim` at the sizes; the default where they make it negative, so do not fit."""
         if isinstance(dim, int):
             return dim
         if dim not in self._known:
@@ -92,25 +92,25 @@ class Costs:
 
     def extents(self, info: TensorStructInfo) -> Extents:
         """The extents of a tensor; ``None`` if they are not known symbolically."""
-        return self._measure(info).extents
+        return self._size_of(info).extents
 
     def elements(self, info: TensorStructInfo) -> float | None:
         """How many elements a tensor has; ``None`` if its shape is not known symbolically."""
-        return self._measure(info).elements
+        return self._size_of(info).elements
 
     def nbytes(self, info: TensorStructInfo) -> float | None:
         """How many bytes a tensor has; ``None`` if its shape or its dtype is not known."""
-        return self._measure(info).nbytes
+        return self._size_of(info).nbytes
 
-    def _measure(self, info: TensorStructInfo) -> "_Measured":
-        found = self._measured.get(id(info))
+    def _size_of(self, info: TensorStructInfo) -> "_TensorSize":
+        found = self._sizes_of.get(id(info))
         if found is None:
             known = info.dims
             extents = None if known is None else tuple(map(self.size, known))
             elements = None if extents is None else math.prod(extents)
             item = None if info.dtype is None else np.dtype(info.dtype).itemsize
             nbytes = None if elements is None or item is None else elements * item
-            found = self._measured[id(info)] = _Measured(info, extents, elements, nbytes)
+            found = self._sizes_of[id(info)] = _TensorSize(info, extents, elements, nbytes)
         return found
 
     def flops(
@@ -120,7 +120,7 @@ class Costs:
         operands: Iterable[TensorStructInfo],
         result: TensorStructInfo,
     ) -> float | None:
-        """The work of one application of `op`; ``None`` if a shape that matters is not known."""
+        """The flops of one application of `op`; ``None`` if a shape that matters is unknown."""
         flops = WORK[op](self._applied(attrs, operands, result))
         return None if math.isnan(flops) else flops
 
@@ -130,13 +130,13 @@ class Costs:
         attrs: Mapping[str, Attr],
         operands: Iterable[TensorStructInfo],
         result: TensorStructInfo,
-    ) -> Computing:
-        """The arithmetic of one application of `op`; what is not known counts as nothing."""
+    ) -> ArithmeticTime:
+        """The arithmetic of one application of `op`; unknown shapes count as nothing."""
         if op in self.prices.operators:
             applied = self._applied(attrs, operands, result)
-            return Computing(0.0, self.prices.computing(op, applied))
+            return ArithmeticTime(0.0, self.prices.computing(op, applied))
         flops = self.flops(op, attrs, operands, result) or 0.0
-        return Computing(flops / self.profile.peak_of(result.dtype))
+        return ArithmeticTime(flops / self.profile.peak_of(result.dtype))
 
     def reading(self, info: TensorStructInfo) -> float:
         """Seconds to read a tensor at full bandwidth."""
@@ -168,15 +168,15 @@ class Costs:
         results: Sequence[TensorStructInfo],
         schedule: Schedule | None,
     ) -> float:
-        """Seconds for `op` as it stands, by loops of its own or else called at run time.
+        """Seconds for `op` outside of kernels: by its own loops, or called at run time.
 
-        What is not known of it counts as nothing.
+        Unknown sizes count as nothing.
         """
         written = math.fsum(self.nbytes(info) or 0.0 for info in results)
         read = [self.nbytes(info) or 0.0 for info in operands]
         if op in READS_RESULT and read:
             read[0] = min(read[0], written)
-        arithmetic = Computing(0.0)
+        arithmetic = ArithmeticTime(0.0)
         if results:
             arithmetic = self.computing(op, attrs, operands, results[0])
         moved = math.fsum((*read, written))
@@ -185,14 +185,14 @@ class Costs:
             return RUNTIME_CALL + busy + arithmetic.stated
         return self.profile.launch + self._busy(moved, arithmetic, schedule)
 
-    def _busy(self, moved: float, arithmetic: Computing, schedule: Schedule) -> float:
-        """Seconds to move bytes and to compute, at the schedule's shares of the machine's best."""
+    def _busy(self, moved: float, arithmetic: ArithmeticTime, schedule: Schedule) -> float:
+        """Seconds to move bytes and to compute, at the schedule's shares of the machine's peak."""
         memory = self.profile.moving(moved) / schedule.bandwidth
         computing = arithmetic.at_peak / schedule.flops
         return max(memory, computing) + _HIDDEN * min(memory, computing) + arithmetic.stated
 
     def _read(self, value: int, kernel: Kernel) -> float:
-        """The bytes that `kernel` reads of its input `value`: of a slice, those it takes."""
+        """The bytes that `kernel` reads of its input `value`: of a sliced one only the slices."""
         source = kernel.inputs[value]
         if source.scalar is not None:
             return 0.0
@@ -202,12 +202,12 @@ class Costs:
             return whole
         return min(whole, math.fsum(self.nbytes(s.struct_info) or 0.0 for s in users))
 
-    def _arithmetic(self, kernel: Kernel) -> Computing:
+    def _arithmetic(self, kernel: Kernel) -> ArithmeticTime:
         """Seconds for the steps of `kernel`, each counted as often as it is computed.
 
-        What comes before the first reduction, or product, is computed inside of the loops over
-        what uses it: below a broadcast, once for each element of the *broadcast* tensor.  A product
-        reads its right operand as it is stored, and widens it while it multiplies.
+        A step before the first reduction or product is computed inside the loops of its user: below
+        a broadcast, once for each element of the *broadcast* tensor.  A matmul reads its right
+        operand as it is stored, and widens it while it multiplies.
         """
         count = len(kernel.inputs)
         values = [step.values for step in kernel.steps]
@@ -232,7 +232,7 @@ class Costs:
             again = runs[value] / own if own else 1.0
             at_peak += again * each.at_peak
             stated += again * each.stated
-        return Computing(at_peak, stated)
+        return ArithmeticTime(at_peak, stated)
 
 
 def _is_anchor(step: Step) -> bool:

@@ -1,7 +1,7 @@
-"""A cut: what one kernel would compute, from tensors it loads up to one value.
+"""A cut: the computation of one kernel, from the tensors that it loads to its result.
 
-Kernel classes are made by *terms*, nodes read once.  A cut takes one term for each kernel
-class in it, so that a class that is used twice is computed once; the cut is a dag.
+Kernel classes are computed by *terms*, which are nodes in a compact form.  A cut has one term for
+each kernel class in it, so that a class that is used twice is computed once: a cut is a DAG.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,19 +11,19 @@ from typing import TypeAlias
 from relax_egraph.egraph.view import ClassId, ENode
 
 Structure: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
-"""A cut without its classes: symbols of the loads, and of the steps with their operands."""
+"""A cut up to its classes: the symbols of its loads, and of its steps with their operands."""
 
 TOGETHER = "together"
-"""The operator of a term on top of several values: a cut that ends in it gives them all."""
+"""The operator of a term on top of several values, which are the outputs of the cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """One way to make the value of class `owner` inside a kernel.
+    """One way to compute the class `owner` inside a kernel.
 
-    Either a load, of the class `source`; or (`source` is -1) an operator on the values of the
-    classes `children`.  `symbol` is a number that two terms share if they differ in classes alone.
-    `seconds` are the arithmetic, at peak.
+    Either a load of the class `source`, or (`source` is -1) an operator on the classes `children`.
+    Terms that differ only in their classes have the same `symbol`.  `seconds` is the time of the
+    arithmetic, at peak.
     """
 
     owner: ClassId
@@ -36,10 +36,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """A kernel in the making.
+    """The computation of one kernel.
 
-    `leaves` are the classes it loads, in order of first use.  `steps` are its operators in an
-    order in which they can run; of their operands ``-1 - i`` is leaf ``i`` and ``j`` is step ``j``.
+    `leaves` are the classes that it loads, in order of first use.  `steps` are its operators in
+    topological order; an operand ``-1 - i`` is leaf ``i``, an operand ``j`` is step ``j``.
     """
 
     terms: Mapping[ClassId, Term]
@@ -48,7 +48,7 @@ class Cut:
     seconds: float
 
     def structure(self, symbols: Mapping[ClassId, int]) -> Structure:
-        """What two cuts share that are the same kernel; `symbols` are those of the leaves."""
+        """The structure, equal for cuts of the same kernel; `symbols` are those of the leaves."""
         return (
             tuple(symbols[leaf] for leaf in self.leaves),
             tuple((term.symbol, operands) for term, operands in self.steps),
@@ -56,7 +56,7 @@ class Cut:
 
 
 def trace(top: ClassId, terms: Mapping[ClassId, Term]) -> Cut:
-    """The cut that makes class `top` by those of `terms` that it needs; they have no cycle."""
+    """The cut of class `top` by those of `terms` that it needs, which must be acyclic."""
     numbers: dict[ClassId, int] = {}
     leaves: dict[ClassId, int] = {}
     steps: list[tuple[Term, tuple[int, ...]]] = []
@@ -87,8 +87,8 @@ def trace(top: ClassId, terms: Mapping[ClassId, Term]) -> Cut:
 def grow(term: Term, parts: Sequence[Cut]) -> Cut | None:
     """`term` on top of cuts of its children; ``None`` if one of them contains its class.
 
-    Where two parts make a class in two ways, the first part's way is taken throughout: below
-    it everything is the first part's too, so there is still no cycle.
+    Where two parts compute a class by different terms, that of the first part is used throughout:
+    all that it needs is the first part's too, so the cut stays acyclic.
     """
     terms: dict[ClassId, Term] = {}
     for part in reversed(parts):

@@ -1,7 +1,8 @@
-"""Priority cuts: for each kernel class a bounded list of the best kernels that end there.
+"""Priority cuts: for each kernel class a bounded list of the best kernels that compute it.
 
-A class's cuts are its terms on top of cuts of their children.  Not all combinations are tried:
-the most promising ones, and for each child every cut with the other children loaded.
+The cuts of a class are its terms on top of cuts of their children, as in the enumeration of cuts in
+technology mapping (Mishchenko et al., 2007).  Not all combinations are tried: the lightest ones,
+and for each child every cut with the other children loaded.
 """
 
 import heapq
@@ -18,12 +19,12 @@ from relax_egraph.extract.cut import Cut, Term, grow, trace
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many cuts are weighed; those beyond are dropped, and counted.
+    """Bounds of the enumeration of cuts; cuts beyond are dropped, and counted.
 
-    Of each class are kept, besides plain loads, `accepted` cuts that the library runs by each of
-    its schedules, and `refused` ones: what is built on top may run again.
-    For each term the `tried` most promising combinations are looked at; no cut has more than
-    `leaves` inputs or `steps` steps.
+    Each class keeps, besides plain loads, `accepted` cuts that the library runs for each schedule,
+    and `refused` ones that it does not, since a larger cut on top of one may run. For each term the
+    `tried` lightest combinations are examined; no cut has more than `leaves` inputs or `steps`
+    steps.
     """
 
     accepted: int = 5
@@ -34,8 +35,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A cut, and the kernel it is if the library runs it."""
+class OfferedCut:
+    """A cut, and the kernel that the library offers for it, if any."""
 
     cut: Cut
     offer: Offer | None
@@ -43,32 +44,32 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class CutList:
-    """What is kept of a class's cuts; `dropped` says how many met a bound."""
+    """The cuts that a class keeps; `dropped` counts those beyond a bound."""
 
-    kept: tuple[Weighed, ...]
+    kept: tuple[OfferedCut, ...]
     dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What it takes to load a tensor: a means to rank cuts, so it may be rough.
+    """An estimate of the cost of loading a tensor, by which cuts are ranked.
 
-    `seconds` are those of reading it, and a kernel's part of making it; what is `free` is
-    there in every program.
+    `seconds` are those of reading it, and its user's share of the cost of producing it; `free`
+    classes are in every program.
     """
 
     seconds: dict[ClassId, float]
     free: frozenset[ClassId]
 
     def weight(self, cut: Cut) -> float:
-        """Roughly the seconds that it takes to have the cut's value inside a kernel."""
+        """An estimate of the seconds for the value of `cut`: its arithmetic and its loads."""
         return math.fsum([cut.seconds, *(self.seconds[leaf] for leaf in cut.leaves)])
 
     def lightest_beside(self, cut: Cut, others: Sequence[Cut]) -> int:
-        """Which of `others` adds the least weight to `cut`, whose loads it may share."""
-        there = frozenset(cut.leaves)
+        """The index of the one of `others` that adds the least weight: loads are shared."""
+        loaded = frozenset(cut.leaves)
         added = [
-            other.seconds + sum([self.seconds[k] for k in other.leaves if k not in there])
+            other.seconds + sum([self.seconds[k] for k in other.leaves if k not in loaded])
             for other in others
         ]
         return added.index(min(added))
@@ -76,23 +77,23 @@ class Loads:
 
 def cuts_of(
     terms: Sequence[Term],
-    below: Mapping[ClassId, CutList],
+    children_cuts: Mapping[ClassId, CutList],
     loads: Loads,
     catalogue: Catalogue,
     bounds: Bounds,
 ) -> CutList:
-    """The cuts of the class that `terms` make, from those of the classes below.
+    """The cuts of the class that `terms` compute, from those of its child classes.
 
-    A class that is missing in `below` has no cuts yet.
+    A class that is missing in `children_cuts` has no cuts yet.
     """
-    kept = [Weighed(trace(t.owner, {t.owner: t}), None) for t in terms if t.source >= 0]
+    loads_only = [OfferedCut(trace(t.owner, {t.owner: t}), None) for t in terms if t.source >= 0]
     grown: dict[frozenset[Term], Cut] = {}
     dropped = 0
     for term in terms:
         if term.source >= 0:
             continue
         children = tuple(dict.fromkeys(term.children))
-        lists = [_ranked(below.get(child, CutList(())), loads) for child in children]
+        lists = [_ranked(children_cuts.get(child, CutList(())), loads) for child in children]
         for parts in _combinations(lists, loads, bounds.tried):
             cut = grow(term, parts)
             if cut is None:
@@ -102,19 +103,19 @@ def cuts_of(
                 continue
             grown.setdefault(frozenset(cut.terms.values()), cut)
     best, more = _best(sorted(grown.values(), key=loads.weight), loads, catalogue, bounds)
-    return CutList((*kept, *best), dropped + more)
+    return CutList((*loads_only, *best), dropped + more)
 
 
 def _ranked(cuts: CutList, loads: Loads) -> list[Cut]:
-    return sorted((weighed.cut for weighed in cuts.kept), key=loads.weight)
+    return sorted((offered.cut for offered in cuts.kept), key=loads.weight)
 
 
 def _combinations(
     lists: Sequence[list[Cut]], loads: Loads, tried: int
 ) -> Iterator[tuple[Cut, ...]]:
-    """The `tried` lightest choices of one of each list; then each cut with the others loaded.
+    """The `tried` lightest combinations of one cut of each list; each cut with the others loaded.
 
-    And each cut with those of the others that are lightest beside it: what it loads they may too.
+    And each cut with those of the others that add the least weight, since loads are shared.
     """
     if not all(lists):
         return
@@ -132,7 +133,7 @@ def _combinations(
 
 
 def _lightest(weights: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
-    """All choices of one place in each ascending list, in order of the sum of weights."""
+    """All combinations of one index per ascending list, in order of the sum of weights."""
     start = tuple([0] * len(weights))
     heap = [(sum(w[0] for w in weights), start)]
     seen = {start}
@@ -149,14 +150,13 @@ def _lightest(weights: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
 
 def _best(
     ranked: Sequence[Cut], loads: Loads, catalogue: Catalogue, bounds: Bounds
-) -> tuple[list[Weighed], int]:
-    """What is kept of cuts in order of weight, and how many more there were.
+) -> tuple[list[OfferedCut], int]:
+    """The cuts to keep of `ranked`, which is in order of weight, and how many were dropped.
 
-    Of no use is a cut that makes other kernels necessary for all that a lighter one does,
-    and for more, and computes as much.
+    A cut is dominated if a lighter one loads a subset of its leaves and computes no more.
     """
-    accepted: list[tuple[Weighed, frozenset[ClassId], Offer]] = []
-    refused: list[Weighed] = []
+    accepted: list[tuple[OfferedCut, frozenset[ClassId], Offer]] = []
+    refused: list[OfferedCut] = []
     anchors: Counter[str] = Counter()
     dropped = 0
     for cut in ranked:
@@ -170,10 +170,10 @@ def _best(
         ):
             continue
         if offer is None and len(refused) < bounds.refused:
-            refused.append(Weighed(cut, None))
+            refused.append(OfferedCut(cut, None))
         elif offer and anchors[offer.anchor] < bounds.accepted:
-            accepted.append((Weighed(cut, offer), needed, offer))
+            accepted.append((OfferedCut(cut, offer), needed, offer))
             anchors[offer.anchor] += 1
         else:
             dropped += 1
-    return [*(weighed for weighed, _, _ in accepted), *refused], dropped
+    return [*(offered for offered, _, _ in accepted), *refused], dropped

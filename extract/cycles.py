@@ -1,9 +1,8 @@
-"""Rows against cycles, added one by one as solutions of a program without them go around some.
+"""Cycle constraints, added lazily where a solution without them violates one.
 
-Around a cycle of classes, count the edges that are taken; without a cycle, that is at most the
-number of its classes that are made, all but any one of them.  A fractional solution that breaks
-such a row is found by shortest paths, where an edge is as long as what is made of its class
-by other edges.
+Around a cycle of classes, an acyclic solution takes at most as many edges as it produces classes,
+not counting any one of them.  A constraint violated by a fractional solution is separated by
+shortest paths, where the length of an edge is the share of its class that other edges produce.
 """
 
 import heapq
@@ -13,24 +12,24 @@ from relax_egraph.extract.problem import Problem
 from relax_egraph.extract.prune import Pruned
 from relax_egraph.extract.rows import Row
 
-_BROKEN = 1e-4
-"""By how much a row must be broken to be added."""
+_VIOLATION = 1e-4
+"""The least violation for which a constraint is added."""
 
 
-def broken_cycles(
+def violated_cycles(
     problem: Problem, pruned: Pruned, taken: Mapping[int, float]
 ) -> list[tuple[int, ...]]:
-    """Cycles whose rows `taken`, a share of each candidate, breaks; at most one from each class.
+    """Cycles whose constraints the fractional solution `taken` violates; at most one per class.
 
-    Each begins with the class that its row leaves out.
+    Each begins with the class that its constraint does not count.
     """
     edges: dict[int, dict[int, float]] = {}
-    made: dict[int, float] = {}
+    produced: dict[int, float] = {}
     for c, options in pruned.options.items():
         if pruned.size[pruned.component[c]] == 1:
             continue
         total = sum(taken[n] for n in options)
-        if total <= _BROKEN:
+        if total <= _VIOLATION:
             continue
         used: dict[int, float] = {}
         for number in options:
@@ -38,20 +37,20 @@ def broken_cycles(
                 for needed in problem.candidates[number].inputs:
                     if pruned.in_cycle(c, needed):
                         used[needed] = used.get(needed, 0.0) + taken[number]
-        made[c] = total
+        produced[c] = total
         edges[c] = {d: max(0.0, total - share) for d, share in used.items()}
-    found: dict[frozenset[int], tuple[int, ...]] = {}
-    for c, total in made.items():
-        cycle = _shortest_cycle(edges, c, total - _BROKEN)
+    cycles: dict[frozenset[int], tuple[int, ...]] = {}
+    for c, total in produced.items():
+        cycle = _shortest_cycle(edges, c, total - _VIOLATION)
         if cycle:
-            found.setdefault(frozenset(cycle), cycle)
-    return list(found.values())
+            cycles.setdefault(frozenset(cycle), cycle)
+    return list(cycles.values())
 
 
 def _shortest_cycle(
     edges: Mapping[int, Mapping[int, float]], start: int, limit: float
 ) -> tuple[int, ...]:
-    """The shortest way from `start` back to it, if it is shorter than `limit` (Dijkstra)."""
+    """The shortest cycle through `start`, if it is shorter than `limit` (Dijkstra)."""
     before: dict[int, int] = {}
     heap = [(length, d, start) for d, length in edges[start].items() if length < limit]
     heapq.heapify(heap)
@@ -61,14 +60,14 @@ def _shortest_cycle(
             continue
         before[c] = origin
         if c == start:
-            return _way_back(before, start)
+            return _path_back(before, start)
         for d, further in edges.get(c, {}).items():
             if d not in before and length + further < limit:
                 heapq.heappush(heap, (length + further, d, c))
     return ()
 
 
-def _way_back(before: Mapping[int, int], start: int) -> tuple[int, ...]:
+def _path_back(before: Mapping[int, int], start: int) -> tuple[int, ...]:
     cycle = [before[start]]
     while cycle[-1] != start:
         cycle.append(before[cycle[-1]])
@@ -78,7 +77,7 @@ def _way_back(before: Mapping[int, int], start: int) -> tuple[int, ...]:
 def row_around(
     problem: Problem, pruned: Pruned, cycle: tuple[int, ...], column: Mapping[int, int]
 ) -> Row:
-    """``Σ (edges taken) - Σ (classes made, but the first) <= 0``."""
+    """``Σ (edges taken) - Σ (classes produced, except the first) <= 0``."""
     entries: dict[int, float] = {}
     for c, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
         for number in pruned.options[c]:

@@ -1,10 +1,9 @@
-"""The choice problem solved exactly, by frontiers; for problems that are long rather than wide.
+"""Exact dynamic programming over frontiers, for problems that are long rather than wide.
 
-Classes are decided users first.  All that matters of what was decided is which of the classes
-still undecided are wanted, the *frontier*, and the least cost of coming to it: two ways to the same
-frontier are one, one that costs more and wants more is of no use, and neither is one that with
-what it still has to pay is above a cost that is known to suffice.  Classes of one cycle are
-decided together.
+Classes are decided users first.  The state is the *frontier*: the set of undecided classes that the
+decided ones need, with the least cost of reaching it.  A state is pruned if another costs no more
+and needs a subset, or if its cost plus a lower bound of the rest exceeds the cost of a known
+solution.  The classes of a cycle are decided together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
 
-MOST_INSIDE = 1_000
-"""How many ways to make classes of one cycle are looked at."""
+MAX_PER_CYCLE = 1_000
+"""How many selections for the classes of one cycle are enumerated."""
 
 _COMPARED = 400
-"""Of how many frontiers at one place each is compared with all cheaper ones."""
+"""Each frontier is compared with at most so many cheaper ones."""
 
 _SLACK = 1e-9
 """Sums of floats in another order differ by less than this share."""
@@ -25,7 +24,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Ways on: `cost` and candidates `chosen` make some classes, and want the classes `wanted`."""
+    """A transition: the candidates `chosen` at `cost`, which need the classes `wanted`."""
 
     cost: float
     wanted: int
@@ -34,7 +33,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """The cheapest way found to a frontier: from `before`, by `chosen`."""
+    """The cheapest known path to a frontier: from the frontier `before`, by `chosen`."""
 
     cost: float
     before: int
@@ -42,22 +41,22 @@ class _Arrival:
 
 
 class _TooWideError(Exception):
-    """There are more frontiers, or ways around a cycle, than are looked at."""
+    """There are more frontiers, or more selections for a cycle, than the limit."""
 
 
-def solve(problem: Problem, pruned: Pruned, enough: float, most: int) -> Solution | None:
-    """The best solution; ``None`` if it takes more than `most` frontiers.
+def solve(problem: Problem, pruned: Pruned, known: float, limit: int) -> Solution | None:
+    """An optimal solution; ``None`` if it takes more than `limit` frontiers.
 
-    A solution of cost `enough` is known.
+    `known` is the cost of some solution.
     """
     try:
-        return _Search(problem, pruned).best(enough, most)
+        return _Search(problem, pruned).best(known, limit)
     except _TooWideError:
         return None
 
 
 class _Search:
-    """Classes are bits, users below what they need; the classes of a component are neighbours."""
+    """Sets of classes are bits, users before their inputs; the bits of a component are adjacent."""
 
     def __init__(self, problem: Problem, pruned: Pruned) -> None:
         self._problem = problem
@@ -72,25 +71,25 @@ class _Search:
         self._members = members
         self._least = _least(problem, pruned)
         self._steps: dict[int, tuple[_Step, ...]] = {}
-        self._looked_inside = 0
+        self._enumerated = 0
 
-    def best(self, enough: float, most_frontiers: int) -> Solution:
-        """The best solution, which costs at most `enough`."""
+    def best(self, known: float, limit: int) -> Solution:
+        """An optimal solution, which costs at most `known`."""
         start = sum(self._bit[root] for root in self._problem.roots)
         arrivals: dict[int, dict[int, _Arrival]] = {g: {} for g in self._members}
         end: dict[int, _Arrival] = {}
         (arrivals[self._next(start)] if start else end)[start] = _Arrival(0.0, 0, ())
-        most, looked = enough * (1 + _SLACK), 0
+        most, expanded = known * (1 + _SLACK), 0
         for group, members in self._members.items():
-            found = arrivals[group]
-            for frontier in _useful(found):
-                looked += 1
-                if looked > most_frontiers:
+            reached = arrivals[group]
+            for frontier in _undominated(reached):
+                expanded += 1
+                if expanded > limit:
                     raise _TooWideError
-                for step in self._ways(frontier & members):
-                    cost = found[frontier].cost + step.cost
+                for step in self._transitions(frontier & members):
+                    cost = reached[frontier].cost + step.cost
                     left = (frontier & ~members) | step.wanted
-                    if cost + self._owed(left) > most:
+                    if cost + self._lower_bound(left) > most:
                         continue
                     place = arrivals[self._next(left)] if left else end
                     if left not in place or cost < place[left].cost:
@@ -108,18 +107,18 @@ class _Search:
         return (classes & -classes).bit_length() - 1
 
     def _next(self, frontier: int) -> int:
-        """The component that is decided next."""
+        """The component to decide next."""
         return self._group[self._first(frontier)]
 
-    def _owed(self, frontier: int) -> float:
-        """What making the first class of a frontier costs at least."""
+    def _lower_bound(self, frontier: int) -> float:
+        """A lower bound of the cost of the first class of a frontier."""
         return self._least[self._order[self._first(frontier)]] if frontier else 0.0
 
-    def _ways(self, wanted: int) -> tuple[_Step, ...]:
-        """The useful ways to make the classes `wanted`, all of one component."""
+    def _transitions(self, wanted: int) -> tuple[_Step, ...]:
+        """The undominated transitions for the classes `wanted`, all of one component."""
         if wanted not in self._steps:
-            self._looked_inside = 0
-            every = sorted(self._inside(wanted, {}), key=lambda step: step.cost)
+            self._enumerated = 0
+            every = sorted(self._selections(wanted, {}), key=lambda step: step.cost)
             kept: list[_Step] = []
             for step in every:
                 if not any(better.wanted & ~step.wanted == 0 for better in kept):
@@ -127,8 +126,8 @@ class _Search:
             self._steps[wanted] = tuple(kept)
         return self._steps[wanted]
 
-    def _inside(self, wanted: int, chosen: dict[int, int]) -> Iterator[_Step]:
-        """All ways to make `wanted` besides what is `chosen` already, none of them a cycle."""
+    def _selections(self, wanted: int, chosen: dict[int, int]) -> Iterator[_Step]:
+        """All acyclic selections for `wanted` that extend `chosen`."""
         missing = wanted & ~sum(self._bit[c] for c in chosen)
         if not missing:
             if self._acyclic(chosen):
@@ -137,11 +136,11 @@ class _Search:
         c = self._order[self._first(missing)]
         members = self._members[self._pruned.component[c]]
         for number in self._pruned.options[c]:
-            self._looked_inside += 1
-            if self._looked_inside > MOST_INSIDE:
+            self._enumerated += 1
+            if self._enumerated > MAX_PER_CYCLE:
                 raise _TooWideError
             inputs = sum(self._bit[d] for d in self._problem.candidates[number].inputs)
-            yield from self._inside(wanted | (inputs & members), {**chosen, c: number})
+            yield from self._selections(wanted | (inputs & members), {**chosen, c: number})
 
     def _acyclic(self, chosen: Mapping[int, int]) -> bool:
         done: set[int] = set()
@@ -168,9 +167,9 @@ class _Search:
         return _Step(cost, wanted, tuple(chosen.values()))
 
 
-def _useful(found: Mapping[int, _Arrival]) -> list[int]:
-    """The frontiers, cheapest first, without those that want more than a cheaper one does."""
-    ranked = sorted(found, key=lambda frontier: found[frontier].cost)
+def _undominated(reached: Mapping[int, _Arrival]) -> list[int]:
+    """The frontiers, cheapest first, without supersets of cheaper ones."""
+    ranked = sorted(reached, key=lambda frontier: reached[frontier].cost)
     kept: list[int] = []
     for frontier in ranked:
         if not any(better & ~frontier == 0 for better in kept[:_COMPARED]):
@@ -179,7 +178,7 @@ def _useful(found: Mapping[int, _Arrival]) -> list[int]:
 
 
 def _least(problem: Problem, pruned: Pruned) -> dict[int, float]:
-    """For each class a cost that making it is never below."""
+    """For each class a lower bound of the cost of a derivation: its most expensive chain."""
     least: dict[int, float] = {}
     for c, numbers in pruned.options.items():
         costs: list[float] = []

@@ -1,9 +1,9 @@
-"""A good solution without a solver: the classes settle in order of cost, cheapest first.
+"""The greedy heuristic: classes are settled in order of cost, cheapest first (as in Dijkstra).
 
-A class settles by a candidate whose inputs have settled, so no solution is ever cyclic.  What
-an input costs is shared among those who use it; who they are is learnt from round to round.
-Cost is that of a class as a whole, or in other rounds what each of its users pays: so a kernel
-that makes several classes at once has its turn before those that make one of them.
+A class is settled by a candidate whose inputs are settled, so a solution is never cyclic.  The cost
+of an input is divided among its users; their number is learned from round to round.  Rounds
+alternate between the whole cost of a class and the share that each user pays, so that a
+multi-output kernel is considered before kernels with one of its outputs.
 """
 
 import heapq
@@ -19,10 +19,10 @@ _ROUNDS = 6
 def greedy(
     problem: Problem, pruned: Pruned, taken: Mapping[int, float] | None = None
 ) -> tuple[Solution, float]:
-    """The best solution of a few rounds, and its cost.  Each is linear, times a logarithm.
+    """The best solution of a few rounds, and its cost.  A round takes O(n log n).
 
-    `taken` is a share of each candidate that is free in looking for the solution: what an
-    incomplete, fractional or cyclic solution takes of it.
+    `taken` guides the heuristic by an incomplete, fractional or cyclic solution: the share of each
+    candidate that this solution takes is free.
     """
     costs = {
         number: problem.candidates[number].cost * (1.0 - (taken[number] if taken else 0.0))
@@ -37,19 +37,19 @@ def greedy(
     best: Solution = {}
     least = math.inf
     share = {
-        c: 1.0 / max(1, len({problem.candidates[n].output for n in found}))
-        for c, found in users.items()
+        c: 1.0 / max(1, len({problem.candidates[n].output for n in using}))
+        for c, using in users.items()
     }
     for number in range(_ROUNDS):
         share.update(dict.fromkeys(pruned.needed, 0.0))
         part = dict.fromkeys(share, 1.0) if number % 2 else share
         solution = _settle(problem, costs, users, share, part)
         order = in_order(problem, solution)
-        assert order is not None  # each candidate was taken after its inputs
+        assert order is not None  # each candidate is taken after its inputs
         cost = math.fsum(problem.candidates[n].cost for n in order)
         if cost < least:
             best, least = {problem.candidates[n].output: n for n in order}, cost
-        share = _learnt(problem, pruned.options, order)
+        share = _shares(problem, pruned.options, order)
     return best, least
 
 
@@ -60,7 +60,7 @@ def _settle(
     share: Mapping[int, float],
     part: Mapping[int, float],
 ) -> Solution:
-    """Settle by cost times the `part` of the class, where that is not zero."""
+    """Settle classes in order of their cost times `part`, where that is not zero."""
     waiting = {number: len(problem.candidates[number].inputs) for number in costs}
     cost = dict(costs)
     rank = {number: part[problem.candidates[number].output] or 1.0 for number in costs}
@@ -81,10 +81,10 @@ def _settle(
     return solution
 
 
-def _learnt(
+def _shares(
     problem: Problem, options: Mapping[int, tuple[int, ...]], order: tuple[int, ...]
 ) -> dict[int, float]:
-    """The share of its cost at which each class is counted, after a round that took `order`."""
+    """The share of its cost that each user of a class pays, after a round that took `order`."""
     uses = dict.fromkeys(options, 0)
     for number in order:
         for needed in problem.candidates[number].inputs:

@@ -1,4 +1,4 @@
-"""What extraction asks of whoever runs kernels."""
+"""The interface between extraction and the library that runs kernels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -10,23 +10,23 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 
 
 class KernelLibrary(Protocol):
-    """Knows which kernels can be run, and how well."""
+    """Says which kernels can run, and at what share of the machine's peak."""
 
     def schedule_of(self, kernel: Kernel) -> Schedule | None:
-        """How `kernel` would be run; ``None`` if no schedule runs it.
+        """The schedule of `kernel`; ``None`` if there is none.
 
-        Depends on the kernel's structure alone, so that an answer may be remembered.
+        It depends on the kernel's structure alone, so that callers may cache it.
         """
         ...
 
-    def schedule_alone(
+    def schedule_of_operator(
         self,
         op: Op,
         attrs: Mapping[str, Attr],
         operands: Sequence[TensorStructInfo],
         results: Sequence[TensorStructInfo],
     ) -> Schedule | None:
-        """How an operator that is no kernel's step would be run, by loops of its own.
+        """The schedule of an operator outside of kernels, by its own loops.
 
         `operands` are its tensors.  ``None`` if it is called at run time.
         """

@@ -1,7 +1,7 @@
-"""The choice problem as a linear and as a mixed-integer program, for HiGHS: its only door.
+"""The selection problem as a linear and as a mixed-integer program; the only door to HiGHS.
 
-Cycle rows are added lazily: to the linear program as long as its solution breaks some, and to
-the other whenever its solution has a cycle.
+Cycle constraints are added lazily: to the linear program while its solution violates some, and to
+the mixed-integer program whenever its solution has a cycle.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.extract.cycles import broken_cycles, row_around
+from relax_egraph.extract.cycles import row_around, violated_cycles
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
 from relax_egraph.extract.relaxation import Relaxation, relaxation_at
@@ -23,7 +23,7 @@ from relax_egraph.extract.rows import Row, Rows, rows_of
 from relax_egraph.forks import is_inherited
 
 _TOTAL = 1e4
-"""What costs are scaled to, in total: far above the solver's tolerances."""
+"""The total that costs are scaled to: far above the solver's tolerances."""
 
 _OPTIONS: Mapping[str, bool | float | str] = {
     "output_flag": False,
@@ -33,21 +33,21 @@ _OPTIONS: Mapping[str, bool | float | str] = {
 }
 
 _GAIN = 1e-3 * _TOTAL
-"""What the bound must gain for more cycle rows to be added to the linear program."""
+"""The improvement of the bound that justifies another round of cycle constraints."""
 
 TIME_LIMIT = "time limit"
-"""What stopped the solver, if it was that."""
+"""The reason of a result that is not proven optimal for lack of time."""
 
 
 class SolverError(Exception):
-    """The solver is missing, or gave no answer: the message says which."""
+    """The solver is missing or failed; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the search found: perhaps a solution, perhaps a cyclic one, perhaps a bound.
+    """The solver's result: a solution if it has one, maybe cyclic, and a bound if it has one.
 
-    `stopped` is empty if it searched to the end, else says what happened.
+    `stopped` is empty if the search was exhaustive, else the reason why it ended.
     """
 
     solution: Solution | None
@@ -56,27 +56,27 @@ class Outcome:
 
 
 def relax(problem: Problem, pruned: Pruned, cost: float, time_limit: float) -> Relaxation:
-    """The linear relaxation, with the cycle rows that it needs; some solution costs `cost`.
+    """The linear relaxation with violated cycle constraints added; some solution costs `cost`.
 
-    Raises `SolverError` if there is no answer.
+    Raises `SolverError` if the solver has no result.
     """
     rows = rows_of(problem, pruned)
     column = {number: place for place, number in enumerate(rows.numbers)}
     end = time.perf_counter() + time_limit
     taken: Mapping[int, float] = {}
     multipliers = np.zeros(0)
-    with _said():
-        solver, scale = _opened(problem, rows, cost)
+    with _solver_errors():
+        solver, scale = _new_solver(problem, rows, cost)
         last, gained = -math.inf, math.inf
         while gained >= _GAIN and _run(solver, end):
-            found, value = solver.getSolution(), solver.getObjectiveValue()
+            optimum, value = solver.getSolution(), solver.getObjectiveValue()
             last, gained = value, value - last
-            taken = dict(zip(rows.numbers, found.col_value, strict=True))
-            multipliers = np.array(found.row_dual) / scale
-            broken = broken_cycles(problem, pruned, taken)
-            for cycle in broken:
+            taken = dict(zip(rows.numbers, optimum.col_value, strict=True))
+            multipliers = np.array(optimum.row_dual) / scale
+            violated = violated_cycles(problem, pruned, taken)
+            for cycle in violated:
                 _add(solver, rows, row_around(problem, pruned, cycle, column))
-            if not broken:
+            if not violated:
                 break
     if not taken:
         raise SolverError(TIME_LIMIT)
@@ -89,22 +89,22 @@ def solve(
 ) -> Outcome:
     """Search for a better solution than `start`, which costs `cost`, for `time_limit` seconds.
 
-    Cycle rows are added to `rows`.  Raises `SolverError` if there is no answer.
+    Cycle constraints are added to `rows`.  Raises `SolverError` if the solver has no result.
     """
     column = {number: place for place, number in enumerate(rows.numbers)}
     end = time.perf_counter() + time_limit
     bound: float | None = None
-    with _said():
+    with _solver_errors():
         import highspy
 
-        solver, scale = _opened(problem, rows, cost)
+        solver, scale = _new_solver(problem, rows, cost)
         for place in range(len(rows.numbers)):
             solver.changeColIntegrality(place, highspy.HighsVarType.kInteger)
-        given = highspy.HighsSolution()
+        warm_start = highspy.HighsSolution()
         chosen = set(start.values())
-        given.col_value = [float(number in chosen) for number in rows.numbers]
+        warm_start.col_value = [float(number in chosen) for number in rows.numbers]
         while True:
-            solver.setSolution(given)
+            solver.setSolution(warm_start)
             finished = _run(solver, end)
             proven = solver.getInfo().mip_dual_bound
             if math.isfinite(proven):
@@ -116,16 +116,16 @@ def solve(
                 return Outcome(solution, bound)
             if not finished or time.perf_counter() > end:
                 return Outcome(solution or None, bound, TIME_LIMIT)
-            broken = broken_cycles(problem, pruned, taken)
-            if not broken:
-                raise SolverError("the solver's answer is no solution")
-            for cycle in broken:
+            violated = violated_cycles(problem, pruned, taken)
+            if not violated:
+                raise SolverError("the solver's result violates a constraint")
+            for cycle in violated:
                 _add(solver, rows, row_around(problem, pruned, cycle, column))
 
 
 @contextmanager
-def _said() -> Generator[None]:
-    """What the solver raises, as a `SolverError`."""
+def _solver_errors() -> Generator[None]:
+    """Translate exceptions of the solver to `SolverError`."""
     try:
         yield
     except ImportError:
@@ -134,8 +134,8 @@ def _said() -> Generator[None]:
         raise SolverError(f"the solver failed: {error}") from None
 
 
-def _opened(problem: Problem, rows: Rows, cost: float) -> tuple[Any, float]:
-    """A solver that has the rows, and what it sees costs multiplied by."""
+def _new_solver(problem: Problem, rows: Rows, cost: float) -> tuple[Any, float]:
+    """A solver with the rows loaded, and the factor that costs are scaled by."""
     import highspy
 
     scale = _TOTAL / cost if cost > 0 else 1.0
@@ -159,7 +159,7 @@ def _opened(problem: Problem, rows: Rows, cost: float) -> tuple[Any, float]:
 
 
 def _run(solver: Any, end: float) -> bool:
-    """Run until time is up; whether the answer is the optimum.  The clock is the solver's."""
+    """Run until `end`; whether the optimum was found.  The solver's own clock counts."""
     import highspy
 
     left = max(0.0, end - time.perf_counter())
@@ -178,14 +178,14 @@ def _add(solver: Any, rows: Rows, row: Row) -> None:
     solver.addRow(row.lower, row.upper, len(columns), columns, values)
 
 
-def _let_threads_go() -> None:
-    """In a child of ``fork``: the solver's threads are not here, and it would wait for them."""
+def _reset_threads() -> None:
+    """In a child of ``fork``: the solver's threads do not exist, and it would wait for them."""
     if highspy := sys.modules.get("highspy"):
-        with suppress(RuntimeError):  # it lets them go, and then says that it cannot wait
+        with suppress(RuntimeError):  # it drops the threads, then reports that it cannot join them
             highspy.Highs.resetGlobalScheduler(False)
 
 
 if is_inherited("highspy"):
-    _let_threads_go()
+    _reset_threads()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_threads_go)
+    os.register_at_fork(after_in_child=_reset_threads)

@@ -41,13 +41,13 @@ def fits_kernel(node: ENode) -> bool:
     return is_operator(node) and all(isinstance(c, int | ShapeStructInfo) for c in node.children)
 
 
-def is_handle(node: ENode) -> bool:
-    """Whether `node` only gives a value that is there another name."""
+def is_alias(node: ENode) -> bool:
+    """Whether `node` is another name of a value: an element of a tuple, or the whole of one."""
     return node.op in (TUPLE_GET, WHOLE)
 
 
-def is_there(node: ENode) -> bool:
-    """Whether `node` is a value that nothing needs to make."""
+def is_leaf(node: ENode) -> bool:
+    """Whether `node` is an input or a scalar, which no program has to compute."""
     return node.op in (LEAF, SCALAR)
 
 
@@ -57,21 +57,21 @@ def is_constant(eclass: EClass) -> bool:
     return eclass.is_const and known is not None and all(isinstance(d, int) for d in known)
 
 
-def usable(
-    classes: Mapping[ClassId, EClass], c: ClassId, given: Mapping[ClassId, Choice]
+def usable_nodes(
+    classes: Mapping[ClassId, EClass], c: ClassId, free: Mapping[ClassId, Choice]
 ) -> tuple[ENode, ...]:
-    """The nodes of class `c` that may be used: of a value that is given, none.
+    """The nodes of class `c` that extraction may choose; none for a free value.
 
-    Inside a kernel what can be loaded as a constant is never computed, only moved, or widened from
+    A kernel never computes what it can load as a constant: it only moves it, or widens it from
     fewer bits.
     """
-    if c in given:
+    if c in free:
         return ()
     nodes = classes[c].nodes
     loaded = (n.classes[0] for n in nodes if n.op == LOAD)
-    if any(k in given and is_constant(classes[k]) for k in loaded):
-        read = (LOAD, *MOVEMENT)
-        return tuple(n for n in nodes if n.op in read or _widens(classes, c, n))
+    if any(k in free and is_constant(classes[k]) for k in loaded):
+        moving = (LOAD, *MOVEMENT)
+        return tuple(n for n in nodes if n.op in moving or _widens(classes, c, n))
     return nodes
 
 
@@ -86,18 +86,18 @@ def _widens(classes: Mapping[ClassId, EClass], c: ClassId, node: ENode) -> bool:
 def results_of(
     classes: Mapping[ClassId, EClass], c: ClassId, node: ENode
 ) -> tuple[TensorStructInfo, ...]:
-    """What the operator `node` of class `c` gives: one tensor, or those of a tuple.
+    """The tensors that the operator `node` of class `c` returns: one, or the fields of a tuple.
 
-    Nothing, if its own rule does not know the parts.
+    Empty if its struct-info rule does not know the fields.
     """
     if classes[c].sort != "tuple":
         return (classes[c].struct_info,)
     infos = [_info(classes, child) for child in node.children]
     try:
-        made = OPS[node.op].rule(*infos, **dict(node.attrs))
+        result = OPS[node.op].rule(*infos, **dict(node.attrs))
     except IllTyped:
         return ()
-    fields = made.fields if isinstance(made, TupleStructInfo) else ()
+    fields = result.fields if isinstance(result, TupleStructInfo) else ()
     return tuple(f for f in fields if isinstance(f, TensorStructInfo))
 
 
@@ -113,23 +113,23 @@ def _info(classes: Mapping[ClassId, EClass], child: Child) -> StructInfo | None:
             return child
 
 
-def below(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:
-    """The classes that `nodes` are made of, each once."""
+def child_classes(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:
+    """The child classes of `nodes`, each once."""
     return tuple(dict.fromkeys(k for node in nodes for k in node.classes))
 
 
-def reached(view: View, given: Mapping[ClassId, Choice]) -> dict[ClassId, tuple[ENode, ...]]:
-    """The usable nodes of every class that the roots may need; what is given needs none.
+def reachable_nodes(view: View, free: Mapping[ClassId, Choice]) -> dict[ClassId, tuple[ENode, ...]]:
+    """The usable nodes of every class that the roots may need.
 
-    What is given may be read as what it repeats, so that may be needed too.
+    A free value that is a broadcast may be read as its operand, which is therefore reachable too.
     """
     nodes: dict[ClassId, tuple[ENode, ...]] = {}
     todo = list(view.roots)
     while todo:
         c = todo.pop()
         if c not in nodes:
-            nodes[c] = usable(view.classes, c, given)
-            read = view.classes[c].nodes if c in given else ()
-            repeated = (n for n in read if n.op == "broadcast_to")
-            todo.extend(below((*nodes[c], *repeated)))
+            nodes[c] = usable_nodes(view.classes, c, free)
+            all_nodes = view.classes[c].nodes if c in free else ()
+            broadcasts = (n for n in all_nodes if n.op == "broadcast_to")
+            todo.extend(child_classes((*nodes[c], *broadcasts)))
     return nodes

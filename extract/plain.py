@@ -1,7 +1,4 @@
-"""Extraction of any e-graph, such as other tools write, by the cost of the nodes that are taken.
-
-A node that is used more than once is paid for once.
-"""
+"""Extraction of any serialized e-graph by DAG cost: the cost of a shared node counts once."""
 
 import heapq
 import time
@@ -16,7 +13,7 @@ from relax_egraph.extract.certificate import certify
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.problem import Selection, Solution, computable, cost_in_order, in_order
 from relax_egraph.extract.prune import prune
-from relax_egraph.extract.search import floor
+from relax_egraph.extract.search import lower_bound
 from relax_egraph.extract.select import select, status_of
 from relax_egraph.extract.serialized import (
     Numbered,
@@ -27,17 +24,17 @@ from relax_egraph.extract.serialized import (
 )
 
 Method: TypeAlias = Literal["ilp", "greedy-dag", "tree"]
-"""``ilp`` proves what it finds; ``tree`` is what most libraries do, by the cost of trees."""
+"""``ilp`` is exact; ``tree`` minimizes tree cost, as most libraries do."""
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True, slots=True)
 class PlainExtraction:
-    """What was extracted: `choice` is the node taken of each class, inputs first.
+    """An extracted term: `choice` has the node selected in each class, inputs first.
 
-    No choice costs less than `bound`, so none saves more than the share `gap` of the cost.
-    `nodes` and `classes` count the e-graph.
+    No selection costs less than `bound`, so none saves more than the share `gap` of the cost.
+    `nodes` and `classes` are the size of the e-graph.
     """
 
     cost: float
@@ -50,7 +47,7 @@ class PlainExtraction:
     choice: Mapping[str, str]
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """The fields, for JSON."""
         return asdict(self)
 
 
@@ -60,10 +57,10 @@ def extract_egraph(
     method: Method = "ilp",
     time_limit: float = 60.0,
 ) -> PlainExtraction:
-    """Extract the roots of an e-graph in the form of egraph-serialize: a file, or its document.
+    """Extract the roots of an e-graph in the JSON form of egraph-serialize: a file or a document.
 
-    Raises `ExtractionError` if it is none or a root has no finite program; `TextError` if the
-    file is no JSON; ``ValueError`` for a method or a time that there is not.
+    Raises `ExtractionError` if it is not such an e-graph or a root has no finite program;
+    `TextError` if the file is not JSON; ``ValueError`` for an unknown method or a negative time.
     """
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}: needs one of {', '.join(METHODS)}")
@@ -106,7 +103,7 @@ def _egraph(
 
 
 def _unproven(egraph: SerializedEGraph, table: Numbered, method: Method) -> Selection:
-    """A solution found without a search, and the bound that pruning proves."""
+    """A heuristic solution, with the bound that pruning proves."""
     started = time.perf_counter()
     pruned = prune(table.problem)
     if method == "tree":
@@ -114,18 +111,18 @@ def _unproven(egraph: SerializedEGraph, table: Numbered, method: Method) -> Sele
     else:
         solution, _ = greedy(table.problem, pruned)
     order = in_order(table.problem, solution)
-    assert order is not None  # each candidate was taken after its inputs
+    assert order is not None  # each candidate is taken after its inputs
     cost = cost_in_order(table.problem, order)
-    bound = min(cost, floor(table.problem, pruned))
+    bound = min(cost, lower_bound(table.problem, pruned))
     status = status_of(cost, bound, method)
     seconds = time.perf_counter() - started
     return Selection(order, cost, bound, status, "needed classes", seconds)
 
 
 def cheapest_trees(egraph: SerializedEGraph, table: Numbered) -> Solution:
-    """For each class the root of its cheapest tree, in which all that is shared is paid again.
+    """For each class the root of its cheapest tree, in which shared nodes count for each use.
 
-    Classes settle in order of cost (Knuth, 1977), so there is no cycle.
+    Classes are settled in order of cost (Knuth, 1977), so there is no cycle.
     """
     problem = table.problem
     place = {c: number for number, c in enumerate(table.classes)}

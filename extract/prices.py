@@ -1,4 +1,4 @@
-"""What a user knows of costs better than the model."""
+"""Prices that a user states in place of the cost model's."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,16 +11,15 @@ from relax_egraph.parameters import SECONDS, check_fields, function, mapping, op
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Seconds that take the place of the model's.
+    """Seconds that replace those of the cost model.
 
-    * `operators`: by name, the seconds of computing for one application of an operator, from its
-      attributes and the extents of its tensors; launching and moving are counted besides.
-    * `kernel`: the seconds of one run of a kernel, from the kernel, the sizes of symbols, and
-      what the model says, with `operators`; infinite for one that is not to be used.
-    * `opaque`: by the name of a loop function or a packed function, the seconds of a call that
-      stays as it is.
+    * `operators`: by name, the seconds of arithmetic of one application of an operator, from its
+      attributes and the extents of its tensors; launch and memory traffic are added by the model.
+    * `kernel`: the seconds of one run of a kernel, from the kernel, the sizes of symbols, and the
+      model's price, which includes `operators`; infinite to exclude the kernel.
+    * `opaque`: by the name of a loop function or a packed function, the seconds of an opaque call.
 
-    A price that is negative or not a number is an `ExtractionError` when it is asked for.
+    A price that is negative or not a number is an `ExtractionError` when it is used.
     """
 
     operators: Mapping[str, Callable[[Applied], float]] = field(default_factory=dict)
@@ -31,11 +30,11 @@ class Prices:
         check_fields(self, _PRICES)
         for name in self.operators:
             if name not in WORK:
-                said = f"operators: there is no operator {name!r}", nearest(name, WORK)
-                raise ValueError("; ".join(filter(None, said)))
+                message = f"operators: there is no operator {name!r}", nearest(name, WORK)
+                raise ValueError("; ".join(filter(None, message)))
 
     def computing(self, op: str, applied: Applied) -> float:
-        """Seconds of computing for one application of `op`, which has a price."""
+        """Seconds of arithmetic for one application of `op`, which has a price."""
         return _checked(self.operators[op](applied), f"R.{op}")
 
     def of_kernel(self, kernel: Kernel, sizes: Mapping[str, int], seconds: float) -> float:
@@ -45,7 +44,7 @@ class Prices:
         return _checked(self.kernel(kernel, sizes, seconds), _named(kernel))
 
     def of_call(self, name: str, seconds: float) -> float:
-        """Seconds for a call of `name` that stays as it is; `seconds` if it has no price."""
+        """Seconds for an opaque call of `name`; `seconds` if it has no price."""
         return _checked(self.opaque.get(name, seconds), name)
 
 

@@ -1,4 +1,4 @@
-"""By what programs are compared: seconds on one machine, over the sizes that symbols have."""
+"""The objective of extraction: mean seconds on one machine over weighted sizes of the symbols."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from relax_egraph.parameters import (
 )
 
 Hints: TypeAlias = Sizes | Sequence[tuple[float, Sizes]]
-"""The sizes of symbols, 64 for one that is not named; or several such, each with its weight."""
+"""Sizes of symbols, 64 for a symbol that is not named; or several such, each with a weight."""
 
 
 _WEIGHT = number("a weight, more than 0", lambda weight: 0 < weight < math.inf)
@@ -39,11 +39,11 @@ HINTS = Kind(
     lambda hints: isinstance(hints, Mapping) or len(hints) > 0,
     lambda name, hints: (SIZES if isinstance(hints, Mapping) else _SCENARIOS).parts(name, hints),
 )
-"""What `Hints` are."""
+"""The check of an argument of type `Hints`."""
 
 
 class Pricing:
-    """Seconds of what programs are made of: the mean over the sizes in `hints`, by their weights.
+    """Seconds of kernels, operators and bindings: the weighted mean over the sizes in `hints`.
 
     Raises ``ValueError`` for a weight that is not positive, or a size that is negative.
     """
@@ -68,7 +68,7 @@ class Pricing:
         return self._any.nbytes(info) is not None
 
     def reading(self, info: TensorStructInfo) -> float:
-        """Seconds to read a tensor; what is not known counts as nothing."""
+        """Seconds to read a tensor; an unknown size counts as nothing."""
         return self._mean(lambda costs: costs.reading(info))
 
     def computing(
@@ -81,8 +81,8 @@ class Pricing:
         """Seconds for the arithmetic of `op`, at peak."""
 
         def of(costs: Costs) -> float:
-            found = costs.computing(op, attrs, operands, result)
-            return found.at_peak + found.stated
+            time = costs.computing(op, attrs, operands, result)
+            return time.at_peak + time.stated
 
         return self._mean(of)
 
@@ -98,11 +98,11 @@ class Pricing:
         results: Sequence[TensorStructInfo],
         schedule: Schedule | None,
     ) -> float:
-        """Seconds for `op` as it stands, by loops of its own or else called at run time."""
+        """Seconds for `op` outside of kernels: by its own loops, or called at run time."""
         return self._mean(lambda costs: costs.operator(op, attrs, operands, results, schedule))
 
     def opaque(self, binding: Binding) -> float:
-        """Seconds for a binding that stays as it is."""
+        """Seconds for an opaque binding."""
         return self._prices.of_call(_callee(binding), cost.OPAQUE)
 
     def _mean(self, seconds: Callable[[Costs], float]) -> float:
@@ -117,7 +117,7 @@ def price(
     profile: Profile = REFERENCE_PROFILE,
     hints: Hints | None = None,
 ) -> float:
-    """Seconds for one run of `kernel`, which has known shapes, as `schedule` runs it."""
+    """Seconds for one run of `kernel` by `schedule`; its shapes are known."""
     return Pricing(profile, hints).kernel(kernel, schedule)
 
 

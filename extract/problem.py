@@ -1,4 +1,4 @@
-"""The choice problem in plain tables, and what its solution is; nothing here knows of tensors."""
+"""The selection problem as plain tables, and its solutions; independent of tensors."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to make the class `output`: it needs `inputs`, and costs ``cost >= 0``, once.
+    """One way to produce the class `output` from `inputs`, at ``cost >= 0``, paid once.
 
-    What makes several classes at once is a class of its own, and each of the several has a
-    free candidate that needs it.
+    A multi-output candidate is a class of its own; each of its outputs has a candidate of cost 0
+    that needs this class.
     """
 
     output: int
@@ -21,10 +21,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Make all `roots` at the least total cost.
+    """Produce all `roots` at the least total cost.
 
-    A solution takes at most one candidate for each class, one for each root and each input of
-    what it takes, and has no cycle.
+    A solution takes at most one candidate per class, one for each root and for each input of a
+    taken candidate, and has no cycle.
     """
 
     candidates: tuple[Candidate, ...]
@@ -32,15 +32,15 @@ class Problem:
 
 
 Solution: TypeAlias = Mapping[int, int]
-"""The candidate that makes each class; classes that the roots do not need may be in it."""
+"""The candidate of each class; it may have classes that the roots do not need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A solution, as numbers of candidates in an order in which they can run.
+    """A solution, as numbers of candidates in topological order.
 
-    No solution costs less than `bound`; `bound_source` says who claims it.  `status` is
-    ``optimal``, ``gap 1.3 %, time limit`` or ``greedy: `` and why.
+    No solution costs less than `bound`;  `bound_source` names the method that proves it.  `status`
+    is ``optimal``, ``gap 1.3 %, time limit`` or ``greedy:  `` and the reason.
     """
 
     chosen: tuple[int, ...]
@@ -57,9 +57,9 @@ class Selection:
 
 
 def derivation(problem: Problem, numbers: Iterable[int] | None = None) -> dict[int, int]:
-    """For each class that can be made without a cycle a candidate that does, inputs first.
+    """A candidate for each class that has an acyclic derivation, inputs first.
 
-    Only candidates with these `numbers` are taken, if they are given.  Linear in their size.
+    `numbers` restricts the candidates.  Linear in their size.
     """
     candidates = problem.candidates
     waiting: dict[int, int] = {}
@@ -68,23 +68,23 @@ def derivation(problem: Problem, numbers: Iterable[int] | None = None) -> dict[i
         waiting[number] = len(candidates[number].inputs)
         for needed in candidates[number].inputs:
             users.setdefault(needed, []).append(number)
-    made: dict[int, int] = {}
+    derived: dict[int, int] = {}
     ready = [number for number, count in waiting.items() if count == 0]
     while ready:
         number = ready.pop()
         output = candidates[number].output
-        if output in made:
+        if output in derived:
             continue
-        made[output] = number
+        derived[output] = number
         for user in users.get(output, ()):
             waiting[user] -= 1
             if waiting[user] == 0:
                 ready.append(user)
-    return made
+    return derived
 
 
 def computable(problem: Problem) -> frozenset[int]:
-    """The classes that can be made without a cycle.  Linear in the size of the problem."""
+    """The classes that have an acyclic derivation.  Linear in the size of the problem."""
     return frozenset(derivation(problem))
 
 
@@ -116,5 +116,5 @@ def in_order(problem: Problem, solution: Solution) -> tuple[int, ...] | None:
 
 
 def cost_in_order(problem: Problem, order: tuple[int, ...]) -> float:
-    """What the candidates numbered in `order` cost together."""
+    """The total cost of the candidates numbered in `order`."""
     return math.fsum(problem.candidates[number].cost for number in order)

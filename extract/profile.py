@@ -1,4 +1,4 @@
-"""Machines, as prices see them: how fast they launch, compute and move."""
+"""Machine profiles for the cost model: launch overhead, peak arithmetic, memory bandwidth."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "in
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Memory that holds up to `size` bytes, and moves `bandwidth` bytes per second."""
+    """A level of the memory hierarchy: `size` bytes, `bandwidth` bytes per second."""
 
     size: float
     bandwidth: float
@@ -49,11 +49,11 @@ _PROFILE = {
 class Profile:
     """A machine: seconds to launch a kernel, `cores` that a kernel runs on, flops per second.
 
-    `peak` is of one core, by the dtype computed in.  `levels` of memory are in order of size,
-    caches first, the last without an end: of what a kernel moves, as much as fits moves at the
-    speed of the first level, what fits in the next but not there at that of the next, and so on.
+    `peak` is of one core, by the dtype of the arithmetic.  `levels` of memory are in ascending
+    order of size, the last infinite: of the bytes that a kernel moves, as many as fit move at the
+    bandwidth of the first level, the next at that of the second level, and so on.
 
-    Raises ``ValueError`` for what no machine has.
+    Raises ``ValueError`` for impossible values.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Profile:
             raise ValueError("the sizes of levels grow, and the last is without an end")
 
     def peak_of(self, dtype: str | None) -> float:
-        """Flops per second at `dtype`; at the slowest, if it is not known."""
+        """Flops per second at `dtype`; at the slowest dtype, if it is unknown."""
         core = min(self.peak.values()) if dtype is None else self.peak[_counted_as(dtype)]
         return core * self.cores
 
@@ -95,7 +95,7 @@ class Profile:
         return max(self.moving(nbytes), computing)
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON can hold; the size of the last level is ``None``."""
+        """The fields, for JSON; the size of the last level is ``None``."""
         levels = [[_finite(x.size), x.bandwidth] for x in self.levels]
         return {**asdict(self), "levels": levels}
 
@@ -108,20 +108,20 @@ class Profile:
             raise ExtractionError(f"{file} is not the profile of a machine: {problem}") from None
 
     def write(self, file: Path) -> None:
-        """Save as JSON, aside and renamed."""
+        """Save as JSON, atomically."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as written:
-            written.write(json.dumps(self.as_dict(), indent=1).encode() + b"\n")
+        with replacing(file) as output:
+            output.write(json.dumps(self.as_dict(), indent=1).encode() + b"\n")
 
 
 def _finite(size: float) -> float | None:
     return None if size == math.inf else size
 
 
-def _profile(said: Any) -> Profile:
-    if not isinstance(said, dict):
+def _profile(document: Any) -> Profile:
+    if not isinstance(document, dict):
         raise ValueError("it is no object")
-    fields = cast(dict[str, Any], said)
+    fields = cast(dict[str, Any], document)
     levels = tuple(
         Level(math.inf if size is None else float(size), float(bandwidth))
         for size, bandwidth in fields["levels"]
@@ -131,7 +131,7 @@ def _profile(said: Any) -> Profile:
 
 
 def _counted_as(dtype: str) -> str:
-    """The dtype whose peak `dtype` has, too: unsigned integers are as fast as signed ones."""
+    """The dtype whose peak counts for `dtype`: unsigned integers are as fast as signed ones."""
     name = computed(dtype)
     return name if name in _COUNTED else name.removeprefix("u")
 
@@ -151,7 +151,7 @@ REFERENCE_PROFILE = Profile(
     },
     levels=(Level(8 * 2**20, 100e9), Level(math.inf, 40e9)),
 )
-"""One core of a current server, fixed so that the same module is optimized the same anywhere.
+"""One core of a current server, fixed so that a module is optimized the same on any machine.
 
-To launch a kernel is to call it from the virtual machine's interpreter: 1.6 µs measured in a chain.
+A launch is a call from the virtual machine's interpreter: 1.6 µs, measured in a chain of kernels.
 """

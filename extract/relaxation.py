@@ -1,6 +1,7 @@
-"""What a linear relaxation proves: a bound, and what each candidate adds to it.
+"""The bound and the reduced costs of a linear relaxation.
 
-Any multipliers of the rows prove a bound, in a few sums; whoever found them need not be trusted.
+Any multipliers of the rows prove a bound by a few sums (weak duality), so the solver that found the
+multipliers need not be trusted.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from relax_egraph.extract.rows import Rows
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """No solution costs less than `bound`, none with a candidate less than it and its `extra`.
+    """No solution costs less than `bound`; none with candidate n less than ``bound + extra[n]``.
 
     `taken` is the share of each candidate in the cheapest fractional solution of `rows`.
     """
@@ -32,7 +33,7 @@ def relaxation_at(
     taken: Mapping[int, float],
     multipliers: npt.NDArray[np.float64],
 ) -> Relaxation:
-    """What `multipliers`, one for each row, prove; those of an unbounded side count as zero.
+    """The relaxation that `multipliers`, one per row, prove; those of unbounded sides count as 0.
 
     For ``0 <= x <= 1`` and ``lower <= A x <= upper``, and any ``y``:
     ``c x >= Σ min(0, c - y A) + Σ max(0, y) lower - Σ max(0, -y) upper``.

@@ -1,12 +1,12 @@
-"""The choice problem as rows of a linear program; what any solver of such programs takes.
+"""The selection problem as the rows of a linear program, independent of the solver.
 
-One 0/1 variable for each candidate; a class is made if one of its candidates is taken.
+One 0/1 variable for each candidate; a class is produced if one of its candidates is taken.
 
-* ``Σ x = 1`` for a class that every solution needs, ``Σ x <= 1`` for any other.
-* An edge from a class to an input: all candidates of the class that need the input, in one
-  row, ``Σ x <= `` (is the input made); this is tighter than a row for each candidate.
+* ``Σ x = 1`` for a class that every solution contains, ``Σ x <= 1`` for any other.
+* For each edge from a class to an input, one row of all candidates of the class that need the
+  input:  ``Σ x <= `` (is the input produced).  This is tighter than a row for each candidate.
 
-Cycles are not ruled out: `around` does that, one by one.
+Cycles are excluded lazily by `cycles.row_around`.
 """
 
 import math
@@ -47,7 +47,7 @@ class Rows:
 
 
 def rows_of(problem: Problem, pruned: Pruned) -> Rows:
-    """All rows but those of cycles."""
+    """All rows except cycle constraints."""
     numbers = [number for options in pruned.options.values() for number in options]
     column = {number: place for place, number in enumerate(numbers)}
     rows = Rows(numbers)
@@ -62,6 +62,6 @@ def rows_of(problem: Problem, pruned: Pruned) -> Rows:
                 users.setdefault(needed, []).append(column[number])
         for needed, using in users.items():
             if needed not in pruned.needed:
-                made = {column[n]: 1.0 for n in pruned.options[needed]}
-                rows.add(Row(made | dict.fromkeys(using, -1.0), 0.0, math.inf))
+                produced = {column[n]: 1.0 for n in pruned.options[needed]}
+                rows.add(Row(produced | dict.fromkeys(using, -1.0), 0.0, math.inf))
     return rows

@@ -1,4 +1,4 @@
-"""Extraction, from a view to a program with its cost and the proof of how good that is."""
+"""Extraction: from a view of a saturated e-graph to a program, its cost and a proven bound."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,27 +10,27 @@ from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, Program, Vi
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
+from relax_egraph.extract.choices import ChoiceTable, PricedChoice, choice_table
 from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.library import KernelLibrary
+from relax_egraph.extract.multi_output import MultiOutputKernel, multi_output_kernels
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import Hints, Pricing
 from relax_egraph.extract.problem import Candidate, Problem, computable
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
 from relax_egraph.extract.select import select
-from relax_egraph.extract.several import Several, several_of
-from relax_egraph.extract.ways import Way, Ways, ways_of
 from relax_egraph.ir.folding import GROWTH_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A program, and how good it is proven to be among the kernels that were weighed.
+    """A program, with a proof of how good it is among all candidates.
 
-    `cost` and `bound` are seconds; `gap` is the share of the cost that a better choice could
-    save at most.  `status` is ``optimal``, ``gap 1.3 %, time limit`` or ``greedy: `` and why;
-    `bound_source` says who claims the bound.  `candidates` were weighed against each other,
-    `kernels` of distinct structure the library was asked about, and `dropped` cuts met a
-    bound of the enumeration.
+    `cost` and `bound` are seconds; `gap` is the share of the cost that a better program could save
+    at most.  `status` is ``optimal``, ``gap 1.3 %, time limit`` or ``greedy: `` and the reason;
+    `bound_source` names the method that proves the bound.  `candidates` counts the choices of the
+    problem, `kernels` the distinct structures that the library was queried for, and `dropped` the
+    cuts beyond a bound of the enumeration.
     """
 
     program: Program
@@ -56,120 +56,129 @@ def extract(
     time_limit: float = 10.0,
     bounds: Bounds | None = None,
 ) -> Extraction:
-    """The cheapest program that makes the roots of `view` by kernels that `library` runs.
+    """The cheapest program for the roots of `view`, of kernels that `library` runs.
 
-    Every class that the program needs, a leaf too, is made by exactly one `Choice`.  `hints` are
-    sizes of dimension symbols, 64 for one without, or several such with their weights; `prices`
-    take the place of the model's; `growth_limit` is how many bytes larger than its operands a
-    constant may be that is computed at build time.  `time_limit` is the solver's, in seconds, and
-    reaching it gives the best program so far.  Raises `ExtractionError` if a root has no program.
+    The program has exactly one `Choice` for each class that it needs, leaves included.  `hints` are
+    sizes of dimension symbols (64 for a symbol without one), or several such with weights;
+    `prices` replace those of the cost model;  `growth_limit` is how many bytes larger than its
+    operands a constant folded at build time may be.  `time_limit` is the solver's, in seconds; at
+    the limit the best program so far is returned.  Raises `ExtractionError` if a root has no
+    program.
     """
     started = time.perf_counter()
     pricing = Pricing(profile, hints, prices)
     catalogue = Catalogue(view.classes, library, pricing)
     bounds = bounds or Bounds()
-    ways = ways_of(view, catalogue, pricing, bounds, growth_limit)
-    listed, problem = _problem(view, ways, several_of(view, ways, catalogue, bounds))
-    made = computable(problem)
+    table = choice_table(view, catalogue, pricing, bounds, growth_limit)
+    kernels = multi_output_kernels(view, table, catalogue, bounds)
+    items, problem = _problem(view, table, kernels)
+    derivable = computable(problem)
     for place, root in enumerate(view.roots):
-        if root not in made and root not in ways.given.choice:
-            raise ExtractionError(_unmade(view, ways.of, made, place))
+        if root not in derivable and root not in table.free.choices:
+            raise ExtractionError(_no_program(view, table.by_class, derivable, place))
     selection = select(problem, time_limit=time_limit)
     certify(problem, selection)
-    chosen = _chosen([listed[number] for number in selection.chosen], catalogue)
-    read = (k for choice in chosen for k in choice.inputs)
-    given = ways.given.needed((*read, *view.roots))
+    chosen = _choices([items[number] for number in selection.chosen], catalogue)
+    inputs = (k for choice in chosen for k in choice.inputs)
+    free = table.free.choices_for((*inputs, *view.roots))
     return Extraction(
-        program=(*given, *chosen),
+        program=(*free, *chosen),
         cost=selection.cost,
         bound=selection.bound,
         gap=selection.gap,
         status=selection.status,
         bound_source=selection.bound_source,
         seconds=time.perf_counter() - started,
-        candidates=len(listed),
-        kernels=catalogue.asked,
-        dropped=ways.dropped,
+        candidates=len(items),
+        kernels=catalogue.num_queries,
+        dropped=table.dropped,
     )
 
 
-_Listed: TypeAlias = Choice | Several | tuple[Several, ClassId]
-"""A way to make a class; a kernel that makes several, and what takes one of them from it."""
+_Item: TypeAlias = Choice | MultiOutputKernel | tuple[MultiOutputKernel, ClassId]
+"""What a candidate is: a choice, a multi-output kernel, or one output of such a kernel."""
 
 
-def _problem(view: View, ways: Ways, several: Sequence[Several]) -> tuple[list[_Listed], Problem]:
-    """What there is to choose among, with the problem of choosing: what is given is not in it.
+def _problem(
+    view: View, table: ChoiceTable, kernels: Sequence[MultiOutputKernel]
+) -> tuple[list[_Item], Problem]:
+    """The selection problem, and the item that each of its candidates stands for.
 
-    What mentions a symbol that a match_cast of the view binds needs that too.
+    Free values are not in it.  A choice that mentions a symbol bound by a match_cast of the view
+    depends on that match_cast.
     """
-    given = ways.given.choice.keys()
-    binders = _binders(view, ways)
+    free = table.free.choices.keys()
+    binders = _binders(view, table)
 
     def needed(choice: Choice) -> frozenset[ClassId]:
-        inputs = frozenset(choice.inputs) - given
+        inputs = frozenset(choice.inputs) - free
         if not binders:
             return inputs
         return inputs | {binders[s] for s in mentioned(choice, view) if s in binders}
 
-    listed: list[_Listed] = []
+    items: list[_Item] = []
     candidates: list[Candidate] = []
-    for c, options in ways.of.items():
-        for way in options:
-            listed.append(way.choice)
-            candidates.append(Candidate(c, needed(way.choice), way.cost))
-    for together, kernel in enumerate(several, max(view.classes, default=0) + 1):
-        listed.append(kernel)
-        candidates.append(Candidate(together, needed(kernel.way.choice), kernel.way.cost))
+    for c, choices in table.by_class.items():
+        for priced in choices:
+            items.append(priced.choice)
+            candidates.append(Candidate(c, needed(priced.choice), priced.cost))
+    for group, kernel in enumerate(kernels, max(view.classes, default=0) + 1):
+        items.append(kernel)
+        candidates.append(Candidate(group, needed(kernel.priced.choice), kernel.priced.cost))
         for c in kernel.parts:
-            listed.append((kernel, c))
-            candidates.append(Candidate(c, frozenset({together}), 0.0))
-    roots = tuple(root for root in view.roots if root not in given)
-    return listed, Problem(tuple(candidates), roots)
+            items.append((kernel, c))
+            candidates.append(Candidate(c, frozenset({group}), 0.0))
+    roots = tuple(root for root in view.roots if root not in free)
+    return items, Problem(tuple(candidates), roots)
 
 
-def _binders(view: View, ways: Ways) -> dict[str, ClassId]:
-    """The class of the match_cast that binds each symbol, of those that no leaf tells."""
+def _binders(view: View, table: ChoiceTable) -> dict[str, ClassId]:
+    """The class of the match_cast that binds each symbol, of symbols that no input binds."""
     casts = first_casts(view)
     return {
         symbol: c
-        for c, options in ways.of.items()
-        for way in options
-        if isinstance(how := way.choice.how, ENode) and how.op == OPAQUE
+        for c, choices in table.by_class.items()
+        for priced in choices
+        if isinstance(how := priced.choice.how, ENode) and how.op == OPAQUE
         for symbol, cast in casts.items()
         if cast is view.opaque[how.key]
     }
 
 
-def _chosen(listed: Sequence[_Listed], catalogue: Catalogue) -> tuple[Choice, ...]:
-    """The choices in order; of what a kernel makes, those classes that are taken from it."""
-    taken: dict[int, set[ClassId]] = {}
-    for each in listed:
+def _choices(items: Sequence[_Item], catalogue: Catalogue) -> tuple[Choice, ...]:
+    """The choices in order; a multi-output kernel with only those outputs that are selected."""
+    outputs: dict[int, set[ClassId]] = {}
+    for each in items:
         if isinstance(each, tuple):
-            taken.setdefault(id(each[0]), set()).add(each[1])
+            outputs.setdefault(id(each[0]), set()).add(each[1])
     return tuple(
-        each.choice(taken[id(each)], catalogue) if isinstance(each, Several) else each
-        for each in listed
+        each.choice(outputs[id(each)], catalogue) if isinstance(each, MultiOutputKernel) else each
+        for each in items
         if not isinstance(each, tuple)
     )
 
 
-def _unmade(
-    view: View, ways: Mapping[ClassId, tuple[Way, ...]], made: frozenset[ClassId], place: int
+def _no_program(
+    view: View,
+    choices: Mapping[ClassId, tuple[PricedChoice, ...]],
+    derivable: frozenset[ClassId],
+    place: int,
 ) -> str:
+    """Why root number `place` has no program: the class without a choice, or a cycle."""
     root = view.roots[place]
     todo, seen = [root], {root}
     empty: list[ClassId] = []
     while todo:
         c = todo.pop()
-        found = ways.get(c, ())
-        if not found:
+        own = choices.get(c, ())
+        if not own:
             empty.append(c)
-        inputs = {k for way in found for k in way.choice.inputs} - made - seen
+        inputs = {k for priced in own for k in priced.choice.inputs} - derivable - seen
         seen |= inputs
         todo.extend(inputs)
     info = view.classes[root].struct_info
-    said = f"root {place}, class {root}, {info} has no finite program"
+    message = f"root {place}, class {root}, {info} has no finite program"
     if not empty:
-        return f"{said}: every way to make it needs itself"
+        return f"{message}: every way to make it needs itself"
     c = min(empty)
-    return f"{said}: nothing makes class {c}, {view.classes[c].struct_info}"
+    return f"{message}: nothing makes class {c}, {view.classes[c].struct_info}"

@@ -1,4 +1,4 @@
-"""Choose the cheapest candidates, and say how good the choice is proven to be."""
+"""Selection of the cheapest candidates, with a proof of how good it is."""
 
 import time
 
@@ -14,31 +14,29 @@ _CLOSED = 1e-6
 
 
 def select(problem: Problem, *, time_limit: float = 10.0) -> Selection:
-    """The cheapest solution found in `time_limit` seconds, and how good it is proven to be.
+    """The cheapest solution within `time_limit` seconds, with a bound; the greedy one without time.
 
-    Without any time it is the greedy one.
-
-    Raises `ExtractionError` if a root has no solution of finite cost; never otherwise.
+    Raises `ExtractionError` only if a root has no solution of finite cost.
     """
     started = time.perf_counter()
-    made = computable(problem)
-    if lost := [root for root in problem.roots if root not in made]:
+    derivable = computable(problem)
+    if lost := [root for root in problem.roots if root not in derivable]:
         raise ExtractionError(f"class {lost[0]} is a root and has no finite program")
-    found = Search(started + time_limit).best(problem)
-    order = in_order(problem, found.solution)
-    assert order is not None  # parts have no cycle among them, and none inside
+    best = Search(started + time_limit).best(problem)
+    order = in_order(problem, best.solution)
+    assert order is not None  # subproblems are acyclic, and so are their solutions
     cost = cost_in_order(problem, order)
-    bound = min(found.bound, cost)
-    status = status_of(cost, bound, found.stopped)
-    if status != OPTIMAL and found.stopped not in ("", mip.TIME_LIMIT):
-        status = f"greedy: {found.stopped}"
+    bound = min(best.bound, cost)
+    status = status_of(cost, bound, best.stopped)
+    if status != OPTIMAL and best.stopped not in ("", mip.TIME_LIMIT):
+        status = f"greedy: {best.stopped}"
     seconds = time.perf_counter() - started
-    return Selection(order, cost, bound, status, found.source.value, seconds)
+    return Selection(order, cost, bound, status, best.source.value, seconds)
 
 
-def status_of(cost: float, bound: float, why: str) -> str:
-    """``optimal``, or the gap, and `why` there is one."""
+def status_of(cost: float, bound: float, reason: str) -> str:
+    """``optimal``, or the gap and the `reason` for it."""
     gap = (cost - bound) / cost if cost > 0 else 0.0
     if gap <= _CLOSED:
         return OPTIMAL
-    return ", ".join(filter(None, (f"gap {100 * gap:.1f} %", why)))
+    return ", ".join(filter(None, (f"gap {100 * gap:.1f} %", reason)))

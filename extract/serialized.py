@@ -1,8 +1,8 @@
-"""E-graphs in the JSON form of the field (egraph-serialize), read and checked.
+"""E-graphs in the JSON form of egraph-serialize, read and checked.
 
 ``{"nodes": {id: {"op", "children": [id], "eclass", "cost", "subsumed"}}, "root_eclasses": [..]}``.
-Children name nodes, and mean their classes.  As in that form, ``children`` is empty where it
-is left out, ``cost`` is 1 and ``subsumed`` is false; what else there is, is not read.
+Children are ids of nodes, and stand for their classes.  The defaults are those of egraph-serialize:
+``children`` empty, ``cost`` 1, ``subsumed`` false.  Other fields are ignored.
 """
 
 import json
@@ -18,7 +18,7 @@ from relax_egraph.extract.problem import Candidate, Problem
 
 @dataclass(frozen=True, slots=True)
 class SerializedNode:
-    """An e-node: `children` are ids of nodes.  A cost may be infinite: the node is of no use."""
+    """An e-node: `children` are ids of nodes.  A node of infinite cost is never extracted."""
 
     op: str
     children: tuple[str, ...]
@@ -31,7 +31,7 @@ class SerializedNode:
 class SerializedEGraph:
     """A checked e-graph: every child is a node, every root a class that has nodes.
 
-    `name` says in errors where it is from.
+    `name` is its source, for errors.
     """
 
     name: str
@@ -46,7 +46,7 @@ class SerializedEGraph:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The choice problem of an e-graph; its classes and candidates by number."""
+    """The selection problem of an e-graph, with its classes and nodes by number."""
 
     problem: Problem
     classes: tuple[str, ...]
@@ -54,7 +54,7 @@ class Numbered:
 
 
 def numbered(egraph: SerializedEGraph) -> Numbered:
-    """The problem, without nodes that are subsumed or cost infinitely much."""
+    """The selection problem of `egraph`, without subsumed nodes and nodes of infinite cost."""
     classes = egraph.classes
     place = {c: number for number, c in enumerate(classes)}
     usable = [
@@ -105,7 +105,7 @@ def _parsed(text: str, name: str) -> Any:
 
 
 def egraph_of(document: object, name: str = "e-graph") -> SerializedEGraph:
-    """Check a document that is read; `name` says in errors where it is from.
+    """Check a document that is read; `name` is its source, for errors.
 
     Raises `ExtractionError`.
     """

@@ -1,4 +1,4 @@
-"""How much arithmetic each operator is: flops as a function of extents and attributes."""
+"""The arithmetic of each operator: flops as a function of extents and attributes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from relax_egraph.ir.op import OPS
 from relax_egraph.ir.subscripts import read_subscripts
 
 Extents: TypeAlias = tuple[int, ...] | None
-"""The extents of a tensor at the hints; ``None`` if they are not known."""
+"""The extents of a tensor at the sizes of the symbols; ``None`` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Applied:
 
 
 Work: TypeAlias = Callable[[Applied], float]
-"""Flops of one application; not a number if an extent that matters is not known."""
+"""Flops of one application; NaN if an extent that matters is unknown."""
 
 
 def _count(extents: Extents) -> float:
@@ -41,11 +41,11 @@ def each_read(flops: float) -> Work:
 
 
 def none(applied: Applied) -> float:
-    """No arithmetic: elements are moved, or made without any."""
+    """No arithmetic: the operator moves or creates elements."""
     return 0.0
 
 
-# --- what has a formula of its own ------------------------------------------------------
+# --- operators with a formula -----------------------------------------------------------
 
 
 def _matmul(a: Applied) -> float:
@@ -54,12 +54,12 @@ def _matmul(a: Applied) -> float:
 
 
 def _conv(a: Applied) -> float:
-    """Each element of the result adds up all weights of its output channel."""
+    """Each element of the result sums over all weights of its output channel."""
     return 2 * _count(a.result) * _per_channel(a, "O")
 
 
 def _conv_transpose(a: Applied) -> float:
-    """Each element of the data is spread by all weights of its input channel."""
+    """Each element of the data is multiplied by all weights of its input channel."""
     return 2 * _count(a.operands[0]) * _per_channel(a, "I")
 
 
@@ -77,7 +77,7 @@ def _pool(a: Applied) -> float:
 
 
 def _einsum(a: Applied) -> float:
-    """A multiplication for each operand but one, and an addition, at each point of the loops."""
+    """One multiplication fewer than operands, and an addition, at each point of the loops."""
     shapes = [o for o in a.operands if o is not None]
     if len(shapes) < len(a.operands):
         return math.nan
@@ -187,14 +187,15 @@ WORK: Mapping[str, Work] = {
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),
 }
-"""The work of every operator but the intrinsics, by name.
+"""The flops of every operator but the intrinsics, by name.
 
-The numbers are nanoseconds measured in a chain, times what an elementwise kernel does in one.
-Fused multiply-add is a hair dearer than an addition: no product that is there is computed again.
+The numbers are nanoseconds measured in a chain, times the flops that an elementwise kernel does in
+one.  A fused multiply-add costs slightly more than an addition, so that an existing product is not
+computed again.
 """
 
 MOVEMENT = frozenset(name for name, work in WORK.items() if work is none and OPS[name].fusible)
-"""Operators that compute nothing: inside a kernel they are index maps."""
+"""Operators without arithmetic: inside a kernel they are index maps."""
 
 READS_RESULT = frozenset(
     {
@@ -202,4 +203,4 @@ READS_RESULT = frozenset(
         *("strided_slice", "dynamic_strided_slice"),
     }
 )
-"""Operators that read of their first operand no more elements than they give."""
+"""Operators that read no more elements of their first operand than their result has."""

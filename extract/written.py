@@ -11,7 +11,7 @@ from typing import Any
 
 from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.extract import cost
-from relax_egraph.extract.nodes import is_handle, is_there, results_of
+from relax_egraph.extract.nodes import is_alias, is_leaf, results_of
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.kernel import Schedule
 
@@ -57,9 +57,9 @@ def _seconds(graph: Priced, c: ClassId, node: ENode) -> float:
     """What `node` of class `c` costs by itself."""
     pricing, classes = graph.pricing, graph.view.classes
     info = classes[c].struct_info
-    if is_there(node):
+    if is_leaf(node):
         return 0.0
-    if is_handle(node):
+    if is_alias(node):
         return cost.VIEW
     match node.op:
         case "opaque":

@@ -31,7 +31,7 @@ from relax_egraph.extract import (
     Hints,
     Prices,
     Profile,
-    cost_of_view,
+    baseline_cost,
     extract,
 )
 from relax_egraph.ir import assumptions
@@ -239,7 +239,7 @@ def explain(
             growth_limit=growth_limit,
             time_limit=time_limit,
         ),
-        costing=lambda view, at: cost_of_view(
+        costing=lambda view, at: baseline_cost(
             view, library, profile=profile, hints=at, prices=prices
         ),
         narrowing=narrowing,

@@ -13,12 +13,12 @@ from relax_egraph.egraph.view import LOAD, ClassId, ENode, View
 from relax_egraph.extract import REFERENCE_PROFILE, extract
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import cheapest
+from relax_egraph.extract.choices import ChoiceTable, choice_table
 from relax_egraph.extract.components import components
 from relax_egraph.extract.cut import TOGETHER, Cut, Term, grow, trace
 from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.extract.problem import Candidate, Problem
-from relax_egraph.extract.ways import Ways, ways_of
 from relax_egraph.ir.kernel import Kernel
 from tests.test_extract_graph import Graph, Library
 
@@ -52,10 +52,10 @@ def graphs(draw: st.DrawFn, most: int = 6) -> tuple[Graph, tuple[ClassId, ...]]:
     return g, tuple(made[-draw(st.integers(1, 2)) :])
 
 
-def searched(view: View, bounds: Bounds) -> tuple[Ways, Catalogue]:
+def searched(view: View, bounds: Bounds) -> tuple[ChoiceTable, Catalogue]:
     pricing = Pricing(REFERENCE_PROFILE)
     catalogue = Catalogue(view.classes, Library(), pricing)
-    return ways_of(view, catalogue, pricing, bounds), catalogue
+    return choice_table(view, catalogue, pricing, bounds), catalogue
 
 
 def all_cuts(view: View, catalogue: Catalogue, *tops: ClassId) -> Iterator[Cut]:
@@ -91,9 +91,9 @@ def test_within_wide_bounds_no_cut_is_missed(case: tuple[Graph, tuple[ClassId, .
     g, roots = case
     view = g.view(*roots)
 
-    ways, catalogue = searched(view, WIDE)
+    table, catalogue = searched(view, WIDE)
 
-    for top, found in ways.cuts.items():
+    for top, found in table.cuts.items():
         every = list(all_cuts(view, catalogue, top))
         kept = [(frozenset(w.cut.leaves), w.cut.seconds) for w in found.kept]
         assert set(kept) <= {(frozenset(cut.leaves), cut.seconds) for cut in every}

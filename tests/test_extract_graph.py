@@ -170,7 +170,7 @@ class Library:
             return Schedule("matmul", 0.9, 0.9) if loaded else None
         return Schedule("rows", 0.5, 1.0)
 
-    def schedule_alone(
+    def schedule_of_operator(
         self,
         op: Op,
         attrs: Mapping[str, Attr],

@@ -9,7 +9,7 @@ import pytest
 from relax_egraph.extract import mip, search
 from relax_egraph.extract.certificate import certify, cheapest
 from relax_egraph.extract.contract import contract
-from relax_egraph.extract.cycles import broken_cycles, row_around
+from relax_egraph.extract.cycles import row_around, violated_cycles
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.problem import (
     Candidate,
@@ -108,11 +108,11 @@ def test_a_cycle_is_found_and_its_row_keeps_every_solution() -> None:
         numbers = [n for options in pruned.options.values() for n in options]
         column = {n: place for place, n in enumerate(numbers)}
         taken = {n: float(n in chosen) for n in numbers}
-        assert broken_cycles(problem, pruned, taken) == []
+        assert violated_cycles(problem, pruned, taken) == []
 
         picked = {r.choice(options) for options in pruned.options.values()}
         wild = {n: float(n in picked) for n in numbers}
-        for cycle in broken_cycles(problem, pruned, wild):
+        for cycle in violated_cycles(problem, pruned, wild):
             row = row_around(problem, pruned, cycle, column)
             held, broken = (
                 math.fsum(value * share[numbers[place]] for place, value in row.entries.items())

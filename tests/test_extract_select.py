@@ -14,11 +14,11 @@ from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import mip, search
 from relax_egraph.extract.certificate import certify, cheapest
 from relax_egraph.extract.greedy import greedy
-from relax_egraph.extract.parts import parts_of
 from relax_egraph.extract.problem import Candidate, Problem, Selection, computable, in_order
 from relax_egraph.extract.prune import prune
 from relax_egraph.extract.relaxation import Relaxation
 from relax_egraph.extract.select import select
+from relax_egraph.extract.subproblems import subproblems_of
 
 
 def random_problem(seed: int, classes: int = 8) -> Problem:
@@ -62,7 +62,7 @@ case for a solver."""
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every problem is too wide for frontiers, and is left to the solver."""
     monkeypatch.setattr(search, "FEW_FRONTIERS", 0)
-    monkeypatch.setattr(search, "MOST_FRONTIERS", 0)
+    monkeypatch.setattr(search, "MAX_FRONTIERS", 0)
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_an_incomplete_answer_of_the_solver_is_not_believed(
 
     certify(SHARING, found)
     assert (found.cost, found.bound_source) == (13.0, "needed classes")
-    assert found.status == "greedy: the solver's answer is no solution"
+    assert found.status == "greedy: the solver's result violates a constraint"
 
 
 @pytest.mark.usefixtures("unruled")
@@ -326,7 +326,7 @@ def test_what_every_solution_makes_cuts_a_problem_into_parts() -> None:
         ]
     problem = Problem(tuple(chain), (100,))
 
-    parts = parts_of(problem, prune(problem))
+    parts = subproblems_of(problem, prune(problem))
     found = select(problem)
 
     assert Counter(len(part.problem.candidates) for part in parts) == {1: 1, 9: 20}
@@ -350,7 +350,7 @@ def chain(length: int) -> Problem:
 def test_a_long_problem_takes_few_frontiers_however_many_programs_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "MOST_FRONTIERS", 2000)
+    monkeypatch.setattr(search, "MAX_FRONTIERS", 2000)
     problem = chain(300)
 
     found = select(problem)
@@ -364,7 +364,7 @@ def test_a_problem_of_too_many_frontiers_is_left_to_the_solver(
 ) -> None:
     best = select(chain(30))
     monkeypatch.setattr(search, "FEW_FRONTIERS", 3)
-    monkeypatch.setattr(search, "MOST_FRONTIERS", 3)
+    monkeypatch.setattr(search, "MAX_FRONTIERS", 3)
 
     found = select(chain(30))
 
@@ -375,9 +375,9 @@ def test_a_problem_of_too_many_frontiers_is_left_to_the_solver(
 
 def test_without_time_what_makes_several_classes_at_once_is_taken() -> None:
     group, roots = 0, (1, 2, 3)
-    alone = [Candidate(root, frozenset(), 2.0) for root in roots]
+    operator_cut = [Candidate(root, frozenset(), 2.0) for root in roots]
     members = [Candidate(root, frozenset({group}), 0.0) for root in roots]
-    problem = Problem((Candidate(group, frozenset(), 3.0), *alone, *members), roots)
+    problem = Problem((Candidate(group, frozenset(), 3.0), *operator_cut, *members), roots)
 
     found = select(problem, time_limit=0.0)
 

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from relax_egraph.errors import ExtractionError
-from relax_egraph.extract import REFERENCE_PROFILE, Prices, cost_of_view, extract, price
+from relax_egraph.extract import REFERENCE_PROFILE, Prices, baseline_cost, extract, price
 from relax_egraph.extract.cost import BUILD, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
-from relax_egraph.extract.given import given_in
+from relax_egraph.extract.free_values import free_values_of
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.lower.library import Library as CompilersLibrary
@@ -244,9 +244,9 @@ def test_constants_that_are_made_of_each_other_are_made_of_what_one_of_them_repe
     negated = g.op("negative", spread)
     g.op("negative", negated, into=spread)
     g.op("maximum", spread, spread, into=spread)
-    given = given_in(g.view(spread, negated))
+    given = free_values_of(g.view(spread, negated))
 
-    made = {c: getattr(choice.how, "op", "") for c, choice in given.choice.items()}
+    made = {c: getattr(choice.how, "op", "") for c, choice in given.choices.items()}
 
     assert made == {row: "leaf", spread: "broadcast_to", negated: "negative"}
 
@@ -271,7 +271,7 @@ def test_a_user_prices_calls_by_name() -> None:
     found = extract(view, Library(), prices=prices)
 
     assert found.cost == 3.0 + OPAQUE_SECONDS
-    assert cost_of_view(g.view(known, other, fused=False), Library(), prices=prices) == found.cost
+    assert baseline_cost(g.view(known, other, fused=False), Library(), prices=prices) == found.cost
 
 
 def test_a_kernel_of_infinite_price_is_not_used() -> None:
@@ -374,7 +374,7 @@ def test_the_cost_before_is_that_of_a_kernel_for_each_operator() -> None:
     c = g.op("multiply", called, g.op("negative", b))
 
     library = Library()
-    before = cost_of_view(g.view(c, fused=False), library)
+    before = baseline_cost(g.view(c, fused=False), library)
 
     assert [[step.op.name for step in k.steps] for k in library.asked] == [
         ["multiply"],
@@ -400,7 +400,7 @@ def test_a_program_costs_no_more_than_its_operators_one_by_one() -> None:
 
     found = extract(g.view(chosen), library)
 
-    assert found.cost <= cost_of_view(g.view(chosen, fused=False), library)
+    assert found.cost <= baseline_cost(g.view(chosen, fused=False), library)
 
 
 def test_the_cost_before_falls_back_as_extraction_does() -> None:
@@ -409,9 +409,9 @@ def test_the_cost_before_falls_back_as_extraction_does() -> None:
     y = g.op("add", x, g.op("broadcast_to", b, (N, 8)))
     view = g.view(y, fused=False)
 
-    whole = cost_of_view(view, Library())
-    split = cost_of_view(view, Library(refused=frozenset({"broadcast_to"})))
-    called = cost_of_view(view, Library(refused=frozenset({"add"})))
+    whole = baseline_cost(view, Library())
+    split = baseline_cost(view, Library(refused=frozenset({"broadcast_to"})))
+    called = baseline_cost(view, Library(refused=frozenset({"add"})))
 
     assert whole < CALL_SECONDS < split
     assert called > CALL_SECONDS

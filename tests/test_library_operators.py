@@ -51,7 +51,7 @@ def test_a_convolution_runs_as_its_window_and_its_channels_allow(
     result = op.rule(*operands, **complete)
     assert isinstance(result, TensorStructInfo)
 
-    schedule = Library().schedule_alone(op, complete, operands, (result,))
+    schedule = Library().schedule_of_operator(op, complete, operands, (result,))
 
     assert schedule is not None
     assert (schedule.anchor, schedule.flops) == (anchor, flops)
@@ -62,7 +62,7 @@ def test_a_pool_of_everything_is_a_reduction() -> None:
     everything, part = (complete_attrs(op, {"pool_size": (k, k)}) for k in (7, 3))
 
     found = [
-        Library().schedule_alone(op, attrs, (f32(1, 8, 7, 7),), (f32(1, 8, n, n),))
+        Library().schedule_of_operator(op, attrs, (f32(1, 8, 7, 7),), (f32(1, 8, n, n),))
         for attrs, n in ((everything, 1), (part, 5))
     ]
 
@@ -73,6 +73,9 @@ def test_what_is_not_known_is_called_at_run_time() -> None:
     library, unknown = Library(), tensor(None, "float32", 2)
     attrs = complete_attrs(OPS["nn.rms_norm"], {"axes": (1,)})
 
-    assert library.schedule_alone(OPS["nn.rms_norm"], attrs, (unknown, f32(4)), (unknown,)) is None
-    assert library.schedule_alone(OPS["median"], {}, (f32(4),), (f32(4),)) is None
-    assert library.schedule_alone(OPS["split"], {}, (f32(4),), ()) is None
+    assert (
+        library.schedule_of_operator(OPS["nn.rms_norm"], attrs, (unknown, f32(4)), (unknown,))
+        is None
+    )
+    assert library.schedule_of_operator(OPS["median"], {}, (f32(4),), (f32(4),)) is None
+    assert library.schedule_of_operator(OPS["split"], {}, (f32(4),), ()) is None

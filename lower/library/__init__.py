@@ -13,7 +13,7 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.library.attention import attention
 from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
-from relax_egraph.lower.library.operators import ROWS, schedule_alone
+from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
 from relax_egraph.lower.library.products import CONVOLUTIONS, contraction, convolution, product
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
 from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
@@ -63,7 +63,7 @@ class Library:
             return product(kernel)
         return rows(kernel) if names & CHAINED else elementwise(kernel)
 
-    def schedule_alone(
+    def schedule_of_operator(
         self,
         op: Op,
         attrs: Mapping[str, Attr],
@@ -71,7 +71,7 @@ class Library:
         results: Sequence[TensorStructInfo],
     ) -> Schedule | None:
         """How `op` runs by loops of its own; ``None`` if it is called at run time."""
-        return schedule_alone(op.name, attrs, operands, results)
+        return schedule_of_operator(op.name, attrs, operands, results)
 
 
 def _is_lowerable(step: Step) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.library.maps import axes_of
-from relax_egraph.lower.library.operators import schedule_alone
+from relax_egraph.lower.library.operators import schedule_of_operator
 from relax_egraph.lower.library.proofs import ATTENTION, numbered, same, shape_of
 from relax_egraph.lower.library.views import RESHAPES, Lies, lies
 
@@ -26,7 +26,7 @@ def attention(kernel: Kernel) -> Schedule | None:
     if len(known) < len(operands) or not _are_read(*known):
         return None
     infos = [kernel.info(v) for v in step.values]
-    return schedule_alone(step.op.name, {}, infos, (step.struct_info,))
+    return schedule_of_operator(step.op.name, {}, infos, (step.struct_info,))
 
 
 def _are_read(queries: Lies, keys: Lies, values: Lies, *bias: Lies) -> bool:

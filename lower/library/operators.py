@@ -89,7 +89,7 @@ _FEWEST = 16
 """With fewer channels, or features, a window is too short a sum for its share to be whole."""
 
 
-def schedule_alone(
+def schedule_of_operator(
     name: str,
     attrs: Mapping[str, Attr],
     operands: Sequence[TensorStructInfo],

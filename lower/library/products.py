@@ -5,7 +5,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.library.maps import is_slice_of_input
-from relax_egraph.lower.library.operators import ROWS, schedule_alone
+from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
 NARROW = ("int8", "bfloat16")
@@ -63,7 +63,7 @@ def convolution(kernel: Kernel) -> Schedule | None:
     if not _is_followed(kernel, value):
         return None
     infos = [kernel.info(v) for v in step.values]
-    return schedule_alone(step.op.name, dict(step.attrs), infos, (step.struct_info,))
+    return schedule_of_operator(step.op.name, dict(step.attrs), infos, (step.struct_info,))
 
 
 def contraction(kernel: Kernel, step: Step) -> Schedule:

@@ -37,7 +37,7 @@ def seconds_of(
             return catalogue.opaque(view.opaque[how.key])
         if how.op in (TUPLE_GET, WHOLE):
             return VIEW
-        return catalogue.standing(one.choice.outputs[0], how)
+        return catalogue.operator_cost(one.choice.outputs[0], how)
 
     found = [seconds(one) for one in running]
     return tuple(None if s is None or not math.isfinite(s) else s for s in found)

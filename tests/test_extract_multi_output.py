@@ -11,10 +11,10 @@ from relax_egraph.egraph.view import LEAF, STORE, ClassId, View
 from relax_egraph.extract import REFERENCE_PROFILE, Extraction, extract, price
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cuts import Bounds
+from relax_egraph.extract.multi_output import multi_output_kernels
 from relax_egraph.extract.problem import Candidate, Problem
 from relax_egraph.extract.profile import Level, Profile
 from relax_egraph.extract.select import select
-from relax_egraph.extract.several import several_of
 from relax_egraph.ir.kernel import Kernel, Schedule
 from tests.test_extract_cuts import BINARY, UNARY, WIDE, all_cuts, searched
 from tests.test_extract_graph import Graph, Library, N, kernels
@@ -154,9 +154,9 @@ def test_kernels_that_would_need_each_other_crosswise_are_not_both_chosen() -> N
     b = g.op("multiply", g.opaque(a, shape=(8, 32)), q)
     d = g.op("multiply", g.opaque(c, shape=(16, 16)), p)
     view = g.view(a, b, c, d)
-    ways, catalogue = searched(view, Bounds())
+    table, catalogue = searched(view, Bounds())
 
-    weighed = [set(s.parts) for s in several_of(view, ways, catalogue, Bounds())]
+    weighed = [set(s.parts) for s in multi_output_kernels(view, table, catalogue, Bounds())]
     found = extract(view, Library())
 
     assert {a, d} in weighed
@@ -197,8 +197,8 @@ def test_what_is_weighed_grows_with_the_classes_and_not_with_their_pairs() -> No
         g = Graph()
         x = g.leaf(100)
         view = g.view(*(g.op("multiply", x, g.leaf(100)) for _ in range(count)))
-        ways, catalogue = searched(view, Bounds())
-        return len(several_of(view, ways, catalogue, Bounds()))
+        table, catalogue = searched(view, Bounds())
+        return len(multi_output_kernels(view, table, catalogue, Bounds()))
 
     assert weighed(40) <= 2 * 40
     assert weighed(160) <= 2 * 160
@@ -210,10 +210,10 @@ def test_of_what_a_kernel_could_make_it_makes_what_is_taken_from_it() -> None:
     a, b = g.op("exp", x), g.op("tanh", y)
     c = g.op("abs", a)
     view = g.view(a, b, c)
-    ways, catalogue = searched(view, Bounds())
-    kernel = max(several_of(view, ways, catalogue, Bounds()), key=lambda s: len(s.parts))
+    table, catalogue = searched(view, Bounds())
+    kernel = max(multi_output_kernels(view, table, catalogue, Bounds()), key=lambda s: len(s.parts))
 
-    assert set(kernel.way.choice.outputs) == {a, b, c}
+    assert set(kernel.priced.choice.outputs) == {a, b, c}
     two, one = (kernel.choice(wanted, catalogue) for wanted in ({a, c}, {b}))
 
     assert (set(two.outputs), two.inputs) == ({a, c}, (x,))

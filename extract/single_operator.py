@@ -1,48 +1,48 @@
-"""Cuts of one operator of a tensor class: as it stands there, and with what it can take in."""
+"""Cuts of a single operator, alone or with the data movement that its kernel can absorb."""
 
 from collections.abc import Iterator, Mapping
 
 from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
-from relax_egraph.extract.moves import Moves, loaded
+from relax_egraph.extract.data_movement import MovementCuts, loaded
 from relax_egraph.extract.nodes import fits_kernel, is_operator
 from relax_egraph.ir.op import OPS
 
 
-def cuts_alone(
+def single_operator_cuts(
     classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
 ) -> Iterator[Cut]:
-    """The operator `node` of the tensor class `c` and no other that computes.
+    """Cuts whose only arithmetic is the operator `node` of the tensor class `c`.
 
-    By itself; if it is elementwise, with the broadcasts of its operands; if kernels take it in no
-    other way, with what its operands are moved from, so that it reads them where they lie.  A
-    permutation of what such an operator makes is a way to store that.
+    The operator alone; an elementwise one also with the broadcasts of its operands; one that is not
+    fusible also with the data movement of its operands, which it then reads as strided tensors.  A
+    permutation of the result of such an operator is a layout that the operator can write.
     """
     if fits_kernel(node):
-        yield alone(catalogue, c, node)
-        yield broadcasting(classes, catalogue, c, node)
+        yield operator_cut(catalogue, c, node)
+        yield cut_with_broadcasts(classes, catalogue, c, node)
     if not OPS[node.op].fusible:
-        yield from _in_place(classes, catalogue, c, node)
+        yield from _strided_reads(classes, catalogue, c, node)
     elif node.op == "permute_dims":
-        for cut in _stored(classes, catalogue, node.classes[0]):
+        for cut in _permuted_result(classes, catalogue, node.classes[0]):
             yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
-def alone(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
-    """The cut that is the operator `node` of the tensor class `c`, and nothing else."""
+def operator_cut(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
+    """The cut of the operator `node` of the tensor class `c` alone."""
     terms = {k: Term(k, node, -1, source=k) for k in node.classes}
     return trace(c, terms | {c: catalogue.term(c, node)})
 
 
-def broadcasting(
+def cut_with_broadcasts(
     classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
 ) -> Cut:
-    """The operator `node` of class `c` with the broadcasts of its operands, if elementwise."""
+    """The cut of `node` of class `c` and, if it is elementwise, the broadcasts of its operands."""
     terms = {c: catalogue.term(c, node)}
     for k in node.classes:
-        spread = (n for n in classes[k].nodes if n.op == "broadcast_to")
-        others = (n for n in spread if n.classes[0] not in (c, *node.classes))
+        broadcasts = (n for n in classes[k].nodes if n.op == "broadcast_to")
+        others = (n for n in broadcasts if n.classes[0] not in (c, *node.classes))
         operand = next(others, None) if OPS[node.op].elementwise else None
         if operand is None:
             terms[k] = Term(k, node, -1, source=k)
@@ -53,31 +53,32 @@ def broadcasting(
     return trace(c, terms)
 
 
-def _stored(
+def _permuted_result(
     classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, views: int = 1
 ) -> Iterator[Cut]:
-    """Class `c` by an operator that kernels take in no other way, perhaps in another shape."""
+    """Cuts of class `c` by an operator that is not fusible, perhaps reshaped `views` times."""
     for node in filter(is_operator, classes[c].nodes):
         if not OPS[node.op].fusible:
-            yield alone(catalogue, c, node)
-            yield from _in_place(classes, catalogue, c, node)
+            yield operator_cut(catalogue, c, node)
+            yield from _strided_reads(classes, catalogue, c, node)
         elif node.op == "reshape" and views:
-            for cut in _stored(classes, catalogue, node.classes[0], views - 1):
+            for cut in _permuted_result(classes, catalogue, node.classes[0], views - 1):
                 yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
-def _in_place(
+def _strided_reads(
     classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
 ) -> Iterator[Cut]:
-    """The operator `node` of class `c` with operands that it reads where they lie.
+    """Cuts of the operator `node` of class `c` that read operands as strided tensors.
 
-    All that it can read so, all but one, or one: what is moved for others too is better loaded.
+    All operands that the library can read so, all but one, or a single one: a copy that other
+    kernels need too is better loaded.
     """
-    term, moves = catalogue.term(c, node), Moves(classes, catalogue)
+    term, movement = catalogue.term(c, node), MovementCuts(classes, catalogue)
     whole = {k: loaded(k) for k in node.classes}
     moved: dict[ClassId, Cut] = {}
     for k in whole:
-        for cut in moves.cuts(k):
+        for cut in movement.cuts(k):
             read = grow(term, [cut if j == k else whole[j] for j in node.classes])
             if read is not None and catalogue.offer(read) is not None:
                 moved[k] = cut

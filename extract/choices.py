@@ -1,0 +1,172 @@
+"""The table of choices: everything that can produce each tensor class that the roots may need.
+
+* A leaf, a scalar or a constant is free; an opaque binding runs unchanged.
+* Any other class is produced by kernels: one for each of its operators, with and without the
+  broadcasts of its operands, and one for each cut that ends in its stores.
+* An operator that cannot be a step of a kernel runs by itself: by its own loops, or called.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relax_egraph.egraph.view import OPAQUE, STORE, Choice, ClassId, EClass, ENode, View
+from relax_egraph.extract import cost
+from relax_egraph.extract.catalogue import Catalogue
+from relax_egraph.extract.components import components
+from relax_egraph.extract.cut import Cut
+from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
+from relax_egraph.extract.free_values import FreeValues, free_values_of
+from relax_egraph.extract.nodes import (
+    child_classes,
+    is_alias,
+    is_operator,
+    reachable_nodes,
+)
+from relax_egraph.extract.pricing import Pricing
+from relax_egraph.extract.single_operator import single_operator_cuts
+from relax_egraph.ir.expr import Binding
+from relax_egraph.ir.folding import GROWTH_LIMIT
+from relax_egraph.ir.op import OPS
+
+_ROUNDS = 4
+"""How often the classes of one cycle are visited at most, until their costs are stable."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedChoice:
+    """A choice for a class, at `cost` seconds."""
+
+    choice: Choice
+    cost: float
+
+
+@dataclass(slots=True)
+class ChoiceTable:
+    """The choices of each tensor class, and the cuts of each kernel class.
+
+    `shared_cost` estimates the cost of producing a class, divided by the number of its users.
+    """
+
+    free: FreeValues
+    loads: Loads
+    by_class: dict[ClassId, tuple[PricedChoice, ...]] = field(
+        default_factory=dict[ClassId, tuple[PricedChoice, ...]]
+    )
+    cuts: dict[ClassId, CutList] = field(default_factory=dict[ClassId, CutList])
+    shared_cost: dict[ClassId, float] = field(default_factory=dict[ClassId, float])
+
+    @property
+    def dropped(self) -> int:
+        """How many cuts exceeded a bound."""
+        return sum(cuts.dropped for cuts in self.cuts.values())
+
+
+def choice_table(
+    view: View,
+    catalogue: Catalogue,
+    pricing: Pricing,
+    bounds: Bounds,
+    growth_limit: int = GROWTH_LIMIT,
+) -> ChoiceTable:
+    """The choices of every class that the roots of `view` may need, computed inputs first.
+
+    Free values have no choices.  The cost of a choice includes folding the constants that it reads.
+    """
+    free = free_values_of(view, growth_limit)
+    nodes = reachable_nodes(view, free.choices)
+    users = dict.fromkeys(nodes, 0)
+    for usable in nodes.values():
+        for k in child_classes(tuple(filter(is_operator, usable))):
+            users[k] += 1
+    loads = Loads(dict.fromkeys(nodes, math.inf), frozenset(free.choices))
+    table = ChoiceTable(free, loads)
+    table.shared_cost.update(dict.fromkeys(nodes, math.inf))
+    for c in free.choices.keys() & nodes.keys():
+        table.shared_cost[c], loads.seconds[c] = 0.0, _reading(view.classes[c], pricing)
+    terms = {
+        c: [catalogue.term(c, node) for node in usable]
+        for c, usable in nodes.items()
+        if view.classes[c].sort == "kernel"
+    }
+    edges = {c: child_classes(usable) for c, usable in nodes.items()}
+    for members in components(edges):
+        kernels = [c for c in members if c in terms]
+        tensors = [c for c in members if c not in terms and c not in free.choices]
+        for _ in range(_ROUNDS if len(members) > 2 else 1):
+            before = [table.shared_cost[c] for c in tensors]
+            for c in kernels:
+                table.cuts[c] = cuts_of(terms[c], table.cuts, loads, catalogue, bounds)
+            for c in tensors:
+                table.by_class[c] = _choices(view, c, nodes[c], table, catalogue)
+                cheapest = _cheapest(table.by_class[c], table.shared_cost)
+                table.shared_cost[c] = cheapest / max(1, users[c])
+                loads.seconds[c] = table.shared_cost[c] + _reading(view.classes[c], pricing)
+            if before == [table.shared_cost[c] for c in tensors]:
+                break
+    return table
+
+
+def by_opaque(catalogue: Catalogue, c: ClassId, node: ENode, binding: Binding) -> PricedChoice:
+    """Class `c` by the opaque `node`, which runs `binding` unchanged."""
+    return PricedChoice(Choice(node, node.classes, (c,)), catalogue.opaque(binding))
+
+
+def by_operator(catalogue: Catalogue, c: ClassId, node: ENode) -> PricedChoice:
+    """Class `c` by the operator `node` outside of kernels: by its own loops, or called."""
+    return PricedChoice(Choice(node, node.classes, (c,)), catalogue.operator_cost(c, node))
+
+
+def by_kernel(catalogue: Catalogue, c: ClassId, cut: Cut) -> PricedChoice | None:
+    """Class `c` by the kernel of `cut`; ``None`` if the library has no schedule for it."""
+    offer = catalogue.offer(cut)
+    return offer and PricedChoice(Choice(offer.kernel, cut.leaves, (c,)), offer.seconds)
+
+
+def _choices(
+    view: View,
+    c: ClassId,
+    nodes: tuple[ENode, ...],
+    table: ChoiceTable,
+    catalogue: Catalogue,
+) -> tuple[PricedChoice, ...]:
+    choices: list[PricedChoice] = []
+    for node in nodes:
+        if node.op == OPAQUE:
+            choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))
+        elif is_alias(node):
+            choices.append(PricedChoice(Choice(node, node.classes, (c,)), cost.VIEW))
+        elif node.op == STORE:
+            offered = table.cuts.get(node.classes[0], CutList(())).kept
+            cuts = (o.cut for o in offered if o.offer is not None)
+            choices += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
+        else:
+            choices += _operator(view.classes, c, node, catalogue)
+    folding = (table.free.build_cost(c.choice.inputs) for c in choices)
+    return tuple(
+        PricedChoice(c.choice, c.cost + more) for c, more in zip(choices, folding, strict=True)
+    )
+
+
+def _operator(
+    classes: Mapping[ClassId, EClass], c: ClassId, node: ENode, catalogue: Catalogue
+) -> list[PricedChoice]:
+    """Class `c` by the operator `node` alone: as a kernel if possible, else outside of kernels."""
+    if classes[c].sort == "tuple":
+        return [by_operator(catalogue, c, node)]
+    cuts = single_operator_cuts(classes, catalogue, c, node)
+    kernels = [*filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))]
+    own = [] if kernels and OPS[node.op].fusible else [by_operator(catalogue, c, node)]
+    return kernels + own
+
+
+def _cheapest(choices: tuple[PricedChoice, ...], shared_cost: Mapping[ClassId, float]) -> float:
+    """The least cost of one of `choices` together with the shared costs of its inputs."""
+    totals = (c.cost + sum(shared_cost[k] for k in c.choice.inputs) for c in choices)
+    return min(totals, default=math.inf)
+
+
+def _reading(eclass: EClass, pricing: Pricing) -> float:
+    if eclass.scalar is not None and eclass.struct_info.dims == ():
+        return 0.0
+    return pricing.reading(eclass.struct_info)
