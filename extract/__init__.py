@@ -9,8 +9,8 @@ from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import HINTS, Hints, Pricing, price, scenarios_of
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Level, Profile
 from relax_egraph.extract.run import Extraction, extract
+from relax_egraph.extract.serialize import PricedView, serialize
 from relax_egraph.extract.serialized import SerializedEGraph, read_egraph
-from relax_egraph.extract.written import Priced, document
 
 __all__ = [
     "HINTS",
@@ -23,17 +23,17 @@ __all__ = [
     "Level",
     "Method",
     "PlainExtraction",
-    "Priced",
+    "PricedView",
     "Prices",
     "Pricing",
     "Profile",
     "SerializedEGraph",
     "Sizes",
     "baseline_cost",
-    "document",
     "extract",
     "extract_egraph",
     "price",
     "read_egraph",
     "scenarios_of",
+    "serialize",
 ]

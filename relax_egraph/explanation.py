@@ -18,12 +18,12 @@ from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Extraction,
-    Priced,
+    PricedView,
     Prices,
     Pricing,
     Profile,
     Sizes,
-    document,
+    serialize,
 )
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
@@ -256,10 +256,10 @@ class Explanation:
         Of several plans these are the e-graphs of the first, at its sizes.
         """
         graphs = (
-            Priced(region.view, Pricing(profile, region.hints, prices), region.uses)
+            PricedView(region.view, Pricing(profile, region.hints, prices), region.uses)
             for region in self.plans[0].regions
         )
-        return document(graphs, partial(node_text, whole=False))
+        return serialize(graphs, partial(node_text, whole=False))
 
 
 def plain_text(shown: RenderableType) -> str:

@@ -1,8 +1,8 @@
-"""Our e-graphs in the JSON form of the field (egraph-serialize), which `serialized` reads.
+"""Writes e-graphs in the JSON form of egraph-serialize, which `serialized` reads.
 
-Each node has a cost of its own, in seconds: what it reads, writes or computes by itself.  A kernel
-of several steps costs the sum of its nodes, one launch for what it stores.  That is near to what
-programs cost here, where reading and computing overlap and the library has the last word.
+Each node has a cost in seconds: of what it reads, writes or computes.  A kernel of several steps
+costs the sum of its nodes, with one launch for each store.  This approximates the cost model, in
+which memory traffic and arithmetic overlap and the library prices whole kernels.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,18 +17,20 @@ from relax_egraph.ir.kernel import Schedule
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
-    """An e-graph that a program has `uses` times, and what its nodes are priced by."""
+class PricedView:
+    """The view of a region that a program has `uses` times, and the prices of its nodes."""
 
     view: View
     pricing: Pricing
     uses: int = 1
 
 
-def document(graphs: Iterable[Priced], label: Callable[[ENode, EClass], str]) -> dict[str, Any]:
-    """The e-graphs as one document; `label` says the operator of a node, and its attributes.
+def serialize(
+    graphs: Iterable[PricedView], label: Callable[[ENode, EClass], str]
+) -> dict[str, Any]:
+    """The e-graphs as one document of egraph-serialize; `label` is the text of a node's operator.
 
-    A class is called by the number of its graph and its own.  Costs are those of all uses.
+    The id of a class is the number of its graph and its own number.  Costs are those of all uses.
     """
     nodes: dict[str, Any] = {}
     roots: dict[str, None] = {}
@@ -53,8 +55,8 @@ def document(graphs: Iterable[Priced], label: Callable[[ENode, EClass], str]) ->
 _LOOPS = Schedule("loops", 1.0, 1.0)
 
 
-def _seconds(graph: Priced, c: ClassId, node: ENode) -> float:
-    """What `node` of class `c` costs by itself."""
+def _seconds(graph: PricedView, c: ClassId, node: ENode) -> float:
+    """The cost of `node` of class `c` by itself."""
     pricing, classes = graph.pricing, graph.view.classes
     info = classes[c].struct_info
     if is_leaf(node):
