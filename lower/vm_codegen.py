@@ -44,7 +44,8 @@ BUILTIN_OPS: Mapping[str, str] = {
         for name in (
             *("alloc_shape_heap", "check_tensor_info", "check_shape_info", "check_tuple_info"),
             *("check_prim_info", "check_func_info"),
-            *("match_shape", "match_prim", "compute_shapes", "make_shape", "load_prim"),
+            *("match_shape", "match_operand", "match_prim"),
+            *("compute_shapes", "make_shape", "load_prim"),
         )
     },
 }

@@ -25,6 +25,7 @@ from relax_egraph.extract import (
     Sizes,
     serialize,
 )
+from relax_egraph.ir.demands import Demand
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.sizes import Scenario, assumed_in, at_assumed
@@ -139,13 +140,15 @@ class Explanation:
 
     Costs are in seconds, by the cost model; of several plans they are the mean.  `weights` are
     those that are stored in fewer bits, within the tolerance that was asked for.  `placed` are
-    all regions, where they are in the functions of the module.
+    all regions, where they are in the functions of the module.  `demands` are conditions on sizes
+    that the program itself checks, as its operators refuse any other.
     """
 
     module: IRModule
     plans: tuple[PlanReport, ...]
     weights: tuple[StoredWeights, ...] = ()
     placed: tuple[PlacedRegion, ...] = ()
+    demands: tuple[Demand, ...] = ()
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:
@@ -209,6 +212,8 @@ class Explanation:
         table.add_row("proven bound, gap", f"{_us(self.bound)}, {self.gap:.2%}")
         for stored in self.weights:
             table.add_row(f"weights in {stored.dtype}", str(stored))
+        for demand in self.demands:
+            table.add_row("assumed from the program", str(demand))
         return table
 
     def __repr__(self) -> str:
@@ -241,6 +246,7 @@ class Explanation:
             "bound": self.bound,
             "gap": self.gap,
             "weights": [asdict(stored) for stored in self.weights],
+            "demands": [asdict(demand) for demand in self.demands],
         }
 
     def egraph_text(self) -> str:

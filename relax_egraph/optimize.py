@@ -37,6 +37,7 @@ from relax_egraph.extract import (
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import Assumptions, assuming
 from relax_egraph.ir.collection import no_collection
+from relax_egraph.ir.demands import demands_of
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Call, Expr, Function
 from relax_egraph.ir.module import MODULE, BaseFunc, IRModule
@@ -262,7 +263,7 @@ def explain(
     checked = check_assumptions(known)(best).functions  # callees are called by what has checked
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
     weights = _stored(best, prepared, narrowing) if bounded else ()
-    return Explanation(IRModule(both), _reports(plans, parts), weights, placed)
+    return Explanation(IRModule(both), _reports(plans, parts), weights, placed, demands_of(module))
 
 
 def prepare(

@@ -7,6 +7,7 @@ import pytest
 from onnx import numpy_helper
 
 import relax_egraph as rx
+from relax_egraph.errors import RunError
 from tests.onnx_models import Array, model, node, value
 
 
@@ -82,3 +83,53 @@ def test_weights_that_lie_askew(tmp_path: Path, padding: int) -> None:
     result = rx.VirtualMachine(rx.build(rx.from_onnx(path)))["main"](x)
 
     np.testing.assert_allclose(result, x @ w, 1e-4, 1e-5)
+
+
+def embeddings() -> rx.IRModule:
+    """Rows of a table at the tokens, and the first rows of a table of 8 positions beside them."""
+    return rx.from_onnx(
+        model(
+            [
+                node("Gather", "words ids", "word"),
+                node("Shape", "ids", "length", start=1, end=2),
+                node("Slice", "positions zero length one", "position"),
+                node("Add", "word position", "embedded"),
+                node("MatMul", "embedded weight", "hidden"),
+                node("Shape", "hidden", "shape"),
+                node("Slice", "shape zero two zero", "leading"),
+                node("Concat", "leading heads", "split", axis=0),
+                node("Reshape", "hidden split", "y"),
+            ],
+            [value("ids", ["batch", "length"], "int64")],
+            [value("y", ["batch", "length", 2, 2])],
+            {
+                "words": floats(10, 4),
+                "positions": floats(1, 8, 4),
+                "weight": floats(4, 4),
+                "zero": np.array([0]),
+                "one": np.array([1]),
+                "two": np.array([2]),
+                "heads": np.array([2, 2]),
+            },
+        )
+    )
+
+
+def test_positions_that_are_learned_bound_the_length() -> None:
+    imported = embeddings()
+    told = rx.explain(imported)
+    executable = rx.build(told.module)
+    machine, before = rx.VirtualMachine(executable), rx.VirtualMachine(rx.build(imported))
+
+    assert list(map(str, told.demands)) == ["length <= 8 (add, position)"]
+    assert "relax.run." not in executable.as_text()
+    for batch, length in ((2, 5), (1, 1), (3, 8), (2, 0)):
+        ids = np.arange(batch * length).reshape(batch, length) % 10
+        np.testing.assert_allclose(machine["main"](ids), before["main"](ids), rtol=1e-5)
+    for run in (machine, before):
+        with pytest.raises(RunError) as refusal:
+            run["main"](np.zeros((2, 9), np.int64))
+        assert str(refusal.value) == (
+            'R.add of R.Tensor((2, 9, 4), "float32"), R.Tensor((1, 8, 4), "float32"): '
+            "the shapes do not broadcast"
+        )

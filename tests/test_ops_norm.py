@@ -126,7 +126,7 @@ def test_a_parameter_that_does_not_fit_is_refused_at_run_time() -> None:
 
     assert str(refused.value) == (
         'R.nn.rms_norm of R.Tensor((1, 2), "float32"), R.Tensor((1,), "float32"): '
-        "a parameter has shape (1,), needs (2,)"
+        "weight has shape (1,), needs (2,)"
     )
 
 

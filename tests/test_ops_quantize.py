@@ -134,5 +134,5 @@ def test_a_parameter_that_does_not_fit_is_refused_at_run_time() -> None:
 
     assert str(refused.value) == (
         'R.quantize of R.Tensor((1, 2), "float32"), R.Tensor((3,), "float32"), '
-        'R.Tensor((), "int8"): a parameter of shape (3,) is no vector along axis -1'
+        'R.Tensor((), "int8"): scale has shape (3,), needs (), (1,) or (2,)'
     )

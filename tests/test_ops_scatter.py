@@ -143,8 +143,8 @@ def test_a_source_that_does_not_fill_the_slice_is_refused_at_run_time() -> None:
         computed("slice_scatter", x, src, 0, 2, 1)
 
     assert str(raised.value) == (
-        'R.slice_scatter of R.Tensor((5,), "float64"), R.Tensor((3,), "float64"), 0, 2, 1: '
-        "the source does not have the shape of the slice"
+        'R.slice_scatter of R.Tensor((5,), "float64") and R.Tensor((3,), "float64"): '
+        "axis 0 of the source has extent 3, needs 2"
     )
 
 
@@ -161,14 +161,14 @@ def test_a_source_that_does_not_fill_the_slice_is_refused_at_run_time() -> None:
             "scatter_elements",
             np.array([[0, 0]]),
             np.zeros((2, 1)),
-            "the indices and the updates have different shapes",
+            "needs updates of shape (1, 2)",
         ),
         ("scatter_nd", np.zeros((1, 3), int), np.zeros(1), "3 indices into 2 axes"),
         (
             "scatter_nd",
             np.zeros((1, 1), int),
             np.zeros((1, 1)),
-            "the updates do not have the shape of what is addressed",
+            "needs updates of shape (1, 2)",
         ),
     ],
 )

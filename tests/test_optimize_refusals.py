@@ -125,13 +125,12 @@ def test_a_thousand_random_modules_agree_in_refusing(first: int) -> None:
             ["unread = R.add(a, w)", "out = R.exp(w)"],
             *(2, 3),
             'R.add of R.Tensor((2,), "float32"), R.Tensor((3,), "float32"): '
-            "operands could not be broadcast together with shapes (2,) (3,)",
+            "the shapes do not broadcast",
         ),
         (
             ["b = R.reshape(a, R.shape([m]))", "out = R.reshape(b, R.shape([n]))"],
             *(2, 3),
-            'R.reshape of R.Tensor((2,), "float32"), R.shape([3]): '
-            "cannot reshape array of size 2 into shape (3,)",
+            'R.reshape of R.Tensor((2,), "float32") to (3,): 2 elements do not fill 3',
         ),
         (
             [

@@ -409,6 +409,20 @@ def test_slots_that_are_not_there_are_an_error() -> None:
     ]
 
 
+def test_an_operand_that_does_not_match_is_refused_in_the_words_of_its_operator() -> None:
+    refusal = "R.add of {@1} and {@0} elements"
+
+    messages = [
+        on_a_heap([5, 6], "match_operand", [(2, 3)], [refusal, "_", "n == @0"]),
+        on_a_heap([5], "match_operand", [(2, 3)], [refusal, "2", "4"]),
+    ]
+
+    assert messages == [
+        "R.add of 6 and 5 elements",
+        "the check of an operand: expected a shape heap of 2 slots or more, got one of 1",
+    ]
+
+
 def test_dimensions_do_not_grow_without_end() -> None:
     squares = [v for _ in range(60) for v in (0, "@0 * @0")]
 

@@ -6,6 +6,7 @@ script writes it; both are only for the message.
 """
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -177,6 +178,28 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Any
                 raise _extent(where, expected, value, axis, shape[axis], needs)
 
     return match_
+
+
+def match_operand(refusal: str, *patterns: str) -> Callable[[Any, Any], None]:
+    """Match the extents of an operand against patterns of `match_shape`; else raise the `refusal`.
+
+    In this, ``{@0}`` is the number in slot 0 of the heap.
+    """
+    match_ = match_shape("", "", *patterns)
+    slots = 1 + max(map(int, _SLOT.findall(refusal)), default=-1)
+
+    def checked(value: Any, heap: Any) -> None:
+        try:
+            match_(value, heap)
+        except RunError:
+            if slots and (type(heap) is not list or len(heap) < slots):
+                raise _no_heap("the check of an operand", heap, slots) from None
+            raise RunError(_SLOT.sub(lambda slot: str(heap[int(slot[1])]), refusal)) from None
+
+    return checked
+
+
+_SLOT = re.compile(r"\{@(\d{1,9})\}")
 
 
 def match_prim(where: str, expected: str, pattern: str) -> Callable[[Any, Any], None]:

@@ -3,8 +3,13 @@
 from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR, Choice, ENode, View
 from relax_egraph.ir.expr import Binding, MatchCast, PrimValue
 from relax_egraph.ir.kernel import Kernel
-from relax_egraph.ir.occurrences import symbols_in
+from relax_egraph.ir.occurrences import symbols_in, symbols_of_cast
 from relax_egraph.ir.struct_info import ShapeStructInfo, symbols_of
+
+
+def binds_symbols(binding: Binding) -> bool:
+    """Whether `binding` may bind symbols: a check that stands for an operator's does not."""
+    return isinstance(binding, MatchCast) and not binding.refusal
 
 
 def first_casts(view: View) -> dict[str, MatchCast]:
@@ -18,7 +23,7 @@ def first_casts(view: View) -> dict[str, MatchCast]:
     casts: dict[str, MatchCast] = {}
     for key, binding in enumerate(view.opaque):
         outside |= below.get(key, frozenset()) - casts.keys()
-        if isinstance(binding, MatchCast):
+        if isinstance(binding, MatchCast) and binds_symbols(binding):
             for name in sorted(symbols_of(binding.struct_info) - outside - casts.keys()):
                 casts[name] = binding
         else:
@@ -66,7 +71,7 @@ def mentioned(choice: Choice, view: View) -> frozenset[str]:
         case ENode(op=op, key=key) if op == OPAQUE:
             binding = view.opaque[key]
             if isinstance(binding, MatchCast):
-                return frozenset()
+                return frozenset() if binds_symbols(binding) else symbols_of_cast(binding)
             return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
         case ENode(children=children):
             operands = [c for c in children if isinstance(c, ShapeStructInfo)]

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from relax_egraph.egraph.binders import binds_symbols
 from relax_egraph.egraph.encode import reads_of
 from relax_egraph.ir.expr import Binding, Call, Constant, MatchCast, TupleGetItem, Var
-from relax_egraph.ir.occurrences import shape_variables_of, symbols_in
+from relax_egraph.ir.occurrences import shape_variables_of, symbols_in, symbols_of_cast
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import symbols_of
 
@@ -54,22 +55,21 @@ def regions_of(
     return tuple(_regions(block, [part for part in parts if part]))
 
 
-def binders_of(bindings: Iterable[Binding]) -> dict[str, MatchCast]:
+def binders_of(bindings: Sequence[Binding]) -> dict[str, MatchCast]:
     """The match_cast that binds each symbol, for symbols that are not known before `bindings`."""
-    casts: list[MatchCast] = [b for b in bindings if isinstance(b, MatchCast)]
-    if not casts:
+    if not any(map(binds_symbols, bindings)):
         return {}
     first: dict[str, Binding] = {}
     for binding in bindings:
         for name in sorted(_mentioned(binding)):
             first.setdefault(name, binding)
-    return {name: b for name, b in first.items() if isinstance(b, MatchCast)}
+    return {name: b for name, b in first.items() if isinstance(b, MatchCast) and binds_symbols(b)}
 
 
 def _mentioned(binding: Binding) -> frozenset[str]:
     """The symbols that must be bound before `binding` runs, or that it binds."""
     found = symbols_in(binding.value) | symbols_of(binding.var.struct_info)
-    return found | symbols_of(binding.struct_info) if isinstance(binding, MatchCast) else found
+    return found | symbols_of_cast(binding) if isinstance(binding, MatchCast) else found
 
 
 class _Block:

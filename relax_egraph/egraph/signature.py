@@ -65,7 +65,7 @@ def _leaf(leaf: Expr) -> Hashable:
 
 
 def _opaque(binding: Binding) -> Hashable:
-    said = binding.struct_info if isinstance(binding, MatchCast) else None
+    said = (binding.struct_info, binding.refusal) if isinstance(binding, MatchCast) else None
     return (type(binding), said, binding.var.struct_info, _value(binding.value))
 
 

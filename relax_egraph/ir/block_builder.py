@@ -39,10 +39,11 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.fitting import claimed, fitted
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.shape_variables import outside
-from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
+from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo
 from relax_egraph.ir.walk import has_effects
 
 
@@ -102,10 +103,12 @@ class BlockBuilder:
     """Emits bindings into the function and block that are open.
 
     Every emitted value is normalised: operands of calls become variables or leaves, and
-    struct info is inferred.  `get` returns the module built so far.
+    struct info is inferred.  `get` returns the module built so far.  If it is `fitting`, operands
+    that fit together only at some sizes are checked to be of these: see `ir.fitting`.
     """
 
-    def __init__(self, module: IRModule | None = None) -> None:
+    def __init__(self, module: IRModule | None = None, *, fitting: bool = False) -> None:
+        self._fitting = fitting
         self._functions: dict[str, BaseFunc] = dict(module.functions) if module else {}
         self._frames: list[_Frame] = []
         self._names: list[dict[str, int]] = []
@@ -195,12 +198,18 @@ class BlockBuilder:
         return self._bind(value, name, output=True)
 
     def emit_match_cast(
-        self, value: Expr, struct_info: StructInfo, name: str | None = None, *, output: bool = False
+        self,
+        value: Expr,
+        struct_info: StructInfo,
+        name: str | None = None,
+        *,
+        output: bool = False,
+        refusal: str = "",
     ) -> Var:
-        """Bind `value`, checked at run time to be what `struct_info` says."""
+        """Bind `value`, checked at run time to be as `struct_info` says, else the `refusal`."""
         operand = self.normalize(value)
         var = self._new_var(name, struct_info, output=output)
-        self._frame().bindings.append(MatchCast(var, operand, struct_info))
+        self._frame().bindings.append(MatchCast(var, operand, struct_info, refusal=refusal))
         return var
 
     def emit_normalized(self, binding: Binding) -> None:
@@ -228,7 +237,8 @@ class BlockBuilder:
             case Call():
                 args = tuple(self._leaf(a) for a in value.args)
                 flat = replace(value, args=args)
-                return replace(flat, struct_info=infer(flat))
+                flat = replace(flat, struct_info=infer(flat))
+                return fitted(flat, self._cast) if self._fitting else flat
             case Tuple(fields=fields):
                 return Tuple(tuple(self._leaf(f) for f in fields))
             case TupleGetItem(tuple_value=inner, index=index):
@@ -237,6 +247,10 @@ class BlockBuilder:
                 return value
 
     # --- helpers ----------------------------------------------------------------------
+
+    def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:
+        name = value.name if isinstance(value, Var) else None
+        return self.emit_match_cast(value, claimed(value, shape), name, refusal=refusal)
 
     def reserve(self, name: str) -> str:
         """Return `name`, with a number if the open function has it already, and take it."""

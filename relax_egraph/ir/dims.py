@@ -18,6 +18,7 @@ from typing import TypeAlias, cast
 import sympy
 
 from relax_egraph.errors import IllTyped, RunError
+from relax_egraph.ir.braces import is_braced
 from relax_egraph.ir.extremes import Kind, extreme
 from relax_egraph.ir.floors import by_floors, cancels
 from relax_egraph.ir.multiples import exact
@@ -272,10 +273,16 @@ def _value(dim: sympy.Expr, values: tuple[tuple[str, int], ...]) -> int:
 # --- text: the arithmetic of Python, with min and max as calls ----------------------
 
 
-@lru_cache(_MEMO)
 def text(dim: Dim) -> str:
     """`dim` as script writes it: ``n * 4``, ``n // 2``, ``n % 8``, ``min(n, m)``."""
-    return str(dim) if isinstance(dim, int) else _text(dim, 0)
+    if isinstance(dim, int):
+        return str(dim)
+    return f"{{{_whole_text(dim)}}}" if is_braced() else _whole_text(dim)
+
+
+@lru_cache(_MEMO)
+def _whole_text(dim: sympy.Expr) -> str:
+    return _text(dim, 0)
 
 
 _SUM, _TERM, _ATOM = 1, 2, 3

@@ -47,6 +47,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.ir.templates import filled
 
 Packed: TypeAlias = Mapping[str, Callable[..., Value]]
 """The packed functions, by registered name."""
@@ -200,7 +201,7 @@ class _Frame:
                 self.at = binding.var.name
                 value = self.evaluate(binding.value)
                 if isinstance(binding, MatchCast):
-                    self.check(binding.var.name, binding.struct_info, value)
+                    self.cast(binding, value)
                 known = self.proven(binding)
                 if not implies(known, binding.var.struct_info):
                     self.check(binding.var.name, binding.var.struct_info, value)
@@ -216,6 +217,16 @@ class _Frame:
         if isinstance(value, Call) and not isinstance(value.op, Op | GlobalVar):
             return ObjectStructInfo()
         return proven(self.interpreter.module, value)
+
+    def cast(self, binding: MatchCast, value: Value) -> None:
+        """Check what `binding` claims, perhaps in the place of an operator that would refuse."""
+        try:
+            self.check(binding.var.name, binding.struct_info, value)
+        except RunError:
+            if not binding.refusal:
+                raise
+            refusal = filled(binding.refusal, self.symbols)
+            raise RunError(f"{self.name}: {self.at}: {refusal}") from None
 
     def check(self, name: str, claim: StructInfo, value: Value) -> None:
         """Raise `RunError` unless `value`, which `name` is bound to, is as `claim` says."""

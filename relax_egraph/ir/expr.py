@@ -177,13 +177,15 @@ class VarBinding:
 class MatchCast:
     """``var = R.match_cast(value, struct_info)``: a run-time check of what is claimed.
 
-    A symbol met for the first time is bound; one that is known is compared.
+    A symbol met for the first time is bound; one that is known is compared.  If the check stands
+    for an operator that would refuse the value, `refusal` is what that says: see `ir.templates`.
     """
 
     var: Var
     value: "Expr"
     struct_info: StructInfo
     span: Span | None = None
+    refusal: str = ""
 
 
 Binding: TypeAlias = VarBinding | MatchCast

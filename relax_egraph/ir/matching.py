@@ -18,6 +18,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
     symbols_of,
+    tensor,
 )
 
 Value: TypeAlias = Any
@@ -67,7 +68,7 @@ def describe(value: Value) -> str:
     """`value` as struct info is written."""
     match value:
         case np.ndarray():
-            return str(_tensor_info(value))
+            return str(info_of(value))
         case bool() | int() | float() | str():
             return repr(value)
         case tuple() if all(isinstance(v, int) for v in value):
@@ -78,10 +79,21 @@ def describe(value: Value) -> str:
             return f"an object of {type(value).__name__}"
 
 
-def _tensor_info(value: np.ndarray[Any, Any]) -> TensorStructInfo:
-    from relax_egraph.ir.struct_info import tensor
-
-    return tensor(value.shape, name_of(value.dtype))
+def info_of(value: Value) -> StructInfo:
+    """All that is known of `value`."""
+    match value:
+        case np.ndarray():
+            return tensor(value.shape, name_of(value.dtype))
+        case bool():
+            return PrimStructInfo("bool")
+        case int():
+            return PrimStructInfo("int64", value)
+        case float():
+            return PrimStructInfo("float64", None, value)
+        case tuple():
+            return TupleStructInfo(tuple(map(info_of, value)))
+        case _:
+            return ObjectStructInfo()
 
 
 def _fits_kind(info: StructInfo, value: Value) -> bool:

@@ -15,17 +15,25 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
+    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
     symbols_of,
 )
+from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import bindings_of, children
 
 
 def symbols_in(expr: Expr) -> frozenset[str]:
     """The dimension symbols that occur in `expr`; in a function also those of its signature."""
     return frozenset[str]().union(*map(symbols_of, set(_infos(expr))))
+
+
+def symbols_of_cast(cast: MatchCast) -> frozenset[str]:
+    """The dimension symbols that a check compares or binds, and those that it speaks of."""
+    spoken_of = ShapeStructInfo(extents_of(cast.refusal))
+    return symbols_of(cast.struct_info) | symbols_of(spoken_of)
 
 
 def shape_variables_in(expr: Expr) -> frozenset[Var]:
@@ -56,6 +64,7 @@ def _infos(expr: Expr) -> Iterator[StructInfo]:
                 yield binding.var.struct_info
                 if isinstance(binding, MatchCast):
                     yield binding.struct_info
+                    yield ShapeStructInfo(extents_of(binding.refusal))
         case Call(sinfo_args=said, struct_info=info):
             yield from said
             yield info

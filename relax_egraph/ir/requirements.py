@@ -26,38 +26,48 @@ class Requirement:
     b: Dim
 
 
-_RECORD: ContextVar[list[Requirement] | None] = ContextVar("requirements", default=None)
+_DENIED: ContextVar[Requirement | None] = ContextVar("denied", default=None)
+_RECORD: ContextVar[tuple[list[Requirement] | None, bool]] = ContextVar(
+    "requirements", default=(None, False)
+)
 
 
 @contextmanager
-def recording() -> Generator[list[Requirement]]:
-    """Within the ``with``, requirements that are not decided are put into the list."""
+def recording(*, false: bool = False) -> Generator[list[Requirement]]:
+    """Within the ``with``, requirements that are not decided are put into the list.
+
+    Or, if it asks for these, those that are proven `false`: a rule that then refuses says so.
+    """
     record: list[Requirement] = []
-    token = _RECORD.set(record)
+    token = _RECORD.set((record, false))
     try:
         yield record
     finally:
         _RECORD.reset(token)
 
 
+@contextmanager
+def denying(requirement: Requirement) -> Generator[None]:
+    """Within the ``with``, `requirement` is taken to be proven false: rules say what is wrong."""
+    token = _DENIED.set(requirement)
+    try:
+        yield
+    finally:
+        _DENIED.reset(token)
+
+
 def differ(a: Dim, b: Dim) -> bool:
     """Whether ``a == b``, which a rule requires, is proven false."""
     if dims.equal(a, b):
         return False
-    if dims.distinct(a, b):
-        return True
-    record("==", a, b)
-    return False
+    return record("==", a, b, dims.distinct(a, b))
 
 
 def misfits(a: Dim, b: Dim) -> bool:
     """Whether it is proven false that `a` is `b` or 1, which a rule requires."""
     if a == 1 or dims.equal(a, b):
         return False
-    if dims.distinct(a, 1) and dims.distinct(a, b):
-        return True
-    record("stretch", a, b)
-    return False
+    return record("stretch", a, b, dims.distinct(a, 1) and dims.distinct(a, b))
 
 
 def exceeds(a: Dim, b: Dim) -> bool:
@@ -74,8 +84,9 @@ def expect(a: Dim, b: Dim) -> None:
         record("<=", a, b)
 
 
-def record(kind: Kind, a: Dim, b: Dim) -> None:
-    """Record a requirement that is not decided."""
-    undecided = _RECORD.get()
-    if undecided is not None:
-        undecided.append(Requirement(kind, a, b))
+def record(kind: Kind, a: Dim, b: Dim, is_false: bool = False) -> bool:
+    """Record a requirement that is not proven; whether it is false, or denied."""
+    requirement, (record, wants_false) = Requirement(kind, a, b), _RECORD.get()
+    if record is not None and is_false == wants_false:
+        record.append(requirement)
+    return is_false or requirement == _DENIED.get()

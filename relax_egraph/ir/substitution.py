@@ -34,6 +34,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.templates import with_dims
 from relax_egraph.ir.walk import variables_of
 
 
@@ -179,9 +180,12 @@ class Substitution(ExprMutator):
         value = self.visit_expr(binding.value)
         info = self.info(binding.struct_info)
         var = self._defined(binding.var, self.info(binding.var.struct_info))
+        refusal = with_dims(binding.refusal, self._dim)
         same = value is binding.value and var is binding.var and info == binding.struct_info
-        new = binding if same else replace(binding, var=var, value=value, struct_info=info)
-        self.emit_binding(new)
+        if same and refusal == binding.refusal:
+            self.emit_binding(binding)
+            return
+        self.emit_binding(replace(binding, var=var, value=value, struct_info=info, refusal=refusal))
 
     def _defined(self, var: Var, info: StructInfo) -> Var:
         """The variable that is defined where `var` was."""

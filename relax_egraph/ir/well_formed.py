@@ -32,11 +32,13 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
+    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf, variables_of
 
 
@@ -128,6 +130,7 @@ class _Checker:
         if isinstance(binding, MatchCast):
             self.symbols |= bare_symbols(binding.struct_info)
             self.struct_info(binding.struct_info)
+            self.struct_info(ShapeStructInfo(extents_of(binding.refusal)))
             self.agrees(binding.struct_info, binding.value.struct_info)
             self.agrees(var.struct_info, binding.struct_info)
         else:

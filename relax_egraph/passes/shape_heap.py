@@ -22,11 +22,13 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
+    Shape,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.ir.templates import extents_of, rewritten
 from relax_egraph.passes.needed_dims import is_computed, may_fail
 
 Emit: TypeAlias = Callable[[Expr, str | None], Var]
@@ -194,6 +196,20 @@ class ShapeHeap:
         self._compute([d for site in sites for d in site.extents if is_computed(d)])
         for site in sites:
             self._match(site, [self._compared(site, d) for d in site.extents])
+
+    def refuse(self, value: Expr, known: Shape, wanted: Shape, refusal: str) -> None:
+        """Check the extents of `value`, of which `known` is known, where others are `wanted`."""
+        changed = [w if w != k else None for k, w in zip(known, wanted, strict=True)]
+        mentioned = (*(d for d in changed if d is not None), *extents_of(refusal))
+        self._compute([d for d in mentioned if is_computed(d)])
+        patterns = [
+            "_" if d is None else str(d) if isinstance(d, int) else f"{dims.text(d)} == {slot}"
+            for d, slot in ((d, "" if d is None else self._extent(d)) for d in changed)
+        ]
+        said = rewritten(refusal, lambda dim: f"{{{self._extent(dim)}}}")
+        self.is_used = True
+        texts = map(StringImm, (said, *patterns))
+        self._emit(call("vm.match_operand", value, self.var, *texts), "_")
 
     def _match_field(self, where: str, value: Expr, index: int, info: StructInfo) -> list[Site]:
         return self.match(where, self._emit(TupleGetItem(value, index), None), info)

@@ -28,6 +28,7 @@ from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
+    Shape,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -160,8 +161,12 @@ class _ShapeLower(ExprMutator):
     def visit_match_cast(self, binding: MatchCast) -> None:
         visited = self.visit_expr(binding.value)
         value = visited if is_leaf(visited) else self.emit(visited)
-        where = f"{self._name}: match_cast {binding.var.name}"
-        self._heap.compare(self._heap.match(where, value, binding.struct_info))
+        known, wanted = _extents(binding.value.struct_info), _extents(binding.struct_info)
+        if binding.refusal and known is not None and wanted is not None:
+            self._heap.refuse(value, known, wanted, binding.refusal)
+        else:
+            where = f"{self._name}: match_cast {binding.var.name}"
+            self._heap.compare(self._heap.match(where, value, binding.struct_info))
         self.emit_binding(VarBinding(self._erased(binding.var), value))
 
     def _erased(self, var: Var) -> Var:
@@ -171,6 +176,16 @@ class _ShapeLower(ExprMutator):
         new = replace(var, struct_info=info)
         self.replace_var(var, new)
         return new
+
+
+def _extents(info: StructInfo) -> Shape | None:
+    match info:
+        case TensorStructInfo():
+            return info.dims
+        case ShapeStructInfo(values=values):
+            return values
+        case _:
+            return None
 
 
 def _is_known(name: str, args: Sequence[Expr], info: StructInfo) -> bool:

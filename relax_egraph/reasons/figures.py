@@ -63,6 +63,7 @@ def figures_of(known: Known) -> dict[str, Any]:
             for p in told.plans
         ],
         "weights": [asdict(stored) for stored in told.weights],
+        "demands": [asdict(demand) for demand in told.demands],
         "kernels": kernels,
         "rules": _rules(known),
         "regions": [_region(report) for report in told.regions],

@@ -32,11 +32,11 @@ class Bindings:
         """``name: annotation = node``."""
         annotations = self._scope.annotations
         if isinstance(node, ast.Call) and _is_cast(node.func):
-            value, cast = self._expressions.cast(node)
+            value, cast, refusal = self._expressions.cast(node)
             declared = annotation and annotations.struct_info(annotation)
             info = self.checked(annotation, declared, cast, name)
             var = self._scope.declare(name, info)
-            self._cast(MatchCast(var, value, cast, self._source.span(node)))
+            self._cast(MatchCast(var, value, cast, self._source.span(node), refusal))
             return
         declared = annotation and annotations.struct_info(annotation)
         value = self._expressions.value(node, declared)

@@ -35,9 +35,10 @@ from relax_egraph.ir.struct_info import (
     shape_text,
     tensor,
 )
+from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
-from relax_egraph.script.literals import read_const, read_literal, taken_over
+from relax_egraph.script.literals import read_const, read_literal, read_string, taken_over
 from relax_egraph.script.low_calls import LowCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
@@ -138,12 +139,14 @@ class Expressions:
         bias = self.leaf(given["bias"])
         return self._operators.apply(node, OPS["add"], [self.scope.emit(product), bias], {})
 
-    def cast(self, node: ast.Call) -> tuple[Expr, StructInfo]:
-        """What ``R.match_cast`` or ``R.match_shape`` checks, and what it claims."""
+    def cast(self, node: ast.Call) -> tuple[Expr, StructInfo, str]:
+        """What ``R.match_cast`` or ``R.match_shape`` checks, what it claims, and its refusal."""
         name = dotted(node.func)
         second = "struct_info" if name == "R.match_cast" else "pattern"
-        given = arguments(self.source, node, ("value", second))
-        if len(given) < 2:
+        takes_refusal = ("refusal",) if name == "R.match_cast" else ()
+        given = arguments(self.source, node, ("value", second, *takes_refusal))
+        refusal = self._refusal(given.get("refusal"))
+        if not {"value", second} <= given.keys():
             takes = (
                 "a struct info" if name == "R.match_cast" else "a pattern: R.match_shape(x, (n,))"
             )
@@ -151,9 +154,8 @@ class Expressions:
         value, claim = self.leaf(given["value"]), given[second]
         annotations = self.scope.annotations
         if name == "R.match_cast":
-            return value, (annotations.pattern() if self.scope.older else annotations).struct_info(
-                claim
-            )
+            pattern = annotations.pattern() if self.scope.older else annotations
+            return value, pattern.struct_info(claim), refusal
         shape = annotations.pattern().shape(claim)
         info = value.struct_info
         found: StructInfo = ShapeStructInfo(shape, len(shape))
@@ -162,7 +164,17 @@ class Expressions:
         if relation(found, info) == "contradiction":
             message = f"{name}: `{ast.unparse(given['value'])}` is {info}, it is not of shape"
             raise self.source.error(node, f"{message} {shape_text(shape)}")
-        return value, found
+        return value, found, refusal
+
+    def _refusal(self, node: ast.expr | None) -> str:
+        if node is None:
+            return ""
+        refusal = read_string(self.source, node, "what a match_cast says")
+        try:
+            extents_of(refusal)
+        except ValueError as problem:
+            raise self.source.error(node, str(problem)) from None
+        return refusal
 
     def _is_module(self, name: str) -> bool:
         return name in self.scope.module.aliases and name not in self.scope.variables
@@ -264,7 +276,7 @@ class Expressions:
         return TupleGetItem(whole, number)
 
     def _cast(self, node: ast.Call) -> Var:
-        value, info = self.cast(node)
+        value, info, refusal = self.cast(node)
         var = self.scope.declare(self.scope.fresh(), info)
-        self.scope.bindings.append(MatchCast(var, value, info, self.source.span(node)))
+        self.scope.bindings.append(MatchCast(var, value, info, self.source.span(node), refusal))
         return var

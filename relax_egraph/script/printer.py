@@ -151,7 +151,9 @@ class _FunctionPrinter:
         """The right side: the head and arguments of a call, or the whole of anything else."""
         if isinstance(binding, MatchCast):
             value = self._expressions.text(binding.value)
-            return "R.match_cast(", [value, self._expressions.info.text(binding.struct_info)]
+            claim = self._expressions.info.text(binding.struct_info)
+            refusal = [f"refusal={quoted(binding.refusal)}"] if binding.refusal else []
+            return "R.match_cast(", [value, claim, *refusal]
         if isinstance(binding.value, Call):
             return self._expressions.call(binding.value)
         return self._expressions.text(binding.value), None

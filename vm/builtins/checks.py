@@ -43,6 +43,7 @@ def check_elements(operator: str, *axes: int) -> Packed:
 
 CHECKS: tuple[Builtin, ...] = (
     bound(matching.match_shape, "value", "heap"),
+    bound(matching.match_operand, "value", "heap"),
     bound(matching.match_prim, "value", "heap"),
     bound(matching.check_tensor_info, "value"),
     bound(matching.check_shape_info, "value"),

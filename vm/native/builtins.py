@@ -142,7 +142,16 @@ def _check_elements(o: Operands) -> Value:
 
 def _match_shape(o: Operands) -> Value:
     (x, heap), (_, _, *patterns) = o.split(2)
-    t = o.tracer
+    return _matched(o.tracer, x, heap, patterns)
+
+
+def _match_operand(o: Operands) -> Value:
+    (x, heap), (_, *patterns) = o.split(2)
+    return _matched(o.tracer, x, heap, patterns)
+
+
+def _matched(t: Tracer, x: Value, heap: Value, patterns: Sequence[str]) -> Value:
+    """Hold that the extents of `x` match, or leave: the interpreter says what does not."""
     if isinstance(x, Shape):
         extents = x.extents
         if len(extents) != len(patterns):
@@ -302,6 +311,7 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
         "to_shape": _to_shape,
         "shape_of": _shape_of,
         "match_shape": _match_shape,
+        "match_operand": _match_operand,
         "match_prim": _match_prim,
         "check_indices": _check_indices,
         "check_elements": _check_elements,

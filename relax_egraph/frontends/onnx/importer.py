@@ -49,7 +49,7 @@ def import_model(
         {v.name: extents for v in (*graph.value_info, *graph.output) if (extents := _declared(v))},
         symbols,
     )
-    bb, taken, numbers = BlockBuilder(), set[str](), dict[str, int]()
+    bb, taken, numbers = BlockBuilder(fitting=True), set[str](), dict[str, int]()
     params = [
         Var(unused(identifier(i.name), taken, numbers), _info(i, said.get(i.name), symbols))
         for i in inputs

@@ -21,9 +21,9 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
         return a
     if dims.equal(a, b):
         return a
-    if dims.distinct(a, b) and dims.distinct(a, 1) and dims.distinct(b, 1):
+    is_false = dims.distinct(a, b) and dims.distinct(a, 1) and dims.distinct(b, 1)
+    if record("broadcast", a, b, is_false):
         raise ValueError
-    record("broadcast", a, b)
     return None
 
 

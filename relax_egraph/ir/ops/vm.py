@@ -71,6 +71,13 @@ def match_shape(call: Call) -> StructInfo:
 
 
 @intrinsic("vm", pure=False)
+def match_operand(call: Call) -> StructInfo:
+    """``R.vm.match_operand(value, heap, refusal, *patterns)``: one pattern for each axis."""
+    _constants("match_operand", call, 2, *(StringImm,) * (len(call.args) - 2))
+    return _NOTHING
+
+
+@intrinsic("vm", pure=False)
 def match_prim(call: Call) -> StructInfo:
     """``R.vm.match_prim(value, heap, where, expected, pattern)``: an integer of the host."""
     _constants("match_prim", call, 2, StringImm, StringImm, StringImm)

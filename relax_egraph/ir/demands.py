@@ -1,0 +1,69 @@
+"""What a module takes for granted of its sizes, because its operators refuse any other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Function, If, MatchCast, SeqExpr, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.solving import condition
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, StructInfo, TensorStructInfo
+from relax_egraph.ir.walk import bindings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A `condition` on sizes that an `operator` has for its `operand`; a function checks it."""
+
+    function: str
+    condition: str
+    operator: str
+    operand: str
+
+    def __str__(self) -> str:
+        return f"{self.condition} ({self.operator}, {self.operand})"
+
+
+def demands_of(module: IRModule) -> tuple[Demand, ...]:
+    """Each condition that `ir.fitting` made a check of, once for a function, where it comes first.
+
+    The calls of the functions go beyond these only where they hold.
+    """
+    first: dict[tuple[str, str], Demand] = {}
+    for name, function in module.relax_functions():
+        for cast in _refusing(function.body):
+            operator = cast.refusal.removeprefix("R.").partition(" ")[0]
+            operand = cast.value.name if isinstance(cast.value, Var) else "shape"
+            for old, new in _changed(cast):
+                text = condition(old, new)
+                first.setdefault((name, text), Demand(name, text, operator, operand))
+    return tuple(first.values())
+
+
+def _refusing(seq: SeqExpr) -> Iterator[MatchCast]:
+    for binding in bindings_of(seq):
+        match binding.value:
+            case If(true_branch=true, false_branch=false):
+                yield from _refusing(true)
+                yield from _refusing(false)
+            case Function(body=body):
+                yield from _refusing(body)
+            case _ if isinstance(binding, MatchCast) and binding.refusal:
+                yield binding
+            case _:
+                pass
+
+
+def _changed(cast: MatchCast) -> Iterator[tuple[Dim, Dim]]:
+    pairs = zip(_extents(cast.value.struct_info), _extents(cast.struct_info), strict=False)
+    return ((old, new) for old, new in pairs if old != new)
+
+
+def _extents(info: StructInfo) -> Shape:
+    match info:
+        case TensorStructInfo():
+            return info.dims or ()
+        case ShapeStructInfo(values=values):
+            return values or ()
+        case _:
+            return ()

@@ -1,0 +1,81 @@
+"""Equations between extents: what operands must fulfil for an operator to take them.
+
+They are those requirements of struct-info rules that are not decided before the program runs, and
+without which the operator refuses: a program that gets beyond the call has fulfilled them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.braces import braced
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, Call
+from relax_egraph.ir.op import Op, infer
+from relax_egraph.ir.requirements import Requirement, denying, recording
+from relax_egraph.ir.struct_info import StructInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """``left == right``, or one of `repeated` is 1: an axis of one element that is broadcast.
+
+    `refusal` is what the operator says where that does not hold: see `ir.templates`.
+    """
+
+    left: Dim
+    right: Dim
+    repeated: tuple[Dim, ...]
+    refusal: str
+
+
+def equations_of(call: Call) -> Iterator[Equation]:
+    """What must hold for the operands of an operator's `call` to fit together, and is not proven.
+
+    They are in the order in which the operator would refuse the operands.
+    """
+    if not isinstance(call.op, Op):
+        return
+    with recording() as undecided:
+        infer(call)
+    for requirement in dict.fromkeys(undecided):
+        repeated = _repeated(requirement)
+        refusal = None if repeated is None else _refusal_without(requirement, call)
+        if repeated is not None and refusal is not None:
+            yield Equation(requirement.a, requirement.b, repeated, refusal)
+
+
+def broken_by(
+    op: Op, operands: Sequence[StructInfo | None], attrs: Mapping[str, Attr]
+) -> str | None:
+    """What the rule of `op` says of operands of known extents, if these break an equation."""
+    with recording(false=True) as broken:
+        try:
+            op.rule(*operands, **attrs)
+        except IllTyped as refusal:
+            last = broken[-1] if broken else None
+            return str(refusal) if last and _repeated(last) is not None else None
+    return None
+
+
+def _repeated(requirement: Requirement) -> tuple[Dim, ...] | None:
+    """Which extents may be 1 instead; ``None`` of a requirement that is no equation."""
+    match requirement:
+        case Requirement("==", _, _):
+            return ()
+        case Requirement("stretch", a, _):
+            return (a,)
+        case Requirement("broadcast", a, b):
+            return (a, b)
+        case _:
+            return None
+
+
+def _refusal_without(requirement: Requirement, call: Call) -> str | None:
+    """What the rule says where `requirement` is false; ``None`` if it does not refuse that."""
+    with denying(requirement), braced():
+        try:
+            infer(call)
+        except IllTyped as refusal:
+            return str(refusal)
+    return None

@@ -1,0 +1,127 @@
+"""What an equation between extents says of the sizes for which it holds."""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import sympy
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.equations import Equation
+from relax_egraph.ir.symbol_ranges import memoised
+
+
+def consequence(equation: Equation) -> tuple[Dim, Dim] | None:
+    """Two dimensions, the second the simpler, that are equal wherever `equation` holds.
+
+    ``None`` where it may also hold otherwise: ``n`` and ``m`` broadcast if either is 1, while
+    ``min(64, s)`` is 1 only where ``s`` is 1 too, or both are 0.
+    """
+    left, right = _without_common_factors(equation.left, equation.right)
+    for extent in equation.repeated:
+        cases = _where_one(extent)
+        if cases is None or not all(_implies(case, extent, left, right) for case in cases):
+            return None
+    new, old = sorted((left, right), key=_complexity)
+    return None if _has(new, old) else (old, new)
+
+
+def condition(old: Dim, new: Dim) -> str:
+    """``old == new`` as a user writes it: ``s <= 64`` of ``min(64, s) == s``."""
+    if isinstance(old, sympy.Min | sympy.Max) and new in old.args:
+        others = (dims.canonical(a) for a in sorted(old.args, key=str) if a != new)
+        return " and ".join(_comparison(new, a, isinstance(old, sympy.Min)) for a in others)
+    multiple = _multiple(old, new)
+    if multiple:
+        return f"{dims.text(new)} % {multiple} == 0"
+    a, b = (old, new) if isinstance(new, int) else (new, old)
+    return f"{dims.text(a)} == {dims.text(b)}"
+
+
+def put(dim: Dim, old: Dim, new: Dim) -> Dim:
+    """`dim` with `new` in the place of `old`, wherever that stands in it."""
+    if dim == old:
+        return new
+    if isinstance(dim, int) or isinstance(old, int):
+        return dim
+    changed = cast(sympy.Expr, dim.xreplace({old: sympy.sympify(new)}))
+    return dim if changed == dim else dims.canonical(changed)
+
+
+def _comparison(a: Dim, b: Dim, is_less: bool) -> str:
+    """That `a` is no more than `b`, or no less; a number stands on the right."""
+    if isinstance(a, int):
+        a, b, is_less = b, a, not is_less
+    return f"{dims.text(a)} {'<=' if is_less else '>='} {dims.text(b)}"
+
+
+def _without_common_factors(left: Dim, right: Dim) -> tuple[Dim, Dim]:
+    """Both sides of an equation, divided by what is a factor of both and never 0."""
+    a, b = (list(sympy.Mul.make_args(sympy.sympify(side))) for side in (left, right))
+    for factor in list(a):
+        if factor in b and dims.prove_ge(dims.canonical(factor), 1):
+            a.remove(factor)
+            b.remove(factor)
+    return dims.canonical(sympy.Mul(*a)), dims.canonical(sympy.Mul(*b))
+
+
+def _implies(case: Mapping[str, Dim], extent: Dim, left: Dim, right: Dim) -> bool:
+    """Whether ``left == right`` in a `case` in which `extent` might be 1."""
+    if dims.distinct(dims.substitute(extent, case), 1):
+        return True
+    return dims.equal(dims.substitute(left, case), dims.substitute(right, case))
+
+
+@memoised
+def _where_one(dim: Dim) -> tuple[Mapping[str, Dim], ...] | None:
+    """Values of symbols, of which some hold wherever `dim` is 1; ``None`` if it is not known."""
+    if isinstance(dim, int):
+        return ({},) if dim == 1 else ()
+    if isinstance(dim, sympy.Min | sympy.Max):  # one of these is 1 then
+        cases = [_where_one(dims.canonical(a)) for a in dim.args]
+        return None if None in cases else tuple(c for some in cases for c in some or ())
+    if isinstance(dim, sympy.Mul):  # all of these are 1 then
+        cases = (_where_one(dims.canonical(a)) for a in dim.args)
+        return next((c for c in cases if c is not None), None)
+    names = dims.symbols(dim)
+    if len(names) != 1:
+        return None
+    (name,) = names
+    offset = dims.substitute(dim, {name: 0})
+    slope = dims.sub(dims.substitute(dim, {name: 1}), offset)
+    line = dims.add(dims.mul(slope, dims.symbol(name)), offset)
+    if line != dim or not isinstance(slope, int) or not isinstance(offset, int):
+        return None
+    value, rest = divmod(1 - offset, slope)
+    return ({name: value},) if rest == 0 and value >= 0 else ()
+
+
+def _complexity(dim: Dim) -> tuple[int, int, str]:
+    """Numbers before symbols before expressions."""
+    if isinstance(dim, int):
+        return 0, 0, ""
+    return 1, sum(1 for _ in sympy.preorder_traversal(dim)), str(dim)
+
+
+def _has(dim: Dim, part: Dim) -> bool:
+    return not isinstance(dim, int) and not isinstance(part, int) and dim.has(part)
+
+
+def _multiple(old: Dim, new: Dim) -> int:
+    """The k of which `old` is the least multiple that is not below `new`, or the last not above it.
+
+    It is 0 if there is none.
+    """
+    for divisor in set(_divisors(old)):
+        up = dims.floordiv(dims.add(new, divisor - 1), divisor)
+        if old in (dims.mul(divisor, up), dims.mul(divisor, dims.floordiv(new, divisor))):
+            return divisor
+    return 0
+
+
+def _divisors(dim: Dim) -> Iterator[int]:
+    for part in () if isinstance(dim, int) else sympy.preorder_traversal(dim):
+        if isinstance(part, sympy.floor):
+            _, divisor = sympy.fraction(sympy.together(part.args[0]))
+            if divisor.is_Integer:
+                yield int(cast(sympy.Integer, divisor))

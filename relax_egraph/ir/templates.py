@@ -1,0 +1,52 @@
+"""Texts of errors that are written before the sizes in them are known.
+
+    R.add of R.Tensor(({b}, {s}, 8), "float32"), R.Tensor((1, {min(64, s)}, 8), "float32"): …
+
+Dimensions stand in braces; where the check fails they are numbers.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.braces import braced
+from relax_egraph.ir.dims import Dim
+
+_FIELD = re.compile(r"\{([^{}]*)\}")
+
+
+def extents_of(refusal: str) -> tuple[Dim, ...]:
+    """The dimensions in `refusal`, in order; raises ``ValueError`` for what is none."""
+    return tuple(map(_parsed, _FIELD.findall(refusal)))
+
+
+def form_of(refusal: str) -> str:
+    """`refusal` with empty braces, whatever its dimensions are."""
+    return _FIELD.sub("{}", refusal)
+
+
+def rewritten(refusal: str, text: Callable[[Dim], str]) -> str:
+    """`refusal` with what `text` makes of each of its dimensions, in the place of its braces."""
+    return _FIELD.sub(lambda field: text(_parsed(field[1])), refusal)
+
+
+def filled(refusal: str, values: Mapping[str, int]) -> str:
+    """`refusal` with numbers for its dimensions, where the symbols have `values`."""
+    return rewritten(refusal, lambda dim: str(dims.evaluate(dim, values)))
+
+
+def with_dims(refusal: str, change: Callable[[Dim], Dim]) -> str:
+    """`refusal` with other dimensions, as where symbols are renamed."""
+
+    def text(dim: Dim) -> str:
+        with braced():
+            return dims.text(change(dim))
+
+    return rewritten(refusal, text)
+
+
+def _parsed(written: str) -> Dim:
+    try:
+        return dims.parse(written)
+    except SyntaxError:
+        raise ValueError(f"`{written}` is no dimension") from None

@@ -1,0 +1,47 @@
+"""What the operators of a program need of its sizes is known behind them."""
+
+from relax_egraph.ir.expr import (
+    Call,
+    DataflowVar,
+    Expr,
+    Function,
+    MatchCast,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.fitting import claimed, fitted
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.passes.infra import function_pass
+
+
+@function_pass(name="fit_operands")
+def fit_operands(function: Function, _: IRModule) -> Function:
+    """Put an ``R.match_cast`` before each operator whose operands fit together at some sizes only.
+
+    What the module refuses when it runs it still refuses, at the same operator and in the same
+    words; what follows is of known shape.  See `ir.fitting`; the importer of ONNX models does this
+    as it goes.  Functions that are to become one kernel stay: nothing can be checked inside.
+    """
+    if function.attrs.get("primitive"):
+        return function
+    changed = _Fitter().visit_expr(function)
+    assert isinstance(changed, Function)
+    return changed
+
+
+class _Fitter(ExprMutator):
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        value = self.normalize(self.visit_expr(binding.value))
+        if isinstance(value, Call) and isinstance(value.op, Op):
+            value = fitted(value, self._cast)
+        self.rebind(binding, value)
+
+    def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:
+        name = self._fresh(value.name if isinstance(value, Var) else "shape")
+        info = claimed(value, shape)
+        var = (DataflowVar if self._open[-1][1] else Var)(name, info)
+        self.emit_binding(MatchCast(var, value, info, refusal=refusal))
+        return var
