@@ -14,7 +14,7 @@ from relax_egraph.ir.equations import Equation, equations_of
 from relax_egraph.ir.expr import Attrs, Call, Expr, PrimValue, ShapeExpr, Tuple, Var
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import tensor
-from relax_egraph.ir.templates import filled
+from relax_egraph.ir.templates import fill
 from tests.ops import SAMPLERS
 from tests.ops.case import Draw
 
@@ -107,4 +107,4 @@ def test_an_operator_refuses_operands_in_the_words_of_the_equation_that_they_bre
             broken = [e for e in equations if not holds(e, sizes)]
             said = refusal_of(name, operands, case.attrs)
             if broken:
-                assert said == filled(broken[0].refusal, sizes)
+                assert said == fill(broken[0].refusal, sizes)

@@ -55,6 +55,8 @@ def test_a_condition_follows(left: str, right: str, repeated: str, expected: str
         ("min(8, n)", "8", "lr"),  # so do 1 and 8
         ("min(64, m, n)", "n", "lr"),
         ("n + m", "n", "lr"),
+        ("-(-n // 2)", "n", "lr"),  # 1 and 2 broadcast
+        ("8 % n", "n", "lr"),
     ],
 )
 def test_nothing_follows_where_the_equation_may_hold_otherwise(
@@ -75,6 +77,9 @@ def drawn(random: Random, depth: int = 2) -> Dim:
             lambda: dims.mul(a, b),
             lambda: dims.floordiv(dims.add(a, k - 1), k),
             lambda: dims.mul(k, dims.floordiv(a, k)),
+            lambda: dims.mul(-1, dims.floordiv(dims.mul(-1, a), k)),
+            lambda: dims.mod(a, k),
+            lambda: dims.maximum(0, dims.sub(k, a)),
         ]
     )()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -78,6 +79,12 @@ WINDOWS = {"x": ("s", "2"), "t": ("(s + 3) // 4 * 4", "2")}
 
 PROGRAMS: Mapping[str, Program] = {
     "add": Program({"x": ("b", "s", "8"), "t": ("1", "64", "8")}, "t", 1, "s", of("add", "x", "p")),
+    "a table of one row": Program(
+        {"x": ("b", "s", "8"), "t": ("1", "1", "8")}, "t", 1, "s", of("add", "x", "p"), ""
+    ),
+    "rounded up": Program(
+        {"x": ("s", "3"), "t": ("n", "3")}, "t", 0, "-(-s // 2)", of("add", "x", "p"), ""
+    ),
     "where": Program(
         {"c": ("b", "s", "8"), "t": ("64", "8"), "x": ("b", "1", "8")},
         *("t", 0, "s", of("where", "c", "p", "x")),
@@ -194,6 +201,61 @@ def test_it_runs_as_machine_code_and_refuses_the_same(name: str) -> None:
         expected = outcome(before["main"], args)
         for machine in machines:
             assert_same(outcome(machine["main"], args), expected)
+
+
+PLACES = {
+    "a branch": """
+    if c:
+        y = R.sum(R.add(x, p))
+    else:
+        y = R.sum(p)
+    return y
+""",
+    "behind a branch": """
+    if c:
+        n = R.sum(R.add(x, p))
+    else:
+        n = R.sum(p)
+    y = R.add(n, R.sum(R.multiply(p, p)))
+    return y
+""",
+    "dead code": """
+    with R.dataflow():
+        unused = R.add(x, p)
+        y = R.where(c, R.sum(x), R.sum(p))
+        R.output(y)
+    return y
+""",
+    "beside what has other sizes": """
+    with R.dataflow():
+        a = R.concat([p, x], axis=0)
+        b = R.add(p, x)
+        y = R.add(R.sum(a), R.sum(b))
+        R.output(y)
+    return y
+""",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_check_holds_behind_itself_alone(place: str) -> None:
+    module = parse(
+        """
+@R.function
+def main(
+    c: R.Tensor((), "bool"), x: R.Tensor(("s", 8), "float32"), t: R.Tensor((64, 8), "float32")
+):
+    s = T.int64()
+    p = R.strided_slice(t, axes=[0], begin=[0], end=[s])"""
+        + PLACES[place]
+    )
+    fitted = fit_operands(module)
+    before, after = (VirtualMachine(build(m)) for m in (module, optimize(fitted)))
+
+    assert list(map(str, demands_of(fitted))) == ["s <= 64 (add, p)"]
+    for s, c in product((1, 3, 64, 65, 100), (True, False)):
+        args = [np.bool_(c), np.ones((s, 8), np.float32), np.ones((64, 8), np.float32)]
+        assert_same(outcome(after["main"], args), outcome(before["main"], args))
 
 
 def test_the_check_stands_before_the_operator_and_says_what_that_says() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import RunError
-from relax_egraph.ir.equations import broken_by
+from relax_egraph.ir.equations import refusal_of
 from relax_egraph.ir.expr import Attr, Attrs
 from relax_egraph.ir.matching import Value, as_value, describe, info_of
 from relax_egraph.ir.op import Op, Operand, complete_attrs
@@ -59,7 +59,7 @@ def _refusal(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr], error
     """Why `op` has no result: in the words of its rule where extents differ, else in numpy's."""
     if not op.intrinsic and len(operands) <= len(op.operands):
         infos = [_info_of(p, v) for p, v in zip(op.operands, operands, strict=False)]
-        if (said := broken_by(op, infos, complete_attrs(op, attrs))) is not None:
+        if (said := refusal_of(op, infos, complete_attrs(op, attrs))) is not None:
             return said
     asked = ", ".join(map(describe, operands))
     return f"{op} of {asked}: {str(error).strip()}"

@@ -39,7 +39,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
-from relax_egraph.ir.fitting import claimed, fitted
+from relax_egraph.ir.fitting import fit, with_extents
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.shape_variables import outside
@@ -238,7 +238,7 @@ class BlockBuilder:
                 args = tuple(self._leaf(a) for a in value.args)
                 flat = replace(value, args=args)
                 flat = replace(flat, struct_info=infer(flat))
-                return fitted(flat, self._cast) if self._fitting else flat
+                return fit(flat, self._cast) if self._fitting else flat
             case Tuple(fields=fields):
                 return Tuple(tuple(self._leaf(f) for f in fields))
             case TupleGetItem(tuple_value=inner, index=index):
@@ -250,7 +250,7 @@ class BlockBuilder:
 
     def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:
         name = value.name if isinstance(value, Var) else None
-        return self.emit_match_cast(value, claimed(value, shape), name, refusal=refusal)
+        return self.emit_match_cast(value, with_extents(value, shape), name, refusal=refusal)
 
     def reserve(self, name: str) -> str:
         """Return `name`, with a number if the open function has it already, and take it."""

@@ -45,7 +45,7 @@ def equations_of(call: Call) -> Iterator[Equation]:
             yield Equation(requirement.a, requirement.b, repeated, refusal)
 
 
-def broken_by(
+def refusal_of(
     op: Op, operands: Sequence[StructInfo | None], attrs: Mapping[str, Attr]
 ) -> str | None:
     """What the rule of `op` says of operands of known extents, if these break an equation."""

@@ -47,7 +47,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relax_egraph.ir.templates import filled
+from relax_egraph.ir.templates import fill
 
 Packed: TypeAlias = Mapping[str, Callable[..., Value]]
 """The packed functions, by registered name."""
@@ -67,7 +67,7 @@ def evaluate(
 
     Tensors are numpy arrays and come back as such, shapes are tuples of ints, tuples are
     tuples.  `packed` functions are called by name, loop functions by `prim_func`; outputs
-    handed to either are filled with NaN, or the dtype's least value, before the call.  Constants
+    handed to either are fill with NaN, or the dtype's least value, before the call.  Constants
     are read-only.
     Raises `RunError` where a value is not what struct info claims.
     """
@@ -225,7 +225,7 @@ class _Frame:
         except RunError:
             if not binding.refusal:
                 raise
-            refusal = filled(binding.refusal, self.symbols)
+            refusal = fill(binding.refusal, self.symbols)
             raise RunError(f"{self.name}: {self.at}: {refusal}") from None
 
     def check(self, name: str, claim: StructInfo, value: Value) -> None:

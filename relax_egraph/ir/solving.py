@@ -38,7 +38,7 @@ def condition(old: Dim, new: Dim) -> str:
     return f"{dims.text(a)} == {dims.text(b)}"
 
 
-def put(dim: Dim, old: Dim, new: Dim) -> Dim:
+def replace_part(dim: Dim, old: Dim, new: Dim) -> Dim:
     """`dim` with `new` in the place of `old`, wherever that stands in it."""
     if dim == old:
         return new
@@ -67,9 +67,11 @@ def _without_common_factors(left: Dim, right: Dim) -> tuple[Dim, Dim]:
 
 def _implies(case: Mapping[str, Dim], extent: Dim, left: Dim, right: Dim) -> bool:
     """Whether ``left == right`` in a `case` in which `extent` might be 1."""
-    if dims.distinct(dims.substitute(extent, case), 1):
-        return True
-    return dims.equal(dims.substitute(left, case), dims.substitute(right, case))
+    try:
+        extent, left, right = (dims.substitute(d, case) for d in (extent, left, right))
+    except ZeroDivisionError:
+        return False
+    return dims.distinct(extent, 1) or dims.equal(left, right)
 
 
 @memoised
@@ -80,20 +82,19 @@ def _where_one(dim: Dim) -> tuple[Mapping[str, Dim], ...] | None:
     if isinstance(dim, sympy.Min | sympy.Max):  # one of these is 1 then
         cases = [_where_one(dims.canonical(a)) for a in dim.args]
         return None if None in cases else tuple(c for some in cases for c in some or ())
-    if isinstance(dim, sympy.Mul):  # all of these are 1 then
-        cases = (_where_one(dims.canonical(a)) for a in dim.args)
-        return next((c for c in cases if c is not None), None)
-    names = dims.symbols(dim)
-    if len(names) != 1:
+    if isinstance(dim, sympy.Mul):
+        factors = [dims.canonical(a) for a in dim.args]
+        if all(dims.divides(1, f) and dims.prove_ge(f, 0) for f in factors):  # all are 1 then
+            return next((c for c in map(_where_one, factors) if c is not None), None)
+    if len(dim.free_symbols) != 1:
         return None
-    (name,) = names
-    offset = dims.substitute(dim, {name: 0})
-    slope = dims.sub(dims.substitute(dim, {name: 1}), offset)
-    line = dims.add(dims.mul(slope, dims.symbol(name)), offset)
-    if line != dim or not isinstance(slope, int) or not isinstance(offset, int):
+    (symbol,) = cast(set[sympy.Symbol], dim.free_symbols)
+    slope = dims.canonical(dim.coeff(symbol))
+    offset = dims.sub(dim, dims.mul(slope, symbol))
+    if not isinstance(slope, int) or not isinstance(offset, int):
         return None
     value, rest = divmod(1 - offset, slope)
-    return ({name: value},) if rest == 0 and value >= 0 else ()
+    return ({symbol.name: value},) if rest == 0 and value >= 0 else ()
 
 
 def _complexity(dim: Dim) -> tuple[int, int, str]:

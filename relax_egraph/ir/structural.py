@@ -30,7 +30,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.renaming import Renaming
-from relax_egraph.ir.templates import extents_of, form_of
+from relax_egraph.ir.templates import extents_of, without_extents
 
 SYMBOL: Mapping[str, Any] = {"dimension symbol": True}
 """The metadata of a dataclass field that holds the name, or the names, of dimension symbols."""
@@ -213,7 +213,7 @@ class _Comparison:
                 with self._at("struct info"):
                     self.same(a.struct_info, b.struct_info)
                 with self._at("refusal"):
-                    self.same(form_of(a.refusal), form_of(b.refusal))
+                    self.same(without_extents(a.refusal), without_extents(b.refusal))
                     self.same(extents_of(a.refusal), extents_of(b.refusal))
             with self._at("variable"):
                 self.same(a.var, b.var)

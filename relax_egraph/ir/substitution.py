@@ -34,7 +34,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
-from relax_egraph.ir.templates import with_dims
+from relax_egraph.ir.templates import map_extents
 from relax_egraph.ir.walk import variables_of
 
 
@@ -180,7 +180,7 @@ class Substitution(ExprMutator):
         value = self.visit_expr(binding.value)
         info = self.info(binding.struct_info)
         var = self._defined(binding.var, self.info(binding.var.struct_info))
-        refusal = with_dims(binding.refusal, self._dim)
+        refusal = map_extents(binding.refusal, self._dim)
         same = value is binding.value and var is binding.var and info == binding.struct_info
         if same and refusal == binding.refusal:
             self.emit_binding(binding)

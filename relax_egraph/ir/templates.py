@@ -20,29 +20,29 @@ def extents_of(refusal: str) -> tuple[Dim, ...]:
     return tuple(map(_parsed, _FIELD.findall(refusal)))
 
 
-def form_of(refusal: str) -> str:
+def without_extents(refusal: str) -> str:
     """`refusal` with empty braces, whatever its dimensions are."""
     return _FIELD.sub("{}", refusal)
 
 
-def rewritten(refusal: str, text: Callable[[Dim], str]) -> str:
+def replace_extents(refusal: str, text: Callable[[Dim], str]) -> str:
     """`refusal` with what `text` makes of each of its dimensions, in the place of its braces."""
     return _FIELD.sub(lambda field: text(_parsed(field[1])), refusal)
 
 
-def filled(refusal: str, values: Mapping[str, int]) -> str:
+def fill(refusal: str, values: Mapping[str, int]) -> str:
     """`refusal` with numbers for its dimensions, where the symbols have `values`."""
-    return rewritten(refusal, lambda dim: str(dims.evaluate(dim, values)))
+    return replace_extents(refusal, lambda dim: str(dims.evaluate(dim, values)))
 
 
-def with_dims(refusal: str, change: Callable[[Dim], Dim]) -> str:
+def map_extents(refusal: str, change: Callable[[Dim], Dim]) -> str:
     """`refusal` with other dimensions, as where symbols are renamed."""
 
     def text(dim: Dim) -> str:
         with braced():
             return dims.text(change(dim))
 
-    return rewritten(refusal, text)
+    return replace_extents(refusal, text)
 
 
 def _parsed(written: str) -> Dim:

@@ -9,7 +9,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
-from relax_egraph.ir.fitting import claimed, fitted
+from relax_egraph.ir.fitting import fit, with_extents
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
@@ -36,12 +36,12 @@ class _Fitter(ExprMutator):
     def visit_var_binding(self, binding: VarBinding) -> None:
         value = self.normalize(self.visit_expr(binding.value))
         if isinstance(value, Call) and isinstance(value.op, Op):
-            value = fitted(value, self._cast)
+            value = fit(value, self._cast)
         self.rebind(binding, value)
 
     def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:
         name = self._fresh(value.name if isinstance(value, Var) else "shape")
-        info = claimed(value, shape)
+        info = with_extents(value, shape)
         var = (DataflowVar if self._open[-1][1] else Var)(name, info)
         self.emit_binding(MatchCast(var, value, info, refusal=refusal))
         return var

@@ -28,7 +28,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relax_egraph.ir.templates import extents_of, rewritten
+from relax_egraph.ir.templates import extents_of, replace_extents
 from relax_egraph.passes.needed_dims import is_computed, may_fail
 
 Emit: TypeAlias = Callable[[Expr, str | None], Var]
@@ -206,7 +206,7 @@ class ShapeHeap:
             "_" if d is None else str(d) if isinstance(d, int) else f"{dims.text(d)} == {slot}"
             for d, slot in ((d, "" if d is None else self._extent(d)) for d in changed)
         ]
-        said = rewritten(refusal, lambda dim: f"{{{self._extent(dim)}}}")
+        said = replace_extents(refusal, lambda dim: f"{{{self._extent(dim)}}}")
         self.is_used = True
         texts = map(StringImm, (said, *patterns))
         self._emit(call("vm.match_operand", value, self.var, *texts), "_")
