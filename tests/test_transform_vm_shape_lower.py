@@ -1,7 +1,11 @@
 """Symbolic dimensions become slots of a shape heap."""
 
+import re
+
+import numpy as np
 import pytest
 
+from relax_egraph import VirtualMachine, build
 from relax_egraph.errors import IllFormed, IllTyped, NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
@@ -369,3 +373,24 @@ def test_heap_intrinsics_refuse_other_operands(name: str, args: list[Expr], mess
         call(name, *args)
 
     assert str(error.value) == message
+
+
+def test_the_operands_of_a_long_dimension_have_slots_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sizes of arenas are long maxima; the machine reads texts up to a length only."""
+    monkeypatch.setattr("relax_egraph.passes.shape_heap._LONG", 20)
+    longest = dims.maximum(n * n + m, 5, n * dims.minimum(m * 3 + 1, n * 7, k * 5))
+    module = returning(ShapeExpr((longest,)), Var("x", f32(n, m, k)))
+    executable = build(module)
+
+    computed = next(line for line in body(module) if "compute_shapes" in line)
+    assert re.findall(r"(\d+), '([^']*)'", computed) == [
+        *(("3", "@0 * @0 + @1"), ("4", "@2 * 5"), ("5", "@0 * 7"), ("6", "@1 * 3 + 1")),
+        *(("7", "min(@4, @5, @6)"), ("8", "@0 * @7"), ("9", "max(5, @3, @8)")),
+    ]
+    for sizes in ((0, 3, 2), (1, 1, 1), (2, 3, 5), (5, 9, 2)):
+        expected = dims.evaluate(longest, dict(zip("nmk", sizes, strict=True)))
+        for engine in ("native", "interpreter"):
+            x = np.zeros(sizes, np.float32)
+            assert VirtualMachine(executable, engine=engine)["main"](x) == (expected,)

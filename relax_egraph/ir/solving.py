@@ -89,7 +89,7 @@ def _where_one(dim: Dim) -> tuple[Mapping[str, Dim], ...] | None:
     if len(dim.free_symbols) != 1:
         return None
     (symbol,) = cast(set[sympy.Symbol], dim.free_symbols)
-    slope = dims.canonical(dim.coeff(symbol))
+    slope = dims.canonical(cast(sympy.Expr, dim.coeff(symbol)))
     offset = dims.sub(dim, dims.mul(slope, symbol))
     if not isinstance(slope, int) or not isinstance(offset, int):
         return None

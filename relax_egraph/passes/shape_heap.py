@@ -1,6 +1,6 @@
 """The shape heap of one function, while it is lowered: which dimension is in which slot."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -30,6 +30,13 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.templates import extents_of, replace_extents
 from relax_egraph.passes.needed_dims import is_computed, may_fail
+
+_LONG = 1000
+"""Characters of a dimension at most; the operands of a longer one have slots of their own.
+
+The machine reads texts up to a length.  Sizes of arenas are maxima of many sums, which repeat parts
+of each other.
+"""
 
 Emit: TypeAlias = Callable[[Expr, str | None], Var]
 
@@ -147,12 +154,25 @@ class ShapeHeap:
         """Emit the one instruction that computes them all."""
         self.is_used = True
         args: list[Expr] = []
-        for dim in computed:
-            slot = self._slots.setdefault(dim, len(self._slots))
-            over = {s: dims.symbol(f"@{self._slots[dims.symbol(s)]}") for s in dims.symbols(dim)}
-            args += [PrimValue(slot), StringImm(dims.text(dims.substitute(dim, over)))]
+        for dim in (part for whole in computed for part in _parts(whole)):
+            if dim not in self._known.filled:
+                slot = self._slots.setdefault(dim, len(self._slots))
+                args += [PrimValue(slot), StringImm(self._over_slots(dim))]
+                self._known.filled.add(dim)
         self._emit(call("vm.compute_shapes", self.var, *args), "_")
-        self._known.filled.update(computed)
+
+    def _over_slots(self, dim: Dim) -> str:
+        """The text of `dim` that the machine evaluates: over slots, which are filled."""
+        if not isinstance(dim, int) and (operands := _operands(dim)):
+            values = (
+                sympy.Integer(d) if isinstance(d, int) else self._in_slot(d) for d in operands
+            )
+            return dims.text(dims.canonical(dim.func(*values)))
+        over = {s: self._in_slot(dims.symbol(s)) for s in dims.symbols(dim)}
+        return dims.text(dims.substitute(dim, over))
+
+    def _in_slot(self, dim: Dim) -> sympy.Symbol:
+        return dims.symbol(f"@{self._slots[dim]}")
 
     # --- matching ---------------------------------------------------------------------
 
@@ -243,3 +263,21 @@ class ShapeHeap:
         if not symbols_too and not is_computed(dim):
             return "_"
         return f"{dims.text(dim)} == @{self._slot(site.where, dim)}"
+
+
+def _parts(dim: Dim) -> Iterator[Dim]:
+    """The operands of a long `dim` that are neither numbers nor symbols, and theirs; then `dim`."""
+    for operand in _operands(dim):
+        if is_computed(operand):
+            yield from _parts(operand)
+    yield dim
+
+
+def _operands(dim: Dim) -> tuple[Dim, ...]:
+    """What a long sum, product, minimum or maximum is of; nothing of any other dimension."""
+    if isinstance(dim, int) or len(dims.text(dim)) <= _LONG:
+        return ()
+    if not isinstance(dim, sympy.Add | sympy.Mul | sympy.Min | sympy.Max):
+        return ()
+    operands = tuple(map(dims.canonical, dim.args))
+    return operands if all(dims.divides(1, d) for d in operands) else ()
