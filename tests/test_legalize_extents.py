@@ -112,4 +112,4 @@ def main(x: R.Tensor((), "{dtype}"), s: R.Tensor(("n",), "{scales}"), z: R.Tenso
     with pytest.raises(RunError) as error:
         main(x, np.ones(2, scales), z)
 
-    assert str(error.value).endswith("a parameter of shape (2,) is no vector along axis -1")
+    assert str(error.value).endswith("scale has shape (2,), needs (), (1,) or (1,)")

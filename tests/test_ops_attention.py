@@ -155,4 +155,4 @@ def test_keys_that_do_not_fit_are_refused_at_run_time() -> None:
     with pytest.raises(RunError) as refused:
         computed("nn.attention", query, key, key)
 
-    assert str(refused.value).endswith(": 3 heads of query are no multiple of 2")
+    assert str(refused.value).endswith(": the 3 heads of query are no multiple of the 2 of key")

@@ -170,7 +170,7 @@ def test_the_index_of_a_distribution_is_clamped() -> None:
 @pytest.mark.parametrize(
     ("prob", "indices", "message"),
     [
-        (np.zeros((3, 2)), [], "there is not a distribution for each sample"),
+        (np.zeros((3, 2)), [], "needs a distribution for each sample"),
         (np.zeros((0, 2)), [np.zeros((2, 1), np.int64)], "there is no distribution"),
     ],
 )

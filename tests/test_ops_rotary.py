@@ -129,12 +129,11 @@ def test_the_result_is_like_what_is_turned() -> None:
     assert inferred(NAME, of(n, m), of(n), of(n)) == tensor((n, m), "float32")
 
 
-@pytest.mark.parametrize(
-    ("count", "message"),
-    [(3, "4 elements have no 3 pairs"), (5, "4 elements have no 5 pairs")],
-)
-def test_angles_that_do_not_fit_are_refused_at_run_time(count: int, message: str) -> None:
+@pytest.mark.parametrize("count", [3, 5])
+def test_angles_that_do_not_fit_are_refused_at_run_time(count: int) -> None:
     with pytest.raises(RunError) as refused:
         computed(NAME, np.zeros(4), np.zeros(count), np.zeros(count))
 
-    assert str(refused.value).endswith(message)
+    assert str(refused.value).endswith(
+        f": cos has {count} values for 4 elements, needs 4, or at most half as many"
+    )

@@ -8,13 +8,12 @@ import numpy.typing as npt
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir.equations import refusal_of
-from relax_egraph.ir.expr import Attr, Attrs
+from relax_egraph.ir.expr import Attr, Attrs, Call, Var
 from relax_egraph.ir.matching import Value, as_value, describe, info_of
-from relax_egraph.ir.op import Op, Operand, complete_attrs
+from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.reference.array import Reference
 from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -57,19 +56,12 @@ _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError
 
 def _refusal(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr], error: Exception) -> str:
     """Why `op` has no result: in the words of its rule where extents differ, else in numpy's."""
-    if not op.intrinsic and len(operands) <= len(op.operands):
-        infos = [_info_of(p, v) for p, v in zip(op.operands, operands, strict=False)]
-        if (said := refusal_of(op, infos, complete_attrs(op, attrs))) is not None:
+    if not op.intrinsic:
+        values = (Var("value", info_of(value)) for value in operands if value is not None)
+        if (said := refusal_of(Call(op, tuple(values), attrs))) is not None:
             return said
     asked = ", ".join(map(describe, operands))
     return f"{op} of {asked}: {str(error).strip()}"
-
-
-def _info_of(operand: Operand, value: Value) -> StructInfo | None:
-    """What a rule is told of `value`, all of which is known."""
-    if value is None:
-        return None
-    return ShapeStructInfo(value, len(value)) if operand.kind == "shape" else info_of(value)
 
 
 def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:

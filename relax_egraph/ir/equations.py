@@ -4,16 +4,15 @@ They are those requirements of struct-info rules that are not decided before the
 without which the operator refuses: a program that gets beyond the call has fulfilled them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.braces import braced
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Call
+from relax_egraph.ir.expr import Call
 from relax_egraph.ir.op import Op, infer
 from relax_egraph.ir.requirements import Requirement, denying, recording
-from relax_egraph.ir.struct_info import StructInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,11 @@ def equations_of(call: Call) -> Iterator[Equation]:
             yield Equation(requirement.a, requirement.b, repeated, refusal)
 
 
-def refusal_of(
-    op: Op, operands: Sequence[StructInfo | None], attrs: Mapping[str, Attr]
-) -> str | None:
-    """What the rule of `op` says of operands of known extents, if these break an equation."""
+def refusal_of(call: Call) -> str | None:
+    """What an operator says of operands of known extents, if these break an equation."""
     with recording(false=True) as broken:
         try:
-            op.rule(*operands, **attrs)
+            infer(call)
         except IllTyped as refusal:
             last = broken[-1] if broken else None
             return str(refusal) if last and _repeated(last) is not None else None

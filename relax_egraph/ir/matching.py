@@ -90,6 +90,8 @@ def info_of(value: Value) -> StructInfo:
             return PrimStructInfo("int64", value)
         case float():
             return PrimStructInfo("float64", None, value)
+        case tuple() if all(isinstance(v, int) for v in value):
+            return ShapeStructInfo(value, len(value))
         case tuple():
             return TupleStructInfo(tuple(map(info_of, value)))
         case _:

@@ -33,7 +33,7 @@ NODES = {
     Var: ["name", "struct_info"],
     DataflowVar: ["name", "struct_info"],
     VarBinding: ["var", "value"],
-    MatchCast: ["var", "value", "struct_info", "span"],
+    MatchCast: ["var", "value", "struct_info", "span", "refusal"],
     BindingBlock: ["bindings"],
     DataflowBlock: ["bindings"],
     SeqExpr: ["blocks", "body"],
