@@ -20,9 +20,8 @@ from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import ORDER
 from relax_egraph.verify.verdict import Counterexample, Verdict
 
-_INSTANCES = 20
-_ATTEMPTS = 160
-"""Half of these are with other extents; the others have those of the case."""
+_ATTEMPTS = 8
+"""So many for each instance; half of them are with other extents, the others with the case's."""
 
 _FLOATS = ("float32", "float32", "float64", "float16")
 
@@ -37,17 +36,19 @@ class InCase:
     wrong: Wrong | None
 
     @staticmethod
-    def of(book: RuleBook, case: Case, wanted: Collection[str], random: Random) -> "InCase | None":
-        """The same, of programs that are drawn for the rules `wanted`; ``None`` if none is."""
+    def of(
+        book: RuleBook, case: Case, wanted: Collection[str], random: Random, count: int
+    ) -> "InCase | None":
+        """The same, of up to `count` programs for the rules `wanted`; ``None`` if none is drawn."""
         program = Program(signatures_of(book))
         families = tuple(f for f in case.families if f in book.families)
         rules = tuple(r for r in book.rewrites if r.ruleset in families)
         refused: Counter[str] = Counter()
-        for attempt in range(_ATTEMPTS):
-            if len(program.instances) == _INSTANCES:
+        for attempt in range(_ATTEMPTS * count):
+            if len(program.instances) == count:
                 break
             try:
-                dtype, general = random.choice(_FLOATS), attempt < _ATTEMPTS // 2
+                dtype, general = random.choice(_FLOATS), attempt < _ATTEMPTS * count // 2
                 query = query_of(case, program.signatures, random, dtype, general)
                 problem = problem_of(query, program.signatures, random)
             except Contradiction:
@@ -58,8 +59,7 @@ class InCase:
         if not program.instances:
             return None
         enough = {
-            name: _INSTANCES if _is_of_tensors(name, rules, program.signatures) else 1
-            for name in wanted
+            name: count if _is_of_tensors(name, rules, program.signatures) else 1 for name in wanted
         }
         trial = try_families(book, families, program.actions, enough)
         compared, wrong = compare(program, trial, random)

@@ -112,7 +112,7 @@ class Work:
                 lacking = [n for n in sorted(case.fires) if n in found and self.lacks(found[n])]
                 random = Random(f"{self.seed} {family} {number} {time}")
                 try:
-                    tried = InCase.of(self.book, case, lacking, random) if lacking else None
+                    tried = self.in_case(case, lacking, random) if lacking else None
                 except SaturationError as problem:
                     for name in lacking:
                         found[name] = replace(found[name], needs="unsound", reason=str(problem))
@@ -122,6 +122,10 @@ class Work:
                 for name in lacking:
                     found[name] = tried.added_to(found[name])
         return tuple(found.values())
+
+    def in_case(self, case: Case, wanted: Sequence[str], random: Random) -> InCase | None:
+        """The rules `wanted` in programs like that of `case`."""
+        return InCase.of(self.book, case, wanted, random, self.trials)
 
     def lacks(self, verdict: Verdict) -> bool:
         """Whether a rule has fired too seldom for a verdict."""

@@ -1,20 +1,20 @@
 """Whether a rule that fails has a condition under which it does not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from relax_egraph.egraph.rulebook import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.failures.guards import missing_guard
-from relax_egraph.verify.failures.judge import Judge
+from relax_egraph.verify.failures.judge import differ
 from relax_egraph.verify.failures.shown import names_of
 from relax_egraph.verify.failures.terms import Unknown, equated
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.values.compare import stated
-from relax_egraph.verify.values.tolerance import ORDER
 
 _DRAWN, _ATTEMPTS = 100, 240
 """So many instances are sorted into those on which a rule holds and the others."""
@@ -40,7 +40,7 @@ class Conditions:
         if not equated(self.pattern):
             return ""
         try:
-            instances = self.drawn(self.pattern, _DRAWN)
+            instances = list(self.drawn(self.pattern, _DRAWN))
             failing = [self.fails(self.pattern, i) for i in instances]
         except Unknown:
             return ""
@@ -48,28 +48,26 @@ class Conditions:
         bad = [i for i, fails in zip(instances, failing, strict=True) if fails]
         return missing_guard(self.pattern, good, bad, self.passes)
 
-    def drawn(self, pattern: Pattern, count: int) -> Sequence[Instance]:
+    def drawn(self, pattern: Pattern, count: int) -> Iterator[Instance]:
         """Up to `count` instances of what `pattern` matches; extents of some are few and small."""
         group = self.group(pattern)
-        found: list[Instance] = []
-        for _ in range(_ATTEMPTS):
-            if len(found) == count:
-                break
-            instance = group.attempt((pattern,), self.random.random() < _SMALL)
-            if instance is not None and _is_told(pattern, instance):
-                found.append(instance)
-        return found
+        small = (self.random.random() < _SMALL for _ in range(_ATTEMPTS))
+        attempts = (group.attempt((pattern,), is_small) for is_small in small)
+        found = (i for i in attempts if i is not None and _is_told(pattern, i))
+        return islice(found, count)
 
     def fails(self, pattern: Pattern, instance: Instance) -> bool:
         """Whether the sides differ by more than is stated; raises `Unknown`."""
-        judge = Judge.of(pattern, instance, signatures_of(self.book), _SEEDS)
-        allowed = ORDER.index(stated(pattern.rule))
-        return judge is not None and ORDER.index(judge.wanted) > allowed
+        return differ(pattern, instance, signatures_of(self.book), _SEEDS, stated(pattern.rule))
 
     def passes(self, pattern: Pattern) -> bool:
         """Whether `pattern` matches, and holds whenever it does."""
-        instances = self.drawn(pattern, _CANDIDATE)
-        if len(instances) < self.trials or any(self.fails(pattern, i) for i in instances):
+        count = 0
+        for instance in self.drawn(pattern, _CANDIDATE):
+            if self.fails(pattern, instance):
+                return False
+            count += 1
+        if count < self.trials:
             return False
         group = self.group(pattern)
         try:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from relax_egraph.ir import dims
-from relax_egraph.verify.failures.sides import Sides, extents_of, sides_of
+from relax_egraph.verify.failures.sides import Sides, extents_of, program_of, sides_of
 from relax_egraph.verify.failures.terms import equated
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.query import Pattern, Signature
@@ -100,7 +100,8 @@ class Judge:
         rng = np.random.default_rng(0)
         if self.left < 0:
             return False
-        for sides in sides_of(self.pattern, instance, self.signatures, self.kind, rng):
+        program = program_of(instance, self.signatures)
+        for sides in sides_of(self.pattern, program, self.kind, rng):
             if self._same(sides, self.kind):
                 self.found = sides
                 return True
@@ -134,6 +135,21 @@ class Judge:
         )
 
 
+def differ(
+    pattern: Pattern,
+    instance: Instance,
+    signatures: Mapping[str, Signature],
+    seeds: int,
+    allowed: Need,
+) -> bool:
+    """Whether the sides differ on `instance` by more than is `allowed`; raises `Unknown`."""
+    if not equated(pattern):
+        return False
+    most = ORDER.index(allowed)
+    runs = _runs(pattern, instance, signatures, seeds)
+    return any(ORDER.index(_differ(sides, kind)[1].need) > most for kind, sides in runs)
+
+
 def _runs(
     pattern: Pattern, instance: Instance, signatures: Mapping[str, Signature], seeds: int
 ) -> Iterator[tuple[Kind, Sides]]:
@@ -141,9 +157,10 @@ def _runs(
     drawn = replace(instance, arrays={}, extents={})
     seen = [(0, instance)] if instance.arrays else []
     for seed, given in (*seen, *((k, drawn) for k in range(seeds))):
+        program = program_of(given, signatures)
         for kind in dict.fromkeys(KINDS):
             rng = np.random.default_rng(seed)
-            for sides in sides_of(pattern, given, signatures, kind, rng):
+            for sides in sides_of(pattern, program, kind, rng):
                 yield kind, sides
 
 

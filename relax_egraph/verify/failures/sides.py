@@ -40,19 +40,21 @@ class Sides:
     why: str = ""
 
 
-def sides_of(
-    pattern: Pattern,
-    instance: Instance,
-    signatures: Mapping[str, Signature],
-    kind: Kind,
-    rng: np.random.Generator,
-) -> Iterator[Sides]:
-    """Both sides of all that `pattern` equates; elements that are not known are drawn.
-
-    Raises `Unknown`.
-    """
+def program_of(instance: Instance, signatures: Mapping[str, Signature]) -> Program:
+    """The program of `instance` alone."""
     program = Program(signatures)
     program.add(instance)
+    return program
+
+
+def sides_of(
+    pattern: Pattern, program: Program, kind: Kind, rng: np.random.Generator
+) -> Iterator[Sides]:
+    """Both sides of all that `pattern` equates in the `program` of one instance.
+
+    Elements that are not known are drawn.  Raises `Unknown`.
+    """
+    (instance,) = program.instances
     extents = {n: int(rng.choice(_EXTENTS)) for n in program.symbols} | dict(instance.extents)
     run = Evaluation(program, extents, kind, rng)
     arrays: dict[str, Array] = {}
