@@ -52,6 +52,10 @@ class Rules:
 
     files: tuple[tuple[str, str], ...]
 
+    def __repr__(self) -> str:
+        names = (name or f"a text of {len(text)} characters" for name, text in self.files)
+        return f"<Rules: {', '.join(names) or 'none'}>"
+
 
 Given: TypeAlias = str | Path | Rules
 """Rules as users give them: a path, a text, or what was loaded before."""

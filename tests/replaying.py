@@ -9,7 +9,7 @@ share, so that equal regions, of equal rules and options, are replayed once.
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import wraps
 from pathlib import Path
 from time import perf_counter
@@ -177,7 +177,7 @@ def _name(region: RegionReport) -> str:
     constants = [leaf.data for leaf in source.leaves if isinstance(leaf, Constant)]
     return digest(
         *(repr(part) for part in (source.classes, source.roots, region.extraction.program)),
-        *(repr((run.book(), run.schedule(), run.assumed, run.report.bans)) for run in runs),
+        *(repr((astuple(r.book()), r.schedule(), r.assumed, r.report.bans)) for r in runs),
         *(f"{data.dtype} {data.shape}" for data in constants),
         *(data.tobytes() for data in constants),
         *(str(binding.var.struct_info) for binding in source.opaque),

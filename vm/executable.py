@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import UnknownFunction
+from relax_egraph.ir.message import counted, some
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.native.program import Driver
 
@@ -55,6 +56,10 @@ class KernelSet:
     symbols: Mapping[str, str]
     objects: tuple[bytes, ...] = ()
 
+    def __repr__(self) -> str:
+        kernels = counted(len(self.symbols), "kernel")
+        return f"<KernelSet: {kernels} for {self.target}, {counted(self.size, 'byte')}>"
+
     @property
     def size(self) -> int:
         """In bytes."""
@@ -92,6 +97,15 @@ class Executable:
         names = (function.name for function in self.functions)
         raise UnknownFunction.among(name, "in the executable", names)
 
+    def __repr__(self) -> str:
+        kernels = counted(len(self.kernel_names), "kernel")
+        targets = f" for {some([k.target for k in self.kernels])}" * bool(self.kernels)
+        code = counted(len(self.offsets), "instruction")
+        return f"<Executable: {self.signatures}; {code}, {kernels}{targets}>"
+
+    def __str__(self) -> str:
+        return self.stats()
+
     def __eq__(self, other: object) -> bool:
         """Whether both save to the same bytes."""
         if not isinstance(other, Executable):
@@ -105,6 +119,12 @@ class Executable:
         from relax_egraph.vm.binary import restored
 
         return restored, (self.to_bytes(), self.linker, self.driver)
+
+    @property
+    def signatures(self) -> str:
+        """The functions that can be called from outside, and their parameters, in a line."""
+        public = [f for f in self.functions if not f.private]
+        return some([f"{f.name}({some(f.params)})" for f in public]) or "no function"
 
     @property
     def packed_names(self) -> tuple[str, ...]:

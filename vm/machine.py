@@ -120,10 +120,8 @@ class VirtualMachine:
         return self._executable
 
     def __repr__(self) -> str:
-        functions = [f for f in self._executable.functions if not f.private]
-        names = ", ".join(f"{f.name}({', '.join(f.params)})" for f in functions)
         engine = "interpreter" if self._native is None else "native where it can be"
-        return f"<VirtualMachine of {names or 'no function'}; engine: {engine}>"
+        return f"<VirtualMachine of {self._executable.signatures}; engine: {engine}>"
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries

@@ -18,6 +18,7 @@ from relax_egraph.egraph.prepared import Program, prepared
 from relax_egraph.egraph.reader import read
 from relax_egraph.egraph.relevant import absent, can_matter
 from relax_egraph.egraph.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
+from relax_egraph.ir.message import counted, some
 from relax_egraph.parameters import (
     FLAG,
     NAME,
@@ -69,6 +70,19 @@ class RuleBook:
             for name in self.without.difference(known):
                 note = near(name, known)
                 raise ValueError(f"no family or rule is named {name!r}" + f"; {note}" * bool(note))
+
+    def __repr__(self) -> str:
+        counts = counted(len(self.rules), "rule"), counted(len(self.families), "family", "families")
+        own = f", {len(self.of_user)} of the user" * bool(self.user)
+        return f"<RuleBook: {' in '.join(counts)}{own}>"
+
+    def __str__(self) -> str:
+        """A line for each ruleset: how many rules it has, and the first of them."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for rule in self.rules:
+            names[rule.ruleset].append(rule.name)
+        lines = (f"  {ruleset} ({len(of)}): {some(of)}" for ruleset, of in names.items())
+        return "\n".join((repr(self)[1:-1], *lines))
 
     @staticmethod
     @takes(

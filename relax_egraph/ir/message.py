@@ -1,4 +1,4 @@
-"""Messages with values in them: of ``R.print`` and ``R.assert_op``, and of what is not there."""
+"""Messages with values in them: of ``R.print`` and ``R.assert_op``, of what there is."""
 
 import string
 from collections.abc import Sequence
@@ -55,6 +55,17 @@ def no_element(axis: Sequence[int] | None) -> str:
     """What an operator needs that chooses an element over `axis`, or over all axes."""
     over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
     return f"needs an element over {over}"
+
+
+def some(texts: Sequence[str], most: int = 4) -> str:
+    """The first of `texts`, and how many more there are: ``x, y, … 7 more``."""
+    more = (f"… {len(texts) - most} more",) * (len(texts) > most)
+    return ", ".join((*texts[:most], *more))
+
+
+def counted(count: int, noun: str, several: str = "") -> str:
+    """``1 rule``, ``2 rules``; of a plural that has no s of its own, `several`."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def _text(value: Any) -> str:

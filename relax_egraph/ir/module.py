@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.expr import Function
+from relax_egraph.ir.message import counted, some
 from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.parameters import Kind, instance, mapping
 
@@ -70,6 +71,13 @@ class IRModule:
 
     def __str__(self) -> str:
         return self.script()
+
+    def __repr__(self) -> str:
+        params = {name: [p.name for p in f.params] for name, f in self.relax_functions()}
+        relax = [f"{name}({some(names)})" for name, names in params.items()]
+        loops = len(self.functions) - len(relax)
+        parts = some(relax), counted(loops, "loop function") * bool(loops)
+        return f"<IRModule: {' and '.join(filter(None, parts)) or 'no function'}>"
 
 
 MODULE = instance(

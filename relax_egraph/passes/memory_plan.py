@@ -8,6 +8,7 @@ from typing import Any
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Var
+from relax_egraph.ir.message import counted
 from relax_egraph.ir.polynomial import Polynomial, polynomial
 
 
@@ -85,6 +86,22 @@ class MemoryPlan:
         """The most bytes that are needed at one step."""
         return reduce(dims.maximum, self.live, 0)
 
+    def __repr__(self) -> str:
+        tensors = counted(len(self.tensors), "tensor")
+        storages = counted(len(self.storages), "storage")
+        weights = f"{self.weights:,} of weights"
+        return f"<MemoryPlan: {tensors} in {storages}, {_short(self.total)} bytes, {weights}>"
+
+    def __str__(self) -> str:
+        """A line for each tensor: its bytes, where they are, and which steps need them."""
+        lines = [repr(self)[1:-1]]
+        for t in self.tensors:
+            place = f"at {written(t.offset)} of storage {t.storage}"
+            steps = f"steps {t.begin} to {t.end}"
+            lines.append(f"  {t.name}: {written(t.size)} bytes {place}, {steps}")
+        lines += [f"  {v.name}: bytes that the run computes" for v in self.unplanned]
+        return "\n".join(lines)
+
     def peak(self, sizes: Mapping[str, int]) -> int:
         """The bytes of storages and weights; raises ``KeyError`` for a symbol without a size."""
         return self.weights + dims.evaluate(self.total, sizes)
@@ -141,6 +158,15 @@ class MemoryPlan:
 def written(dim: Dim) -> int | str:
     """A number, or the text of what depends on symbols."""
     return dim if isinstance(dim, int) else dims.text(dim)
+
+
+_LONGEST = 60
+
+
+def _short(dim: Dim) -> str:
+    """`dim` in few characters."""
+    text = f"{dim:,}" if isinstance(dim, int) else dims.text(dim)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _sum(parts: Sequence[Dim]) -> Dim:
