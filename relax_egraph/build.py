@@ -48,6 +48,7 @@ from relax_egraph.passes.static_plan_block_memory import static_plan_block_memor
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
+from relax_egraph.signatures import readable
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
 
@@ -107,6 +108,7 @@ def lower_module(module: IRModule) -> IRModule:
     return store_constants(TO_LOOPS(TO_STAGES(module)))
 
 
+@readable
 def build(
     module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
 ) -> Executable:

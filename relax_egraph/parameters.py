@@ -21,6 +21,7 @@ from pathlib import PurePath
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from relax_egraph.errors import nearest
+from relax_egraph.signatures import readable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -190,7 +191,7 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
             check(kinds, {**values, **keywords})
             return function(*args, **kwargs)
 
-        return checked
+        return readable(checked)
 
     return decorate
 

@@ -71,6 +71,7 @@ MAY_IMPORT = {
     "lazy": set[str](),
     "lifeline": set[str](),
     "parameters": set[str](),
+    "signatures": set[str](),
     "sources": set[str](),
 }
 """What each part may import besides itself and what is public to all; from the top down."""
@@ -79,7 +80,9 @@ PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {"egglog", "highspy", "llvmlite", "ml_dtypes", "onnx"}
 """The third parties that are entered by one door each."""
 
-PUBLIC_TO_ALL = {"errors", "files", "forks", "lazy", "lifeline", "parameters", "sources"}
+PUBLIC_TO_ALL = {
+    *("errors", "files", "forks", "lazy", "lifeline", "parameters", "signatures", "sources"),
+}
 ROOT = Path(relax_egraph.__file__).parent
 
 

@@ -70,7 +70,7 @@ class BlockBuilder(block_builder.BlockBuilder):
 @takes(
     value=Kind("a value of the graph", lambda value: isinstance(value, Expr)), name=optional(NAME)
 )
-def te_tensor(value: Expr, name: str | None = None) -> Tensor:
+def te_tensor(value: "Expr", name: str | None = None) -> Tensor:
     """`value` as a tensor that expressions index; `BlockBuilder.emit` reads it through.
 
     Raises `IllTyped` unless shape and dtype are known: match_cast it first.
