@@ -23,17 +23,18 @@ def main(x: R.Tensor(("n",), "float32")):
         (
             "7 // (n - 3)",
             "main: y: the dimension 7 // (n - 3) divides by zero",
-            "the dimension (7 // (3 - 3)) * 4 divides by zero",
+            "the dimension 7 // (3 - 3) divides by zero",
         ),
         (
             "7 % (n - 3)",
             "main: y: the dimension 7 % (n - 3) divides by zero",
-            "the dimension (7 % (3 - 3)) * 4 divides by zero",
+            "the dimension 7 % (3 - 3) divides by zero",
         ),
         (
             "n - 5",
             "main: y: R.zeros of R.shape([-2]): negative dimensions are not allowed",
-            "a storage of -8 bytes cannot be allocated",
+            "main: match_cast y_shape: expected R.Shape((max(0, n - 5),)), got R.Shape((-2,)): "
+            "dimension 0 is -2, needs max(0, n - 5) = 0",
         ),
         (
             "n * 1000000000000000",

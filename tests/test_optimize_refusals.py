@@ -152,6 +152,28 @@ def test_what_is_written_refuses_in_its_order(lines: list[str], n: int, m: int, 
     assert refusal_of_both(module, optimize(module), a, w) == words
 
 
+@pytest.mark.parametrize(
+    ("dim", "n", "words"),
+    [
+        (
+            "n - 4",
+            2,
+            "main: match_cast b_shape: expected R.Shape((max(0, n - 4),)), got R.Shape((-2,)): "
+            "dimension 0 is -2, needs max(0, n - 4) = 0",
+        ),
+        ("7 // n", 0, "the dimension 7 // 0 divides by zero"),
+    ],
+)
+def test_an_extent_that_cannot_be_is_refused_where_no_tensor_has_it(
+    dim: str, n: int, words: str
+) -> None:
+    lines = [f"b = R.zeros(R.shape([{dim}]), 'float32')", "out = R.sum(R.cos(b))"]
+    module = parse(TWO_VECTORS.format(lines="\n".join(f"        {line}" for line in lines)))
+    a, w = (np.ones(size, np.float32) for size in (n, 3))
+
+    assert refusal_of_both(module, optimize(module), a, w) == words
+
+
 def test_a_claim_that_follows_from_assumptions_costs_no_check() -> None:
     lines = ['b: R.Tensor((8,), "float32") = R.exp(a)', "out = R.tanh(b)"]
     module = parse(TWO_VECTORS.format(lines="\n".join(f"        {line}" for line in lines)))

@@ -174,3 +174,58 @@ def test_a_cast_whose_variable_claims_more_is_followed_by_another() -> None:
     casts = (MatchCast(first, x, weak), MatchCast(y, first, y.struct_info))
     body = SeqExpr((BindingBlock(casts),), y)
     assert_structural_equal(after, IRModule({"main": Function((x,), body, y.struct_info)}))
+
+
+EXTENTS = """
+@R.function
+def main(x: R.Tensor(("n",), "float32"), c: R.Tensor((), "bool")):
+    with R.dataflow():
+        y = R.zeros(R.shape([n - 4, n + 2]), "float32")
+        z = R.exp(y)
+        R.output(z)
+    if c:
+        a = R.ones(R.shape([n - 3]), "float32")
+        r = R.sum(a)
+    else:
+        b = R.ones(R.shape([n - 3, n - 4]), "float32")
+        r = R.sum(b)
+    return z, r
+"""
+
+CHECKED_EXTENTS = """
+@R.function
+def main(x: R.Tensor(("n",), "float32"), c: R.Tensor((), "bool")):
+    with R.dataflow():
+        y_shape = R.match_cast(R.shape([n - 4]), R.Shape((max(0, n - 4),)))
+        y = R.zeros(R.shape([n - 4, n + 2]), "float32")
+        z = R.exp(y)
+        R.output(z)
+    if c:
+        a_shape = R.match_cast(R.shape([n - 3]), R.Shape((max(0, n - 3),)))
+        a = R.ones(R.shape([n - 3]), "float32")
+        r = R.sum(a)
+    else:
+        b_shape = R.match_cast(R.shape([n - 3]), R.Shape((max(0, n - 3),)))
+        b = R.ones(R.shape([n - 3, n - 4]), "float32")
+        r = R.sum(b)
+    return z, r
+"""
+
+
+def test_an_extent_that_may_be_negative_is_checked_once_before_it_is_needed() -> None:
+    becomes(check_claims, EXTENTS, CHECKED_EXTENTS)
+    stays(check_claims, CHECKED_EXTENTS)
+
+
+def test_extents_of_what_is_there_are_not_negative() -> None:
+    stays(
+        check_claims,
+        """
+@R.function
+def main(x: R.Tensor(("n", "n - 4"), "float32"), w: R.Tensor(ndim=1, dtype="float32")):
+    n = T.int64()
+    v = R.match_cast(w, R.Tensor((n - 3,), "float32"))
+    y = R.zeros(R.shape([n - 3, n - 4]), "float32")
+    return y, v
+""",
+    )

@@ -40,7 +40,7 @@ from relax_egraph.ir.walk import bindings_of, children
 DATA_DECIDES = frozenset({"tensor_to_shape", "dynamic_strided_slice", "check_indices"})
 """Operators that refuse some values of their operands."""
 
-_RESULT_IS_CHECKED = frozenset({"call_packed", "call_pure_packed", "call_inplace_packed"})
+RESULT_IS_CHECKED = frozenset({"call_packed", "call_pure_packed", "call_inplace_packed"})
 """Intrinsics whose ``sinfo_args`` are checked, if there are any."""
 
 _UNKNOWN = frozenset({"invoke_closure", "invoke_pure_closure", "assert_op"})
@@ -161,7 +161,7 @@ class Refusals:
         match call.op:
             case Op(intrinsic=False) as op:
                 return operator_may_refuse(call, op)
-            case Op(name=name) if name in _RESULT_IS_CHECKED:
+            case Op(name=name) if name in RESULT_IS_CHECKED:
                 return any(not implies(ObjectStructInfo(), claim) for claim in call.sinfo_args)
             case Op(name=name):
                 return name in _UNKNOWN

@@ -1,10 +1,13 @@
 """What is declared and not proven is checked when the program runs."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import Assumptions, assuming
 from relax_egraph.ir.conditional import branch_result
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     BindingBlock,
     Call,
@@ -14,16 +17,24 @@ from relax_egraph.ir.expr import (
     If,
     MatchCast,
     SeqExpr,
+    ShapeExpr,
     Var,
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
-from relax_egraph.ir.refusals import holds, proven
-from relax_egraph.ir.struct_info import StructInfo
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.refusals import RESULT_IS_CHECKED, holds, proven
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.passes.infra import Pass
+from relax_egraph.passes.needed_dims import may_fail
 
 
 def check_claims_assuming(assumptions: Assumptions) -> Pass:
@@ -53,6 +64,11 @@ check_claims = check_claims_assuming(Assumptions())
     lv = R.unique(x)
     y = R.match_cast(lv, R.Tensor((4,), "float32"))
 
+Before a value of which an extent may be negative, or divide by zero, that is checked as well:
+
+    y_shape = R.match_cast(R.shape([n - 4]), R.Shape((max(0, n - 4),)))
+    y = R.zeros(R.shape([n - 4]))
+
 Afterwards whatever struct info says holds when the program runs, so that what is lowered by
 it touches no memory but its own.  A function does what its signature says: its own result
 is checked in it.  What a call of a packed function or of a closure gives is checked as such, by
@@ -69,6 +85,8 @@ class _Checker(ExprMutator):
         self._module = module
         self._known = known
         self._at = "result"
+        self._extents = set[Dim]()
+        """Those that have been checked, or are of values that are there."""
 
     def function(self, function: Function) -> Function:
         """The function with its checks; the same object if it needs none."""
@@ -77,12 +95,22 @@ class _Checker(ExprMutator):
         return changed
 
     def visit_function(self, function: Function) -> Expr:
+        outside = self._extents
+        self._extents = {d for p in function.params for d in _extents(p.struct_info)}
         visited = super().visit_function(function)
+        self._extents = outside
         assert isinstance(visited, Function)
         body = self._checked(visited.body, function.ret_struct_info, "result")
         if body is visited.body and visited.ret_struct_info == function.ret_struct_info:
             return visited
         return replace(visited, body=body, ret_struct_info=function.ret_struct_info)
+
+    def visit_seq_expr(self, seq: SeqExpr) -> Expr:
+        outside = self._extents
+        self._extents = set(outside)
+        visited = super().visit_seq_expr(seq)
+        self._extents = outside
+        return visited
 
     def visit_if(self, branch: If) -> Expr:
         claim, names = branch.struct_info, [branch_result(self._at, k) for k in (True, False)]
@@ -98,6 +126,8 @@ class _Checker(ExprMutator):
         self._at = binding.var.name
         value = self.visit_expr(binding.value)
         known = self._proven(binding.var, value)
+        if isinstance(value, Call) and isinstance(value.op, Op):
+            self._check_extents(binding.var, value.op, known)
         if holds(known, binding.var.struct_info):
             self.rebind(binding, value)
             return
@@ -105,6 +135,19 @@ class _Checker(ExprMutator):
             value = replace(value, struct_info=known)
         leaf = value if is_leaf(value) else self.emit(value, binding.var.name)
         self.emit_binding(MatchCast(binding.var, leaf, binding.var.struct_info))
+
+    def _check_extents(self, var: Var, op: Op, info: StructInfo) -> None:
+        """Have the extents of what `op` gives checked that may be none, before it is computed."""
+        if op.name in RESULT_IS_CHECKED:
+            return
+        new = [d for d in dict.fromkeys(_extents(info)) if d not in self._extents]
+        doubtful = tuple(d for d in new if may_fail(d) or not dims.prove_ge(d, 0))
+        self._extents.update(new)
+        if doubtful:
+            claim = ShapeStructInfo(tuple(dims.maximum(0, d) for d in doubtful), len(doubtful))
+            kind = DataflowVar if self._open[-1][1] else Var
+            cast = kind(self._fresh(f"{var.name}_shape"), claim)
+            self.emit_binding(MatchCast(cast, ShapeExpr(doubtful), claim))
 
     def _proven(self, var: Var, value: Expr) -> StructInfo:
         try:
@@ -114,6 +157,13 @@ class _Checker(ExprMutator):
             raise IllTyped(f"{self._name}: {var.name} is ill-typed{where}: {refusal}") from None
 
     def visit_match_cast(self, binding: MatchCast) -> None:
+        self._extents.update(_extents(binding.struct_info))
+        match binding.value, binding.struct_info:
+            case ShapeExpr(values=values), ShapeStructInfo(values=tuple() as claims):
+                pairs = zip(values, claims, strict=False)
+                self._extents.update(d for d, claim in pairs if claim == dims.maximum(0, d))
+            case _:
+                pass
         if holds(binding.struct_info, binding.var.struct_info):
             super().visit_match_cast(binding)
             return
@@ -132,3 +182,15 @@ class _Checker(ExprMutator):
             *before, last = seq.blocks
             return SeqExpr((*before, BindingBlock((*last.bindings, cast))), result)
         return SeqExpr((*seq.blocks, BindingBlock((cast,))), result)
+
+
+def _extents(info: StructInfo) -> Iterator[Dim]:
+    """The extents of a tensor, or of the tensors in a tuple."""
+    match info:
+        case TensorStructInfo():
+            yield from info.dims or ()
+        case TupleStructInfo(fields=fields):
+            for part in fields:
+                yield from _extents(part)
+        case _:
+            pass

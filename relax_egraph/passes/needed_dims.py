@@ -1,12 +1,11 @@
 """Which dimensions a sequence of bindings computes, and which of them may have no value."""
 
-from functools import lru_cache
-
 import sympy
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, Function, If, PrimValue, SeqExpr, ShapeExpr
+from relax_egraph.ir.symbol_ranges import memoised
 from relax_egraph.ir.walk import children
 
 
@@ -37,7 +36,7 @@ def is_computed(dim: Dim) -> bool:
     return not isinstance(dim, int | sympy.Symbol)
 
 
-@lru_cache(1 << 16)
+@memoised
 def may_fail(dim: Dim) -> bool:
     """Whether `dim` may divide by zero."""
     parts = () if isinstance(dim, int) else sympy.preorder_traversal(dim)
