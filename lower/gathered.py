@@ -28,13 +28,14 @@ def read_gathered(module: IRModule) -> IRModule:
         -->
         y = R.call_tir(cls.take_matmul, (experts, ids, x), …)
 
-    Such a product costs no more than a copy of what it reads.
+    Such a product costs no more than a copy of what it reads.  Where tensors are written in place
+    the copy is made: it is of what is there at that time.
     """
+    if any(writes_in_place(f) for _, f in module.relax_functions()):
+        return module
     bb, changed = BlockBuilder(module), dict[str, BaseFunc]()
     for name, function in module.relax_functions():
-        if function.attrs.get("primitive") or writes_in_place(function):
-            continue
-        if calls := _calls(function, bb):
+        if not function.attrs.get("primitive") and (calls := _calls(function, bb)):
             new = _Reader(calls).visit_expr(function)
             assert isinstance(new, Function)
             changed[name] = new

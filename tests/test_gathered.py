@@ -118,3 +118,45 @@ STAY = {
 @pytest.mark.parametrize("lines", STAY.values(), ids=STAY)
 def test_other_matrices_are_copied(lines: tuple[str, ...]) -> None:
     assert {"take", "matmul"} <= set(loops(program(*lines)))
+
+
+WRITTEN = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def clear(t: T.Buffer((2, 3, 4), "float32")):
+        T.func_attr({"num_outputs": 0})
+        for i, j, k in T.grid(2, 3, 4):
+            with T.block("clear"):
+                a, b, c = T.axis.remap("SSS", [i, j, k])
+                t[a, b, c] = T.float32(0)
+
+    @R.function(pure=False)
+    def reset(t: R.Tensor((2, 3, 4), "float32")) -> R.Tensor((2, 3, 4), "float32"):
+        cls = Module
+        u = R.call_tir_inplace(
+            cls.clear, (t,), inplace_indices=[0], out_sinfo=R.Tensor((2, 3, 4), "float32")
+        )
+        return u
+
+    @R.function(pure=False)
+    def main(
+        t: R.Tensor((2, 3, 4), "float32"),
+        i: R.Tensor(("n",), "int64"),
+        x: R.Tensor(("n", 1, 3), "float32"),
+    ):
+        cls = Module
+        w = R.take(t, i, axis=0)
+        u = cls.reset(t)
+        y = R.matmul(x, w)
+        return y
+"""
+
+
+def test_a_table_that_a_callee_writes_later_is_read_before() -> None:
+    t, x = np.ones((2, 3, 4), np.float32), np.ones((1, 1, 3), np.float32)
+
+    result = VirtualMachine(build(parse(WRITTEN)))["main"](t, np.array([1]), x)
+
+    np.testing.assert_array_equal(result, np.full((1, 1, 4), 3, np.float32))
+    np.testing.assert_array_equal(t, np.zeros((2, 3, 4)))
