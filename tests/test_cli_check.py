@@ -271,10 +271,11 @@ def test_a_file_with_the_name_of_a_family_is_checked() -> None:
 
 
 def test_a_file_that_does_not_read_is_status_1() -> None:
-    result = check("(rewrite (R.nn.rely x) x)\n")
+    result = check("(rewrite (R.nn.rely x) x)\n(rewrite (R.exp x))\n")
 
     assert result.exit_code == 1
     assert result.output.startswith("Error: my.egg:1:10: unknown operator R.nn.rely\n")
+    assert result.output.endswith("\n\n2 errors in my.egg\n")
 
 
 LONG = f"(= 1 {'x' * 80})"
