@@ -91,11 +91,13 @@ class _Legalizer(ExprMutator):
         args = tuple(_with_known_shape(a) for a in call.args)
         if op.name in BUILTINS:
             return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
+        viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
+        if viewed and op.name == "reshape":  # which refuses another number of elements
+            return call_packed("vm.builtin.reshape", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
         if op.name in CHECKS:
             return self._checked(args, complete_attrs(op, call.attrs), info)
-        viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
         if op.name in CHOICES:

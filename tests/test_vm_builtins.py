@@ -172,13 +172,13 @@ def test_reshape_is_a_view() -> None:
 def test_reshape_to_another_number_of_elements_is_an_error() -> None:
     message = fails("reshape", [np.zeros((2, 3))], [(4,)])
 
-    assert message == ('reshape of R.Tensor((2, 3), "float64") to (4,): 6 elements do not fill 4')
+    assert message == ('R.reshape of R.Tensor((2, 3), "float64") to (4,): 6 elements do not fill 4')
 
 
 def test_reshape_to_a_negative_extent_is_an_error() -> None:
     message = fails("reshape", [np.zeros((2, 0))], [(0, -1)])
 
-    assert message == ('reshape of R.Tensor((2, 0), "float64") to (0, -1): an extent is negative')
+    assert message == ('R.reshape of R.Tensor((2, 0), "float64") to (0, -1): an extent is negative')
 
 
 def test_unique_gives_the_distinct_elements_in_order() -> None:

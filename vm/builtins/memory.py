@@ -99,15 +99,15 @@ def reshape(x: Any, shape: Any) -> Array:
         raise wrong("reshape", "shape", shape, "a shape")
     if math.prod(shape) != x.size:
         raise RunError(
-            f"reshape of {describe(x)} to {shape_text(shape)}: "
+            f"R.reshape of {describe(x)} to {shape_text(shape)}: "
             f"{x.size} elements do not fill {math.prod(shape)}"
         )
     if any(extent < 0 for extent in shape):  # numpy would fill in a -1
-        raise RunError(f"reshape of {describe(x)} to {shape_text(shape)}: an extent is negative")
+        raise RunError(f"R.reshape of {describe(x)} to {shape_text(shape)}: an extent is negative")
     try:
         return x.reshape(shape)
     except ValueError as error:  # too many axes
-        raise RunError(f"reshape of {describe(x)} to {shape_text(shape)}: {error}") from None
+        raise RunError(f"R.reshape of {describe(x)} to {shape_text(shape)}: {error}") from None
 
 
 def writable(x: Any) -> Array:

@@ -14,7 +14,7 @@ def _permute_dims(x: Array, *, axes: Axes) -> Array:
 
 def _reshape(x: Array, shape: tuple[int, ...]) -> Array:
     if any(extent < 0 for extent in shape):  # numpy would fill in a -1
-        raise ValueError("negative dimensions are not allowed")
+        raise ValueError("an extent is negative")
     return x.reshape(shape)
 
 
