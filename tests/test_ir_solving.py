@@ -27,6 +27,7 @@ def equation(left: str, right: str, repeated: str = "") -> Equation:
         ("min(64, n)", "m", "", "m == min(64, n)"),
         ("min(64, m, n)", "n", "", "n <= 64 and n <= m"),
         ("max(2, n)", "n", "", "n >= 2"),
+        ("max(0, n // 2 - 3)", "n // 2 - 3", "lr", "n // 2 - 3 >= 0"),
         ("n", "m", "", "m == n"),
         ("n", "8", "", "n == 8"),
         ("n", "2 * m", "", "n == m * 2"),

@@ -19,8 +19,7 @@ def consequence(equation: Equation) -> tuple[Dim, Dim] | None:
     """
     left, right = _without_common_factors(equation.left, equation.right)
     for extent in equation.repeated:
-        cases = _where_one(extent)
-        if cases is None or not all(_implies(case, extent, left, right) for case in cases):
+        if not all(_implies(case, extent, left, right) for case in _where_one(extent)):
             return None
     new, old = sorted((left, right), key=_complexity)
     return None if _has(new, old) else (old, new)
@@ -65,36 +64,35 @@ def _without_common_factors(left: Dim, right: Dim) -> tuple[Dim, Dim]:
     return dims.canonical(sympy.Mul(*a)), dims.canonical(sympy.Mul(*b))
 
 
-def _implies(case: Mapping[str, Dim], extent: Dim, left: Dim, right: Dim) -> bool:
+def _implies(case: Mapping[Dim, int], extent: Dim, left: Dim, right: Dim) -> bool:
     """Whether ``left == right`` in a `case` in which `extent` might be 1."""
     try:
-        extent, left, right = (dims.substitute(d, case) for d in (extent, left, right))
+        for old, new in case.items():
+            extent, left, right = (replace_part(d, old, new) for d in (extent, left, right))
     except ZeroDivisionError:
         return False
     return dims.distinct(extent, 1) or dims.equal(left, right)
 
 
 @memoised
-def _where_one(dim: Dim) -> tuple[Mapping[str, Dim], ...] | None:
-    """Values of symbols, of which some hold wherever `dim` is 1; ``None`` if it is not known."""
+def _where_one(dim: Dim) -> tuple[Mapping[Dim, int], ...]:
+    """Values of dimensions, of which some hold wherever `dim` is 1; at least ``dim`` is 1 there."""
     if isinstance(dim, int):
         return ({},) if dim == 1 else ()
     if isinstance(dim, sympy.Min | sympy.Max):  # one of these is 1 then
-        cases = [_where_one(dims.canonical(a)) for a in dim.args]
-        return None if None in cases else tuple(c for some in cases for c in some or ())
+        return tuple(case for a in dim.args for case in _where_one(dims.canonical(a)))
     if isinstance(dim, sympy.Mul):
         factors = [dims.canonical(a) for a in dim.args]
         if all(dims.divides(1, f) and dims.prove_ge(f, 0) for f in factors):  # all are 1 then
-            return next((c for c in map(_where_one, factors) if c is not None), None)
-    if len(dim.free_symbols) != 1:
-        return None
-    (symbol,) = cast(set[sympy.Symbol], dim.free_symbols)
-    slope = dims.canonical(cast(sympy.Expr, dim.coeff(symbol)))
-    offset = dims.sub(dim, dims.mul(slope, symbol))
-    if not isinstance(slope, int) or not isinstance(offset, int):
-        return None
-    value, rest = divmod(1 - offset, slope)
-    return ({symbol.name: value},) if rest == 0 and value >= 0 else ()
+            return () if any(isinstance(f, int) for f in factors) else (dict.fromkeys(factors, 1),)
+    if len(dim.free_symbols) == 1:
+        (symbol,) = cast(set[sympy.Symbol], dim.free_symbols)
+        slope = dims.canonical(cast(sympy.Expr, dim.coeff(symbol)))
+        offset = dims.sub(dim, dims.mul(slope, symbol))
+        if isinstance(slope, int) and isinstance(offset, int):
+            value, rest = divmod(1 - offset, slope)
+            return ({symbol: value},) if rest == 0 and value >= 0 else ()
+    return ({dim: 1},)
 
 
 def _complexity(dim: Dim) -> tuple[int, int, str]:
