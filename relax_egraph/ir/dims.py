@@ -22,6 +22,7 @@ from relax_egraph.ir.braces import is_braced
 from relax_egraph.ir.extremes import Kind, extreme
 from relax_egraph.ir.floors import by_floors, cancels
 from relax_egraph.ir.multiples import exact
+from relax_egraph.ir.piecewise import vanishes
 from relax_egraph.ir.symbol_ranges import (
     active,
     integral,
@@ -142,7 +143,10 @@ def equal(a: Dim, b: Dim) -> bool:
         return True
     if isinstance(a, int) and isinstance(b, int):
         return False
-    difference = _by_minima(by_floors(_difference(a, b)))
+    difference = _difference(a, b)
+    if vanishes(difference):
+        return True
+    difference = _by_minima(by_floors(difference))
     return _simplified(difference) == 0 or cancels(difference)
 
 

@@ -1,0 +1,64 @@
+"""Minima, maxima and sums of one symbol: linear between a few points, so that points decide.
+
+max(0, n + min(1, n) - 1) - n    is 0 at n = 0, 1, 2, 3, 4; behind that it is linear
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import cast
+
+import sympy
+
+_MEMO = 1 << 14
+_MOST = 128
+"""The largest offset of a piece; of larger ones nothing is decided."""
+
+_EXTREMES: Mapping[type, Callable[..., int]] = {sympy.Min: min, sympy.Max: max}
+
+
+@lru_cache(_MEMO)
+def vanishes(expr: sympy.Expr) -> bool:
+    """Whether `expr` is proven to be 0 for every value of its only symbol, which is no negative."""
+    if len(expr.free_symbols) != 1 or not expr.has(sympy.Min, sympy.Max):
+        return False
+    offset = _largest_offset(expr)
+    if offset is None or offset > _MOST:
+        return False
+    # Pieces a·n + b and c·n + d of different slope cross at |d - b| / |a - c| <= 2·offset.
+    return all(_value(expr, n) == 0 for n in range(2 * offset + 3))
+
+
+def _largest_offset(expr: sympy.Basic) -> int | None:
+    """The largest ``|b|`` of pieces ``a·n + b``; ``None`` if there are others."""
+    if isinstance(expr, sympy.Symbol):
+        return 0
+    if isinstance(expr, sympy.Integer):
+        return abs(int(expr))
+    offsets = [_largest_offset(a) for a in expr.args]
+    known = [o for o in offsets if o is not None]
+    if len(known) < len(offsets):
+        return None
+    match expr:
+        case sympy.Add():
+            return sum(known)
+        case sympy.Mul(args=(sympy.Integer(), _)):
+            return known[0] * known[1]
+        case sympy.Min() | sympy.Max():
+            return max(known)
+        case _:
+            return None
+
+
+def _value(expr: sympy.Basic, n: int) -> int:
+    match expr:
+        case sympy.Symbol():
+            return n
+        case sympy.Integer():
+            return int(expr)
+        case sympy.Add():
+            return sum(_value(a, n) for a in expr.args)
+        case sympy.Mul():
+            factor, inner = expr.args
+            return int(cast(sympy.Integer, factor)) * _value(inner, n)
+        case _:
+            return _EXTREMES[type(expr)](_value(a, n) for a in expr.args)
