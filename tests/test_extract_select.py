@@ -93,7 +93,7 @@ def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything(
         request.getfixturevalue(way)
     statuses: Counter[str] = Counter()
     cyclic = 0
-    for seed in range(700):
+    for seed in range(300):
         problem = random_problem(seed)
         best = cheapest(problem)
         if best == math.inf:
@@ -109,9 +109,9 @@ def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything(
         assert found.status == "optimal", seed
         statuses[found.bound_source] += 1
         cyclic += max(prune(problem).size.values()) > 1
-    assert statuses.total() >= 500
-    assert statuses[source] >= 50, statuses
-    assert cyclic >= 100
+    assert statuses.total() >= 200
+    assert statuses[source] >= 20, statuses
+    assert cyclic >= 40
 
 
 def test_greedy_solutions_of_random_problems_are_solutions() -> None:

@@ -34,7 +34,7 @@ from tests.rounding import assert_same, assert_within, bounds, leaves
 
 SIZES = (0, 1, 2, 3, 7, 17)
 
-FEW = 10
+FEW = 5
 MANY = 1050
 FEW_FAST = 5
 MANY_FAST = 300

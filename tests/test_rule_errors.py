@@ -125,7 +125,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(TOKENS, max_size=25))
 def test_any_text_reads_or_is_refused_with_a_place(tokens: list[str]) -> None:
     source = Source("any.egg", "(rewrite (R.exp x) x) (" + " ".join(tokens))

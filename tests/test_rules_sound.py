@@ -17,7 +17,7 @@ CASES = [
 ]
 
 
-FEW = 4
+FEW = 6
 """Instances of each rule in every run; the long runs take `INSTANCES`."""
 
 

@@ -102,11 +102,15 @@ class Classes:
         while waiting and progress:
             progress, rest = False, []
             for key, term in waiting:
+                own = (term.op, term.children, term.attrs) in self.own[key]
+                if own and key in self.values:
+                    progress = True  # it has been computed as a step of the program
+                    continue
                 try:
                     result = self.of(key, term)
                 except NOT_COMPUTED as problem:
                     progress = True
-                    if (term.op, term.children, term.attrs) not in self.own[key]:
+                    if not own:
                         broken.setdefault(key, f"R.{term.op} cannot be computed: {problem}")
                     continue
                 if result is None:
@@ -115,7 +119,7 @@ class Classes:
                 progress = True
                 if key not in self.values:
                     self.values[key] = result
-                elif (term.op, term.children, term.attrs) not in self.own[key]:
+                else:
                     near = self.steps.get(key) or self.near(key)
                     yield from self.compare(near, self.values[key], result)
             waiting = rest
