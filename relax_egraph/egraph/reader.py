@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_egraph.egraph.forms import DECLARATIONS, RULES, Atom, Form, Source, Tree
-from relax_egraph.errors import RuleError
+from relax_egraph.errors import RuleError, Span
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|;[^\n]*)|(?P<open>\()|(?P<close>\))
@@ -108,7 +108,7 @@ def _stray(source: Source, token: re.Match[str]) -> RuleError:
 
 def _form(source: Source, begin: int) -> Form | Unread:
     """The form at `begin`, or why there is none."""
-    stack: list[tuple[int, list[Tree]]] = []
+    stack: list[tuple[Span, int, list[Tree]]] = []
     seam: tuple[int, int] | None = None
     """What is open where the next form seems to start, and where that is."""
 
@@ -116,31 +116,43 @@ def _form(source: Source, begin: int) -> Form | Unread:
         error = source.error(source.span(at), message, note)
         return Unread(error, begin, _start_behind(source, at, begin))
 
+    line, column = source.place(begin)
+    line_start, is_first = begin - column, False  # first of its line, so far
     for match in _TOKEN.finditer(source.text, begin):
         token, start, kind = match[0], match.start(), match.lastgroup
-        if kind == "open" and stack and is_start(source, start, begin):
-            seam = seam or (stack[-1][0], start)
+        if kind == "space":
+            if "\n" in token:
+                line, is_first = line + token.count("\n"), True
+                line_start = start + token.rfind("\n") + 1
+            continue
+        if kind == "open" and is_first and is_start(source, start, begin):
+            seam = seam or (stack[-1][1], start)
             if is_command(source, start):
                 break
+        is_first = False
         if match.end() - begin > LONGEST:
             if seam:
                 break
             return refused(begin, f"this form has more than {LONGEST} characters", _SPLIT)
-        if kind == "open" and len(stack) == DEEPEST:
-            return refused(start, f"forms are nested more than {DEEPEST} deep")
-        if kind == "stray" or (kind == "string" and _OVER_FORMS.search(token)):
-            return refused(start, "this string is never closed")
-        if kind == "open":
-            stack.append((start, []))
-        elif kind == "close":
-            opened, items = stack.pop()
-            form = Form(tuple(items), source.span(opened), opened, match.end())
+        if kind == "close":
+            place, opened, items = stack.pop()
+            form = Form(tuple(items), place, opened, match.end())
             if not stack:
                 return form
-            stack[-1][1].append(form)
-        elif kind != "space":
-            stack[-1][1].append(Atom(token, source.span(start), start))
-    opened, end = seam or (stack[-1][0], len(source.text))
+            stack[-1][2].append(form)
+            continue
+        span = Span(source.name, line + 1, start - line_start + 1)
+        if kind == "open":
+            if len(stack) == DEEPEST:
+                return refused(start, f"forms are nested more than {DEEPEST} deep")
+            stack.append((span, start, []))
+        elif kind == "stray" or _OVER_FORMS.search(token):
+            return refused(start, "this string is never closed")
+        else:
+            stack[-1][2].append(Atom(token, span, start))
+            if "\n" in token:
+                line, line_start = line + token.count("\n"), start + token.rfind("\n") + 1
+    opened, end = seam or (stack[-1][1], len(source.text))
     return Unread(source.error(source.span(opened), "this '(' is never closed"), begin, end)
 
 

@@ -34,8 +34,10 @@ class WrongForms:
         if self._last is not None and not self._starts(item.start, self._last):
             return True
         self._last = None
+        if isinstance(item, Unread) or not self._lost:
+            return False
         text = self._text(item)
-        if isinstance(item, Unread) or self._lost.isdisjoint(_NAME.findall(text)):
+        if self._lost.isdisjoint(_NAME.findall(text)):
             return False
         self._lose(text)
         return True
