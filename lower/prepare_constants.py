@@ -126,17 +126,10 @@ def _parted(function: PrimFunc) -> _Parts | None:
     inputs = function.inputs
     known = {b for k, b in enumerate(inputs) if k in numbers}
     nests = function.body.body if isinstance(function.body, Seq) else (function.body,)
-    first: list[Stmt] = []
-    rest: list[Stmt] = []
-    made: dict[Buffer, None] = {}
-    for nest in nests:
-        results = _made_of(nest, known, function.allocs)
-        if results and not any(b in buffers_of(other) for b in results for other in rest):
-            first.append(nest)
-            made.update(dict.fromkeys(results))
-            known.update(results)
-        else:
-            rest.append(nest)
+    moved = _movable(nests, known, function.allocs)
+    first = [nest for k, nest in enumerate(nests) if k in moved]
+    rest = [nest for k, nest in enumerate(nests) if k not in moved]
+    made = dict.fromkeys(b for nest in first for b in _written(nest))
     needed = set[Buffer]().union(*map(buffers_of, rest))
     results = tuple(b for b in made if b in needed)
     if not results:
@@ -161,20 +154,53 @@ def _parted(function: PrimFunc) -> _Parts | None:
     return _Parts(making, using, taken, kept) if same_symbols else None
 
 
-def _made_of(
-    nest: Stmt, known: Collection[Buffer], allocs: Collection[Buffer]
-) -> tuple[Buffer, ...]:
-    """The buffers of known size that `nest` makes of those that are `known`, and nothing else.
+def _movable(
+    nests: Sequence[Stmt], known: Collection[Buffer], allocs: Collection[Buffer]
+) -> frozenset[int]:
+    """The numbers of the `nests` that can run when the module is built, in order.
 
-    Symbols in its indices and conditions are known in the calls only.
+    They read what is `known`, or what such nests write.  A buffer moves with all nests that write
+    it, as interior and border of padded data; one that is filled and made of nothing else stays.
     """
-    written = tuple(dict.fromkeys(store.buffer for store in stores(nest)))
-    read = {load.buffer for load in loads(nest)} - {*written}
-    is_plain = not any(isinstance(s, TensorIntrinsic) for s in statements(nest))
-    if not is_plain or not read or symbols_of_stmt(nest) or not all(b in known for b in read):
-        return ()
-    fits = all(b in allocs and all(isinstance(d, int) for d in b.shape) for b in written)
-    return written if fits else ()
+    moved = {k for k, nest in enumerate(nests) if _is_plain(nest, allocs)}
+    while True:
+        writers: dict[Buffer, list[int]] = {}
+        for k, nest in enumerate(nests):
+            for buffer in _written(nest):
+                writers.setdefault(buffer, []).append(k)
+        here = {b for b, by in writers.items() if moved.issuperset(by)}
+        of_data = {b for b in here if any(_read(nests[k]) for k in writers[b])}
+        kept = {
+            k
+            for k in moved
+            if here.issuperset(_written(nests[k]))
+            and not of_data.isdisjoint(_written(nests[k]))
+            and all(b in known or b in here for b in _read(nests[k]))
+            and not any(_touches(nests[j], _written(nests[k])) for j in range(k) if j not in moved)
+        }
+        if kept == moved:
+            return frozenset(moved)
+        moved = kept
+
+
+def _written(nest: Stmt) -> tuple[Buffer, ...]:
+    return tuple(dict.fromkeys(store.buffer for store in stores(nest)))
+
+
+def _read(nest: Stmt) -> set[Buffer]:
+    """The buffers that `nest` reads and does not write."""
+    return {load.buffer for load in loads(nest)} - {*_written(nest)}
+
+
+def _touches(nest: Stmt, buffers: Sequence[Buffer]) -> bool:
+    return any(b in buffers for b in buffers_of(nest))
+
+
+def _is_plain(nest: Stmt, allocs: Collection[Buffer]) -> bool:
+    """Whether `nest` writes scratch of known size alone, and needs no symbol: calls know these."""
+    if symbols_of_stmt(nest) or any(isinstance(s, TensorIntrinsic) for s in statements(nest)):
+        return False
+    return all(b in allocs and all(isinstance(d, int) for d in b.shape) for b in _written(nest))
 
 
 class _Preparer(ExprMutator):

@@ -3,7 +3,8 @@
     python -m tests.guarded [operator ...]
 
 Each kernel gets copies of its arrays that end where such a page begins, then copies that begin
-where one ends.  What is left of their own pages must stay as it was.  Its scratch memory ends where
+where one ends.  What is left of their own pages must stay as it was; nobody may write to those of
+inputs.  Its scratch memory ends where
 such a page begins, too.
 """
 
@@ -34,6 +35,8 @@ from tests.ops.case import Array, Case, Draw
 from tests.test_ops import STATIC, Known, arrays_of, module_of, symbolic
 
 PAGE = mmap.PAGESIZE
+NOTHING, READ, READ_WRITE = 0, 1, 3
+"""What may be done with a page, as `mprotect` takes it."""
 CANARY = 0xA5
 
 EXTENTS = (0, 1, 1, 3, 17, 67)
@@ -61,6 +64,10 @@ class Place:
         copy[...] = array
         return copy
 
+    def protect(self, access: int) -> None:
+        """Allow `access` only to the array that was put here."""
+        protect(self.bytes.ctypes.data, self.bytes.size, access)
+
     def is_untouched(self, array: Array) -> bool:
         """Whether the canaries around `array`, which was put here, are all there."""
         start = array.ctypes.data - self.bytes.ctypes.data
@@ -74,14 +81,18 @@ def place(number: int, pages: int) -> Place:
     return new_place(pages)
 
 
+def protect(address: int, size: int, access: int) -> None:
+    """Allow `access` only to whole pages."""
+    size_of = ctypes.c_size_t(size)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), size_of, access) == 0
+
+
 def new_place(pages: int) -> Place:
     """A place of `pages`."""
     memory = mmap.mmap(-1, (pages + 2) * PAGE)
     everything = np.frombuffer(memory, np.uint8)
-    protect = ctypes.CDLL(None).mprotect
     for page in (0, pages + 1):
-        address = ctypes.c_void_p(everything.ctypes.data + page * PAGE)
-        assert protect(address, ctypes.c_size_t(PAGE), 0) == 0
+        protect(everything.ctypes.data + page * PAGE, PAGE, NOTHING)
     return Place(memory, everything[PAGE:-PAGE])
 
 
@@ -131,7 +142,13 @@ def guarded(name: str, kernel: Callable[..., None], info: KernelInfo) -> Callabl
         for at_end in (True, False):
             places = [place(k, a.nbytes // PAGE + 1) for k, a in enumerate(arrays)]
             copies = [p.put(a, at_end=at_end) for p, a in zip(places, arrays, strict=True)]
-            kernel(*copies, *numbers)
+            for at in places[:inputs]:
+                at.protect(READ)
+            try:
+                kernel(*copies, *numbers)
+            finally:
+                for at in places[:inputs]:
+                    at.protect(READ_WRITE)
             for k, (at, copy) in enumerate(zip(places, copies, strict=True)):
                 assert at.is_untouched(copy), f"{name} wrote beside array {k}"
                 if k < inputs:
