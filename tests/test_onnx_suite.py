@@ -16,7 +16,7 @@ from bench.onnx_conformance import Outcome, outcome, reported
 from tests.onnx_models import model, node, value
 
 FAILURES = Path(__file__).parents[1] / "bench" / "onnx_conformance.json"
-EACH, PARTS = 90, 2
+EACH, PARTS = 38, 2
 """Of the cases in the order of their names, one of so many, in so many tests."""
 
 
@@ -33,7 +33,7 @@ def test_a_sample_of_the_suite(part: int) -> None:
     with np.errstate(all="ignore"):
         outcomes = [outcome(case) for case in sample()[part::PARTS]]
 
-    assert len(outcomes) > 8
+    assert len(outcomes) > 20
     assert [o for o in outcomes if o.reason] == []
 
 
