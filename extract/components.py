@@ -1,18 +1,21 @@
 """Strongly connected components (Tarjan), without recursion."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+Vertex = TypeVar("Vertex", bound=Hashable)
 
 
-def components(successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
+def components(successors: Mapping[Vertex, Iterable[Vertex]]) -> list[list[Vertex]]:
     """The strongly connected components, successors first; within one, in postorder.
 
     Every successor is a key.
     """
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    component_of: dict[int, int] = {}
-    groups: list[list[int]] = []
-    pending: list[int] = []
+    index: dict[Vertex, int] = {}
+    low: dict[Vertex, int] = {}
+    component_of: dict[Vertex, int] = {}
+    groups: list[list[Vertex]] = []
+    pending: list[Vertex] = []
     for start in successors:
         if start in index:
             continue
@@ -39,7 +42,7 @@ def components(successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
     return groups
 
 
-def _take_since(pending: list[int], index: Mapping[int, int], first: int) -> list[int]:
+def _take_since(pending: list[Vertex], index: Mapping[Vertex, int], first: int) -> list[Vertex]:
     """Remove and return the vertices at the end of `pending` visited since number `first`."""
     count = 0
     while count < len(pending) and index[pending[-1 - count]] >= first:
