@@ -292,3 +292,16 @@ def test_operands_that_do_not_fit_are_refused(
 
     asked = f"R.{name} of {data.struct_info} and {weight.struct_info}: "
     assert str(refused.value) == asked + message
+
+
+def test_positions_that_are_one_axis_of_the_result_in_parts_are_told_apart() -> None:
+    """Of the result (d, w, feature, n, h), d and w are one axis, h is another."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype("f") for s in ((2, 3, 1, 1, 3), (2, 1, 2, 1, 2)))
+    layouts = {"data_layout": "DWCNH", "kernel_layout": "DHWIO"}
+    attrs: Any = {"padding": [2, 1, 2, 1, 0, 2], **layouts}
+
+    result = compiled("nn.conv3d", of(*x.shape), of(*w.shape), **attrs)["main"](x, w)
+
+    expected = computed("nn.conv3d", x, w, **attrs)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5, strict=True)

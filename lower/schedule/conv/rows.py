@@ -141,12 +141,20 @@ def _block_height(rows: Dim, depth: Dim) -> int:
 def _positions(
     c: Convolution, merged: Collapse, values: Point, row: Axis, number: TirExpr
 ) -> list[TirExpr]:
-    """The position along each axis of the window, in the row `number`."""
-    together = [
-        a for a in c.positions if a.extent != 1 and (a.var is row.var or a.var in merged.values)
-    ]
-    found: dict[TirVar, TirExpr] = dict(values)
-    found |= zip((a.var for a in together), apart(number, together), strict=True)
+    """The position along each axis of the window, in the row `number`.
+
+    An axis that is merged into a later one is a part of the next that is left.
+    """
+    found: dict[TirVar, TirExpr] = {}
+    together: list[Axis] = []
+    for axis in c.positions:
+        if axis.extent == 1:
+            continue
+        together.append(axis)
+        if axis.var not in merged.values:
+            turn = number if axis.var is row.var else values[axis.var]
+            found |= zip((a.var for a in together), apart(turn, together), strict=True)
+            together = []
     return [found.get(a.var, ZERO) for a in c.positions]
 
 
