@@ -124,23 +124,28 @@ def test_each_estimate_says_at_which_sizes(command: str, tmp_path: Path) -> None
     assert "assumed" not in hinted.output
 
 
-@pytest.mark.parametrize("command", ["show", "bench", "profile", "memory"])
-def test_who_shows_no_estimate_says_where_programs_were_compared(
-    command: str, tmp_path: Path
+@pytest.mark.parametrize("words", [("show", "--stage", "kernels"), ("memory",)], ids=" ".join)
+def test_commands_without_an_estimate_say_where_programs_were_compared(
+    words: tuple[str, ...], tmp_path: Path
 ) -> None:
     model = tmp_path / "model.py"
     model.write_text(SUM)
-    options = {
-        "show": ("--stage", "kernels"),
-        "bench": ("--seconds", "0", "--size", "n=2", "--size", "m=2"),
-        "profile": ("--size", "n=2", "--size", "m=2"),
-        "memory": (),
-    }
 
-    said = invoke(command, model, *options[command])
+    shown = invoke(words[0], model, *words[1:])
 
-    assert said.exit_code == 0
-    assert "programs were compared at m = 64 (assumed), n = 64 (assumed)" in said.stderr
+    assert shown.exit_code == 0
+    assert "programs were compared at m = 64 (assumed), n = 64 (assumed)" in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("bench", "--seconds", "0"), ("profile",)], ids=" ".join)
+def test_sizes_of_the_inputs_are_not_assumed(words: tuple[str, ...], tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(SUM)
+
+    shown = invoke(words[0], model, *words[1:], "--size", "n=2", "--size", "m=2")
+
+    assert shown.exit_code == 0
+    assert "assumed" not in shown.output
 
 
 def test_the_page_says_what_is_assumed() -> None:
