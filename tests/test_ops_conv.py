@@ -305,3 +305,26 @@ def test_positions_that_are_one_axis_of_the_result_in_parts_are_told_apart() -> 
 
     expected = computed("nn.conv3d", x, w, **attrs)
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "w_shape", "attrs"),
+    [
+        ((1, 9, 3, 5), (1, 5, 2, 5), {"strides": (2, 2), "padding": (0, 4, 0, 4)}),
+        ((1, 20, 2, 1), (3, 1, 66, 1), {"strides": (1, 3), "padding": (0, 2, 0, 1)}),
+        ((2, 6, 1, 1), (5, 3, 2, 1), {"strides": (1, 4), "padding": (3, 3, 1, 0)}),
+        ((1, 9, 2, 3), (7, 1, 4, 3), {"strides": (3, 4), "padding": (1, 0, 3, 0)}),
+    ],
+)
+def test_phases_of_one_column_are_at_their_rows(
+    x_shape: tuple[int, ...], w_shape: tuple[int, ...], attrs: dict[str, Any]
+) -> None:
+    """The positions of a phase are one axis, with the variable of the column, of which is one."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype("f") for s in (x_shape, w_shape))
+    attrs |= {"data_layout": "NHWC", "kernel_layout": "HWOI"}
+
+    result = compiled("nn.conv2d_transpose", of(*x_shape), of(*w_shape), **attrs)["main"](x, w)
+
+    expected = computed("nn.conv2d_transpose", x, w, **attrs)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5, strict=True)

@@ -143,15 +143,15 @@ def _positions(
 ) -> list[TirExpr]:
     """The position along each axis of the window, in the row `number`.
 
-    An axis that is merged into a later one is a part of the next that is left.
+    An axis that is merged into a later one is a part of the next that is left; `row` may be the
+    variable of an axis of extent 1, into which others are merged.
     """
     found: dict[TirVar, TirExpr] = {}
     together: list[Axis] = []
     for axis in c.positions:
-        if axis.extent == 1:
-            continue
-        together.append(axis)
-        if axis.var not in merged.values:
+        if axis.extent != 1:
+            together.append(axis)
+        if axis.var is row.var or (axis.extent != 1 and axis.var not in merged.values):
             turn = number if axis.var is row.var else values[axis.var]
             found |= zip((a.var for a in together), apart(turn, together), strict=True)
             together = []
