@@ -26,7 +26,7 @@ from bench.program import program_of
 from bench.transformer import Sizes, encoder
 from bench.work import sizes_of
 from relax_egraph.lower.jit.object_cache import ENVIRONMENT
-from relax_egraph.passes.estimate_memory import estimate_memory
+from relax_egraph.passes.analyses.estimate_memory import estimate_memory
 
 DEPTHS = (12, 24, 48, 96)
 """Layers of encoders of 256 elements: time is to grow as they do."""

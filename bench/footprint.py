@@ -21,7 +21,7 @@ from bench.transformer import Sizes, encoder
 from relax_egraph.ir import dims
 from relax_egraph.lower.runtime.driver_link import memory_of
 from relax_egraph.lower.runtime.workspace import workspace_functions
-from relax_egraph.passes.estimate_memory import estimate_memory
+from relax_egraph.passes.analyses.estimate_memory import estimate_memory
 
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from relax_egraph.build import lower_module as lower_module
     from relax_egraph.calibrate import calibrate as calibrate
     from relax_egraph.calibrate import calibrated as calibrated
-    from relax_egraph.egraph.rulebook import RuleBook as RuleBook
-    from relax_egraph.egraph.scope import vocabulary as vocabulary
+    from relax_egraph.egraph.rulebook.book import RuleBook as RuleBook
+    from relax_egraph.egraph.rulebook.scope import vocabulary as vocabulary
     from relax_egraph.extract import Prices as Prices
     from relax_egraph.extract import Profile as Profile
     from relax_egraph.frontends import from_onnx as from_onnx
@@ -55,8 +55,8 @@ load_lazily(
     {
         "relax_egraph.build": ["assembly_text", "build", "llvm_text", "lower_module"],
         "relax_egraph.calibrate": ["calibrate", "calibrated"],
-        "relax_egraph.egraph.rulebook": ["RuleBook"],
-        "relax_egraph.egraph.scope": ["vocabulary"],
+        "relax_egraph.egraph.rulebook.book": ["RuleBook"],
+        "relax_egraph.egraph.rulebook.scope": ["vocabulary"],
         "relax_egraph.extract": ["Prices", "Profile"],
         "relax_egraph.frontends": ["from_onnx"],
         "relax_egraph.ir": ["IRModule"],

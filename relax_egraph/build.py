@@ -42,7 +42,7 @@ from relax_egraph.passes import (
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.check_claims import check_claims
-from relax_egraph.passes.index_ranges import drop_proven_checks
+from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 from relax_egraph.passes.kill_after_last_use import kill_after_last_use
 from relax_egraph.passes.static_plan_block_memory import static_plan_block_memory
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from relax_egraph.egraph.engine import Report
-from relax_egraph.egraph.node_text import node_text, view_lines
-from relax_egraph.egraph.saturation import Saturating
+from relax_egraph.egraph.readback.node_text import node_text, view_lines
+from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import (
     REFERENCE_PROFILE,

@@ -10,10 +10,10 @@ from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim as Dim
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.parameters import takes
-from relax_egraph.passes import plan_memory as planning
+from relax_egraph.passes.analyses import plan_memory as planning
+from relax_egraph.passes.analyses.memory_plan import MemoryPlan as MemoryPlan
+from relax_egraph.passes.analyses.memory_plan import written as written
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
-from relax_egraph.passes.memory_plan import MemoryPlan as MemoryPlan
-from relax_egraph.passes.memory_plan import written as written
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TypedDict
 
-from relax_egraph.egraph.decode import BROADCAST
+from relax_egraph.egraph.encoding.narrowing import DTYPES, Narrowing
 from relax_egraph.egraph.engine import (
     Budget,
     RuleBook,
@@ -21,8 +21,8 @@ from relax_egraph.egraph.engine import (
     default_schedule,
     saturate,
 )
-from relax_egraph.egraph.narrowing import DTYPES, Narrowing
-from relax_egraph.egraph.saturation import Saturating
+from relax_egraph.egraph.readback.decode import BROADCAST
+from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation as Explanation
 from relax_egraph.explanation import PlacedRegion, PlanReport, RegionReport, StoredWeights
@@ -59,10 +59,10 @@ from relax_egraph.passes import (
     remove_all_unused,
     share_constants,
 )
+from relax_egraph.passes.analyses.upper_bounds import upper_bounds
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
-from relax_egraph.passes.upper_bounds import upper_bounds
 from relax_egraph.plan_cache import PlanCache
 from relax_egraph.planning import Plan, Planner
 from relax_egraph.rules import RULES, Given, Rules, read

@@ -7,15 +7,15 @@ about: a program is chosen by what it costs at these.
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
-from relax_egraph.egraph.decode import decode
-from relax_egraph.egraph.encode import Encoded, encode
+from relax_egraph.egraph.encoding.encode import Encoded, encode
+from relax_egraph.egraph.encoding.narrowing import Narrowing
+from relax_egraph.egraph.encoding.regions import Region, binders_of, regions_of
+from relax_egraph.egraph.encoding.signature import signature
 from relax_egraph.egraph.engine import Report, Saturated, Schedule, before_weights, untouched
-from relax_egraph.egraph.fused import FusedFunctions
-from relax_egraph.egraph.narrowing import Narrowing
-from relax_egraph.egraph.regions import Region, binders_of, regions_of
-from relax_egraph.egraph.saturation import Saturating
-from relax_egraph.egraph.signature import signature
-from relax_egraph.egraph.source_order import source_first
+from relax_egraph.egraph.readback.decode import decode
+from relax_egraph.egraph.readback.fused import FusedFunctions
+from relax_egraph.egraph.readback.source_order import source_first
+from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.explanation import PlacedRegion, RegionReport
 from relax_egraph.extract import Extraction, Hints

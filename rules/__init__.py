@@ -66,7 +66,7 @@ RULES = collection('a sequence of rule files, texts or loaded rules, such as ["m
 
 _LONGEST_PATH = 4096
 
-_ENGINE, _CHECKER = "relax_egraph.egraph.rulebook", "relax_egraph.verify.given"
+_ENGINE, _CHECKER = "relax_egraph.egraph.rulebook.book", "relax_egraph.verify.given"
 """What reads rules, and what tries them; loaded when they are needed: data imports none."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 import relax_egraph as rx
-from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.encoding.encode import encode
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.ir import dims
 from relax_egraph.ir.evaluate import evaluate

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import relax_egraph as rx
-from relax_egraph.egraph.schedule import Budget
+from relax_egraph.egraph.saturation.schedule import Budget
 from relax_egraph.errors import RelaxEgraphError
 from tests.rule_mutations import mutated
 

@@ -8,10 +8,10 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from relax_egraph import rules
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.reader import read
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.errors import RuleError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.check import check_rules

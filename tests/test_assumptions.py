@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from relax_egraph.egraph.infos import inferred
+from relax_egraph.egraph.saturation.infos import inferred
 from relax_egraph.errors import AssumptionError
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import active, assuming, parse

@@ -15,7 +15,7 @@ from relax_egraph.ir.expr import Call
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.walk import bindings_of
-from relax_egraph.passes.index_ranges import drop_proven_checks
+from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 from relax_egraph.script import print_module
 from relax_egraph.vm.machine import Engine
 from tests.onnx_models import model, node, value

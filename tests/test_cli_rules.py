@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.pool import run_tests
 from relax_egraph.verify.file_tests.run import run_test

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.egraph.case_run import case_run
-from relax_egraph.egraph.forms import Source
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.recording.case_run import case_run
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.extract import extract_egraph
 from tests.command import invoke
 

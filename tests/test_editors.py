@@ -13,8 +13,8 @@ import pytest
 import relax_egraph as rx
 from relax_egraph import rules
 from relax_egraph.cli.editor_forms import FORMS
-from relax_egraph.egraph.forms import Atom, Source, Tree
-from relax_egraph.egraph.reader import read
+from relax_egraph.egraph.rulebook.forms import Atom, Source, Tree
+from relax_egraph.egraph.rulebook.reader import read
 from tests.command import invoke
 
 ROOT = Path(__file__).parent.parent

@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from relax_egraph.egraph.traits import NO_DTYPE
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.rulebook.traits import NO_DTYPE
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.op import complete_attrs
 from tests.ops import SAMPLERS

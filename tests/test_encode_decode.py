@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from relax_egraph.egraph.decode import decode
-from relax_egraph.egraph.encode import encode
-from relax_egraph.egraph.fused import FusedFunctions
+from relax_egraph.egraph.encoding.encode import encode
+from relax_egraph.egraph.readback.decode import decode
+from relax_egraph.egraph.readback.fused import FusedFunctions
 from relax_egraph.egraph.view import Choice, EClass, ENode, View
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
 from relax_egraph.ir.dims import symbol

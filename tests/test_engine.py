@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from relax_egraph.egraph import saturation
 from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.saturation import in_process as saturation
 from relax_egraph.egraph.view import EClass, ENode, View
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from relax_egraph.egraph.backoff import BackOff
 from relax_egraph.egraph.engine import (
     Phase,
     RuleBook,
@@ -14,6 +13,7 @@ from relax_egraph.egraph.engine import (
     default_schedule,
     saturate,
 )
+from relax_egraph.egraph.saturation.backoff import BackOff
 from relax_egraph.egraph.view import View
 from tests.hand_made import leaf, made, ops, root, view
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relax_egraph.egraph import isolated, worker_process
 from relax_egraph.egraph.engine import Budget, RuleBook, StopReason, saturate
-from relax_egraph.egraph.transfer import Answer, Names, Request, Rows, receive, send
 from relax_egraph.egraph.view import EClass, ENode, View
-from relax_egraph.egraph.worker_process import close_worker, worker_pid
+from relax_egraph.egraph.workers import isolated, worker_process
+from relax_egraph.egraph.workers.transfer import Answer, Names, Request, Rows, receive, send
+from relax_egraph.egraph.workers.worker_process import close_worker, worker_pid
 from relax_egraph.errors import RuleError, SaturationError, Span
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.expr import Constant, Var
@@ -231,7 +231,7 @@ def test_a_fork_has_a_worker_of_its_own() -> None:
     script = f"""
 import os
 from relax_egraph.egraph.engine import RuleBook, saturate
-from relax_egraph.egraph.worker_process import worker_pid
+from relax_egraph.egraph.workers.worker_process import worker_pid
 from tests.hand_made import leaf, made, view
 book = RuleBook.default([{RULE!r}], families=["fusion"])
 program = view(leaf(0), made("exp", 0), made("log", 1))

@@ -2,7 +2,7 @@
 
 from relax_egraph import parse
 from relax_egraph.ir.dims import parse as dim
-from relax_egraph.passes.estimate_memory import MemoryUse, estimate_memory
+from relax_egraph.passes.analyses.estimate_memory import MemoryUse, estimate_memory
 
 
 def test_a_tensor_lives_from_the_call_that_makes_it_to_its_last_use() -> None:

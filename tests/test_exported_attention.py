@@ -7,7 +7,7 @@ what is chosen computes the same is checked, too.
 import pytest
 
 from bench.transformer import Sizes, encoder
-from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.encoding.encode import encode
 from relax_egraph.egraph.engine import saturate
 from relax_egraph.ir.expr import DataflowBlock, DataflowVar, Function
 from tests.exported import check, module_of, operators_of

@@ -12,7 +12,7 @@ import pytest
 
 import relax_egraph
 from relax_egraph import forks
-from relax_egraph.egraph import worker_process
+from relax_egraph.egraph.workers import worker_process
 
 ROOT = Path(relax_egraph.__file__).parent
 

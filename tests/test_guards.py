@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from egglog.bindings import EGraph
 
-from relax_egraph.egraph.guards import expand
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.ir.assumptions import assuming, parse
 
 RULE = """

@@ -174,7 +174,7 @@ NO_TEXT = b"; law\n; \xc3\xa9\xff" + random.Random(0).randbytes(SIZE)
 SCRIPT = """
 import re, sys
 from pathlib import Path
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import RuleError
 for name in sys.argv[1:]:
     Path("/proc/self/clear_refs").write_text("5")  # forgets how much memory there was at most

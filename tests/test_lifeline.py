@@ -13,13 +13,13 @@ from threading import Thread
 
 import pytest
 
-from relax_egraph.egraph.transfer import Names, receive, send
+from relax_egraph.egraph.workers.transfer import Names, receive, send
 from relax_egraph.lifeline import TiedProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and /proc")
 
 WORKERS = (
-    "relax_egraph.egraph.worker",
+    "relax_egraph.egraph.workers.worker",
     "relax_egraph.verify.worker",
     "relax_egraph.verify.file_tests.worker",
 )
@@ -27,7 +27,7 @@ WORKERS = (
 # It has sent a part of a message, of the length that the first bytes say or as a pickle.
 STARTS = """
 import sys, time
-from relax_egraph.egraph.child import Child
+from relax_egraph.egraph.workers.child import Child
 child = Child(sys.argv[1])
 print(child.process.pid, flush=True)
 child.inbox.write(b"\\x80\\x05\\x95\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00half of it")

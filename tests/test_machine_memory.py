@@ -7,7 +7,7 @@ import relax_egraph as rx
 from bench.footprint import AT_MOST
 from bench.transformer import Sizes, encoder
 from relax_egraph.lower.runtime.driver_link import memory_of
-from relax_egraph.passes.estimate_memory import estimate_memory
+from relax_egraph.passes.analyses.estimate_memory import estimate_memory
 
 CHAIN = """
 @I.ir_module

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.polynomial import polynomial
-from relax_egraph.passes.byte_sizes import ALIGNMENT, ByteSizes
-from relax_egraph.passes.offset_packing import Block, largest_live, pack
+from relax_egraph.passes.analyses.byte_sizes import ALIGNMENT, ByteSizes
+from relax_egraph.passes.analyses.offset_packing import Block, largest_live, pack
 
 n, m = dims.symbol("n"), dims.symbol("m")
 

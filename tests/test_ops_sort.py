@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.apply import apply_op

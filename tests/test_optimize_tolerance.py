@@ -9,7 +9,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph import ir
 from relax_egraph.accuracy import relative_errors
-from relax_egraph.egraph.narrowing import error, stored
+from relax_egraph.egraph.encoding.narrowing import error, stored
 from relax_egraph.explanation import StoredWeights
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var

@@ -9,11 +9,11 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.forms import RULES, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.prepared import prepared
-from relax_egraph.egraph.reader import read
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import vocabulary
+from relax_egraph.egraph.encoding.prepared import prepared
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import RULES, Form, Source, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.ir.module import IRModule
 
 BOOK = RuleBook.default()

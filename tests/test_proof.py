@@ -13,8 +13,8 @@ from bench.resnet import basic_block
 from bench.transformer import Sizes, encoder
 from relax_egraph import ir
 from relax_egraph.egraph.engine import RuleBook
-from relax_egraph.egraph.rulebook import reading_of
-from relax_egraph.egraph.templates import shown
+from relax_egraph.egraph.recording.templates import shown
+from relax_egraph.egraph.rulebook.book import reading_of
 from relax_egraph.errors import ProofError
 from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.tolerance import tolerance_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.egraph.report import StopReason
+from relax_egraph.egraph.saturation.report import StopReason
 from relax_egraph.errors import RunError
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.structural import assert_structural_equal

@@ -11,9 +11,9 @@ import pytest
 
 import relax_egraph as rx
 from bench.transformer import Sizes, encoder
-from relax_egraph.egraph.encode import encode, reads_of
-from relax_egraph.egraph.regions import Region, binders_of, regions_of
-from relax_egraph.egraph.signature import signature
+from relax_egraph.egraph.encoding.encode import encode, reads_of
+from relax_egraph.egraph.encoding.regions import Region, binders_of, regions_of
+from relax_egraph.egraph.encoding.signature import signature
 from relax_egraph.errors import RunError
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Binding, Call, DataflowBlock, DataflowVar, Function, Var

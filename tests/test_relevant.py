@@ -1,6 +1,6 @@
 """What is left of a rule book for a block."""
 
-from relax_egraph.egraph.relevant import absent, can_matter
+from relax_egraph.egraph.rulebook.relevant import absent, can_matter
 
 DECLARED = tuple(f"(constructor R.{name} (Tensor) Tensor)" for name in ("exp", "log", "sin", "cos"))
 CHAIN = (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import RuleError
 
 TWICE = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.instances.query import patterns_of
 from tests.rule_mutants import Mutant, mutants_of, one_of

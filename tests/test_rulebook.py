@@ -9,12 +9,12 @@ from egglog.bindings import EGraph
 from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
-from relax_egraph.egraph.infer import asked
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import check_book
-from relax_egraph.egraph.tables import Tables
+from relax_egraph.egraph.readback.tables import Tables
+from relax_egraph.egraph.rulebook.book import check_book
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
+from relax_egraph.egraph.saturation.infer import asked
 from relax_egraph.egraph.view import EClass, ENode, View
-from relax_egraph.egraph.vocabulary import operators, vocabulary_table
 from relax_egraph.errors import RuleError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, Var

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import ENGINE_RULESETS
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS
 from relax_egraph.rules import FACTS, FAMILIES
 
 NAMES = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relax_egraph import rules
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.check import INSTANCES, check_rules
 from relax_egraph.verify.verdict import Verdict
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from relax_egraph import rules
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.check import INSTANCES, check_rules
 

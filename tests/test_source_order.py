@@ -1,6 +1,6 @@
 """What comes out reads like what went in."""
 
-from relax_egraph.egraph.source_order import source_first
+from relax_egraph.egraph.readback.source_order import source_first
 from relax_egraph.egraph.view import EClass, ENode, View
 from relax_egraph.ir.struct_info import tensor
 

@@ -31,7 +31,7 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.well_formed import find_ill_formed
-from relax_egraph.passes.needed_dims import may_fail
+from relax_egraph.passes.analyses.needed_dims import may_fail
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower, without_symbols
 from tests.lowered import f32, k, m, n, text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.check import check_rules
 from relax_egraph.verify.verdict import Verdict
 

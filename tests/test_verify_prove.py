@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.check import check_rules
 from relax_egraph.verify.failures.prove import general, shapes_agree
 from relax_egraph.verify.group import Group

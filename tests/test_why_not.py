@@ -7,7 +7,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, Phase
-from relax_egraph.egraph.worker_process import close_worker
+from relax_egraph.egraph.workers.worker_process import close_worker
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.why_not import WhyNot, why_not
 

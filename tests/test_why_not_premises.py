@@ -15,11 +15,11 @@ from egglog.bindings import EGraph
 
 from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.database import Database
+from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.engine import RuleBook
-from relax_egraph.egraph.guards import expand
-from relax_egraph.egraph.prepared import prepared
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.database import Database
+from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.candidates import deepest
 from relax_egraph.reasons.why_not.deductions import Deductions

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from relax_egraph.egraph.loader import FloatClass, RuleInfo, RuleKind
+from relax_egraph.egraph.rulebook.loader import FloatClass, RuleInfo, RuleKind
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import Assumptions

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph import rules
-from relax_egraph.egraph.encode import encode
+from relax_egraph.egraph.encoding.encode import encode
 from relax_egraph.egraph.engine import RuleBook, saturate
-from relax_egraph.egraph.report import StopReason
+from relax_egraph.egraph.saturation.report import StopReason
 from relax_egraph.egraph.view import LEAF, SCALAR, Child, ClassId, ENode, View
 from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, dims
 from relax_egraph.ir.apply import apply_op

@@ -1,22 +1,22 @@
 """Saturation: a view and a rule book in, the saturated view and a report out."""
 
-from relax_egraph.egraph.home import egglog_works
-from relax_egraph.egraph.isolated import saturate_isolated
-from relax_egraph.egraph.report import Ban as Ban
-from relax_egraph.egraph.report import PhaseReport as PhaseReport
-from relax_egraph.egraph.report import Report as Report
-from relax_egraph.egraph.report import StopReason as StopReason
-from relax_egraph.egraph.rulebook import RuleBook as RuleBook
-from relax_egraph.egraph.saturation import Saturated as Saturated
-from relax_egraph.egraph.saturation import saturate_here
-from relax_egraph.egraph.saturation import untouched as untouched
-from relax_egraph.egraph.schedule import Budget as Budget
-from relax_egraph.egraph.schedule import Phase as Phase
-from relax_egraph.egraph.schedule import Schedule as Schedule
-from relax_egraph.egraph.schedule import before_weights as before_weights
-from relax_egraph.egraph.schedule import check_schedule as check_schedule
-from relax_egraph.egraph.schedule import default_schedule as default_schedule
+from relax_egraph.egraph.rulebook.book import RuleBook as RuleBook
+from relax_egraph.egraph.saturation.in_process import Saturated as Saturated
+from relax_egraph.egraph.saturation.in_process import saturate_here
+from relax_egraph.egraph.saturation.in_process import untouched as untouched
+from relax_egraph.egraph.saturation.report import Ban as Ban
+from relax_egraph.egraph.saturation.report import PhaseReport as PhaseReport
+from relax_egraph.egraph.saturation.report import Report as Report
+from relax_egraph.egraph.saturation.report import StopReason as StopReason
+from relax_egraph.egraph.saturation.schedule import Budget as Budget
+from relax_egraph.egraph.saturation.schedule import Phase as Phase
+from relax_egraph.egraph.saturation.schedule import Schedule as Schedule
+from relax_egraph.egraph.saturation.schedule import before_weights as before_weights
+from relax_egraph.egraph.saturation.schedule import check_schedule as check_schedule
+from relax_egraph.egraph.saturation.schedule import default_schedule as default_schedule
 from relax_egraph.egraph.view import View
+from relax_egraph.egraph.workers.home import egglog_works
+from relax_egraph.egraph.workers.isolated import saturate_isolated
 
 
 def saturate(

@@ -28,8 +28,8 @@ from relax_egraph.ir.occurrences import shape_variables_in
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo
 from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import bindings_of, is_leaf
+from relax_egraph.passes.analyses.visibility import without_unread_outputs
 from relax_egraph.passes.infra import function_pass
-from relax_egraph.passes.visibility import without_unread_outputs
 
 
 @function_pass(name="canonicalize_bindings", opt_level=1)

@@ -32,9 +32,9 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
 )
 from relax_egraph.ir.walk import is_leaf
+from relax_egraph.passes.analyses.needed_dims import may_fail
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.passes.infra import Pass
-from relax_egraph.passes.needed_dims import may_fail
 
 
 def check_claims_assuming(assumptions: Assumptions) -> Pass:

@@ -24,8 +24,8 @@ from relax_egraph.ir.occurrences import shape_variables_in
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.walk import children
 from relax_egraph.ir.written import writes_operands, written_variables
+from relax_egraph.passes.analyses.visibility import made_outputs
 from relax_egraph.passes.infra import function_pass
-from relax_egraph.passes.visibility import made_outputs
 
 LARGE_CONSTANT = 4096
 """The bytes from which on constants are the same only if their data is the same array."""

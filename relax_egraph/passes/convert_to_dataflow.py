@@ -15,8 +15,8 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.walk import children
+from relax_egraph.passes.analyses.visibility import made_local, used_outside
 from relax_egraph.passes.infra import Pass, function_pass
-from relax_egraph.passes.visibility import made_local, used_outside
 
 
 def convert_to_dataflow(min_size: int = 2) -> Pass:

@@ -11,8 +11,8 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import variables_of
+from relax_egraph.passes.analyses.visibility import used_outside
 from relax_egraph.passes.infra import Pass, PassContext
-from relax_egraph.passes.visibility import used_outside
 
 RewriteBlock: TypeAlias = Callable[[DataflowBlock, IRModule, PassContext], DataflowBlock]
 """Rewrites a block, given the module as it was before the pass, and the context."""

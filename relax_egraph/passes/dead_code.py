@@ -21,9 +21,9 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.walk import children, free_vars, post_order_visit
+from relax_egraph.passes.analyses.visibility import without_unread_outputs
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.passes.to_non_dataflow import merged_blocks
-from relax_egraph.passes.visibility import without_unread_outputs
 
 
 def dead_code_elimination(entry_functions: Sequence[str] = ()) -> Pass:

@@ -7,7 +7,7 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.ir.walk import post_order_visit
-from relax_egraph.passes.finite_ranges import Ranges
+from relax_egraph.passes.analyses.finite_ranges import Ranges
 from relax_egraph.passes.infra import function_pass
 
 

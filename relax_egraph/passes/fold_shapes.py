@@ -29,8 +29,8 @@ from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.ir.substitution import Substitution
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.passes.analyses.symbolic_elements import Known, apply, elements, fits, is_small
 from relax_egraph.passes.infra import function_pass
-from relax_egraph.passes.symbolic_elements import Known, apply, elements, fits, is_small
 
 _TELL = frozenset({"shape_of", "shape_to_tensor", "tensor_to_shape", "size"})
 """The operators by which shapes become values, and values shapes."""

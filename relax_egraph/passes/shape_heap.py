@@ -29,7 +29,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
 )
 from relax_egraph.ir.templates import extents_of, replace_extents
-from relax_egraph.passes.needed_dims import is_computed, may_fail
+from relax_egraph.passes.analyses.needed_dims import is_computed, may_fail
 
 _LONG = 1000
 """Characters of a dimension at most; the operands of a longer one have slots of their own.

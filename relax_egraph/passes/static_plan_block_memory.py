@@ -26,11 +26,11 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import StructInfo, TupleStructInfo, symbols_of
 from relax_egraph.ir.walk import variables_of
+from relax_egraph.passes.analyses.memory_plan import MemoryPlan
+from relax_egraph.passes.analyses.plan_memory import plan_memory
+from relax_egraph.passes.analyses.upper_bounds import upper_bounds
 from relax_egraph.passes.infra import module_pass
-from relax_egraph.passes.memory_plan import MemoryPlan
-from relax_egraph.passes.plan_memory import plan_memory
 from relax_egraph.passes.to_non_dataflow import merged_blocks
-from relax_egraph.passes.upper_bounds import upper_bounds
 
 _CHECK = ExternFunc("vm.builtin.check_upper_bound")
 _NOTHING = TupleStructInfo(())

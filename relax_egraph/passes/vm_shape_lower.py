@@ -37,8 +37,8 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.walk import is_leaf, variables_of
+from relax_egraph.passes.analyses.needed_dims import needed_dims
 from relax_egraph.passes.infra import module_pass
-from relax_egraph.passes.needed_dims import needed_dims
 from relax_egraph.passes.shape_heap import ShapeHeap
 from relax_egraph.passes.to_non_dataflow import merged_blocks
 

@@ -8,7 +8,7 @@ and another loads can stay within one.
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from relax_egraph.egraph.generate import COMMUTATIVE
+from relax_egraph.egraph.rulebook.generate import COMMUTATIVE
 from relax_egraph.egraph.view import LOAD, STORE
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.struct_info import ShapeStructInfo

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.made import Instance, Made
-from relax_egraph.egraph.recording import Moment, record
-from relax_egraph.egraph.saturation import Saturating
-from relax_egraph.egraph.snapshot import CONSTANT, Match
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.made import Instance, Made
+from relax_egraph.egraph.recording.recording import Moment, record
+from relax_egraph.egraph.recording.snapshot import CONSTANT, Match
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import (
     LEAF,
     SCALAR,

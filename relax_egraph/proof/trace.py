@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.expr import Binding, Expr

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import RelaxEgraphError, RunError, TextError
 from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import MODULE, IRModule

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.reasons.difference import Difference
 from relax_egraph.verify.verdict import Verdict
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.options import OPTIONS

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import ProofError, SaturationError, nearest
 from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import IRModule

@@ -4,13 +4,13 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from relax_egraph.egraph.course import Course, Halt
-from relax_egraph.egraph.database import Database, saturated_database
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.readback import numbering
-from relax_egraph.egraph.report import Report
-from relax_egraph.egraph.saturation import Saturating
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.readback import numbering
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.database import Database, saturated_database
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.saturation.course import Course, Halt
+from relax_egraph.egraph.saturation.in_process import Saturating
+from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.view import ClassId
 from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.assumptions import assuming

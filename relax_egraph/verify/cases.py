@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree
-from relax_egraph.egraph.reader import read
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.verify.instances.query import Query, Signature
 
 SEPARATOR = re.compile(r"(?m)^; -----\n")

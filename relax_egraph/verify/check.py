@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.makers import chain_to, chains_to, makers_of
 from relax_egraph.verify.instances.query import patterns_of

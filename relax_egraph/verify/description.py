@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from relax_egraph.egraph.forms import heads
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import vocabulary
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import heads
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.verify.instances.makers import relations_of
 from relax_egraph.verify.instances.query import generated_rules, patterns_of
 from relax_egraph.verify.rule_text import rule_text

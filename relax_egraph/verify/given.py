@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable
 
 from relax_egraph import rules
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.check import Told, check_rules
 from relax_egraph.verify.file_tests.cases import book_tests

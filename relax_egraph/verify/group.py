@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.trial import Trial, try_rule
+from relax_egraph.egraph.recording.trial import Trial, try_rule
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.trial import Trial, try_families
+from relax_egraph.egraph.recording.trial import Trial, try_families
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.verify.cases import Case, query_of
 from relax_egraph.verify.instances.draw import draw_instance
 from relax_egraph.verify.instances.makers import made_by

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from relax_egraph import rules
-from relax_egraph.egraph.forms import Form, Source
-from relax_egraph.egraph.loader import FloatClass, RuleInfo
-from relax_egraph.egraph.reader import read
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Form, Source
+from relax_egraph.egraph.rulebook.loader import FloatClass, RuleInfo
+from relax_egraph.egraph.rulebook.reader import read
 
 _OPTION = ":when"
 _WIDTH = 100

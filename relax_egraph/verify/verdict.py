@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.forms import written
-from relax_egraph.egraph.loader import FloatClass, RuleInfo
+from relax_egraph.egraph.rulebook.forms import written
+from relax_egraph.egraph.rulebook.loader import FloatClass, RuleInfo
 from relax_egraph.errors import Span
 from relax_egraph.verify.failures.shown import operands, results
 from relax_egraph.verify.instances.draw import Instance

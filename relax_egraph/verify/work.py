@@ -9,7 +9,7 @@ from functools import cached_property
 from random import Random
 from typing import Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.failures.conditions import Conditions

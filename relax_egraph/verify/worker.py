@@ -10,8 +10,8 @@ import pickle
 import sys
 from traceback import format_exc
 
-from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, incoming, limit_memory
-from relax_egraph.egraph.rulebook import adopt
+from relax_egraph.egraph.rulebook.book import adopt
+from relax_egraph.egraph.workers.child import OUT_OF_MEMORY, begin, incoming, limit_memory
 from relax_egraph.verify.work import Work
 
 _MEMORY = 4 << 30

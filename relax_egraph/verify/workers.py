@@ -12,9 +12,9 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from relax_egraph.egraph.child import ONE_THREAD, Child, End
-from relax_egraph.egraph.home import egglog_works
-from relax_egraph.egraph.rulebook import reading_of
+from relax_egraph.egraph.rulebook.book import reading_of
+from relax_egraph.egraph.workers.child import ONE_THREAD, Child, End
+from relax_egraph.egraph.workers.home import egglog_works
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
 

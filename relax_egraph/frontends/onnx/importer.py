@@ -21,7 +21,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, tensor
 from relax_egraph.passes import convert_to_dataflow
-from relax_egraph.passes.index_ranges import drop_proven_checks
+from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 Shapes = Mapping[str, Sequence[int | str]]
 """By the name of an input, its extents; a text is a symbol, or an expression of symbols."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from relax_egraph.egraph.course import Course
-from relax_egraph.egraph.database import Database, saturated_database
+from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.egraph.engine import (
     Budget,
     Report,
@@ -14,9 +13,10 @@ from relax_egraph.egraph.engine import (
     before_weights,
     saturate,
 )
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.narrowing import Narrowing
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.database import Database, saturated_database
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.saturation.course import Course
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import IllFormed
 from relax_egraph.explanation import Explanation

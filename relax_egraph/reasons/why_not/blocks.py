@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from relax_egraph.egraph.encode import encode
-from relax_egraph.egraph.regions import regions_of
-from relax_egraph.egraph.signature import signature
+from relax_egraph.egraph.encoding.encode import encode
+from relax_egraph.egraph.encoding.regions import regions_of
+from relax_egraph.egraph.encoding.signature import signature
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.ir.expr import DataflowBlock, DataflowVar, Function, If, SeqExpr, VarBinding
 from relax_egraph.ir.module import IRModule

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.reasons.why_not.answer import Miss, Near
 from relax_egraph.reasons.why_not.partial import Partial
 from relax_egraph.reasons.why_not.plan import Plan, Values

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from relax_egraph.egraph.forms import Atom, Form
+from relax_egraph.egraph.rulebook.forms import Atom, Form
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
 from relax_egraph.verify.instances.query import Pattern, literal_of
 

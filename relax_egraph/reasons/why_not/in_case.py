@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from relax_egraph.egraph.case_run import CaseRun, case_run
-from relax_egraph.egraph.database import Database
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.recording.case_run import CaseRun, case_run
+from relax_egraph.egraph.recording.database import Database
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.egraph.view import LEAF
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir.expr import Var

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.database import Database
-from relax_egraph.egraph.tables import Key, Term
+from relax_egraph.egraph.readback.tables import Key, Term
+from relax_egraph.egraph.recording.database import Database
 from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var

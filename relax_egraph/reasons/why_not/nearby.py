@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relax_egraph.egraph.database import Database, Row
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.database import Database, Row
 from relax_egraph.reasons.why_not.partial import Failure, How
 from relax_egraph.reasons.why_not.plan import Conjunct, Values, known_places
 

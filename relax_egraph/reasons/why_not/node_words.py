@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from relax_egraph.egraph.scope import vocabulary
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.partial import Failure
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.database import Row
+from relax_egraph.egraph.recording.database import Row
 from relax_egraph.reasons.why_not.plan import Conjunct, Plan
 
 How: TypeAlias = Literal[

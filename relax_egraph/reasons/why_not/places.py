@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.reasons.kernels import Running
 from relax_egraph.reasons.why_not.blocks import Part, bound_in
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
 from relax_egraph.verify.instances.primitives import PRIMITIVES
 from relax_egraph.verify.instances.query import (
     ROOT,

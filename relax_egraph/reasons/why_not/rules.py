@@ -6,8 +6,8 @@ from functools import cached_property
 
 from relax_egraph import rules
 from relax_egraph.egraph.engine import RuleBook, Schedule, check_schedule, default_schedule
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
 from relax_egraph.verify.instances.query import Pattern, patterns_of, signatures_of

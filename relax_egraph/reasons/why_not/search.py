@@ -9,8 +9,8 @@ The match of most nodes is best, then that of most premises; the work is bounded
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from relax_egraph.egraph.database import Database
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.database import Database
 from relax_egraph.reasons.why_not.deductions import Deductions, preset_of
 from relax_egraph.reasons.why_not.nearby import nearby
 from relax_egraph.reasons.why_not.partial import Failure, Partial

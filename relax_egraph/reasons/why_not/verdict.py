@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.egraph.engine import Report
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.reasons.why_not.answer import Kind, Near, WhyNot
 from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.wording import place_of

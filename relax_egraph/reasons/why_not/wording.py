@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from relax_egraph.egraph.guards import GUARD_NAMES
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.rulebook.guards import GUARD_NAMES
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.node_words import node_said
 from relax_egraph.reasons.why_not.partial import Failure, Partial

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.failures.guards import missing_guard
 from relax_egraph.verify.failures.judge import differ

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from relax_egraph.egraph.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Form, Tree, written
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.primitives import Fails, compute

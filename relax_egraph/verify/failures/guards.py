@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from relax_egraph.egraph.forms import Source
-from relax_egraph.egraph.literals import number, string
-from relax_egraph.egraph.reader import read
+from relax_egraph.egraph.encoding.literals import number, string
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float

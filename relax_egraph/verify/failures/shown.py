@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from relax_egraph.egraph.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Form, Tree, written
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import shape_text, tensor
 from relax_egraph.verify.instances.draw import Instance

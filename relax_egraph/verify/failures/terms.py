@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from relax_egraph.egraph.attributes import meant
-from relax_egraph.egraph.forms import Atom, Form, Tree
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.encoding.attributes import meant
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.op import Op, OperandKind
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo
 from relax_egraph.verify.instances.draw import Instance

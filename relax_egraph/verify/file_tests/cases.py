@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from relax_egraph import rules
-from relax_egraph.egraph.forms import Source
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.errors import Span
 from relax_egraph.verify.cases import SEPARATOR, directive
 

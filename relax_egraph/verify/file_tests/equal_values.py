@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from relax_egraph.egraph import view
-from relax_egraph.egraph.narrowing import stored
-from relax_egraph.egraph.tables import Key, Tables, Term, TermChild
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.encoding.narrowing import stored
+from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import PrimValue

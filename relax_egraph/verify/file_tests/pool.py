@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from relax_egraph.egraph.child import ONE_THREAD, Child, End
+from relax_egraph.egraph.workers.child import ONE_THREAD, Child, End
 from relax_egraph.verify.file_tests.cases import Failure, FileTest, Outcome
 from relax_egraph.verify.file_tests.worker import MEMORY
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from relax_egraph.egraph.case_run import CaseRun, Fault, case_run
-from relax_egraph.egraph.forms import Source
-from relax_egraph.egraph.rulebook import RuleBook, reading_of
-from relax_egraph.egraph.scope import near
+from relax_egraph.egraph.recording.case_run import CaseRun, Fault, case_run
+from relax_egraph.egraph.rulebook.book import RuleBook, reading_of
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.errors import RelaxEgraphError, RuleError
 from relax_egraph.verify.file_tests.cases import Failure, FileTest, Outcome
 from relax_egraph.verify.file_tests.equal_values import Unsound, check_sound

@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 
-from relax_egraph.egraph.child import OUT_OF_MEMORY, begin, incoming, limit_memory
+from relax_egraph.egraph.workers.child import OUT_OF_MEMORY, begin, incoming, limit_memory
 from relax_egraph.verify.file_tests.run import run_test
 
 MEMORY = 2 << 30

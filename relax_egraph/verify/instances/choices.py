@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.attributes import SORT_OF_ATTR, said
+from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
 from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import REQUIRED, AttrParam

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.verify.instances.choices import any_value

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from relax_egraph.egraph.attributes import meant
+from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.errors import IllTyped, RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float, is_signed

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from relax_egraph.egraph.forms import Form, Tree
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Form, Tree
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.rules import FACTS
 from relax_egraph.verify.instances.query import (
     Pattern,

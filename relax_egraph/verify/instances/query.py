@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
-from relax_egraph.egraph.check import options_of
-from relax_egraph.egraph.forms import Atom, Form, Source, Tree, heads, written
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.reader import read
-from relax_egraph.egraph.rulebook import RuleBook
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.check import options_of
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, heads, written
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.errors import Span
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.verify.instances.congruence import Congruence
 from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
 from relax_egraph.verify.instances.problem import VALUES, Contradiction, Node, Problem

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.forms import Atom, Form, Tree, written
-from relax_egraph.egraph.guards import expand
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.verify.instances.query import ROOT, Pattern, Signature
 
 

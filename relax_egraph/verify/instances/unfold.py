@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.check import applied
-from relax_egraph.egraph.forms import Atom, Form, written
-from relax_egraph.egraph.loader import RuleInfo
+from relax_egraph.egraph.rulebook.check import applied
+from relax_egraph.egraph.rulebook.forms import Atom, Form, written
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.verify.instances.makers import Makers, arguments_of, made_by, reads_of
 from relax_egraph.verify.instances.query import Apply, Arg, Literal, Pattern, Query, literal_of
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relax_egraph.egraph.tables import Key
+from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.ir import dims, dtypes
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of

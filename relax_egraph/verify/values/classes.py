@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from relax_egraph.egraph import view
-from relax_egraph.egraph.tables import Key, Term
-from relax_egraph.egraph.trial import Trial
-from relax_egraph.egraph.vocabulary import operators
+from relax_egraph.egraph.readback.tables import Key, Term
+from relax_egraph.egraph.recording.trial import Trial
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, constant

@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 
-from relax_egraph.egraph.loader import RuleInfo
-from relax_egraph.egraph.trial import Trial
+from relax_egraph.egraph.recording.trial import Trial
+from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.values.classes import Classes, Difference

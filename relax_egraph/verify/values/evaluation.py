@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.narrowing import stored
+from relax_egraph.egraph.encoding.narrowing import stored
 from relax_egraph.errors import RelaxEgraphError, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import name_of

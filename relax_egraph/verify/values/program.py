@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from relax_egraph.egraph import literals
-from relax_egraph.egraph.attributes import meant
+from relax_egraph.egraph.encoding import literals
+from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.op import Op

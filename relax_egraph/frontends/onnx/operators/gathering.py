@@ -7,7 +7,7 @@ from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.expr import Expr, ShapeExpr
-from relax_egraph.passes.index_ranges import Range
+from relax_egraph.passes.drop_proven_checks import Range
 
 
 def _checked(node: Node, *axes: int) -> Expr:

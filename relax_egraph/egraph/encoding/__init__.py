@@ -1,0 +1,1 @@
+"""From a dataflow block to a view, and from a view to the tables of egglog."""

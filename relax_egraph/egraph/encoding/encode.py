@@ -1,0 +1,308 @@
+"""From a dataflow block to an e-graph in which nothing is proven equal yet.
+
+Each value is one class with one node.  Inside, broadcasts are explicit (`R.broadcast_to` before
+every elementwise operator whose operands differ in shape) and attributes are canonical, so that
+a rule needs one form.  A binding that rules cannot look into (a match_cast, a call of a packed
+or loop function, a tuple, an operator on unknown shapes) is opaque: it stays as it is, over
+operands that rules may rewrite.  So is one that may refuse to run, which rules might drop.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from relax_egraph.egraph.encoding.attributes import canonical_attrs
+from relax_egraph.egraph.rulebook.vocabulary import operator
+from relax_egraph.egraph.view import (
+    LEAF,
+    OPAQUE,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    ClassId,
+    EClass,
+    ENode,
+    Sort,
+    View,
+)
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    MatchCast,
+    PrimValue,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.occurrences import shape_variables_of
+from relax_egraph.ir.op import OPS, Op, Operand
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    Shape,
+    ShapeStructInfo,
+    TensorStructInfo,
+    symbols_of,
+    tensor,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A block as a view; `origin` says which class a variable of the block became."""
+
+    view: View
+    origin: Mapping[Var, ClassId]
+
+
+def encode(
+    bindings: Sequence[Binding], outputs: Sequence[Var], refusing: Collection[Var] = ()
+) -> Encoded:
+    """Encode `bindings`, of which those of `refusing`, and every match_cast, may refuse to run.
+
+    Roots are these, in order, so that they refuse in that order; then the `outputs`.
+    """
+    encoder = _Encoder(refusing)
+    for binding in bindings:
+        encoder.binding(binding)
+    origin = encoder.classes_of
+    checks = (b.var for b in bindings if isinstance(b, MatchCast) or b.var in refusing)
+    roots = tuple(dict.fromkeys(origin[v] for v in (*checks, *outputs)))
+    view = View(
+        classes=dict(enumerate(encoder.classes)),
+        roots=roots,
+        leaves=tuple(encoder.leaves),
+        opaque=tuple(encoder.opaque),
+    )
+    return Encoded(view, origin)
+
+
+def free_values(value: Expr) -> tuple[Expr, ...]:
+    """The variables and constants that `value` reads, in order, through tuples."""
+    match value:
+        case Var() | Constant():
+            return (value,)
+        case Tuple(fields=fields):
+            return tuple(v for f in fields for v in free_values(f))
+        case TupleGetItem(tuple_value=inner):
+            return free_values(inner)
+        case Call(args=args):
+            return tuple(v for a in args for v in free_values(a))
+        case _:
+            return ()
+
+
+def reads_of(binding: Binding) -> tuple[Expr, ...]:
+    """What the value of `binding` reads, then the variables that struct info names as shapes."""
+    value = binding.value
+    infos = [binding.var.struct_info]
+    if isinstance(binding, MatchCast):
+        infos.append(binding.struct_info)
+    if isinstance(value, Call):
+        infos += [*value.sinfo_args, value.struct_info]
+    shapes = {v: None for info in infos for v in sorted(shape_variables_of(info), key=str)}
+    return (*free_values(value), *shapes)
+
+
+class _Encoder:
+    """Classes in order of definition, and which class each variable and constant became."""
+
+    def __init__(self, refusing: Collection[Var]) -> None:
+        self.classes: list[EClass] = []
+        self.classes_of: dict[Var, ClassId] = {}
+        self.leaves: list[Expr] = []
+        self.opaque: list[Binding] = []
+        self._refusing = refusing
+        self._leaf_of: dict[int, ClassId] = {}
+        self._same: dict[object, ClassId] = {}
+
+    def binding(self, binding: Binding) -> None:
+        value = binding.value
+        if isinstance(binding, MatchCast):
+            self.classes_of[binding.var] = self._opaque(binding, None)
+        elif isinstance(value, Var | Constant):
+            self.classes_of[binding.var] = self._operand(value)
+        else:
+            self.classes_of[binding.var] = self._value(binding, value)
+
+    def _value(self, binding: VarBinding, value: Expr) -> ClassId:
+        node: ENode | None = None
+        if binding.var in self._refusing:
+            pass
+        elif isinstance(value, Call):
+            node = self._open(value)
+        elif isinstance(value, TupleGetItem):
+            node = self._part(value)
+        if node is None:
+            return self._opaque(binding, _signature(value, self))
+        info = value.struct_info
+        if isinstance(info, TensorStructInfo):
+            return self._add(node, info)
+        return self._add(node, TensorStructInfo(), "tuple")
+
+    def _part(self, value: TupleGetItem) -> ENode | None:
+        """The part of a tuple that rules see; ``None`` of any other tuple, or part."""
+        inner = value.tuple_value
+        if not isinstance(inner, Var) or not isinstance(value.struct_info, TensorStructInfo):
+            return None
+        known = self.classes_of.get(inner)
+        if known is None or self.classes[known].sort != "tuple":
+            return None
+        return ENode(TUPLE_GET, (known,), (("index", value.index),))
+
+    def _open(self, value: Call) -> ENode | None:
+        """The node that rules see of an operator's call; ``None`` if they see nothing of it."""
+        op, info = value.op, value.struct_info
+        if not isinstance(op, Op) or (traits := operator(op.name)) is None:
+            return None
+        if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
+            return None
+        if isinstance(info, TensorStructInfo) == traits.makes_tuple:
+            return None  # attributes ask for one result where there are several, or the reverse
+        known = isinstance(info, TensorStructInfo) and info.dims is not None
+        if op.elementwise and not known:
+            return None
+        attrs = canonical_attrs(op, value.attrs, [a.struct_info for a in value.args])
+        if attrs is None:
+            return None
+        given = (*value.args, *(None,) * (len(op.operands) - len(value.args)))
+        children: list[Child] = []
+        for operand, arg in zip(op.operands, given, strict=True):
+            if not _open_operand(operand, arg):
+                return None
+            child = self._child(arg)
+            spread = op.elementwise and isinstance(child, int)
+            children.append(self._spread(child, info) if spread else child)  # pyright: ignore[reportArgumentType]
+        return ENode(op.name, tuple(children), attrs)
+
+    def _child(self, value: Expr | None) -> Child:
+        match value:
+            case None | PrimValue():
+                return value
+            case ShapeExpr(values=values):
+                return ShapeStructInfo(values, len(values))
+            case Tuple(fields=fields):
+                return tuple(map(self._operand, fields))
+            case _:
+                return self._operand(value)
+
+    def _spread(self, operand: ClassId, result: TensorStructInfo) -> ClassId:
+        known = self.classes[operand]
+        if result.dims is None or _same(known.struct_info.dims, result.dims):
+            return operand
+        shape = ShapeStructInfo(result.dims, len(result.dims))
+        info = tensor(result.dims, known.struct_info.dtype)
+        return self._add(ENode(OPS["broadcast_to"].name, (operand, shape)), info)
+
+    def _operand(self, value: Expr) -> ClassId:
+        if isinstance(value, Var) and value in self.classes_of:
+            return self.classes_of[value]
+        if id(value) not in self._leaf_of:  # weights are not compared
+            key = len(self.leaves)
+            self.leaves.append(value)
+            self.classes.append(_leaf(value, key))
+            self._leaf_of[id(value)] = len(self.classes) - 1
+        return self._leaf_of[id(value)]
+
+    def _opaque(self, binding: Binding, signature: object) -> ClassId:
+        if signature is not None and signature in self._same:
+            return self._same[signature]
+        children = tuple(self._whole(self._operand(v)) for v in reads_of(binding))
+        info = binding.var.struct_info
+        known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
+        self.opaque.append(binding)
+        self.classes.append(
+            EClass("tensor", (ENode(OPAQUE, children, key=len(self.opaque) - 1),), known)
+        )
+        made = len(self.classes) - 1
+        if signature is not None:
+            self._same[signature] = made
+        return made
+
+    def _whole(self, operand: ClassId) -> ClassId:
+        """`operand`, or what stands for it in memory if it is a tuple."""
+        if self.classes[operand].sort != "tuple":
+            return operand
+        return self._add(ENode(WHOLE, (operand,)), TensorStructInfo())
+
+    def _add(self, node: ENode, info: TensorStructInfo, sort: Sort = "tensor") -> ClassId:
+        if node in self._same:
+            return self._same[node]
+        known = not symbols_of(info) and not _symbolic(node) and bool(node.classes)
+        const = known and all(self.classes[c].is_const for c in node.classes)
+        scalar = self.classes[node.classes[0]].scalar if node.op == "broadcast_to" else None
+        self.classes.append(EClass(sort, (node,), info, const, scalar))
+        self._same[node] = len(self.classes) - 1
+        return self._same[node]
+
+
+def _leaf(value: Expr, key: int) -> EClass:
+    info = value.struct_info
+    known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
+    if not isinstance(value, Constant):
+        return EClass("tensor", (ENode(LEAF, key=key),), known)
+    return EClass("tensor", (ENode(LEAF, key=key),), known, True, _scalar(value.data))
+
+
+def _scalar(data: npt.NDArray[Any]) -> float | None:
+    """The one element of `data`, or that of a vector of equal integers, if float64 holds it."""
+    is_vector = data.ndim == 1 and data.size and data.dtype.kind in "iu"
+    if data.size != 1 and not (is_vector and (data == data[0]).all()):
+        return None
+    number = data.flat[0].item()
+    return float(number) if number != number or float(number) == number else None
+
+
+def _symbolic(node: ENode) -> bool:
+    """Whether an operand that is no tensor depends on symbols."""
+    infos = (c.struct_info if isinstance(c, PrimValue) else c for c in node.children)
+    return any(symbols_of(i) for i in infos if isinstance(i, ShapeStructInfo | PrimStructInfo))
+
+
+def _open_operand(operand: Operand, value: Expr | None) -> bool:
+    """Whether rules can look into what a call gives, or does not give, for `operand`."""
+    match operand.kind, value:
+        case _, None:
+            return operand.optional
+        case "tensor", _:
+            return _ranked(value)
+        case "tensors", Tuple(fields=fields):
+            return bool(fields) and all(map(_ranked, fields))
+        case ("shape", ShapeExpr()) | ("prim", PrimValue()):
+            return True
+        case _:
+            return False
+
+
+def _same(a: Shape | None, b: Shape) -> bool:
+    return a == b or (a is not None and len(a) == len(b) and all(map(dims.equal, a, b)))
+
+
+def _ranked(value: Expr) -> bool:
+    info = value.struct_info
+    return (
+        isinstance(value, Var | Constant) and isinstance(info, TensorStructInfo) and info.ndim >= 0
+    )
+
+
+def _signature(value: Expr, encoder: _Encoder) -> object:
+    """What makes two opaque values the same: callee, operands by class, attributes, result."""
+    match value:
+        case Var() | Constant():
+            return encoder._operand(value)  # pyright: ignore[reportPrivateUsage]
+        case Tuple(fields=fields):
+            return ("tuple", *(_signature(f, encoder) for f in fields))
+        case TupleGetItem(tuple_value=inner, index=index):
+            return ("get", _signature(inner, encoder), index)
+        case Call(op=op, args=args, attrs=attrs, sinfo_args=sinfo):
+            name = str(op) if isinstance(op, Op) else op
+            operands = tuple(_signature(a, encoder) for a in args)
+            return (name, operands, tuple(attrs.items()), sinfo)
+        case _:
+            return value

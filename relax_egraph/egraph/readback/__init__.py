@@ -1,0 +1,1 @@
+"""From an e-graph back to a view, and from a chosen program back to bindings."""

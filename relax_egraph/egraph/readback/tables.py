@@ -1,0 +1,288 @@
+"""An e-graph's database as Python values: what ``freeze`` hands out, decoded.
+
+``freeze`` reads everything at once (a microsecond a row); egglog's own extraction and printing
+write terms as trees, which are exponential in a graph.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from egglog.bindings import EGraph, FrozenRow, Value
+
+from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, meant
+from relax_egraph.egraph.rulebook.vocabulary import SORT_OF_OPERAND, operators
+from relax_egraph.egraph.view import (
+    LEAF,
+    LOAD,
+    OPAQUE,
+    SCALAR,
+    STORE,
+    TUPLE_GET,
+    WHOLE,
+    Child,
+    ClassId,
+    ENode,
+)
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Attr, PrimValue
+from relax_egraph.ir.op import Operand
+from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
+
+
+class Key(NamedTuple):
+    """A class as egglog knows it: its sort and its value there, comparable within the sort."""
+
+    sort: str
+    value: Value
+
+
+TermChild: TypeAlias = Key | tuple[Key, ...] | ShapeStructInfo | PrimValue | None
+"""An operand, as in `view.Child`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A node over classes as egglog knows them."""
+
+    op: str
+    children: tuple[TermChild, ...] = ()
+    attrs: tuple[tuple[str, Attr], ...] = ()
+    key: int = -1
+    scalar: float = 0.0
+
+    @property
+    def classes(self) -> tuple[Key, ...]:
+        """The classes among the children."""
+        found: list[Key] = []
+        for child in self.children:
+            if isinstance(child, Key):
+                found.append(child)
+            elif isinstance(child, tuple):
+                found.extend(child)
+        return tuple(found)
+
+    def numbered(self, numbers: Mapping[Key, ClassId]) -> ENode:
+        """The node, over numbered classes."""
+
+        def number(child: TermChild) -> Child:
+            if isinstance(child, Key):
+                return numbers[child]
+            return tuple(numbers[c] for c in child) if isinstance(child, tuple) else child
+
+        return ENode(self.op, tuple(map(number, self.children)), self.attrs, self.key, self.scalar)
+
+
+class Tables:
+    """The database of `egraph` at the time of making; rows come in a fixed order."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        self._egraph = egraph
+        self._functions = egraph.freeze().functions
+        self._facts: dict[str, dict[Value, Value]] = {}
+        self._decoded: dict[tuple[str, Value], Any] = {}
+
+    def rows(self, name: str) -> list[FrozenRow]:
+        """The rows of a function that are not subsumed, in order."""
+        return sorted(self._unordered(name), key=lambda row: (row.output, row.inputs))
+
+    def fact(self, name: str) -> dict[Value, Value]:
+        """A function of one tensor, by tensor."""
+        return {row.inputs[0]: row.output for row in self._unordered(name)}
+
+    def _unordered(self, name: str) -> Iterable[FrozenRow]:
+        function = self._functions.get(name)
+        return (row for row in function.rows if not row.subsumed) if function else ()
+
+    @cached_property
+    def loaded(self) -> dict[ClassId, Key]:
+        """The classes of the loaded values."""
+        return {
+            self.decode("i64", row.inputs[0]): Key(sort, row.output)
+            for name, sort in (("Value", "Tensor"), ("TupleValue", "Tuple"))
+            for row in self.rows(name)
+        }
+
+    @cached_property
+    def lets(self) -> dict[str, Key]:
+        """The classes of global variables."""
+        return {
+            name: Key(function.output_sort, row.output)
+            for name, function in self._functions.items()
+            if function.is_let_binding
+            for row in function.rows
+        }
+
+    @cached_property
+    def terms(self) -> dict[Key, list[Term]]:
+        """The nodes of each class; without those that stand over their own class."""
+        found: dict[Key, list[Term]] = defaultdict(list)
+        for key, term in self._terms():
+            if key not in term.classes:
+                found[key].append(term)
+        return found
+
+    def shape(self, tensor: Value) -> Shape | None:
+        """The shape of a tensor, if it is known."""
+        return self._fact_of("shape-of", "Shape", tensor)
+
+    def dtype(self, tensor: Value) -> str | None:
+        """The dtype of a tensor, if it is known."""
+        return self._fact_of("dtype-of", "String", tensor)
+
+    def rank(self, tensor: Value) -> int | None:
+        """The rank of a tensor, if it is known."""
+        return self._fact_of("rank-of", "i64", tensor)
+
+    def _fact_of(self, name: str, sort: str, tensor: Value) -> Any:
+        if name not in self._facts:
+            self._facts[name] = self.fact(name)
+        found = self._facts[name].get(tensor)
+        return None if found is None else self.decode(sort, found)
+
+    @cached_property
+    def dtypes(self) -> dict[Value, str]:
+        """The dtypes that are known."""
+        return {t: self.decode("String", d) for t, d in self.fact("dtype-of").items()}
+
+    @cached_property
+    def scalars(self) -> dict[Value, float]:
+        """The values of tensors whose elements are all one constant."""
+        return {t: self.decode("f64", c) for t, c in self.fact("const-scalar").items()}
+
+    @cached_property
+    def constants(self) -> set[Value]:
+        """The tensors that depend on constants only."""
+        return {row.inputs[0] for row in self._unordered("is-const")}
+
+    @cached_property
+    def narrow(self) -> dict[Value, tuple[str, int]]:
+        """Constants that may be stored in fewer bits: as what, and along which axis."""
+        return {
+            t: (self.decode("String", dtype), self.decode("i64", axis))
+            for t, dtype, axis in (row.inputs for row in self._unordered("within-tolerance"))
+        }
+
+    @cached_property
+    def memory(self) -> dict[Value, Value]:
+        """For each kernel class a tensor of its value: the one that stores it, or that it loads."""
+        loads = {row.output: row.inputs[0] for row in self.rows("K.load")}
+        stores = {row.inputs[0]: row.output for row in self.rows("K.store")}
+        return loads | stores
+
+    @cached_property
+    def _dims(self) -> dict[Value, Dim]:
+        """Dimensions by class; of several texts the shortest."""
+        texts: dict[Value, str] = {}
+        for row in self.rows("DimSym"):
+            text = self.decode("String", row.inputs[0])
+            known = texts.get(row.output, text)
+            texts[row.output] = min(text, known, key=lambda t: (len(t), t))
+        return {value: dims.parse(text) for value, text in texts.items()}
+
+    def decode(self, sort: str, value: Value) -> Any:
+        """The Python value of a primitive, a `Prim`, or a vector."""
+        key = (sort, value)
+        if key not in self._decoded:
+            self._decoded[key] = self._decode(sort, value)
+        return self._decoded[key]
+
+    def _decode(self, sort: str, value: Value) -> Any:
+        match sort:
+            case "i64":
+                return self._egraph.value_to_i64(value)
+            case "f64":
+                return self._egraph.value_to_f64(value)
+            case "bool":
+                return self._egraph.value_to_bool(value)
+            case "String":
+                return self._egraph.value_to_string(value)
+            case "Axes":
+                return tuple(self._egraph.value_to_i64(v) for v in self._egraph.value_to_vec(value))
+            case "Floats":
+                return tuple(self._egraph.value_to_f64(v) for v in self._egraph.value_to_vec(value))
+            case "Tensors":
+                return tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(value))
+            case "Prim":
+                return self._prims[value]
+            case "Shape":
+                return tuple(self._dims[v] for v in self._egraph.value_to_vec(value))
+            case _:
+                raise ValueError(f"no value of sort {sort} is read back")
+
+    def _terms(self) -> Iterator[tuple[Key, Term]]:
+        for row in self.rows("Leaf"):
+            yield Key("Tensor", row.output), Term(LEAF, key=self.decode("i64", row.inputs[0]))
+        for row in self.rows("R.const"):
+            yield Key("Tensor", row.output), Term(SCALAR, scalar=self.decode("f64", row.inputs[0]))
+        for row in self.rows("Opaque"):
+            key, operands = row.inputs
+            children = tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(operands))
+            yield Key("Tensor", row.output), Term(OPAQUE, children, key=self.decode("i64", key))
+        for row in self.rows("Whole"):
+            yield Key("Tensor", row.output), Term(WHOLE, (Key("Tuple", row.inputs[0]),))
+        for row in self.rows("K.store"):
+            yield Key("Tensor", row.output), Term(STORE, (Key("Kernel", row.inputs[0]),))
+        for row in self.rows("K.load"):
+            yield Key("Kernel", row.output), Term(LOAD, (Key("Tensor", row.inputs[0]),))
+        for name in (TUPLE_GET, *operators()):
+            yield from self.terms_of(name)
+            for row in self.rows(f"K.{name}"):
+                yield Key("Kernel", row.output), self._operator(name, "Kernel", row)
+
+    def terms_of(self, name: str) -> Iterator[tuple[Key, Term]]:
+        """The nodes of operator `name`, or ``tuple_get``, on tensors, and their classes."""
+        for row in self.rows(f"R.{name}"):
+            if name == TUPLE_GET:
+                inside, index = row.inputs
+                attrs = (("index", self.decode("i64", index)),)
+                yield Key("Tensor", row.output), Term(TUPLE_GET, (Key("Tuple", inside),), attrs)
+            else:
+                made = "Tuple" if operators()[name].makes_tuple else "Tensor"
+                yield Key(made, row.output), self._operator(name, "Tensor", row)
+
+    def _operator(self, name: str, sort: str, row: FrozenRow) -> Term:
+        op = operators()[name].op
+        count = len(op.operands)
+        children = tuple(
+            self._operand(operand, sort, value)
+            for operand, value in zip(op.operands, row.inputs[:count], strict=True)
+        )
+        attrs = tuple(
+            (attr.name, meant(attr, self.decode(SORT_OF_ATTR[attr.kind], value)))
+            for attr, value in zip(op.attrs, row.inputs[count:], strict=True)
+        )
+        return Term(name, children, attrs)
+
+    def _operand(self, operand: Operand, sort: str, value: Value) -> TermChild:
+        match operand.kind:
+            case "tensor" if operand.optional and value in self._none:
+                return None
+            case "tensor":
+                return Key(sort, value)
+            case "shape":
+                shape = self.decode("Shape", value)
+                return ShapeStructInfo(shape, len(shape))
+            case kind:
+                return self.decode(SORT_OF_OPERAND[kind], value)
+
+    @cached_property
+    def _none(self) -> set[Value]:
+        """The class of the operand that is left out."""
+        return {row.output for row in self.rows("R.none")}
+
+    @cached_property
+    def _prims(self) -> dict[Value, PrimValue | None]:
+        """The scalars of the host."""
+        found: dict[Value, PrimValue | None] = {row.output: None for row in self.rows("Prim.none")}
+        for row in self.rows("Prim.dim"):
+            dim, dtype = row.inputs
+            found[row.output] = PrimValue(self._dims[dim], self.decode("String", dtype))
+        for row in self.rows("Prim.number"):
+            number, dtype = row.inputs
+            value = self.decode("f64", number)
+            found[row.output] = PrimValue(value, self.decode("String", dtype))
+        return found

@@ -1,0 +1,1 @@
+"""A saturation run once more, to see what each rule matched and made."""

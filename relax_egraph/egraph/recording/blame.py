@@ -1,0 +1,77 @@
+"""Which rule is to blame for a run that went wrong.
+
+On an e-graph in which equal values have equal shapes and dtypes, only a rule that does not
+preserve them can make a conflict, or apply an operator to what it refuses.  So the run is repeated
+rule by rule, and the first after which that shows, or at which egglog fails, is the one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from egglog.bindings import EGraph
+
+from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.encoding.bulk import load_view
+from relax_egraph.egraph.readback.tables import Tables
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
+from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.saturation.conflict import find_conflict
+from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
+from relax_egraph.egraph.saturation.infer import ill_typed
+from relax_egraph.egraph.saturation.measure import nodes_of
+from relax_egraph.egraph.saturation.schedule import OVERSTEP, Budget
+from relax_egraph.egraph.view import View
+from relax_egraph.egraph.workers.home import new_egraph
+from relax_egraph.errors import SaturationError
+
+_ROUNDS = 20
+
+
+def blamed(problem: str, view: View, book: RuleBook, budget: Budget) -> SaturationError:
+    """The error that names the rule of `book` that is wrong on `view`, or else the `problem`."""
+    return SaturationError(_find_blame(view, book, OVERSTEP * budget.nodes) or problem)
+
+
+def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
+    """A sentence about the first rule of `book` that goes wrong on `view`, applied one by one.
+
+    ``None`` if no rule does within a bounded number of rounds and of `nodes`.
+    """
+    egraph = new_egraph()
+    for text in book.program.texts:
+        run_text(egraph, text)
+    load_view(egraph, view)
+    sizes = deduced(egraph, run_text(egraph, DEDUCE))
+    together = [rule for rule in book.rewrites if rule.ruleset not in OWN_PHASE]
+    found = _first_wrong(egraph, together, book, nodes, sizes)
+    if found is None:
+        run_text(egraph, "(run-schedule (run lower))")
+        sizes = deduced(egraph, run_text(egraph, DEDUCE))
+        found = _first_wrong(egraph, book.rewrites, book, nodes, sizes)
+    return found
+
+
+def _first_wrong(
+    egraph: EGraph,
+    rules: Sequence[RuleInfo],
+    book: RuleBook,
+    nodes: int,
+    sizes: Mapping[str, int],
+) -> str | None:
+    for _ in range(_ROUNDS):
+        changed = False
+        for rule in rules:
+            try:
+                outputs = run_text(egraph, f"(run-schedule (run {book.own[rule.name]}))\n{DEDUCE}")
+                sizes = deduced(egraph, outputs, before=sizes)
+            except SaturationError as problem:
+                return f"rule {rule.name} ({rule.span}) fails: {problem}"
+            updated = outputs[0].report.updated
+            wrong = find_conflict(egraph, sizes) or (updated and ill_typed(Tables(egraph)))
+            if wrong:
+                return f"rule {rule.name} ({rule.span}) is unsound: it {wrong}"
+            changed |= updated
+            if nodes_of(sizes) > nodes:
+                return None
+        if not changed:
+            return None
+    return None

@@ -1,0 +1,147 @@
+"""Cases of file tests: forms that are run one by one, over the vocabulary and rules of a book.
+
+What egglog prints or reads of files is of no use in a case, and refused.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Container, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
+
+from relax_egraph.egraph.encoding.prepared import prepared
+from relax_egraph.egraph.readback.held import Held
+from relax_egraph.egraph.readback.tables import Tables
+from relax_egraph.egraph.rulebook.book import RuleBook, reading_of
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.guards import Expanded
+from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.refusals import explained
+from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.errors import SaturationError, Span
+
+_REFUSED = (
+    *("include", "input", "output", "push", "pop", "prove", "prove-exists", "extract"),
+    *("multi-extract", "print-function", "print-size", "print-stats", "panic"),
+)
+_NAME = re.compile(r'[^\s()"]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A check of a case, as it is written, that is not as it says; `found` is what is there."""
+
+    span: Span
+    expected: str
+    found: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class CaseRun:
+    """What a case did: how often each rule matched, and the checks that are not met."""
+
+    egraph: EGraph
+    matches: Counter[str] = field(default_factory=Counter[str])
+    faults: list[Fault] = field(default_factory=list[Fault])
+
+    def tables(self) -> Tables:
+        """What the e-graph holds."""
+        return Tables(self.egraph)
+
+
+@contextmanager
+def case_run(book: RuleBook, source: Source) -> Generator[CaseRun]:
+    """Run the case `source` on what of `book` can matter to it; for use within the ``with`` only.
+
+    Raises `RuleError` for what egglog refuses, with its place, and `SaturationError` where it
+    panics.
+    """
+    forms = tuple(read(source))
+    _check_variables(forms, source)
+    with prepared(book.where(_NAME.findall(source.text)).program_of_families) as egraph:
+        run = CaseRun(egraph)
+        for form in forms:
+            _run(form, source, book, run)
+        yield run
+
+
+def _check_variables(forms: Sequence[Form], source: Source) -> None:
+    """Raise `RuleError` for what would make a check say nothing: egglog reads it as "any"."""
+    known: dict[str, Span] = {}
+    for form in forms:
+        if form.head == "let" and len(form.items) > 1 and isinstance(form.items[1], Atom):
+            name = form.items[1]
+            if name.text in known:
+                place = f"the first is at line {known[name.text].line}"
+                raise source.error(name.span, f"a second {name.text}", place)
+            known[name.text] = name.span
+        facts = _facts(form) or ()
+        if form.head == "check" and not facts:
+            raise source.error(form.span, "check needs a fact")
+        for atom in _atoms(form):
+            if atom.text.startswith("$") and atom.text not in known:
+                raise source.error(atom.span, f"no let names {atom.text}", near(atom.text, known))
+        every = Counter(atom.text for atom in _atoms(form))
+        for fact in facts:
+            sides = fact.items[1:] if isinstance(fact, Form) and fact.head == "=" else ()
+            atoms = [side for side in sides if isinstance(side, Atom)]
+            free = (a for a in atoms if every[a.text] == 1 and _is_any(a.text, known))
+            if len(atoms) == len(sides) and (first := next(free, None)):
+                raise source.error(first.span, f"{first.text} stands for anything")
+
+
+def _is_any(name: str, known: Container[str]) -> bool:
+    return name not in known and not is_literal(name)
+
+
+def _atoms(tree: Tree) -> Iterator[Atom]:
+    if isinstance(tree, Atom):
+        yield tree
+    else:
+        for item in tree.items:
+            yield from _atoms(item)
+
+
+def _run(form: Form, source: Source, book: RuleBook, run: CaseRun) -> None:
+    if form.head in _REFUSED:
+        note = "a case is made by let, set and union, is run, and is checked"
+        raise source.error(form.span, f"{form.head} is not allowed in a file test", note)
+    text = source.text[form.start : form.end]
+    try:
+        outputs = run.egraph.run_program(*run.egraph.parse_program(text))
+    except EggSmolError as problem:
+        facts = _facts(form)
+        if facts is None or not _UNMET.search(problem.context):
+            raise explained(
+                problem.context, Expanded(text), form, source, reading_of(book).scope
+            ) from None
+        held = Held(run.egraph)
+        shown = held.anyway if form.head == "fail" else held.instead
+        found = tuple(line for fact in facts for line in shown(fact))
+        run.faults.append(Fault(form.span, written(form), found))
+        return
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":
+            raise
+        raise SaturationError(f"{form.span}: egglog panicked: {problem}") from None
+    for output in outputs:
+        if isinstance(output, RunScheduleOutput):
+            run.matches.update(output.report.num_matches_per_rule)
+
+
+_UNMET = re.compile(r"^Check failed|^Command should have failed", re.MULTILINE)
+
+
+def _facts(form: Form) -> Sequence[Tree] | None:
+    """What ``(check …)`` or ``(fail (check …))`` asks for; ``None`` of any other form."""
+    match form.head, form.items[1:]:
+        case "check", facts:
+            return facts
+        case "fail", [Form(items=[_, *facts]) as inner] if inner.head == "check":
+            return facts
+        case "fail", _:
+            return ()
+        case _:
+            return None

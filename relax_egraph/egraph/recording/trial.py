@@ -1,0 +1,161 @@
+"""A few rules alone on an e-graph of ground terms, for those who ask what the rules do.
+
+The terms are written in the vocabulary: ``(union (Value 0) (R.exp (Value 1)))``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from egglog.bindings import EGraph
+
+from relax_egraph.egraph.commands import run, run_text
+from relax_egraph.egraph.encoding.prepared import Program, prepared
+from relax_egraph.egraph.readback.tables import Key, Tables, Term
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.saturation.conflict import find_conflict
+from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
+from relax_egraph.egraph.saturation.measure import nodes_of, sizes_of
+from relax_egraph.errors import SaturationError
+
+_HELPED = 12
+"""How often the rules that deduce are run at most before the others."""
+
+
+_AFTER = 6
+"""So many rounds are left to what is made of the matches that were wanted."""
+
+_MOST_NODES, _MOST_ROWS = 10_000, 400_000
+"""A trial of families on a program ends with so many nodes, or rows of all tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What an e-graph holds after rules were tried on it.
+
+    `nodes` are all of them, those over their own class too; `values` are the classes of
+    ``(Value i)`` and ``(TupleValue i)``; `matched` are the i of those that the rule matched.
+    `matches` counts those of each rule, where several were tried.  `conflict` says what the
+    facts contradict each other in, as a sentence without its subject.
+    """
+
+    nodes: tuple[tuple[Key, Term], ...]
+    values: Mapping[int, Key]
+    dtypes: Mapping[Key, str]
+    matches: Mapping[str, int]
+    scalars: Mapping[Key, float]
+    matched: frozenset[int]
+    conflict: str | None
+
+
+class _AllTables(Tables):
+    def every_term(self) -> tuple[tuple[Key, Term], ...]:
+        return tuple(self._terms())
+
+
+@lru_cache(64)
+def _only(book: RuleBook, families: tuple[str, ...]) -> RuleBook:
+    """`book` with its declarations and what deduces facts, and no rewrites but of `families`."""
+    others = (rule.name for rule in book.rewrites if rule.ruleset not in families)
+    return replace(book, without=book.without.union(others))
+
+
+_NAME = re.compile(r'[^\s()"]+')
+
+
+def _program(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> Program:
+    """What makes an e-graph on which the texts that are `given` can be run, and `families`."""
+    names = {name for text in given for name in _NAME.findall(text)}
+    return _only(book, tuple(families)).where(names).program_of_families
+
+
+def try_rule(
+    book: RuleBook, program: Sequence[str], tried: str, helpers: Sequence[str], rounds: int = 2
+) -> Trial:
+    """Load `program`, each entry the actions of a rule, and run the rule `tried`.
+
+    In each of the `rounds` the facts are deduced before, with the rules `helpers`.  These are of
+    ruleset ``engine/helping``, `tried` is of ``engine/trying``.  Raises `SaturationError` for what
+    egglog refuses.
+    """
+    rules = (*helpers, tried)
+    with prepared(_program(book, (), (*program, *rules))) as egraph:
+        run_text(egraph, "(relation engine/matched (Tensor))")
+        run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying)")
+        for text in rules:
+            run_text(egraph, text)
+        _load(egraph, program)
+        conflict: str | None = None
+        help_out = egraph.parse_program(f"(run-schedule (run engine/helping) {_FACTS})")
+        step = egraph.parse_program(f"(run-schedule (run engine/trying))\n{DEDUCE}")
+        for _ in range(rounds):
+            for _ in range(_HELPED if helpers else 0):
+                if not run(egraph, help_out)[0].report.updated:
+                    break
+            outputs = run(egraph, step)
+            conflict = conflict or find_conflict(egraph, sizes_of(outputs))
+        return _read(egraph, conflict, {})
+
+
+def try_families(
+    book: RuleBook,
+    families: Sequence[str],
+    program: Sequence[str],
+    wanted: Mapping[str, int],
+    rounds: int = 24,
+) -> Trial:
+    """Load `program`, each entry the actions of a rule, and run some `families` on it.
+
+    The run ends soon after each of the rules that are `wanted` has so many matches.
+    Raises `SaturationError` for what egglog refuses.
+    """
+    matches: Counter[str] = Counter()
+    after = 0
+    with prepared(_program(book, families, program)) as egraph:
+        run_text(egraph, "(relation engine/matched (Tensor))")
+        _load(egraph, program)
+        conflict: str | None = None
+        together = " ".join(f"(run {name})" for name in families)
+        step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
+        sizes: Mapping[str, int] = {}
+        for _ in range(rounds):
+            outputs = run(egraph, step)
+            for reported, count in outputs[0].report.num_matches_per_rule.items():
+                matches[reported.rstrip("=><")] += count
+            try:
+                sizes = deduced(egraph, outputs, before=sizes)
+                conflict = find_conflict(egraph, sizes)
+            except SaturationError as problem:
+                conflict = str(problem).removeprefix("it ")
+            after += all(matches[name] >= enough for name, enough in wanted.items())
+            large = nodes_of(sizes) > _MOST_NODES or sum(sizes.values()) > _MOST_ROWS
+            if after > _AFTER or large or conflict or not outputs[0].report.updated:
+                break
+        return _read(egraph, conflict, matches)
+
+
+def _load(egraph: EGraph, program: Sequence[str]) -> None:
+    """Run each of the entries, which are parsed alone: parsing takes memory quadratic in a text."""
+    for k, actions in enumerate(program):
+        run_text(egraph, f'(rule () ({actions}) :ruleset load :name "load-terms-{k}")')
+    run_text(egraph, "(run-schedule (run load))")
+    run_text(egraph, DEDUCE)
+
+
+def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:
+    tables = _AllTables(egraph)
+    matched = {Key("Tensor", row.inputs[0]) for row in tables.rows("engine/matched")}
+    return Trial(
+        nodes=tables.every_term(),
+        values=tables.loaded,
+        dtypes={Key("Tensor", t): d for t, d in tables.dtypes.items()},
+        scalars={Key("Tensor", t): c for t, c in tables.scalars.items()},
+        matches=dict(matches),
+        matched=frozenset(n for n, key in tables.loaded.items() if key in matched),
+        conflict=conflict,
+    )
+
+
+_FACTS = "(saturate (seq (run facts) (run dim)))"

@@ -1,0 +1,1 @@
+"""Rule files, from text to a checked book of rules."""

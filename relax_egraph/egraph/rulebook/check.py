@@ -1,0 +1,309 @@
+"""What is checked of a rule before egglog sees it: options, names, arities, sorts, variables.
+
+egglog checks everything once more; here the common mistakes get a message with the operator's
+arguments by name, the nearest known name, or the place of the other use.
+"""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, premises
+from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
+from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, check_own, near
+from relax_egraph.errors import RuleError, Span
+from relax_egraph.rules import FAMILIES
+
+_OPTIONS = {
+    "rewrite": (":when", ":subsume", ":ruleset", ":name"),
+    "birewrite": (":when", ":ruleset", ":name"),
+    "rule": (":ruleset", ":name"),
+}
+_LITERALS = (
+    ("i64", re.compile(r"-?\d+")),
+    ("f64", re.compile(r"-?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf)|NaN")),
+    ("String", re.compile(r'".*"', re.DOTALL)),
+    ("bool", re.compile(r"true|false")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What follows the sides of a rule; `places` are the atoms that say ruleset and name."""
+
+    when: tuple[Tree, ...] = ()
+    ruleset: Atom | None = None
+    name: Atom | None = None
+    places: tuple[Atom, ...] = ()
+
+
+def options_of(form: Form, source: Source) -> Options:
+    """The options of a rewrite, birewrite or rule; raises `RuleError`."""
+    known = _OPTIONS[form.head]
+    items = list(form.items[3:])
+    found: dict[str, Tree] = {}
+    places: list[Atom] = []
+    while items:
+        option = items.pop(0)
+        if not isinstance(option, Atom) or option.text not in known:
+            shown = _shown(option)
+            message = f"{shown} is no option of {form.head}, which has {', '.join(known)}"
+            raise source.error(option.span, message, near(shown, known))
+        if option.text == ":subsume":
+            continue
+        if not items:
+            raise source.error(option.span, f"{option.text} needs a value")
+        value = items.pop(0)
+        found[option.text] = value
+        if option.text != ":when" and isinstance(value, Atom):
+            places += [option, value]
+    when, ruleset, name = found.get(":when"), found.get(":ruleset"), found.get(":name")
+    if when is not None and not (
+        isinstance(when, Form) and all(isinstance(fact, Form) for fact in when.items)
+    ):
+        note = "one fact is written :when ((= s (shape-of x)))"
+        raise source.error(when.span, ":when needs a list of facts", note)
+    if name is not None and not (isinstance(name, Atom) and name.text.startswith('"')):
+        raise source.error(name.span, ':name needs a name in quotes: :name "add-zero"')
+    if ruleset is not None and not isinstance(ruleset, Atom):
+        raise source.error(ruleset.span, ":ruleset needs the name of a ruleset")
+    facts = when.items if isinstance(when, Form) else ()
+    return Options(facts, ruleset, name, tuple(places))
+
+
+def check_rule(form: Form, source: Source, scope: Scope) -> Options:
+    """Check a rewrite, birewrite or rule; raises `RuleError`, with others of the same form."""
+    options = options_of(form, source)
+    check = _RuleCheck(source, scope)
+    errors = [*check.unknown(form)]
+    try:
+        check.names(form, options)
+    except RuleError as error:
+        errors.append(error)
+    if errors:
+        first, *others = sorted(errors, key=lambda e: (e.span.line, e.span.column))
+        raise first.with_others(others)
+    check.guards(form)
+    if form.head == "rule":
+        check.rule(form)
+    else:
+        check.rewrite(form, options)
+    return options
+
+
+class _RuleCheck:
+    """The check of one rule; `uses` says of each variable its sort, and where that shows."""
+
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source, self.scope = source, scope
+        self.uses: dict[str, tuple[str, Span]] = {}
+
+    def unknown(self, form: Form) -> Iterator[RuleError]:
+        """An error for each operator in `form` that there is not."""
+        known = self.scope.declarations
+        for inner in forms_in(form):
+            if inner.head.startswith(("R.", "K.")) and inner.head not in known:
+                yield self.error(inner, f"unknown operator {inner.head}", near(inner.head, known))
+
+    def names(self, form: Form, options: Options) -> None:
+        ruleset, name = options.ruleset, options.name
+        if ruleset and ruleset.text in ENGINE_RULESETS and not self.scope.trusted:
+            note = "it runs without a budget, or in no phase; choose a ruleset of your own"
+            raise self.error(ruleset, f"ruleset {ruleset.text} is the engine's own", note)
+        if ruleset and ruleset.text not in self.scope.rulesets:
+            known = near(ruleset.text, self.scope.rulesets)
+            note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
+            raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)
+        text = name.text.strip('"') if name else ""
+        if name:
+            check_own(name, self.source)
+        if name and text.endswith(("=>", "<=")):
+            note = "the directions of a birewrite are reported so"
+            raise self.error(name, f"{text} ends in {text[-2:]}, as no name of a rule does", note)
+        if name and text in self.scope.rules:
+            place = self.scope.rules[text]
+            note = f"the first is at {place}" if place else "the first is a generated rule"
+            raise self.error(form, f"a second rule is named {text}", note)
+        if name and text in FAMILIES:
+            note = "choose another: `without` leaves out rules and families by name"
+            raise self.error(name, f"{text} is the name of a family", note)
+
+    def guards(self, form: Form) -> None:
+        """Guards are premises, and ask about what other premises match."""
+        facts = premises(form)
+        asked = [fact for fact in facts if isinstance(fact, Form) and fact.head in GUARD_NAMES]
+        for misplaced in applied(form, GUARD_NAMES):
+            if misplaced not in asked:
+                note = "a guard is a premise: it stands in :when, or in a rule's body"
+                raise self.error(misplaced, f"{misplaced.head} is a guard", note)
+        others = [fact for fact in facts if fact not in asked]
+        sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
+        for side in sides.get(form.head, (form.items[1],)):
+            bound = variables(others if form.head == "rule" else [side, *others])
+            for guard in asked:
+                self._bound(guard, bound, "a guard only asks about what is matched besides")
+
+    def rewrite(self, form: Form, options: Options) -> None:
+        if len(form.items) < 3:
+            raise self.error(form, f"{form.head} needs two sides")
+        left, right = form.items[1], form.items[2]
+        for side in (left, right)[: 2 if form.head == "birewrite" else 1]:
+            if not isinstance(side, Form):
+                needs = "needs an operator that is applied, not a variable or literal"
+                raise self.error(side, f"this side of the {form.head} {needs}")
+        sort = self.sort(left, None)
+        for fact in options.when:
+            self.sort(fact, None)
+        found = self.sort(right, sort)
+        if sort and found and found != sort:
+            sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(found)}"
+            raise self.error(right, f"the two sides differ in sort: {sorts}")
+        bound = variables([left, *options.when])
+        self._bound(right, bound, "it occurs neither on the left side nor in :when")
+        if form.head == "birewrite":
+            back = variables([right, *options.when])
+            self._bound(left, back, "it occurs neither on the right side nor in :when")
+        check_hidden(form, self.source)
+
+    def rule(self, form: Form) -> None:
+        body, head = (*form.items[1:3], None, None)[:2]
+        if not (isinstance(body, Form) and isinstance(head, Form)):
+            raise self.error(form, "rule needs a list of facts, then a list of actions")
+        for fact in body.items:
+            self.sort(fact, None)
+        bound = variables(body.items)
+        for action in head.items:
+            self._action(action, bound)
+
+    def _action(self, action: Tree, bound: set[str]) -> None:
+        if not isinstance(action, Form):
+            raise self.error(action, f"{_shown(action)} is no action")
+        why = "it does not occur in the rule's body"
+        if not self.scope.trusted:
+            check_action(action, self.source)
+        self._writes(action)
+        match action.head, action.items[1:]:
+            case "let", [Atom(text=name), value]:
+                self._bound(value, bound, why)
+                sort = self.sort(value, None)
+                if sort:
+                    self.uses[name] = (sort, action.items[1].span)
+                bound.add(name)
+            case (("set" | "union"), [target, value]):
+                self._bound(action, bound, why)
+                sort = self.sort(target, None)
+                found = self.sort(value, sort)
+                if sort and found and found != sort:
+                    raise self._ill_sorted(value, found, f"{action.head} of {_shown(target)}", sort)
+            case _, values:
+                self._bound(action, bound, why)
+                for value in values if action.head in ("delete", "subsume") else (action,):
+                    self.sort(value, None)
+
+    def _writes(self, action: Form) -> None:
+        """Rules of users add to no fact that the engine knows of values by itself."""
+        changed = action.head in ("set", "delete", "subsume")
+        target = action.items[1] if changed and len(action.items) > 1 else action
+        closed = () if self.scope.trusted else self.scope.closed
+        if isinstance(target, Form) and target.head in closed:
+            note = "rules read it; it is deduced of every value, and no rule adds to it"
+            raise self.error(action, f"{target.head} is a fact of the engine", note)
+
+    def sort(self, tree: Tree, expected: str | None) -> str | None:
+        """The sort of `tree`, or ``None`` where only egglog can tell."""
+        if isinstance(tree, Atom):
+            return self._atom(tree, expected)
+        if tree.head == "=":
+            known: str | None = None
+            for item in tree.items[1:]:
+                found = self.sort(item, known)
+                if known and found and found != known:
+                    raise self._ill_sorted(item, found, "this =", known)
+                known = found or known
+            for item in tree.items[1:]:
+                self.sort(item, known)
+            return None
+        declared = self.scope.declarations.get(tree.head)
+        if declared is None:
+            for item in () if tree.head == "unstable-fn" else tree.items[1:]:
+                self.sort(item, None)
+            return None
+        arguments = tree.items[1:]
+        if (count := len(declared.params)) != len(arguments):
+            plural = "argument" if count == 1 else "arguments"
+            message = f"{tree.head} takes {count} {plural}, got {len(arguments)}"
+            raise self.error(tree, message, f"it is written {declared.usage}")
+        for argument, param in zip(arguments, declared.params, strict=True):
+            found = self.sort(argument, param.sort)
+            if found is not None and found != param.sort:
+                raise self._ill_sorted(argument, found, f"{param.name} of {tree.head}", param.sort)
+        return declared.result
+
+    def _atom(self, atom: Atom, expected: str | None) -> str | None:
+        for sort, pattern in _LITERALS:
+            if pattern.fullmatch(atom.text):
+                return sort
+        if atom.text == "_":
+            return expected
+        if atom.text in self.uses:
+            return self.uses[atom.text][0]
+        if expected is not None:
+            self.uses[atom.text] = (expected, atom.span)
+        return expected
+
+    def _bound(self, tree: Tree, bound: set[str], why: str) -> None:
+        for atom in symbols(tree):
+            if atom.text not in bound:
+                raise self.error(atom, f"{atom.text} is unbound: {why}")
+
+    def _ill_sorted(self, argument: Tree, found: str, place: str, needed: str) -> RuleError:
+        shown = _shown(argument)
+        note = ""
+        if isinstance(argument, Atom) and argument.text in self.uses:
+            note = f"it is used as {_a(found)} at {self.uses[argument.text][1]}"
+        elif needed == "Shape":
+            note = 'a shape is written (vec-of (DimSym "n") (DimSym "4"))'
+        elif needed == "Dim":
+            note = 'a dimension is written (DimSym "8")'
+        elif (found, needed) == ("i64", "f64"):
+            note = f"write {shown}.0"
+        return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(found)}", note)
+
+    def error(self, tree: Tree, message: str, note: str = "") -> RuleError:
+        return self.source.error(tree.span, message, note)
+
+
+def variables(trees: Iterable[Tree]) -> set[str]:
+    """The names of the variables in `trees`."""
+    return {atom.text for tree in trees for atom in symbols(tree)}
+
+
+def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
+    """The forms in `tree` that apply one of `names`."""
+    return (form for form in forms_in(tree) if form.head in names)
+
+
+def forms_in(tree: Tree) -> Iterator[Form]:
+    """The forms in `tree`, which may be one, from the outside in."""
+    if isinstance(tree, Form):
+        yield tree
+        for item in tree.items:
+            yield from forms_in(item)
+
+
+def symbols(tree: Tree) -> list[Atom]:
+    """The atoms that stand for variables: no literals, no wildcards, no names in front."""
+    if isinstance(tree, Atom):
+        literal = any(pattern.fullmatch(tree.text) for _, pattern in _LITERALS)
+        return [] if literal or tree.text == "_" else [tree]
+    first = tree.items[:1] if not tree.head else ()
+    return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
+
+
+def _shown(tree: Tree) -> str:
+    return tree.text if isinstance(tree, Atom) else f"({tree.head} …)"
+
+
+def _a(sort: str) -> str:
+    return f"an {sort}" if sort in ("i64", "f64", "Axes") else f"a {sort}"

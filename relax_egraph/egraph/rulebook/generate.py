@@ -1,0 +1,191 @@
+"""The part of the rule book that is generated from the operator table.
+
+Declarations, and for each operator: its dtype, what makes its result a compile-time constant, the
+shape and the one-shape law of elementwise operators, and its lowering into a kernel.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS
+from relax_egraph.egraph.rulebook.traits import NO_DTYPE, Traits
+from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
+from relax_egraph.ir.op import Op
+
+ORACLE = "relax_egraph.egraph.saturation.dim_oracle"
+"""The module whose functions rules call: ``canonical`` in ``dim``, ``holds`` in guards."""
+
+COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewise_fma"})
+"""Operators whose first two operands may change places: one kernel serves both orders."""
+
+_SORTS = (
+    "(sort Tensor)",
+    "(sort Kernel)",
+    "(sort Tuple)",
+    "(sort Dim)",
+    "(sort Prim)",
+    "(sort Shape (Vec Dim))",
+    "(sort Axes (Vec i64))",
+    "(sort Tensors (Vec Tensor))",
+    "(sort Floats (Vec f64))",
+    "(sort DimAt (UnstableFn (i64) Dim))",
+    "(sort AxisAt (UnstableFn (i64) i64))",
+    "(sort Unary (UnstableFn (Tensor) Tensor))",
+    "(sort Binary (UnstableFn (Tensor Tensor) Tensor))",
+    "(sort Ternary (UnstableFn (Tensor Tensor Tensor) Tensor))",
+    "(sort Reduction (UnstableFn (Tensor Axes bool) Tensor))",
+)
+
+_APPLICATIONS = (
+    "(relation unary (Tensor Unary Tensor))",
+    "(relation binary (Tensor Binary Tensor Tensor))",
+    "(relation ternary (Tensor Ternary Tensor Tensor Tensor))",
+    "(relation reduction (Tensor Reduction Tensor Axes bool))",
+)
+"""``(binary t f x y)``: t is f(x, y), element by element; ``(unstable-app f x y)`` makes another.
+
+So one rule speaks of all elementwise operators without attributes, or of all reductions.
+"""
+
+_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "variance", "std"})
+
+_CONFLICTS = (
+    "(relation shape-conflict (Tensor Shape Shape))",
+    "(relation dtype-conflict (Tensor String String))",
+    "(relation operand-conflict (Tensor String Shape Shape))",
+    """(rule ((shape-claim t s) (= u (shape-of t)) (!= s u)) ((shape-conflict t u s))
+        :ruleset conflict :name "conflict-of-shapes")""",
+    """(rule ((dtype-claim t d) (= e (dtype-of t)) (!= d e)) ((dtype-conflict t e d))
+        :ruleset conflict :name "conflict-of-dtypes")""",
+)
+
+
+@cache
+def generated_forms() -> tuple[str, ...]:
+    """The generated forms, in the order in which they are to be run."""
+    declarations = [d.text for d in vocabulary_table()]
+    rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
+    oracle = (*_python("dim-oracle", "canonical"), *_python("dim-judge", "holds"))
+    static = (
+        "(relation static-prefix (Shape i64))",
+        "(relation const-prefix (Tensors i64))",
+        _rule(
+            "const-walk",
+            "(const-prefix ts n) (< n (vec-length ts)) (= x (vec-get ts n)) (is-const x)",
+            "(const-prefix ts (+ n 1))",
+            "facts",
+        ),
+        _rule("const-none", "(= t (R.none))", "(is-const t)", "facts"),
+    )
+    laws = [form for traits in operators().values() for form in _laws(traits)]
+    return (*_SORTS, *declarations, *rulesets, *oracle, *static, *_APPLICATIONS, *_CONFLICTS, *laws)
+
+
+@cache
+def generated_names() -> tuple[str, ...]:
+    """The names of the generated rules."""
+    return tuple(name for form in generated_forms() for name in re.findall(r':name "(.*)"', form))
+
+
+def _python(name: str, function: str) -> tuple[str, str]:
+    """The Python function that rules call as ``(py-call (name) …)``."""
+    found = f"__import__('{ORACLE}', fromlist=['{function}']).{function}"
+    return (
+        f"(function {name} () PyObject :no-merge)",
+        f'(set ({name}) (py-eval "{found}" (py-dict) (py-dict)))',
+    )
+
+
+def _laws(traits: Traits) -> Iterator[str]:
+    op = traits.op
+    variables = [f"a{k}" for k in range(len(op.operands) + len(op.attrs))]
+    node = f"(= t (R.{op.name} {' '.join(variables)}))"
+    sorts = [o.kind for o in op.operands]
+    tensors = [v for v, kind in zip(variables, sorts, strict=False) if kind == "tensor"]
+    yield from _dtype(traits, node, variables)
+    yield from _constness(traits, node, variables)
+    if op.elementwise:
+        yield from _one_shape(op.name, node, tensors)
+    if kind := _application(op):
+        applied = f'({kind} t (unstable-fn "R.{op.name}") {" ".join(variables)})'
+        yield _rule(f"{kind}-{op.name}", node, applied, "facts")
+    if traits.in_kernel:
+        ordered = _ordered(op.name, variables)
+        loads = [
+            f"(K.load {a})" if v in tensors else a for v, a in zip(variables, ordered, strict=True)
+        ]
+        kernel = f"(K.store (K.{op.name} {' '.join(loads)}))"
+        known = " ".join(f"(= s{v} (shape-of {v}))" for v in ("t", *tensors))
+        yield _rule(
+            f"lower-{op.name}", f"{node} {known} (= d (dtype-of t))", f"(union t {kernel})", "lower"
+        )
+
+
+def _application(op: Op) -> str:
+    """The relation that says that a value is `op` applied; empty if there is none."""
+    if op.name in _REDUCTIONS:
+        return "reduction"
+    plain = op.elementwise and not op.attrs
+    return ("unary", "binary", "ternary")[len(op.operands) - 1] if plain else ""
+
+
+def _ordered(name: str, variables: list[str]) -> list[str]:
+    """The arguments of the kernel's operator: of a commutative one always in the same order."""
+    if name not in COMMUTATIVE:
+        return variables
+    x, y, *rest = variables
+    return [f"(ordering-min {x} {y})", f"(ordering-max {x} {y})", *rest]
+
+
+def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
+    """The result has the dtype of an operand, of an attribute, or a fixed one."""
+    op, source = traits.op, traits.dtype
+    names = [p.name for p in (*op.operands, *op.attrs)]
+    if source.startswith('"'):
+        yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {source})", "facts")
+    elif source in {a.name for a in op.attrs}:
+        chosen = variables[names.index(source)]
+        said = " ".join(f'(!= {chosen} "{nothing}")' for nothing in NO_DTYPE)
+        yield _rule(f"dtype-{op.name}", f"{node} {said}", f"(dtype-claim t {chosen})", "facts")
+    elif source:
+        known = f"(= d (dtype-of {variables[names.index(source)]}))"
+        yield _rule(f"dtype-{op.name}", f"{node} {known}", "(dtype-claim t d)", "facts")
+
+
+def _constness(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
+    """What is made of constants is constant, unless a shape operand has symbols.
+
+    What is made of shapes alone is not: it is better made at run time than kept.
+    """
+    op, name = traits.op, traits.op.name
+    of_kind = {
+        kind: [v for v, o in zip(variables, op.operands, strict=False) if o.kind == kind]
+        for kind in ("tensor", "tensors", "shape", "prim")
+    }
+    tensors, lists, shapes = of_kind["tensor"], of_kind["tensors"], of_kind["shape"]
+    if of_kind["prim"] or not (tensors or lists):
+        return
+    if traits.makes_tuple:
+        node = f"(= t (R.tuple_get {node.removeprefix('(= t ').removesuffix(')')} i))"
+    premises = [node, *(f"(is-const {v})" for v in tensors)]
+    starts = [f"(static-prefix {s} 0)" for s in shapes] + [f"(const-prefix {v} 0)" for v in lists]
+    if starts:
+        yield _rule(f"const-{name}-walk", " ".join(premises), " ".join(starts), "facts")
+    premises += [f"(static-prefix {s} n{s}) (= n{s} (vec-length {s}))" for s in shapes]
+    premises += [f"(const-prefix {v} n{v}) (= n{v} (vec-length {v}))" for v in lists]
+    yield _rule(f"const-{name}", " ".join(premises), "(is-const t)", "facts")
+
+
+def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:
+    """The operands of an elementwise operator have one shape, which is the result's."""
+    same = " ".join(f"(= s (shape-of {v}))" for v in tensors)
+    yield _rule(f"shape-{name}", f"{node} {same}", "(shape-claim t s)", "facts")
+    for other in tensors[1:]:
+        differ = f"(= s (shape-of {tensors[0]})) (= u (shape-of {other})) (!= s u)"
+        conflict = f'(operand-conflict t "R.{name}" s u)'
+        yield _rule(f"conflict-{name}-{other}", f"{node} {differ}", conflict, "conflict")
+
+
+def _rule(name: str, body: str, head: str, ruleset: str) -> str:
+    return f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")'

@@ -1,0 +1,106 @@
+"""What egglog refuses in a rule file, in our words, at its place in the text."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from relax_egraph.egraph.rulebook.check import applied, symbols
+from relax_egraph.egraph.rulebook.forms import RULES, Atom, Form, Source, Tree
+from relax_egraph.egraph.rulebook.guards import Expanded, premises
+from relax_egraph.egraph.rulebook.scope import PRIMITIVES, Scope, near
+from relax_egraph.errors import RuleError
+
+_PLACE = re.compile(
+    r"(?:In|At) (?P<line>\d+):(?P<column>\d+)-(?:(?P<last>\d+):)?\d+(?: of [^:\n]*)?: ?"
+)
+
+
+def explained(
+    context: str, expanded: Expanded, form: Form, source: Source, scope: Scope
+) -> RuleError:
+    """The error that egglog reports as `context`, in our words where there are better ones."""
+    said, places = _without_places(context)
+    span, quoted = form.span, "a fact"
+    if places:
+        line, column, quoted = places[0]
+        before = expanded.text.split("\n")[: line - 1]
+        offset = sum(len(text) + 1 for text in before) + column - 1
+        span = source.span(form.start + expanded.original(offset))
+    if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
+        note = near(name[1], (*scope.declarations, *PRIMITIVES))
+        return source.error(span, f"unknown operator {name[1]}", note)
+    if sorts := re.match(r"Expect expression \S+ to have type (\S+), but get type (\S+)", said):
+        return source.error(span, f"this is of sort {sorts[2]}, where {sorts[1]} is needed")
+    if name := re.match(r"Shadowing is not allowed, but found (\S+)", said):
+        return _shadowing(name[1], form, source, scope)
+    if said.startswith("Value lookup of non-constructor"):
+        note = f"bind it where the rule matches: (= v {quoted})"
+        return source.error(span, f"{quoted} cannot be looked up in what a rule makes", note)
+    if said.endswith("is ungrounded"):
+        atom, note = _never_matched(form, scope) or (form, "")
+        shown = atom.text if isinstance(atom, Atom) else "a variable"
+        place = atom.span if isinstance(atom, Atom) else span
+        return source.error(place, f"nothing that can be matched gives {shown} a value", note)
+    if said.startswith("All alternative definitions"):
+        return source.error(span, "no form of this primitive takes arguments of these sorts")
+    return source.error(span, said[0].lower() + said[1:])
+
+
+def _without_places(context: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """The first line of `context` that is no place; line, column and text of each that is one."""
+    places: list[tuple[int, int, str]] = []
+    while place := _PLACE.search(context):
+        line = int(place["line"])
+        count = 1 + int(place["last"] or line) - line
+        behind = context[place.end() :].split("\n")
+        places.append((line, int(place["column"]), "\n".join(behind[:count])))
+        context = context[: place.start()] + "\n".join(behind[count:])
+    texts = (text.strip().rstrip(".") for text in context.split("\n"))
+    return next(filter(None, texts), "egglog refuses this form"), places
+
+
+def _never_matched(form: Form, scope: Scope) -> tuple[Atom, str] | None:
+    """The first variable that stands under primitives only where `form` matches, and what helps.
+
+    egglog may name another.
+    """
+    sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
+    for side in sides.get(form.head, (form.items[1],)):
+        where = [side, *(premises(form) if form.head in sides else ())]
+        giving = [f for tree in where for f in applied(tree, {"=", *scope.declarations})]
+        matched = {item.text for f in giving for item in f.items[1:] if isinstance(item, Atom)}
+        rest = (a for tree in where for a in symbols(tree) if a.text not in matched)
+        if atom := next(rest, None):
+            vectors = [v.items[1:] for tree in where for v in applied(tree, {"vec-of"})]
+            return atom, _what_helps(atom, vectors)
+    return None
+
+
+def _what_helps(atom: Atom, vectors: Iterable[Sequence[Tree]]) -> str:
+    """How to match the variable `atom`, which may be one of the elements of `vectors`."""
+    for items in vectors:
+        if atom in items:
+            element = f"(= {atom.text} (vec-get ts {items.index(atom)}))"
+            ask = f"write ts for it, and (= {len(items)} (vec-length ts)) {element}"
+            return f"vec-of makes a vector, and matches none: {ask}"
+    return "a variable must occur under an operator or a fact"
+
+
+def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError:
+    """The error for a variable, or what is declared, whose `name` stands for something else."""
+    span = next((atom.span for atom in _arguments(form) if atom.text == name), form.span)
+    declared = scope.declarations.get(name)
+    if form.head not in RULES:
+        what = "ruleset" if name in scope.rulesets else "primitive"
+        return source.error(span, f"{name} is the name of a {what}", "choose another name")
+    what, note = ("sort", "") if declared is None else (declared.kind, declared.usage)
+    note = " ".join(filter(None, (f"{note} is declared;" if note else "", "rename the variable")))
+    return source.error(span, f"{name} is the name of a {what}, and of no variable", note)
+
+
+def _arguments(form: Form) -> Iterator[Atom]:
+    """The atoms in `form` that no parenthesis opens with, in order."""
+    for item in form.items[1:] if form.head else form.items:
+        if isinstance(item, Form):
+            yield from _arguments(item)
+        else:
+            yield item

@@ -1,0 +1,165 @@
+"""The names that rule files declare and use, and the checks of declarations."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
+from relax_egraph.egraph.rulebook.guards import GUARDS
+from relax_egraph.egraph.rulebook.vocabulary import (
+    PRIMITIVE_SORTS,
+    SORTS,
+    Declaration,
+    Param,
+    vocabulary_table,
+)
+from relax_egraph.errors import Span, nearest
+
+LOAD = "load"
+"""The ruleset to which rules are added while the engine runs: each loads a part of a program."""
+
+ENGINE_RULESETS = ("facts", "dim", "conflict", LOAD)
+"""Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
+
+ENGINE_PREFIX = "engine/"
+"""How the names begin that the engine makes up while it runs."""
+
+WRITTEN_BY_RULES = ("const-scalar", "triangle")
+"""Facts that every rule may add to.  What else is known of values, rules of users only read."""
+
+
+PRIMITIVES = (
+    *("vec-of", "vec-empty", "vec-get", "vec-length", "vec-push", "vec-pop", "vec-append"),
+    *("vec-set", "vec-remove", "vec-contains", "vec-not-contains", "vec-range"),
+    *("unstable-vec-map", "unstable-fn", "abs", "min", "max", "not", "log2", "to-f64", "to-i64"),
+)
+"""Primitives that a message may suggest; egglog has more."""
+
+
+def vocabulary() -> tuple[Declaration, ...]:
+    """Every name that rules may use: operators, dimensions, facts and guards."""
+    return (*vocabulary_table(), *GUARDS)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names declared so far, with the place of those that a file declares.
+
+    Rules of a `trusted` file may be in the engine's own rulesets, and add to the facts that are
+    `closed` to others.
+    """
+
+    declarations: dict[str, Declaration] = field(
+        default_factory=lambda: {d.name: d for d in vocabulary()}
+    )
+    sorts: set[str] = field(default_factory=lambda: {*SORTS, *PRIMITIVE_SORTS})
+    rulesets: dict[str, Span | None] = field(
+        default_factory=lambda: dict.fromkeys((*ENGINE_RULESETS, "lower"))
+    )
+    rules: dict[str, Span | None] = field(default_factory=dict[str, Span | None])
+    trusted: bool = False
+    closed: frozenset[str] = frozenset()
+
+    def copy(self) -> "Scope":
+        """A scope of its own with the same names."""
+        return Scope(
+            dict(self.declarations),
+            set(self.sorts),
+            dict(self.rulesets),
+            dict(self.rules),
+            self.trusted,
+            self.closed,
+        )
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """``did you mean R.add?``: the known name closest to `name`; empty if none is close."""
+    names = list(known)
+    bare = name.removeprefix("R.").lower()
+    operator = [n for n in names if n in (f"R.{name}", f"R.nn.{name}") or n.lower() == bare]
+    return f"did you mean {operator[0]}?" if operator else nearest(name, names)
+
+
+def declare(form: Form, source: Source, scope: Scope) -> None:
+    """Check a declaration and add its names to `scope`; raises `RuleError`."""
+    name = form.items[1] if len(form.items) > 1 else None
+    if not isinstance(name, Atom):
+        raise source.error(form.span, f"{form.head} needs a name: {_USAGE[form.head]}")
+    check_own(name, source)
+    match form.head, form.items[2:]:
+        case "ruleset", []:
+            _new_ruleset(name, source, scope)
+        case "sort", _:
+            _new_sort(name, source, scope)
+        case "datatype", variants:
+            _new_sort(name, source, scope)
+            for variant in variants:
+                if not (isinstance(variant, Form) and variant.head):
+                    raise source.error(variant.span, f"datatype is written {_USAGE['datatype']}")
+                constructor = cast(Atom, variant.items[0])
+                _new_name(constructor, _sorts(variant.items[1:]), name, source, scope)
+        case (("constructor" | "function"), [Form() as params, Atom() as result, *_]):
+            _new_name(name, _sorts(params.items), result, source, scope)
+        case "relation", [Form() as params]:
+            _new_name(name, _sorts(params.items), None, source, scope)
+        case head, _:
+            raise source.error(form.span, f"{head} is written {_USAGE[head]}")
+
+
+def check_own(name: Atom, source: Source) -> None:
+    """Raise `RuleError` if `name`, which a file gives to something, is one of the engine's."""
+    if name.text.strip('"').startswith(ENGINE_PREFIX):
+        note = f"names that begin with {ENGINE_PREFIX} are its own; choose another"
+        raise source.error(name.span, f"{name.text} is a name of the engine", note)
+
+
+_USAGE = {
+    "ruleset": "(ruleset my-rules)",
+    "sort": "(sort Pairs (Vec Pair))",
+    "datatype": "(datatype Pair (Both Tensor Tensor))",
+    "constructor": "(constructor Both (Tensor Tensor) Pair)",
+    "function": "(function cost-of (Tensor) i64 :merge (min old new))",
+    "relation": "(relation is-weight (Tensor))",
+}
+
+
+def _sorts(items: Sequence[object]) -> list[Atom]:
+    """The argument sorts of a declaration: what stands before its options."""
+    sorts: list[Atom] = []
+    for item in items:
+        if not isinstance(item, Atom) or item.text.startswith(":"):
+            break
+        sorts.append(item)
+    return sorts
+
+
+def _new_ruleset(name: Atom, source: Source, scope: Scope) -> None:
+    if name.text in scope.rulesets:
+        place = scope.rulesets[name.text]
+        note = f"it is declared at {place}" if place else "it is the engine's own"
+        raise source.error(name.span, f"ruleset {name.text} is declared already", note)
+    scope.rulesets[name.text] = name.span
+
+
+def _new_sort(name: Atom, source: Source, scope: Scope) -> None:
+    if name.text in scope.sorts:
+        raise source.error(name.span, f"sort {name.text} is declared already")
+    scope.sorts.add(name.text)
+
+
+def _new_name(
+    name: Atom, params: Sequence[Atom], result: Atom | None, source: Source, scope: Scope
+) -> None:
+    if name.text in scope.declarations:
+        raise source.error(name.span, f"{name.text} is declared already")
+    for sort in (*params, *((result,) if result else ())):
+        if sort.text not in scope.sorts:
+            note = near(sort.text, scope.sorts)
+            raise source.error(sort.span, f"unknown sort {sort.text}", note)
+    scope.declarations[name.text] = Declaration(
+        "function" if result else "relation",
+        name.text,
+        tuple(Param(f"argument-{k}", p.text) for k, p in enumerate(params, 1)),
+        result.text if result else "Unit",
+        "declared by a rule file",
+    )

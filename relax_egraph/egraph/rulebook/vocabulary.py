@@ -1,0 +1,173 @@
+"""What rule writers can say: sorts, operators and facts, generated from the operator table.
+
+A constructor takes the operands in order, then *all* attributes in order of definition.
+Attributes are canonical (`attributes`): axes count from the front, of reductions and ``squeeze``
+they ascend, and an axis that the program leaves out is written out.  What stays out is ``""`` for
+a text, ``-1`` for a number, ``(R.none)`` and ``(Prim.none)`` for an operand.  Operands of an
+elementwise operator have one shape: a broadcast is an explicit ``R.broadcast_to``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
+from relax_egraph.egraph.rulebook.traits import Traits, traits_of
+from relax_egraph.ir.op import OPS, OperandKind
+
+Kind: TypeAlias = Literal["constructor", "function", "relation"]
+
+SORTS = ("Tensor", "Kernel", "Tuple", "Dim", "Prim", "Shape", "Axes", "Tensors", "Floats")
+PRIMITIVE_SORTS = ("i64", "f64", "String", "bool", "Unit", "PyObject")
+
+SORT_OF_OPERAND: Mapping[OperandKind, str] = {
+    "tensor": "Tensor",
+    "tensors": "Tensors",
+    "shape": "Shape",
+    "prim": "Prim",
+}
+"""The sort of each kind of operand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """An argument: its name, which is that of the operand or attribute, and its sort."""
+
+    name: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A name that a rule may use.
+
+    Of two values of a function `merge` stays; a relation's `result` is ``Unit``.
+    """
+
+    kind: Kind
+    name: str
+    params: tuple[Param, ...]
+    result: str
+    meaning: str
+    merge: str = "old"
+
+    @property
+    def text(self) -> str:
+        """The declaration as egglog reads it."""
+        sorts = " ".join(p.sort for p in self.params)
+        match self.kind:
+            case "constructor":
+                return f"(constructor {self.name} ({sorts}) {self.result})"
+            case "function":
+                return f"(function {self.name} ({sorts}) {self.result} :merge {self.merge})"
+            case "relation":
+                return f"(relation {self.name} ({sorts}))"
+
+    @property
+    def usage(self) -> str:
+        """How it is applied, with the sort of each argument: ``(R.add x:Tensor y:Tensor)``."""
+        return f"({' '.join([self.name, *(f'{p.name}:{p.sort}' for p in self.params)])})"
+
+
+def _declare(kind: Kind, head: str, result: str, meaning: str, merge: str = "old") -> Declaration:
+    name, *params = head.split()
+    pairs = [p.split(":") for p in params]
+    return Declaration(kind, name, tuple(Param(a, b) for a, b in pairs), result, meaning, merge)
+
+
+_LEAVES = (
+    _declare("constructor", "Value i:i64", "Tensor", "names value `i` of the loaded block"),
+    _declare("constructor", "TupleValue i:i64", "Tuple", "names tuple `i` of the loaded block"),
+    _declare("constructor", "R.none", "Tensor", "an operand that is left out"),
+    _declare("constructor", "R.tuple_get x:Tuple index:i64", "Tensor", "a part of a tuple"),
+    _declare("constructor", "Whole x:Tuple", "Tensor", "a tuple, as operand of an opaque binding"),
+    _declare("constructor", "Leaf i:i64", "Tensor", "value `i` from outside of the block"),
+    _declare("constructor", "R.const value:f64 dtype:String", "Tensor", "a 0-d constant"),
+    _declare(
+        "constructor",
+        "Opaque i:i64 operands:Tensors",
+        "Tensor",
+        "binding `i`, which rules cannot look into, over operands that they may rewrite",
+    ),
+    _declare("constructor", "K.load tensor:Tensor", "Kernel", "reads a tensor into a kernel"),
+    _declare("constructor", "K.store kernel:Kernel", "Tensor", "writes a kernel's value to memory"),
+)
+
+_DIMS = (
+    _declare("constructor", "DimSym text:String", "Dim", 'a dimension in canonical text: "n * 4"'),
+    _declare("constructor", "DimAdd a:Dim b:Dim", "Dim", "a + b"),
+    _declare("constructor", "DimMul a:Dim b:Dim", "Dim", "a · b"),
+    _declare("constructor", "DimFloorDiv a:Dim b:Dim", "Dim", "⌊a / b⌋"),
+    _declare("constructor", "DimMod a:Dim b:Dim", "Dim", "a mod b"),
+)
+
+_PRIMS = (
+    _declare("constructor", "Prim.dim value:Dim dtype:String", "Prim", "a whole number"),
+    _declare("constructor", "Prim.number value:f64 dtype:String", "Prim", "a number"),
+    _declare("constructor", "Prim.none", "Prim", "an operand that is left out"),
+)
+
+_FACTS = (
+    _declare("function", "shape-of x:Tensor", "Shape", "the symbolic shape, where it is known"),
+    _declare("function", "rank-of x:Tensor", "i64", "the rank, where it is known"),
+    _declare("function", "dtype-of x:Tensor", "String", "the element type, where it is known"),
+    _declare("function", "const-scalar x:Tensor", "f64", "the one value that every element has"),
+    _declare(
+        "relation", "is-const x:Tensor", "Unit", "depends on constants only: free at run time"
+    ),
+    _declare(
+        "function",
+        "source-index x:Tensor",
+        "i64",
+        "the position of a value that the program has; a value that only rules made has none",
+        merge="(min old new)",
+    ),
+    _declare(
+        "relation",
+        "within-tolerance x:Tensor dtype:String axis:i64",
+        "Unit",
+        "constant x, stored as dtype with a scale for all along axis, is within the tolerance",
+    ),
+    _declare("relation", "is-float x:Tensor", "Unit", "the elements are float32 or float64"),
+    _declare("function", "numel-of x:Tensor", "Dim", "the number of elements"),
+    _declare("function", "dim-text d:Dim", "String", "the canonical text of a dimension"),
+    _declare("relation", "is-static d:Dim", "Unit", "the dimension is a number"),
+    _declare(
+        "relation", "shape-claim x:Tensor s:Shape", "Unit", "a rule deduces that x has shape s"
+    ),
+    _declare(
+        "relation", "dtype-claim x:Tensor d:String", "Unit", "a rule deduces that x has dtype d"
+    ),
+)
+
+
+@cache
+def operator(name: str) -> Traits | None:
+    """What rules see of the operator `name`; ``None`` of one that is not in `operators`."""
+    return traits_of(OPS[name]) if name in OPS else None
+
+
+@cache
+def operators() -> dict[str, Traits]:
+    """The operators that rules see, by name: what makes tensors of tensors, shapes and numbers."""
+    every = {name: operator(name) for name in OPS}
+    return {name: traits for name, traits in every.items() if traits is not None}
+
+
+@cache
+def vocabulary_table() -> tuple[Declaration, ...]:
+    """Every name that a rule may use, with argument sorts and a one-line meaning."""
+    every = operators().values()
+    tensors = [_operator(t, "R", "Tuple" if t.makes_tuple else "Tensor") for t in every]
+    kernels = [_operator(t, "K", "Kernel") for t in every if t.in_kernel]
+    return (*_LEAVES, *tensors, *kernels, *_PRIMS, *_DIMS, *_FACTS)
+
+
+def _operator(traits: Traits, prefix: str, result: str) -> Declaration:
+    op = traits.op
+    sorts = {**SORT_OF_OPERAND, "tensor": "Kernel" if prefix == "K" else "Tensor"}
+    operands = [Param(o.name, sorts[o.kind]) for o in op.operands]
+    attrs = [Param(a.name, SORT_OF_ATTR[a.kind]) for a in op.attrs]
+    meaning = op.meaning if prefix == "R" else f"{op.meaning} Within one kernel."
+    return Declaration("constructor", f"{prefix}.{op.name}", (*operands, *attrs), result, meaning)

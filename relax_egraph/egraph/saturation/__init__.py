@@ -1,0 +1,1 @@
+"""One run of a schedule of rules on an e-graph, in this process."""

@@ -1,0 +1,124 @@
+"""Saturation in this process."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
+from typing import TypeVar
+
+from egglog.bindings import EGraph
+
+from relax_egraph.egraph.encoding.bulk import load_view
+from relax_egraph.egraph.encoding.prepared import prepared
+from relax_egraph.egraph.readback.readback import read_back
+from relax_egraph.egraph.readback.tables import Tables
+from relax_egraph.egraph.recording.blame import blamed
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.saturation.course import Course, Progress, Told
+from relax_egraph.egraph.saturation.infer import ill_typed
+from relax_egraph.egraph.saturation.report import Report
+from relax_egraph.egraph.saturation.run import Run
+from relax_egraph.egraph.saturation.schedule import Budget, Schedule
+from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.ir.assumptions import Assumptions
+from relax_egraph.ir.collection import no_collection
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """The saturated `view`, what was done, and which class each class of the given view became.
+
+    Classes that no root needs are in neither `view` nor `became`.
+    """
+
+    view: View
+    report: Report
+    became: Mapping[ClassId, ClassId]
+
+    def then(self, more: "Saturated") -> "Saturated":
+        """What both did, where `more` went on with the view of this one."""
+        first, second = self.report, more.report
+        return Saturated(
+            more.view,
+            Report(
+                (*first.phases, *second.phases),
+                first.seconds + second.seconds,
+                (*first.notes, *second.notes),
+            ),
+            {c: more.became[b] for c, b in self.became.items() if b in more.became},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Saturating:
+    """A saturation that was done, as it was asked for, and its `report`: it can be repeated.
+
+    The `book` and the `schedule` are made when they are asked for.  `assumed` holds of symbols.
+    """
+
+    view: View
+    book: Callable[[], RuleBook]
+    budget: Budget
+    schedule: Callable[[], Schedule]
+    report: Report
+    assumed: Assumptions | None
+
+
+def untouched(view: View) -> Saturated:
+    """`view`, to which nothing was done."""
+    return Saturated(view, Report((), 0.0), {c: c for c in view.classes})
+
+
+def untold(progress: Progress) -> None:
+    """What is done with progress if nobody listens."""
+
+
+def saturate_here(
+    view: View,
+    book: RuleBook,
+    budget: Budget,
+    schedule: Schedule,
+    course: Course = Course(),  # noqa: B008  frozen
+    told: Told = untold,
+) -> Saturated:
+    """Apply the rules of `book` to `view`; `told` hears of each iteration before it begins."""
+    begin = perf_counter()
+
+    def read(egraph: EGraph, report: Report) -> Saturated:
+        tables = Tables(egraph)
+        if problem := ill_typed(tables):
+            raise blamed(f"a rule is wrong: it {problem}", view, book, budget)
+        result = read_back(tables, view)
+        whole = replace(report, seconds=perf_counter() - begin)
+        return Saturated(result.view, whole, result.became)
+
+    return saturated_and_read(view, book, budget, schedule, course, told, read)
+
+
+def saturated_and_read(
+    view: View,
+    book: RuleBook,
+    budget: Budget,
+    schedule: Schedule,
+    course: Course,
+    told: Told,
+    read: Callable[[EGraph, Report], Found],
+) -> Found:
+    """The same, and what `read` finds in the e-graph, which it must not keep.
+
+    An e-graph that outgrew its bounds is not undone in place, which would take a copy in every
+    iteration: the run is repeated up to there, which gives the same e-graph, and goes on without
+    the rule to blame.
+    """
+    begin, deadline = perf_counter(), inf
+    while True:
+        with no_collection(), prepared(book.program) as egraph:
+            deadline = min(deadline, perf_counter() + budget.seconds)
+            load_view(egraph, view)
+            run = Run(egraph, view, book, budget, course, deadline, told)
+            done = run.schedule(schedule)
+            if not isinstance(done, Course):
+                return read(egraph, Report(done, perf_counter() - begin))
+        course = done

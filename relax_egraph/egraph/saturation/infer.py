@@ -1,0 +1,183 @@
+"""Shapes and dtypes of what rules make, by the operators' own struct-info rules.
+
+Of operators that nearly every rule makes, rules of the ruleset ``facts`` deduce them within the
+e-graph.  Of any other the operator itself is asked, between two iterations: so every operator has
+its shape, rank and dtype rules, and they are written once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from egglog.bindings import EGraph, Value
+
+from relax_egraph import rules
+from relax_egraph.egraph import view
+from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.encoding import literals
+from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
+from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.egraph.saturation.conflict import unequal_shapes
+from relax_egraph.egraph.saturation.infos import Infos
+from relax_egraph.errors import IllTyped, SaturationError
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import (
+    Shape,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+)
+
+_AT_ONCE = 100
+"""Claims in one rule: parsing takes memory quadratic in the length of a text."""
+
+_DEDUCED = re.compile(r"\(rule \(\(= t \(R\.([\w.]+) [^;]*?\n *\(\((?!set \(const-scalar)")
+"""The rules that deduce more of an operator than the value of its elements."""
+
+
+@cache
+def asked() -> frozenset[str]:
+    """The operators whose struct-info rules are asked: no rule deduces all of their facts."""
+    deduced = set(_DEDUCED.findall(rules.text("facts")))
+    every = operators().items()
+    named = {n for n, t in every if not t.dtype or not (t.op.elementwise or n in deduced)}
+    return frozenset((*named, view.TUPLE_GET))
+
+
+def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...]:
+    """The operators to ask of which there are nodes that were not there, by tables' sizes."""
+    return tuple(n for n in sorted(asked()) if sizes.get(f"R.{n}", 0) > before.get(f"R.{n}", 0))
+
+
+def infer_made(egraph: EGraph, names: Iterable[str]) -> bool:
+    """Claim what the rules of the operators `names` say that is not known; whether there was any.
+
+    The ruleset ``facts`` makes facts of claims.  Raises `SaturationError` if an operator refuses
+    its operands.
+    """
+    made = _Made(Tables(egraph))
+    claims = [claim for name in names for claim in made.claims(name)]
+    for start in range(0, len(claims), _AT_ONCE):
+        actions = " ".join(claims[start : start + _AT_ONCE])
+        run_text(egraph, f"(rule () ({actions}) :ruleset load) (run-schedule (run load))")
+    return bool(claims)
+
+
+def ill_typed(tables: Tables) -> str | None:
+    """What an operator says against its operands or its class, a sentence without its subject.
+
+    Of those that are `asked` it is known before they are used.
+    """
+    infos = Infos(tables, {})
+    tensors = (pair for pair in tables.terms.items() if pair[0].sort == "Tensor")
+    for key, term in ((key, t) for key, terms in tensors for t in terms if t.op not in asked()):
+        try:
+            info = infos.derived(term)
+        except IllTyped as problem:
+            return f"makes an ill-typed value: {problem}"
+        known = tables.shape(key.value)
+        claimed = info.dims if isinstance(info, TensorStructInfo) else None
+        if known is not None and claimed is not None and not _agree(known, claimed):
+            return unequal_shapes(known, claimed)
+    return None
+
+
+class _Made:
+    """What is known of each class, and a term that names it."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._infos = Infos(tables, {})
+        self._loaded = {
+            key: f"({'TupleValue' if key.sort == 'Tuple' else 'Value'} {number})"
+            for number, key in tables.loaded.items()
+        }
+        self._names: dict[Key, str | None] = {}
+
+    def claims(self, op: str) -> Iterator[str]:
+        """Actions that claim what is not known yet of the values that `op` makes."""
+        for key, term in self._tables.terms_of(op):
+            info = self._derived(term) if key.sort == "Tensor" else None
+            if isinstance(info, TensorStructInfo):
+                missing = list(self._missing(key.value, info))
+                name = self._name(key, term) if missing else None
+                yield from (claim.format(name) for claim in missing if name is not None)
+
+    def _derived(self, term: Term) -> StructInfo | None:
+        try:
+            return self._infos.derived(term)
+        except IllTyped as problem:
+            raise SaturationError(f"it makes an ill-typed value: {problem}") from None
+
+    def _missing(self, value: Value, info: TensorStructInfo) -> Iterator[str]:
+        """Claims, with a gap for a name of the class."""
+        if info.dims is not None and not _agree(self._tables.shape(value), info.dims):
+            yield f"(shape-claim {{}} {literals.shape(info.dims)})"
+        elif info.ndim >= 0 and self._tables.rank(value) is None:
+            yield f"(set (rank-of {{}}) {info.ndim})"
+        if info.dtype is not None and self._tables.dtype(value) != info.dtype:
+            yield f"(dtype-claim {{}} {literals.string(info.dtype)})"
+
+    def _name(self, key: Key, known: Term | None = None) -> str | None:
+        """A term of class `key` over loaded values; ``None`` if there is none.
+
+        With `known`, a node of the class, the others are not read in most cases.
+        """
+        if key in self._loaded:
+            return self._loaded[key]
+        if key not in self._names:
+            self._names[key] = None  # ends the recursion on a cycle
+            written = (self._written(key, term) for term in self._terms(key, known))
+            self._names[key] = next((text for text in written if text is not None), None)
+        return self._names[key]
+
+    def _terms(self, key: Key, known: Term | None) -> Iterator[Term]:
+        if known is not None:
+            yield known
+        yield from self._tables.terms.get(key, ())
+
+    def _written(self, key: Key, term: Term) -> str | None:
+        classes = {c: self._name(c) for c in term.classes}
+        if None in classes.values():
+            return None
+        names = {c: str(name) for c, name in classes.items()}
+        match term.op:
+            case view.SCALAR:
+                dtype = self._tables.dtype(key.value)
+                number = literals.number(term.scalar)
+                return f"(R.const {number} {literals.string(dtype)})" if dtype else None
+            case view.TUPLE_GET:
+                ((_, index),) = term.attrs
+                return f"(R.tuple_get {names[term.classes[0]]} {index})"
+            case op if op in operators():
+                operands = zip(OPS[op].operands, term.children, strict=True)
+                parts = [_child(c, names, o.kind) for o, c in operands]
+                for attr in OPS[op].attrs:
+                    value = said(attr, dict(term.attrs)[attr.name])
+                    parts.append(literals.attribute(SORT_OF_ATTR[attr.kind], value) or "")
+                return f"({' '.join([f'R.{op}', *parts])})"
+            case _:
+                return None
+
+
+def _agree(known: Shape | None, claimed: Shape) -> bool:
+    if known is None or len(known) != len(claimed):
+        return False
+    return all(a == b or dims.equal(a, b) for a, b in zip(known, claimed, strict=True))
+
+
+def _child(child: TermChild, names: Mapping[Key, str], kind: str) -> str:
+    if isinstance(child, Key):
+        return names[child]
+    match child:
+        case tuple():
+            return literals.vector([names[c] for c in child])
+        case ShapeStructInfo(values=values):
+            return literals.shape(values or ())
+        case PrimValue():
+            return literals.prim(child)
+        case None:
+            return "(R.none)" if kind == "tensor" else "(Prim.none)"

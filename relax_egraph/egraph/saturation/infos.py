@@ -1,0 +1,88 @@
+"""What is known of each class of an e-graph: from facts, or from operators' struct-info rules."""
+
+from collections.abc import Mapping
+
+from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.egraph.view import TUPLE_GET
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.expr import Attr, PrimValue
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    tensor,
+)
+from relax_egraph.ir.symbol_ranges import memoised
+
+_UNKNOWN = TensorStructInfo()
+
+
+class Infos:
+    """Struct info by class.  `known` is what is known besides facts."""
+
+    def __init__(self, tables: Tables, known: Mapping[Key, TensorStructInfo]) -> None:
+        self._tables, self._known = tables, known
+        self._found: dict[Key, StructInfo] = {}
+
+    def of(self, key: Key) -> StructInfo:
+        """What is known of class `key`: of a kernel, of the tensor that it would store."""
+        if key not in self._found:
+            self._found[key] = _UNKNOWN  # ends the recursion on a cycle
+            self._found[key] = self._info(key)
+        return self._found[key]
+
+    def derived(self, term: Term) -> StructInfo | None:
+        """What the operator's rule says of `term`; raises `IllTyped` if it refuses the operands."""
+        if term.op == TUPLE_GET:
+            ((_, index),) = term.attrs
+            whole = self.of(term.classes[0])
+            parts = whole.fields if isinstance(whole, TupleStructInfo) else ()
+            return parts[index] if isinstance(index, int) and index < len(parts) else None
+        if term.op not in operators():
+            return None
+        return inferred(term.op, tuple(map(self._operand, term.children)), term.attrs)
+
+    def _info(self, key: Key) -> StructInfo:
+        sort, value = key
+        if sort == "Kernel" and value in self._tables.memory:
+            return self.of(Key("Tensor", self._tables.memory[value]))
+        if sort == "Tensor":
+            shape, dtype = self._tables.shape(value), self._tables.dtype(value)
+            known = self._known.get(key, _UNKNOWN)
+            if shape is not None:
+                return tensor(shape, dtype or known.dtype)
+            if key in self._known:
+                return TensorStructInfo(known.shape, dtype or known.dtype, known.ndim)
+            if dtype is not None:
+                rank = self._tables.rank(value)
+                return tensor(None, dtype, -1 if rank is None else rank)
+        for term in self._tables.terms.get(key, ()):
+            try:
+                info = self.derived(term)
+            except IllTyped:
+                continue
+            if info is not None:
+                return info
+        return _UNKNOWN
+
+    def _operand(self, child: TermChild) -> StructInfo | None:
+        match child:
+            case Key():
+                return self.of(child)
+            case tuple():
+                return TupleStructInfo(tuple(map(self.of, child)))
+            case PrimValue():
+                return child.struct_info
+            case ShapeStructInfo() | None:
+                return child
+
+
+@memoised
+def inferred(
+    op: str, operands: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Attr], ...]
+) -> StructInfo:
+    """What the rule of `op` says of its result, under the assumptions of now."""
+    return OPS[op].rule(*operands, **dict(attrs))

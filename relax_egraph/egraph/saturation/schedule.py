@@ -1,0 +1,127 @@
+"""Phases and budgets of a run, as data that the caller may replace."""
+
+from dataclasses import dataclass
+from math import inf
+
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
+from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.parameters import (
+    COUNT,
+    NAME,
+    SECONDS,
+    check_fields,
+    collection,
+    integer,
+    number,
+    optional,
+)
+
+REWRITE = "rewrite"
+"""The phase in which the families of the book and the rules of users' files run together."""
+
+WEIGHTS = "weights"
+"""The family that stores weights; before it, it is measured which may be."""
+
+OVERSTEP = 2
+"""An e-graph of more than this many times the nodes that are allowed is not gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds on a run, checked between iterations; reaching one loses rewrites, not the program.
+
+    `nodes` counts nodes of operators; `seconds` is for the whole run, from when the rules are
+    declared; `iterations` is for each phase.  `memory` is the address space in bytes of the worker
+    process, where the run has one: one that needs more dies, and one that takes much longer than
+    `seconds` is killed.
+    """
+
+    nodes: int = 20_000
+    seconds: float = 10.0
+    iterations: int = 40
+    memory: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        check_fields(self, _BUDGET)
+
+
+_BUDGET = {
+    "nodes": integer("a number of nodes, 0 or more", 0),
+    "seconds": SECONDS,
+    "iterations": integer("a number of iterations, 0 or more", 0),
+    "memory": integer("a number of bytes, 1 or more", 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Rulesets that are applied together until nothing changes or a bound is reached.
+
+    A ruleset is a family of the book, ``lower``, or one of a user's file.  ``None`` leaves a bound
+    to the run's budget.  The e-graph may have at most `nodes`, and `growth` times as many as the
+    phase began with.  A rule that in one iteration matches more often than `match_limit`, and more
+    often than there are nodes, sits out `ban_length` iterations; each time both double.
+    """
+
+    name: str
+    rulesets: tuple[str, ...]
+    iterations: int | None = None
+    nodes: float | None = None
+    seconds: float = inf
+    growth: float = inf
+    match_limit: float = 1_000
+    ban_length: int = 5
+
+    def __post_init__(self) -> None:
+        check_fields(self, _PHASE)
+
+
+_AT_LEAST_ONE = number("a number, 1 or more", lambda value: value >= 1)
+
+_PHASE = {
+    "name": NAME,
+    "rulesets": collection('a tuple of rulesets, such as ("canon", "fma")', NAME, tuple),
+    "iterations": optional(COUNT),
+    "nodes": optional(_AT_LEAST_ONE),
+    "seconds": SECONDS,
+    "growth": _AT_LEAST_ONE,
+    "match_limit": _AT_LEAST_ONE,
+    "ban_length": COUNT,
+}
+
+
+Schedule = tuple[Phase, ...]
+
+
+def default_schedule(book: RuleBook) -> Schedule:
+    """All rewrites of `book` together, those of weights, then lowering to kernels, then fusion.
+
+    Lowering is linear, and without it there is no kernel to extract: it is not held to the budget.
+    """
+    used = {"lower", *(rule.ruleset for rule in book.rewrites)}
+    rewrites = tuple(name for name in book.rulesets if name not in OWN_PHASE)
+    own = tuple(
+        Phase(name, (name,), nodes=inf, growth=8.0, match_limit=inf)
+        for name in OWN_PHASE
+        if name in used.intersection(book.rulesets)
+    )
+    return (Phase(REWRITE, rewrites), *own)
+
+
+def before_weights(schedule: Schedule) -> tuple[Schedule, Schedule]:
+    """`schedule` in two: up to the first phase that stores weights, and from there on."""
+    first = (k for k, phase in enumerate(schedule) if WEIGHTS in phase.rulesets)
+    at = next(first, len(schedule))
+    return schedule[:at], schedule[at:]
+
+
+def check_schedule(schedule: Schedule, book: RuleBook) -> Schedule:
+    """`schedule`, if it can be run with `book`; raises `ValueError`."""
+    if not schedule:
+        raise ValueError("the schedule has no phase")
+    for phase in schedule:
+        for name in phase.rulesets:
+            if name not in book.rulesets:
+                note = near(name, book.rulesets) or f"there are {', '.join(book.rulesets)}"
+                raise ValueError(f"phase {phase.name}: no ruleset is named {name!r}; {note}")
+    return schedule

@@ -1,0 +1,1 @@
+"""Processes in which rules of users run, which may not end."""

@@ -1,0 +1,154 @@
+"""Values between this process and its worker.
+
+A view crosses as rows, which pickle six times faster than its classes.  Variables and constants
+are compared by identity and may hold weights; they do not cross: a number stands for each.
+"""
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from io import BytesIO
+from operator import attrgetter
+from struct import Struct
+from typing import Any, BinaryIO
+
+from relax_egraph.egraph.rulebook.book import Reading, RuleBook
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.saturation.course import Course
+from relax_egraph.egraph.saturation.report import Report
+from relax_egraph.egraph.saturation.schedule import Budget, Schedule
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
+from relax_egraph.ir.expr import Binding, Constant, Expr, Var
+from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.ir.symbol_ranges import Assumptions
+
+_LENGTH = Struct("<Q")
+_BY_IDENTITY = (Var, Constant)
+
+
+@dataclass(slots=True)
+class Names:
+    """Values that do not cross, by number; of those made elsewhere there are stand-ins."""
+
+    values: list[Expr] = field(default_factory=list[Expr])
+    _numbers: dict[int, int] = field(default_factory=dict[int, int])
+
+    def number(self, value: Expr) -> int:
+        """The number of `value`, which is kept."""
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self.values)
+            self.values.append(value)
+        return self._numbers[id(value)]
+
+    def value(self, number: int) -> Expr:
+        """What has this number; a variable of no other meaning if it was made elsewhere."""
+        while number >= len(self.values):
+            self.number(Var(f"#{len(self.values)}"))
+        return self.values[number]
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: BinaryIO, names: Names) -> None:
+        super().__init__(file, protocol=5)
+        self._names = names
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._names.number(obj) if isinstance(obj, _BY_IDENTITY) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: BinaryIO, names: Names) -> None:
+        super().__init__(file)
+        self._names = names
+
+    def persistent_load(self, pid: Any) -> Expr:
+        return self._names.value(pid)
+
+
+def send(stream: BinaryIO, message: object, names: Names) -> None:
+    """Write `message` to a pipe."""
+    file = BytesIO()
+    _Pickler(file, names).dump(message)
+    stream.write(_LENGTH.pack(file.tell()) + file.getbuffer())
+    stream.flush()
+
+
+def receive(stream: BinaryIO, names: Names) -> Any:
+    """The next message on a pipe; raises ``EOFError`` at its end."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    message = stream.read(length)
+    if len(message) < length:
+        raise EOFError
+    return _Unpickler(BytesIO(message), names).load()
+
+
+_fields_of = attrgetter(*(f.name for f in fields(ENode)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A view without its leaves and opaque bindings; equal struct infos are one, by number."""
+
+    classes: list[tuple[Any, ...]]
+    infos: list[TensorStructInfo]
+    roots: tuple[ClassId, ...]
+
+    @staticmethod
+    def of(view: View) -> "Rows":
+        """The rows of `view`."""
+        infos: dict[TensorStructInfo, int] = {}
+        classes = [
+            (
+                number,
+                c.sort,
+                [_fields_of(node) for node in c.nodes],
+                infos.setdefault(c.struct_info, len(infos)),
+                c.is_const,
+                c.scalar,
+                c.narrow,
+            )
+            for number, c in view.classes.items()
+        ]
+        return Rows(classes, list(infos), view.roots)
+
+    def view(self, leaves: tuple[Expr, ...] = (), opaque: tuple[Binding, ...] = ()) -> View:
+        """The view, with what its nodes' keys refer to."""
+        classes = {
+            number: EClass(sort, tuple(ENode(*node) for node in nodes), self.infos[info], *known)
+            for number, sort, nodes, info, *known in self.classes
+        }
+        return View(classes, self.roots, leaves, opaque)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRequest:
+    """Texts of rules that are to be read: a `Reading` is the answer."""
+
+    families: tuple[str, ...]
+    user: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be saturated; `reading` is that of the book, the first time."""
+
+    book: RuleBook
+    reading: Reading | None
+    assumptions: Assumptions | None
+    rows: Rows
+    budget: Budget
+    schedule: Schedule
+    course: Course
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A `Saturated` as it crosses; whether the worker's memory was `limited`."""
+
+    rows: Rows
+    report: Report
+    became: Mapping[ClassId, ClassId]
+    limited: bool
