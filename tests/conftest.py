@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(folder.cleanup)
         os.environ["RELAX_EGRAPH_CACHE"] = folder.name
     if config.getoption("--replay"):
-        from tests.replaying import Replaying
+        from tests.support.replaying import Replaying
 
         config.pluginmanager.register(Replaying.of(config))
 

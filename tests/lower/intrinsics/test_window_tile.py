@@ -1,0 +1,74 @@
+"""The micro-kernel ``window_tile`` agrees with numpy, and touches nothing else."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relax_egraph.ir import dims
+from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.jit import compile_kernels, link
+from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
+from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
+from tests.support.guarded import guarded
+from tests.support.kernels import TARGETS
+
+Array = np.ndarray[Any, Any]
+
+A, B, C = map(dims.symbol, "abc")
+
+NAMES = ("a_row", "a_line", "a_tap", "b_step", "c_row", "rows", "columns", "lines", "taps", "depth")
+
+
+def tile_function() -> PrimFunc:
+    zero = Imm(0, "int64")
+    buffers = tuple(Buffer(n, (d,), "float32") for n, d in (("x", A), ("w", B), ("y", C)))
+    scalars = tuple(DimSymbol(name) for name in (*NAMES, "adds"))
+    call = TensorIntrinsic("window_tile", tuple((b, (zero,)) for b in buffers), scalars)
+    return PrimFunc(buffers, call, scalars=(*NAMES, "adds"))
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def tile(request: pytest.FixtureRequest) -> Any:
+    target: Target = request.param
+    compiled = compile_kernels({"kernel": tile_function()}, target, INTRINSICS)
+    return guarded("kernel", link(compiled)["kernel"], compiled.kernels["kernel"])
+
+
+OVER = [(1, 1, 4), (3, 1, 6), (2, 3, 5), (3, 2, 1), (0, 1, 3), (2, 1, 0)]
+
+
+@pytest.mark.parametrize("columns", [0, 1, 8, 15, 16, 17, 32, 33, 64, 70, 100, 127])
+@pytest.mark.parametrize("over", OVER)
+def test_it_is_the_sum_over_lines_taps_and_depth(
+    tile: Any, columns: int, over: tuple[int, int, int]
+) -> None:
+    random = np.random.default_rng(columns)
+    lines, taps, depth = over
+    a_row, a_tap, step, steps = 2, depth + 1, columns + 3, lines * taps * depth
+    a_line = max(1, taps) * a_tap + 2
+    w = random.uniform(-1, 1, max(0, (steps - 1) * step + columns)).astype(np.float32)
+    for rows in (0, 1, 5, 6, 7, 8, 9, 13, 30):
+        last = (rows - 1) * a_row + (lines - 1) * a_line + (taps - 1) * a_tap + depth
+        x = random.uniform(-1, 1, last if rows and steps else 0).astype(np.float32)
+        y = random.uniform(-1, 1, max(0, (rows - 1) * step + columns)).astype(np.float32)
+        adds, expected = rows % 2, y.copy()
+        for i in range(rows):
+            row = expected[i * step : i * step + columns]
+            row *= adds
+            for n, at in enumerate(np.ndindex(over)):
+                seen = i * a_row + at[0] * a_line + at[1] * a_tap + at[2]
+                row += x[seen] * w[n * step : n * step + columns]
+
+        sizes = (a_row, a_line, a_tap, step, step, rows, columns, *over, adds)
+        tile(x, w, y, *_symbols(x, w, y, sizes))
+
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+
+
+def _symbols(x: Array, w: Array, y: Array, sizes: tuple[int, ...]) -> list[int]:
+    """The arguments in the order of the kernel's symbols."""
+    known = {"a": x.size, "b": w.size, "c": y.size}
+    known |= zip((*NAMES, "adds"), sizes, strict=True)
+    return [known[name] for name in tile_function().symbols]

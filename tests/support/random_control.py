@@ -1,0 +1,78 @@
+"""What random programs have besides blocks of operators: conditionals and calls of functions."""
+
+from collections.abc import Sequence
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, If, SeqExpr, Var
+from relax_egraph.ir.struct_info import tensor
+from tests.support.random_steps import STEPS
+from tests.support.random_writer import PACKED, Array, Rejected, Writer
+
+LAYER = "layer"
+
+
+def take_steps(w: Writer, most: int) -> None:
+    """Take some steps, two at least; those that do not fit are left out."""
+    weights, steps = zip(*STEPS, strict=True)
+    for step in w.random.choices(steps, weights, k=w.random.randint(2, most)):
+        try:
+            step(w)
+        except (Rejected, IllTyped):
+            continue
+
+
+def conditional(w: Writer) -> Expr:
+    """Emit a conditional; raises `Rejected` if there is no truth to decide it."""
+    truths = [v for v in w.known if v.struct_info == tensor((), "bool")]
+    cond = w.choice(truths) if truths else w.op("max", w.tensor("b"))
+    x = w.tensor()
+    (true, if_true), (false, if_false) = (_branch(w, x) for _ in range(2))
+    value = If(cond, true, false, x.struct_info)
+    return w.enter(w.builder.emit(value), if_true if w.sample(cond) else if_false)
+
+
+def _branch(w: Writer, x: Expr) -> tuple[SeqExpr, Array]:
+    """A sequence that makes something of the type of `x`, and its sample."""
+    name = f"branch{len(w.builder.get().functions)}"
+    with w.apart(), w.builder.function(name):
+        with w.builder.dataflow():
+            take_steps(w, 5)
+            like = [v for v in w.known if v.struct_info == x.struct_info]
+            made = w.op("maximum", x, w.choice(like))
+            seen = w.builder.emit_output(made)
+        w.builder.emit_func_output(seen)
+    function = w.builder.get()[name]
+    assert isinstance(function, Function)
+    return function.body, w.sample(made)
+
+
+def layer(w: Writer, param: Var, sample: Array) -> None:
+    """Add a private function of one tensor to the module."""
+    with w.apart(), w.builder.function(LAYER, [param], {"private": True}):
+        w.enter(param, sample)
+        with w.builder.dataflow():
+            take_steps(w, 6)
+            outputs = [w.builder.emit_output(v) for v in w.unread()[-1:] or [param]]
+        w.builder.emit_func_output(outputs[0])
+
+
+def call_of_layer(w: Writer) -> Expr:
+    """Emit a call of the function, if there is one, with what it takes."""
+    module = w.builder.get()
+    if LAYER not in module:
+        raise Rejected
+    function = module[LAYER]
+    assert isinstance(function, Function)
+    fit = [v for v in w.known if v.struct_info == function.params[0].struct_info]
+    if not fit:
+        raise Rejected
+    x = w.choice(fit)
+    value = Call(GlobalVar(LAYER, function.struct_info), (x,), struct_info=function.ret_struct_info)
+    result = evaluate(module, LAYER, w.sample(x), packed=PACKED)
+    return w.enter(w.builder.emit(value), result)
+
+
+def without_branches(names: Sequence[str]) -> list[str]:
+    """The functions of a program, without the sequences that were written as functions."""
+    return [name for name in names if not name.startswith("branch")]

@@ -1,0 +1,301 @@
+"""How far two programs may differ that are equal but for rounding.
+
+`noisy` makes a program in which every floating-point result is off by some units in its last
+place, and zeros have either sign.  How much that changes the results, in several runs, is how much
+an optimizer may change them by computing in another order: the condition of each element is
+measured, not guessed.  What noise makes another number of another kind (an infinity, another
+truth, another shape) is not held to anything.
+
+Rules of class ``fast`` round constants and overflow elsewhere: noise is then as large as such
+constants are off, and only finite numbers are held.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relax_egraph.errors import RunError
+from relax_egraph.ir import dtypes
+from relax_egraph.ir.block_builder import call_packed
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import (
+    Binding,
+    Block,
+    Call,
+    DataflowVar,
+    Expr,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
+from tests.support.ops import SAMPLERS
+from tests.support.ops.case import Draw
+
+Array: TypeAlias = npt.NDArray[Any]
+Packed: TypeAlias = Mapping[str, Callable[..., Any]]
+
+UNITS = 16
+"""Noise is at most so many units in the last place."""
+
+FAST = 5e-6
+"""By so much of themselves are constants off that rules of class ``fast`` recognise."""
+
+RUNS = 6
+ALLOWED = 4
+"""A result may be off by so many times the largest change that noise made of it."""
+
+VANISHING = 256
+"""Numbers up to so many times the least normal one may come out as 0, and 0 as such a number."""
+
+NOISE = "test.noise"
+NOISE_BETWEEN = "test.noise_between"
+"""Noise of a product that another one reads: which of its elements are infinite is rounding too.
+
+``(x @ y) @ z`` and ``x @ (y @ z)`` differ there where an operand is infinite.
+"""
+
+CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
+"""Operators that are as accurate as their operand is large, where their result is small."""
+
+MEASURED = frozenset({"sum", "mean", "max", "min", "matmul"})
+"""Operators of which noise of the operands tells how accurate each element is."""
+
+OF_SUMS = frozenset({"image.affine_grid", "cumsum", "nn.rotary_embedding"})
+"""Operators that are as accurate as their largest element without saying so."""
+
+
+@cache
+def is_as_accurate_as_its_largest(name: str) -> bool:
+    """Whether an operator's elements are off by so much of the largest, as its instances say."""
+    draw = Draw(Random(name))
+    says = name in OF_SUMS or any(SAMPLERS[name](draw).error for _ in range(5))
+    return says and name not in MEASURED
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a result may be: `exact` where it is `held`, but for `error`."""
+
+    exact: Array
+    error: Array
+    held: Array
+
+
+def noisy(module: IRModule) -> IRModule:
+    """`module` with the packed function `NOISE` applied to the result of each call."""
+    rough = {
+        name: replace(f, body=_noisy_sequence(f.body)) if isinstance(f, Function) else f
+        for name, f in module.functions.items()
+    }
+    return IRModule(rough)
+
+
+def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
+    """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
+
+    With `fast`, it changes them by up to `FAST`, if that is more.  Units are those of the number,
+    or of the largest of those beside it.  A number that is less than the noise, or vanishing, is
+    nothing at all for every second seed; it and the one before it make opposite noise, so that
+    what is near a threshold falls on either side.
+    """
+    rng = np.random.default_rng(seed // 2)
+    side = 1 if seed % 2 else -1
+
+    def changed(x: Array, *beside: Array) -> Array:
+        if not dtypes.is_float(x.dtype.name):
+            return x
+        limits = dtypes.limits(x.dtype.name)
+        part = max(UNITS * float(limits.eps), FAST if fast else 0.0)
+        relative = side * rng.uniform(0.5, 1, x.shape) * rng.choice((-1, 1), x.shape)
+        with np.errstate(all="ignore"):
+            largest = [np.abs(b) if b is not x else _largest(b) for b in beside]
+            most = part * np.maximum.reduce([np.abs(x), *largest])
+            gone = (np.abs(x) <= np.maximum(most, VANISHING * limits.tiny)) & (side > 0)
+            off = np.where(gone, 0, x + relative * most)
+            # What is stored as 0 or infinite may come from a number that is neither.
+            is_rounded = dtypes.is_stored(x.dtype.name) and side < 0
+            zero = np.copysign(limits.tiny if is_rounded else 0.0, relative)
+            endless = np.copysign(limits.max * np.abs(relative), x) if is_rounded else x
+            whole = np.where(np.isinf(x), endless, np.where(np.isnan(x), x, off))
+            return np.asarray(np.where(x == 0, zero, whole), x.dtype)
+
+    return changed
+
+
+def finite(change: Callable[..., Array]) -> Callable[..., Array]:
+    """`change` of what has a large number in the place of infinities and NaN."""
+
+    def changed(x: Array, *beside: Array) -> Array:
+        if not dtypes.is_float(x.dtype.name):
+            return change(x, *beside)
+        large = float(dtypes.limits(x.dtype.name).max) ** 0.5  # sums of products stay finite
+        return change(np.where(np.isfinite(x), x, large).astype(x.dtype), *beside)
+
+    return changed
+
+
+def _largest(x: Array) -> Array:
+    """The size of the largest finite element, everywhere."""
+    size = np.where(np.isfinite(x), np.abs(x), 0).max(initial=0)
+    return np.full(x.shape, size, x.dtype)
+
+
+def bounds(
+    module: IRModule, inputs: Sequence[Array], packed: Packed, *, fast: bool = False
+) -> list[Bounds] | None:
+    """The bounds of each tensor that ``main`` returns, those of class ``fast`` if so said.
+
+    ``None`` if noise makes the program fail, or return another shape.
+    """
+    exact = leaves(evaluate(module, "main", *inputs, packed=packed))
+    rough = noisy(module)
+    runs: list[list[Array]] = []
+    for seed in range(RUNS):
+        change = noise(seed, fast=fast)
+        functions = {NOISE: change, NOISE_BETWEEN: finite(change)}
+        try:
+            result = evaluate(rough, "main", *map(change, inputs), packed={**packed, **functions})
+        except RunError:
+            return None
+        runs.append(leaves(result))
+        if [np.shape(r) for r in runs[-1]] != [np.shape(e) for e in exact]:
+            return None
+    found = [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
+    return list(map(_finite_only, found)) if fast else found
+
+
+def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
+    """Fail unless `actual` has the shapes and dtypes, and keeps to the bounds."""
+    results = leaves(actual)
+    assert len(results) == len(expected), f"{what}: {len(results)} results, not {len(expected)}"
+    for number, (have, want) in enumerate(zip(results, expected, strict=True)):
+        shown = f"{what}: result {number}"
+        assert isinstance(have, np.ndarray), f"{shown} is a {type(have).__name__}"
+        assert have.dtype == want.exact.dtype, f"{shown} is {have.dtype}, not {want.exact.dtype}"
+        assert have.shape == want.exact.shape, f"{shown} is {have.shape}, not {want.exact.shape}"
+        wrong = want.held & ~_near(have, want)
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            raise AssertionError(
+                f"{shown}{list(map(int, at))}: {have[at]!r}, not {want.exact[at]!r} "
+                f"± {want.error[at]:.3g}; {np.count_nonzero(wrong)} of {wrong.size} are wrong"
+            )
+
+
+def assert_same(actual: Any, expected: Any, what: str = "") -> None:
+    """Fail unless two arrays are equal; numpy itself finds no NaN equal to another of bfloat16."""
+    have, want = np.asarray(actual), np.asarray(expected)
+    assert have.dtype == want.dtype, what
+    if dtypes.is_stored(want.dtype.name):
+        have, want = have.astype(np.float32), want.astype(np.float32)
+    np.testing.assert_array_equal(have, want, what, strict=True)
+
+
+def leaves(value: Any) -> list[Any]:
+    """The values in nested tuples, in order; a shape is a tensor of its extents."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [v for field in value for v in leaves(field)]
+
+
+def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
+    if not dtypes.is_float(exact.dtype.name):
+        same = [np.asarray(r == exact) for r in runs]
+        return Bounds(exact, np.zeros(exact.shape), np.logical_and.reduce(same))
+    limits = dtypes.limits(exact.dtype.name)
+    with np.errstate(all="ignore"):
+        off = [np.abs(r.astype(np.float64) - exact) for r in runs]
+        own = 8 * limits.eps * np.abs(exact, dtype=np.float64) + VANISHING * limits.tiny
+        error = np.asarray(ALLOWED * np.maximum.reduce(off) + own)
+    same = [np.asarray(_kind(r) == _kind(exact)) for r in runs]
+    return Bounds(exact, error, np.logical_and.reduce(same))
+
+
+def _finite_only(found: Bounds) -> Bounds:
+    if not dtypes.is_float(found.exact.dtype.name):
+        return found
+    return replace(found, held=found.held & np.isfinite(found.exact))
+
+
+def _near(have: Array, want: Bounds) -> Array:
+    if not dtypes.is_float(want.exact.dtype.name):
+        return np.asarray(have == want.exact)
+    finite = np.isfinite(want.exact)
+    with np.errstate(all="ignore"):
+        near = np.abs(have.astype(np.float64) - want.exact) <= want.error
+        pole = np.isinf(have) & (want.exact != 0) & (want.error >= np.abs(want.exact))
+    return np.where(finite, near | pole, _kind(have) == _kind(want.exact))
+
+
+def _kind(x: Array) -> Array:
+    """0 of finite numbers, and other numbers for NaN and the infinities."""
+    return np.where(np.isnan(x), 2, np.where(np.isinf(x), np.sign(x), 0))
+
+
+def _noisy_sequence(seq: SeqExpr) -> SeqExpr:
+    return SeqExpr(tuple(map(_noisy_block, seq.blocks)), seq.body)
+
+
+def _noisy_block(block: Block) -> Block:
+    products = [b.value for b in block.bindings if isinstance(b, VarBinding) and _is_product(b)]
+    read = {arg for call in products if isinstance(call, Call) for arg in call.args}
+    bindings = (b for old in block.bindings for b in _noisy_binding(old, old.var in read))
+    return replace(block, bindings=tuple(bindings))
+
+
+def _is_product(binding: Binding) -> bool:
+    match binding:
+        case VarBinding(value=Call(op=Op(name="matmul"))):
+            return True
+        case _:
+            return False
+
+
+def _noisy_binding(binding: Binding, is_between: bool) -> list[Binding]:
+    var = binding.var
+    info = var.struct_info
+    if isinstance(binding, VarBinding) and isinstance(binding.value, If):
+        value = binding.value
+        true, false = map(_noisy_sequence, (value.true_branch, value.false_branch))
+        return [VarBinding(var, replace(value, true_branch=true, false_branch=false))]
+    if not (isinstance(binding, VarBinding) and isinstance(binding.value, Call)):
+        return [binding]
+    kind = DataflowVar if isinstance(var, DataflowVar) else Var
+    exact = kind(f"{var.name}_exact", info)
+    call = VarBinding(exact, binding.value)
+    if isinstance(info, TensorStructInfo):
+        function = NOISE_BETWEEN if is_between and _is_product(binding) else NOISE
+        return [call, VarBinding(var, _changed(exact, binding.value, function))]
+    if not isinstance(info, TupleStructInfo):
+        return [binding]
+    bindings, parts = [call], list[Expr]()
+    for k, field in enumerate(info.fields):
+        part = kind(f"{var.name}_exact{k}", field)
+        bindings.append(VarBinding(part, TupleGetItem(exact, k)))
+        parts.append(part)
+        if isinstance(field, TensorStructInfo):
+            rough = kind(f"{var.name}_rough{k}", field)
+            bindings.append(VarBinding(rough, _changed(part, binding.value)))
+            parts[k] = rough
+    return [*bindings, VarBinding(var, Tuple(tuple(parts)))]
+
+
+def _changed(exact: Var, call: Call, function: str = NOISE) -> Expr:
+    """`exact` with noise, which is a tensor of the result of `call`."""
+    name = call.op.name if isinstance(call.op, Op) and not call.op.intrinsic else ""
+    beside = call.args if name in CANCELLING else ()
+    if name and is_as_accurate_as_its_largest(name):
+        beside = (exact,)
+    return call_packed(function, [exact, *beside], [exact.struct_info], pure=True)
