@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from relax_egraph.base.parameters import (
+from relax_egraph.errors import RuleError, Span
+from relax_egraph.parameters import (
     NAMES,
     SEED,
     collection,
@@ -24,7 +25,6 @@ from relax_egraph.base.parameters import (
     optional,
     takes,
 )
-from relax_egraph.errors import RuleError, Span
 
 FACTS = ("dim", "facts")
 """What is deduced of every value; always part of the book."""

@@ -6,7 +6,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from relax_egraph.base.parameters import (
+from relax_egraph.errors import RunError
+from relax_egraph.parameters import (
     ANYTHING,
     COUNT,
     NAME,
@@ -22,7 +23,6 @@ from relax_egraph.base.parameters import (
     optional,
     takes,
 )
-from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
 from relax_egraph.vm.call_report import CallReport, Roofline

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.errors import IllFormed
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Attr,
     Attrs,
@@ -40,10 +41,11 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.fitting import fit, with_extents
+from relax_egraph.ir.lower_bounds import LowerBounds
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS, infer
 from relax_egraph.ir.shape_variables import outside
-from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo
+from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo, known_extents
 from relax_egraph.ir.walk import has_effects
 
 
@@ -97,6 +99,7 @@ class _Frame:
     bindings: list[Binding] = field(default_factory=list[Binding])
     in_dataflow: bool = False
     output: Expr | None = None
+    bounds: LowerBounds = field(default_factory=LowerBounds)
 
 
 class BlockBuilder:
@@ -238,13 +241,17 @@ class BlockBuilder:
                 args = tuple(self._leaf(a) for a in value.args)
                 flat = replace(value, args=args)
                 flat = replace(flat, struct_info=infer(flat))
-                return fit(flat, self._cast) if self._fitting else flat
+                return fit(flat, self._cast, self._frame().bounds) if self._fitting else flat
             case Tuple(fields=fields):
                 return Tuple(tuple(self._leaf(f) for f in fields))
             case TupleGetItem(tuple_value=inner, index=index):
                 return TupleGetItem(self._leaf(inner), index)
             case _:
                 return value
+
+    def is_nonnegative(self, dim: Dim) -> bool:
+        """Whether `dim` is proven to be 0 or more behind the checks of the open function."""
+        return self._frame().bounds.prove_nonnegative(dim)
 
     # --- helpers ----------------------------------------------------------------------
 
@@ -272,9 +279,17 @@ class BlockBuilder:
 
     def _bind(self, value: Expr, name: str | None, *, output: bool) -> Var:
         normal = self.normalize(value)
-        var = self._new_var(name, normal.struct_info, output=output)
-        self._frame().bindings.append(VarBinding(var, normal))
-        self._values[var] = normal
+        shape = known_extents(normal.struct_info)
+        simpler = tuple(map(self._frame().bounds.simplified, shape))
+        if simpler != shape:
+            whole = self._bind_normal(normal, name, output=False)
+            return self.emit_match_cast(whole, with_extents(whole, simpler), name, output=output)
+        return self._bind_normal(normal, name, output=output)
+
+    def _bind_normal(self, value: Expr, name: str | None, *, output: bool) -> Var:
+        var = self._new_var(name, value.struct_info, output=output)
+        self._frame().bindings.append(VarBinding(var, value))
+        self._values[var] = value
         return var
 
     def _new_var(self, name: str | None, info: StructInfo, *, output: bool) -> Var:

@@ -7,7 +7,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Function, If, MatchCast, SeqExpr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.solving import condition
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, StructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import known_extents
 from relax_egraph.ir.walk import bindings_of
 
 
@@ -55,15 +55,7 @@ def _refusing(seq: SeqExpr) -> Iterator[MatchCast]:
 
 
 def _changed(cast: MatchCast) -> Iterator[tuple[Dim, Dim]]:
-    pairs = zip(_extents(cast.value.struct_info), _extents(cast.struct_info), strict=False)
+    pairs = zip(
+        known_extents(cast.value.struct_info), known_extents(cast.struct_info), strict=False
+    )
     return ((old, new) for old, new in pairs if old != new)
-
-
-def _extents(info: StructInfo) -> Shape:
-    match info:
-        case TensorStructInfo():
-            return info.dims or ()
-        case ShapeStructInfo(values=values):
-            return values or ()
-        case _:
-            return ()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
 from relax_egraph.ir.braces import braced
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Call
@@ -19,13 +20,15 @@ from relax_egraph.ir.requirements import Requirement, denying, recording
 class Equation:
     """``left == right``, or one of `repeated` is 1: an axis of one element that is broadcast.
 
-    `refusal` is what the operator says where that does not hold: see `ir.templates`.
+    `refusal` is what the operator says where that does not hold: see `ir.templates`.  Where it
+    `is_bound`, `left` is the maximum of `right` and a lower bound of it.
     """
 
     left: Dim
     right: Dim
     repeated: tuple[Dim, ...]
     refusal: str
+    is_bound: bool = False
 
 
 def equations_of(call: Call) -> Iterator[Equation]:
@@ -41,7 +44,8 @@ def equations_of(call: Call) -> Iterator[Equation]:
         repeated = _repeated(requirement)
         refusal = None if repeated is None else _refusal_without(requirement, call)
         if repeated is not None and refusal is not None:
-            yield Equation(requirement.a, requirement.b, repeated, refusal)
+            left, is_bound = _left(requirement), requirement.kind == "window"
+            yield Equation(left, requirement.b, repeated, refusal, is_bound)
 
 
 def refusal_of(call: Call) -> str | None:
@@ -58,7 +62,7 @@ def refusal_of(call: Call) -> str | None:
 def _repeated(requirement: Requirement) -> tuple[Dim, ...] | None:
     """Which extents may be 1 instead; ``None`` of a requirement that is no equation."""
     match requirement:
-        case Requirement("==", _, _):
+        case Requirement("==" | "window"):
             return ()
         case Requirement("stretch", a, _):
             return (a,)
@@ -66,6 +70,12 @@ def _repeated(requirement: Requirement) -> tuple[Dim, ...] | None:
             return (a, b)
         case _:
             return None
+
+
+def _left(requirement: Requirement) -> Dim:
+    """What must be `b`: of a window that needs `a` elements, ``max(a, b)``."""
+    a, b = requirement.a, requirement.b
+    return dims.maximum(a, b) if requirement.kind == "window" else a
 
 
 def _refusal_without(requirement: Requirement, call: Call) -> str | None:

@@ -5,6 +5,11 @@
     p1 = R.match_cast(p, R.Tensor((1, s, 8), "float32"), "R.add of …: the shapes do not broadcast")
     y = R.add(x, p1)   # R.Tensor((b, s, 8))
 
+    y = R.nn.conv1d(x, w)    # x: R.Tensor((b, 4, s)), windows of 10
+    -->
+    R.match_cast(R.shape([max(10, s)]), R.Shape([s]), "R.nn.conv1d of …: along W the window …")
+    y = R.nn.conv1d(x, w)    # R.Tensor((b, 4, s - 9))
+
 A program that gets beyond the operator is at such a size.  The check fails where the operator would
 have failed, and says what the operator would have said.  It holds for its result alone: what else
 is computed of `p` keeps the extents of `p`.
@@ -17,8 +22,9 @@ from typing import TypeAlias
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.equations import Equation, equations_of
 from relax_egraph.ir.expr import Call, Expr, ShapeExpr, Tuple, Var
+from relax_egraph.ir.lower_bounds import LowerBounds
 from relax_egraph.ir.op import infer
-from relax_egraph.ir.solving import consequence, replace_part
+from relax_egraph.ir.solving import consequence, differences, replace_part
 from relax_egraph.ir.struct_info import (
     Shape,
     ShapeStructInfo,
@@ -31,15 +37,23 @@ Cast: TypeAlias = Callable[[Expr, Shape, str], Expr]
 """Emits the check that a tensor or shape has certain extents, or is refused; returns its result."""
 
 
-def fit(call: Call, cast: Cast) -> Call:
-    """`call` of an operator, its operands `cast` to what they must be for it to have a result."""
+def fit(call: Call, cast: Cast, bounds: LowerBounds) -> Call:
+    """`call` of an operator, its operands `cast` to what they must be for it to have a result.
+
+    `bounds` are those that hold before the call; what it checks is added to them.
+    """
     passed = set[Equation]()
     while (step := _next(call, passed)) is not None:
         equation, old, new = step
         passed.add(equation)
         checks = _Checks(old, new, equation.refusal, cast)
         args = tuple(map(checks.operand, call.args))
+        lower = list(differences(old, new))
+        if equation.is_bound and not (lower and all(map(bounds.prove_nonnegative, lower))):
+            cast(ShapeExpr((old,)), (new,), equation.refusal)
+            bounds.extend(lower)
         if checks.results:
+            bounds.extend(lower)
             call = replace(call, args=args)
             call = replace(call, struct_info=infer(call))
     return call

@@ -74,7 +74,8 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
         known = op.name not in DATA_DECIDES and all(_is_known(a.struct_info, op) for a in call.args)
         if len(_JUDGED) >= _MOST:
             _JUDGED.clear()
-        judged = _JUDGED[key] = (info, bool(undecided) or not known)
+        refused = any(r.kind != "window" for r in undecided)  # it leaves a result without elements
+        judged = _JUDGED[key] = (info, refused or not known)
     return judged
 
 

@@ -14,12 +14,15 @@ from typing import Literal, TypeAlias
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 
-Kind: TypeAlias = Literal["==", "<=", "stretch", "broadcast"]
+Kind: TypeAlias = Literal["==", "<=", "stretch", "broadcast", "window"]
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """``a == b``; ``a <= b``; `a` stretches to `b`: it is `b` or 1; one of both stretches."""
+    """``a == b``; ``a <= b``; `a` stretches to `b`: it is `b` or 1; one of both stretches.
+
+    Of a ``"window"``, `a` is the length that it needs of an axis of length `b`: ``a <= b``.
+    """
 
     kind: Kind
     a: Dim
@@ -82,6 +85,16 @@ def expect(a: Dim, b: Dim) -> None:
     """Record ``a <= b`` unless it is proven; where it is false, not every program is refused."""
     if not dims.prove_ge(b, a):
         record("<=", a, b)
+
+
+def overhangs(length: Dim, extent: Dim) -> bool:
+    """Whether a window that needs an axis of `length` is proven not to fit into `extent`.
+
+    A window that needs one element at most always fits: it has no positions on an empty axis.
+    """
+    if dims.prove_ge(1, length) or dims.prove_ge(extent, length):
+        return False
+    return record("window", length, extent, dims.prove_ge(dims.sub(length, 1), extent))
 
 
 def record(kind: Kind, a: Dim, b: Dim, is_false: bool = False) -> bool:

@@ -37,6 +37,14 @@ def condition(old: Dim, new: Dim) -> str:
     return f"{dims.text(a)} == {dims.text(b)}"
 
 
+def differences(old: Dim, new: Dim) -> Iterator[Dim]:
+    """What is 0 or more where ``old == new``, ``s - 10`` of ``max(10, s) == s``."""
+    if isinstance(old, sympy.Min | sympy.Max) and new in old.args:
+        others = (dims.canonical(a) for a in old.args if a != new)
+        for other in others:
+            yield dims.sub(new, other) if isinstance(old, sympy.Max) else dims.sub(other, new)
+
+
 def replace_part(dim: Dim, old: Dim, new: Dim) -> Dim:
     """`dim` with `new` in the place of `old`, wherever that stands in it."""
     if dim == old:

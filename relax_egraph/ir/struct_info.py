@@ -147,6 +147,17 @@ def tensor(shape: Shape | None, dtype: str | None, ndim: int = -1) -> TensorStru
     return TensorStructInfo(ShapeExpr(tuple(shape)), dtype, len(shape))
 
 
+def known_extents(info: StructInfo) -> Shape:
+    """The extents of a tensor, or the values of a shape; none where they are not known."""
+    match info:
+        case TensorStructInfo():
+            return info.dims or ()
+        case ShapeStructInfo(values=values):
+            return values or ()
+        case _:
+            return ()
+
+
 def symbols_of(info: StructInfo) -> frozenset[str]:
     """The names of the dimension symbols that occur in `info`."""
     match info:

@@ -6,14 +6,17 @@ from relax_egraph.ir.expr import (
     Expr,
     Function,
     MatchCast,
+    SeqExpr,
     Var,
     VarBinding,
 )
 from relax_egraph.ir.fitting import fit, with_extents
+from relax_egraph.ir.lower_bounds import LowerBounds
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import Shape
+from relax_egraph.ir.solving import differences
+from relax_egraph.ir.struct_info import Shape, known_extents
 from relax_egraph.passes.infra import function_pass
 
 
@@ -33,10 +36,26 @@ def fit_operands(function: Function, _: IRModule) -> Function:
 
 
 class _Fitter(ExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._bounds = LowerBounds()
+
+    def visit_seq_expr(self, seq: SeqExpr) -> Expr:
+        around, self._bounds = self._bounds, LowerBounds(self._bounds)
+        changed = super().visit_seq_expr(seq)
+        self._bounds = around
+        return changed
+
+    def visit_match_cast(self, binding: MatchCast) -> None:
+        super().visit_match_cast(binding)
+        before, after = map(known_extents, (binding.value.struct_info, binding.struct_info))
+        for old, new in zip(before, after, strict=False):
+            self._bounds.extend(differences(old, new))
+
     def visit_var_binding(self, binding: VarBinding) -> None:
         value = self.normalize(self.visit_expr(binding.value))
         if isinstance(value, Call) and isinstance(value.op, Op):
-            value = fit(value, self._cast)
+            value = fit(value, self._cast, self._bounds)
         self.rebind(binding, value)
 
     def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:

@@ -118,6 +118,14 @@ PROGRAMS: Mapping[str, Program] = {
         {"t": ("1", "64", "3", "3"), "w": ("2", "s", "2", "2")},
         *("t", 1, "s", of("nn.conv2d", "p", "w")),
     ),
+    "windows of a convolution": Program(
+        {"t": ("1", "2", "s"), "w": ("3", "2", "5")},
+        *("t", 2, "s", of("nn.conv1d", "p", "w", strides=(2,)), "s >= 5"),
+    ),
+    "windows of a pool": Program(
+        {"t": ("2", "3", "s")},
+        *("t", 2, "s", of("nn.max_pool1d", "p", pool_size=(4,), padding=(1,)), "s >= 2"),
+    ),
     "one symbol": Program(
         {"x": ("s", "3"), "t": ("n", "3")}, "t", 0, "n", of("ewise_add", "x", "p"), "n == s"
     ),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.polynomial import polynomial
-from relax_egraph.passes.analyses.byte_sizes import ALIGNMENT, ByteSizes
+from relax_egraph.passes.analyses.byte_sizes import ALIGNMENT, MOST_PARTS, ByteSizes, Extent
 from relax_egraph.passes.analyses.offset_packing import Block, largest_live, pack
 
 n, m = dims.symbol("n"), dims.symbol("m")
@@ -110,3 +110,17 @@ def test_beside_sizes_that_cannot_be_compared_lies_what_is_behind_both() -> None
     packing = pack([block(n * 64, 0, 0), block(m * 64, 1, 1), block(64, 0, 1)], ByteSizes())
 
     assert [dims.text(o.dim()) for o in packing.offsets] == ["0", "0", "max(m, n) * 64"]
+
+
+@given(st.lists(st.sampled_from([(a, b) for a in range(5) for b in range(-2, 3)]), max_size=20))
+@settings(max_examples=20, deadline=None)
+def test_the_largest_of_many_ends_is_at_least_each_of_them(counts: list[tuple[int, int]]) -> None:
+    """Also where a part of a size may be negative by itself, as ``(n - 9) // 4``."""
+    rows = dims.floordiv(n - 9, 4)
+    ends = [Extent((polynomial(dims.canonical(a * rows + b * n * m + 9)),)) for a, b in counts]
+
+    largest = ByteSizes().maximum(ends)
+
+    assert len(largest.parts) <= MOST_PARTS
+    for values in VALUES:
+        assert largest.evaluate(values) >= max((e.evaluate(values) for e in ends), default=0)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from math import inf
 
-from relax_egraph.base.parameters import (
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
+from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.parameters import (
     COUNT,
     NAME,
     SECONDS,
@@ -13,8 +15,6 @@ from relax_egraph.base.parameters import (
     number,
     optional,
 )
-from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
-from relax_egraph.egraph.rulebook.scope import near
 
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""

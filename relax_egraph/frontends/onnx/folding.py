@@ -18,13 +18,18 @@ Operands: TypeAlias = Sequence[Elements | None]
 Fold: TypeAlias = Callable[[Operands, Attributes], Array | None]
 """The result's elements, or ``None`` where they are not decided."""
 
+Test: TypeAlias = Callable[[Dim], bool]
 
-def folded(op: str, operands: Operands, attributes: Attributes) -> Elements | None:
+
+def folded(
+    op: str, operands: Operands, attributes: Attributes, is_nonnegative: Test
+) -> Elements | None:
     """The elements that a node gives for operands of known elements, if these are known too.
 
     An operand that is left out is ``None``.  Operands and attributes may not fit together at all.
+    `is_nonnegative` says of which dimensions it is known where the node stands.
     """
-    fold = _FOLDS.get(op)
+    fold = _QUOTIENTS[op](is_nonnegative) if op in _QUOTIENTS else _FOLDS.get(op)
     if fold is None:
         return None
     try:
@@ -108,29 +113,37 @@ def _variadic(function: Callable[[Dim, Dim], Dim]) -> Fold:
     return fold
 
 
-def _divide(a: Dim, b: Dim) -> Dim | None:
+def _division(is_nonnegative: Test) -> Fold:
     """The quotient rounded towards 0, as ONNX divides integers; by 0 it does not."""
-    if b != 0 and dims.mod(a, b) == 0:
-        return dims.floordiv(a, b)
-    if b == 0 or not dims.prove_ge(b, 1):
-        return None
-    if isinstance(a, int):
-        return dims.floordiv(a, b) if a >= 0 else dims.mul(-1, dims.floordiv(-a, b))
-    return dims.floordiv(a, b) if dims.prove_ge(a, 0) else None
 
-
-def _modulo(operands: Operands, attributes: Attributes) -> Array | None:
-    """The rest of the quotient rounded down; that of the one rounded towards 0 may be another."""
-    truncated = bool(attributes.schema_default("fmod"))
-
-    def rest(a: Dim, b: Dim) -> Dim | None:
+    def quotient(a: Dim, b: Dim) -> Dim | None:
         if b != 0 and dims.mod(a, b) == 0:
-            return 0
-        if not dims.prove_ge(b, 1) or (truncated and not dims.prove_ge(a, 0)):
+            return dims.floordiv(a, b)
+        if b == 0 or not dims.prove_ge(b, 1):
             return None
-        return dims.mod(a, b)
+        if isinstance(a, int):
+            return dims.floordiv(a, b) if a >= 0 else dims.mul(-1, dims.floordiv(-a, b))
+        return dims.floordiv(a, b) if is_nonnegative(a) else None
 
-    return _binary(rest)(operands, attributes)
+    return _binary(quotient)
+
+
+def _modulo(is_nonnegative: Test) -> Fold:
+    """The rest of the quotient rounded down; that of the one rounded towards 0 may be another."""
+
+    def fold(operands: Operands, attributes: Attributes) -> Array | None:
+        truncated = bool(attributes.schema_default("fmod"))
+
+        def rest(a: Dim, b: Dim) -> Dim | None:
+            if b != 0 and dims.mod(a, b) == 0:
+                return 0
+            if not dims.prove_ge(b, 1) or (truncated and not is_nonnegative(a)):
+                return None
+            return dims.mod(a, b)
+
+        return _binary(rest)(operands, attributes)
+
+    return fold
 
 
 def _equal(a: Dim, b: Dim) -> bool | None:
@@ -346,8 +359,6 @@ _FOLDS: Mapping[str, Fold] = {
     "Add": _binary(dims.add),
     "Sub": _binary(dims.sub),
     "Mul": _binary(dims.mul),
-    "Div": _binary(_divide),
-    "Mod": _modulo,
     "Neg": _unary(lambda a: dims.mul(-1, a)),
     "Abs": _unary(lambda a: abs(a) if isinstance(a, int) else None),
     "Max": _variadic(dims.maximum),
@@ -368,5 +379,8 @@ _FOLDS: Mapping[str, Fold] = {
     "Where": _where,
 }
 """By ONNX operator; `Shape` and `Size` are not here, their operands are any tensors."""
+
+_QUOTIENTS: Mapping[str, Callable[[Test], Fold]] = {"Div": _division, "Mod": _modulo}
+"""What depends on which numbers are known not to be negative."""
 
 _CONDITIONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or")

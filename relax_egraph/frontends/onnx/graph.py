@@ -12,6 +12,7 @@ from relax_egraph.frontends.onnx.frame import Frame, domain_of
 from relax_egraph.frontends.onnx.function_body import body_of, with_attributes
 from relax_egraph.frontends.onnx.model import Problem
 from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.onnx.order import ordered
 from relax_egraph.frontends.onnx.reading import opsets_of
 from relax_egraph.frontends.onnx.registry import Converter, converter_of, signature_of
 from relax_egraph.frontends.onnx.signatures import Signature, of_schema
@@ -34,7 +35,7 @@ def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
     if frame.depth > DEEPEST:
         raise ModelError(f"functions and graphs are nested more than {DEEPEST} deep")
     failed, made = set[str](), set[str]()
-    for proto in nodes:
+    for proto in ordered(nodes, _known_names(frame)):
         frame.model.count_node()
         try:
             if failed.intersection(proto.input):
@@ -49,6 +50,11 @@ def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
             frame.model.failed |= lost
             if not isinstance(refusal, Poisoned):
                 frame.model.problems.append(_problem(proto, refusal, frame))
+
+
+def _known_names(frame: Frame) -> Iterable[str]:
+    """The names of tensors whose elements are known."""
+    return (name for name, value in frame.scope.values.items() if value.elements is not None)
 
 
 def _problem(proto: onnx.NodeProto, refusal: Exception, frame: Frame) -> Problem:
@@ -84,7 +90,7 @@ def _convert(proto: onnx.NodeProto, frame: Frame) -> None:
     signature.check_attributes(given)
     attrs = Attributes(given, signature.defaults)
     outputs = tuple(proto.output)
-    if known := _known(proto.op_type if not domain else "", operands, attrs):
+    if known := _known(proto.op_type if not domain else "", operands, attrs, frame):
         _bind(outputs, [known], frame)
         return
     converter = converter_of(domain, proto.op_type)
@@ -143,7 +149,9 @@ def _signature(op: str, opset: int, domain: str) -> Signature:
     return known
 
 
-def _known(op: str, operands: Sequence[Value | None], attrs: Attributes) -> Value | None:
+def _known(
+    op: str, operands: Sequence[Value | None], attrs: Attributes, frame: Frame
+) -> Value | None:
     """The elements of the node's result, if it is shape arithmetic of what is known."""
     if op in ("Shape", "Size") and operands and (first := operands[0]) is not None:
         shape = _extents(first)
@@ -156,7 +164,8 @@ def _known(op: str, operands: Sequence[Value | None], attrs: Attributes) -> Valu
         return Value(elements=of_dims(cut, (len(cut),)))
     if any(o is not None and o.elements is None for o in operands) or not any(operands):
         return None
-    elements = folded(op, [None if o is None else o.elements for o in operands], attrs)
+    each = [None if o is None else o.elements for o in operands]
+    elements = folded(op, each, attrs, frame.scope.bb.is_nonnegative)
     return None if elements is None else Value(elements=elements)
 
 

@@ -1,12 +1,13 @@
 """Subgraphs become functions of the module: what they read from around them is passed to them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
 
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.graph import Poisoned, convert, initialize
+from relax_egraph.frontends.onnx.order import free_names
 from relax_egraph.frontends.onnx.values import Scope, Value, identifier
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bare_symbols, free_symbols
@@ -53,7 +54,7 @@ def surroundings(
 ) -> Surroundings:
     """What `graph` reads around it, in a function that has `params` and is passed `more` too."""
     scope = frame.scope
-    read = () if graph is None else dict.fromkeys(_free_names(graph))
+    read = () if graph is None else dict.fromkeys(free_names(graph))
     outer = [n for n in read if n in scope.values]
     known = {n: v for n in outer if _is_known(v := scope.values[n])}
     names = tuple(n for n in outer if n not in known)
@@ -126,15 +127,3 @@ def _untold(known: Iterable[Value], infos: Iterable[StructInfo]) -> set[str]:
         used |= free_symbols(info)
         told |= bare_symbols(info)
     return used - told
-
-
-def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
-    """The names that `graph` reads and does not define."""
-    own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
-    for node in graph.node:
-        yield from (name for name in node.input if name and name not in own)
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from (name for name in _free_names(inner) if name not in own)
-        own.update(node.output)
-    yield from (o.name for o in graph.output if o.name not in own)

@@ -143,7 +143,7 @@ def convolved(
         if exceeds(1, size):
             raise IllTyped(f"{asked}: along {letter} the window has no elements")
         if not how.transposed:
-            check_fits(asked, letter, how.windows.reach(k, size), how.windows.padded(k, extent))
+            check_fits(asked, letter, how.windows.reach(k, size), extent, how.windows.padding(k))
         elif dims.prove_ge(-1, how.extent(k, extent, size)):
             raise IllTyped(f"{asked}: along {letter} the padding takes more than there is")
     return tensor(how.shape(data.dims, weight.dims), dtype)

@@ -32,10 +32,9 @@ class Pool:
     data: Order
     out: Order
 
-    def room(self, k: int, extent: Dim) -> Dim:
-        """The elements along axis `k` that windows may lie in; the last one may stick out."""
-        more = self.windows.strides[k] - 1 if self.ceil_mode else 0
-        return dims.add(self.windows.padded(k, extent), more)
+    def padding(self, k: int) -> int:
+        """How many elements beside those of axis `k` windows may lie in; the last may stick out."""
+        return self.windows.padding(k) + (self.windows.strides[k] - 1 if self.ceil_mode else 0)
 
     def extent(self, k: int, extent: Dim) -> Dim:
         """The result's extent along spatial axis `k`.
@@ -44,7 +43,8 @@ class Pool:
         """
         move = self.windows
         reach, stride = move.reach(k, self.sizes[k]), move.strides[k]
-        count = dims.add(dims.floordiv(dims.sub(self.room(k, extent), reach), stride), 1)
+        free = dims.sub(dims.add(extent, self.padding(k)), reach)
+        count = dims.add(dims.floordiv(free, stride), 1)
         if not self.ceil_mode or dims.prove_ge(reach, move.after[k] + stride):
             return count
         begun = dims.floordiv(dims.add(extent, move.before[k] + stride - 1), stride)
@@ -91,7 +91,7 @@ def pooled(asked: str, how: Pool, data: TensorStructInfo) -> StructInfo:
     _, _, *extents = canonical(data.dims, how.data)
     for k, extent in enumerate(extents):
         reach = how.windows.reach(k, how.sizes[k])
-        check_fits(asked, SPATIAL[how.rank][k], reach, how.room(k, extent))
+        check_fits(asked, SPATIAL[how.rank][k], reach, extent, how.padding(k))
     return tensor(how.shape(data.dims), data.dtype)
 
 

@@ -8,6 +8,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.requirements import overhangs
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 T = TypeVar("T")
@@ -33,9 +34,13 @@ class Windows:
         """How far a window of `size` taps extends along axis `k`: ``dilation · (size - 1) + 1``."""
         return dims.add(dims.mul(self.dilation[k], dims.sub(size, 1)), 1)
 
+    def padding(self, k: int) -> int:
+        """The padding of axis `k`, before and after it."""
+        return self.before[k] + self.after[k]
+
     def padded(self, k: int, extent: Dim) -> Dim:
         """The extent of axis `k` with its padding."""
-        return dims.add(extent, self.before[k] + self.after[k])
+        return dims.add(extent, self.padding(k))
 
     def positions(self, k: int, extent: Dim, size: Dim) -> Dim:
         """How many windows of `size` taps fit into axis `k`, padding included."""
@@ -111,10 +116,10 @@ def check_floating(asked: str, data: TensorStructInfo) -> None:
         raise IllTyped(f"{asked}: needs a floating-point tensor")
 
 
-def check_fits(asked: str, letter: str, reach: Dim, room: Dim) -> None:
-    """Refuse a window that is proven to reach beyond the padded axis."""
-    if dims.prove_ge(reach, dims.add(room, 1)):
+def check_fits(asked: str, letter: str, reach: Dim, extent: Dim, padding: int) -> None:
+    """Refuse a window that is proven to reach beyond an axis of `extent` and its `padding`."""
+    if overhangs(dims.sub(reach, padding), extent):
         raise IllTyped(
             f"{asked}: along {letter} the window of {dims.text(reach)} does not fit into "
-            f"{dims.text(room)}, padding included"
+            f"{dims.text(dims.add(extent, padding))}, padding included"
         )

@@ -57,9 +57,14 @@ def _result(how: Convolution, x: Array, w: Array) -> list[int]:
         int(how.extent(k, e, s))
         for k, (e, s) in enumerate(zip(x.shape[2:], w.shape[2:], strict=True))
     ]
-    if 0 in w.shape[2:] or min(extents) < 0:
+    if 0 in w.shape[2:] or min(extents) < 0 or not (how.transposed or _fits(how, x, w)):
         raise ValueError("the window does not fit into the padded data")
     return [x.shape[0], out_channels, *extents]
+
+
+def _fits(how: Convolution, x: Array, w: Array) -> bool:
+    pairs = enumerate(zip(x.shape[2:], w.shape[2:], strict=True))
+    return all(how.windows.reach(k, s) <= how.windows.padded(k, max(e, 1)) for k, (e, s) in pairs)
 
 
 def _taken(how: Convolution, tap: tuple[int, ...], counts: Any) -> list[slice]:

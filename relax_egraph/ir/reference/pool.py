@@ -34,7 +34,8 @@ def _avg_pool(rank: int, data: Array, **attrs: Any) -> Array:
 
 def _extents(how: Pool, spatial: Sequence[int]) -> list[int]:
     extents = [int(how.extent(k, e)) for k, e in enumerate(spatial)]
-    if min(extents) < 0:
+    lengths = [int(how.windows.reach(k, s)) - how.padding(k) for k, s in enumerate(how.sizes)]
+    if any(length > max(e, 1) for length, e in zip(lengths, spatial, strict=True)):
         raise ValueError("the window does not fit into the padded data")
     return extents
 

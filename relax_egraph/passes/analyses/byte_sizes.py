@@ -85,11 +85,7 @@ class ByteSizes:
     def maximum(self, extents: Iterable[Extent]) -> Extent:
         """The largest of `extents`, or a little more."""
         largest = self.largest(dict.fromkeys(p for e in extents for p in e.parts))
-        if len(largest) <= MOST_PARTS or any(map(_is_signed, largest)):
-            return Extent(tuple(largest))
-        terms = [dict(size.terms) for size in largest]
-        monomials = {m for t in terms for m in t}
-        return Extent((made({m: max(t.get(m, 0) for t in terms) for m in monomials}),))
+        return Extent(tuple(largest) if len(largest) <= MOST_PARTS else (_upper_bound(largest),))
 
     # --- proofs -----------------------------------------------------------------------
 
@@ -159,5 +155,20 @@ class ByteSizes:
         return made({m: c // part * whole for m, c in size.terms})
 
 
-def _is_signed(size: Polynomial) -> bool:
-    return not made({m: 1 for m, _ in size.terms}).is_nonnegative
+def _upper_bound(sizes: Iterable[Polynomial]) -> Polynomial:
+    """What none of `sizes` exceeds: each product as often as the one that has the most of it.
+
+    Of a product m that may be negative: ``c·m <= low·m + (high - low)·max(0, m)``.
+    """
+    terms = [dict(size.terms) for size in sizes]
+    bound = Polynomial()
+    for monomial in sorted({m for t in terms for m in t}):
+        product = made({monomial: 1})
+        counts = [t.get(monomial, 0) for t in terms]
+        low, high = min(counts), max(counts)
+        if product.is_nonnegative:
+            low, positive = 0, product
+        else:
+            positive = atom(dims.text(dims.maximum(0, product.dim())))
+        bound += product.times(low) + positive.times(high - low)
+    return bound

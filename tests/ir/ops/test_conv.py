@@ -204,8 +204,8 @@ def test_a_window_that_is_too_large_at_run_time_is_an_error() -> None:
         vm["main"](data, weight)
 
     assert str(refused.value) == (
-        'R.nn.conv2d of R.Tensor((1, 1, 1, 1), "float32"), R.Tensor((1, 1, 3, 3), "float32"): '
-        "the window does not fit into the padded data"
+        'R.nn.conv2d of R.Tensor((1, 1, 1, 1), "float32") and R.Tensor((1, 1, 3, 3), "float32"): '
+        "along H the window of 3 does not fit into 1, padding included"
     )
 
 

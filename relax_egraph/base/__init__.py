@@ -1,1 +1,0 @@
-"""The ground floor: files, processes, and the arguments of public functions.  It knows no IR."""
