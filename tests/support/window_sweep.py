@@ -222,12 +222,12 @@ FAMILIES: Mapping[str, Family] = {
         ("avg_pool", (LAYOUTS, ENDS, COUNTS), _pool, pairs),
     )
 } | {
-    f"{label}{rank}d": Family(name.format(rank=rank), rank, kinds, case)
+    f"{label}{rank}d": Family(name.format(rank=rank), rank, kinds, case, traits)
     for rank in (1, 2)
-    for label, name, kinds, case in (
-        ("transposed", "nn.conv{rank}d_transpose", (LAYOUTS, GROUPS), _transposed),
-        ("slice", "strided_slice", (("forwards", "backwards"),), _slice),
-        ("pad", "nn.pad", (MODES,), _pad),
+    for label, name, kinds, case, traits in (
+        ("transposed", "nn.conv{rank}d_transpose", (LAYOUTS, GROUPS), _transposed, product),
+        ("slice", "strided_slice", (("forwards", "backwards"),), _slice, pairs),
+        ("pad", "nn.pad", (MODES,), _pad, pairs),
     )
 }
 
