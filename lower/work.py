@@ -47,7 +47,7 @@ def operations(function: PrimFunc) -> Dim | None:
 
 
 def _unpacked(name: str) -> str:
-    """The function that `pack_constants` made `name` of, if it is one that it made."""
+    """The function that `schedule_calls` made `name` of, if it is one that it made."""
     return re.sub(r"_packed\d*$", "", name)
 
 

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relax_egraph.errors import IllFormed
-from relax_egraph.ir import tolerance
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.module import MODULE, BaseFunc, IRModule
+from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
 from relax_egraph.lower import jit
@@ -26,10 +25,9 @@ from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.mark_tolerance import mark_tolerance
-from relax_egraph.lower.pack_constants import pack_constants, store_constants
-from relax_egraph.lower.prepare_constants import mark_constant_inputs, prepare_constants
+from relax_egraph.lower.prepare_constants import store_constants
 from relax_egraph.lower.runtime.driver_link import driver
-from relax_egraph.lower.schedule import schedule
+from relax_egraph.lower.schedule_calls import schedule_calls
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
 from relax_egraph.parameters import FLAG, NAME, check, collection, takes
@@ -37,7 +35,6 @@ from relax_egraph.passes import (
     Sequential,
     inline_called_once,
     lambda_lift,
-    module_pass,
 )
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
@@ -52,22 +49,6 @@ from relax_egraph.signatures import readable
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
 
-
-@module_pass(name="schedule")
-def schedule_all(module: IRModule) -> IRModule:
-    """Give each loop function its loops."""
-    return IRModule({name: _scheduled(f) for name, f in module.functions.items()})
-
-
-def _scheduled(function: BaseFunc) -> BaseFunc:
-    """`function` with its loops; what it was allowed has then been decided about."""
-    if not isinstance(function, PrimFunc) or "schedule" in function.attrs:
-        return function
-    function = schedule(function)
-    attrs = {k: v for k, v in function.attrs.items() if k != tolerance.ATTRIBUTE}
-    return replace(function, attrs=attrs)
-
-
 TO_STAGES = Sequential(
     (
         *(inline_called_once, lambda_lift, check_claims, drop_proven_checks),
@@ -78,7 +59,7 @@ TO_STAGES = Sequential(
 """Local functions are lifted; operators and fused functions become calls of loop functions."""
 
 TO_LOOPS = Sequential(
-    (pack_constants, mark_constant_inputs, mark_tolerance, schedule_all, prepare_constants),
+    (mark_tolerance, schedule_calls),
     name="to-loops",
 )
 """Loop functions are scheduled; what they compute of constants is computed."""

@@ -3,6 +3,9 @@
 A schedule is a rewriting of the loop language, so that what is printed is what runs.
 """
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from relax_egraph.lower.schedule import (
     attention,
     columns,
@@ -15,6 +18,7 @@ from relax_egraph.lower.schedule import (
     rows,
     slices,
 )
+from relax_egraph.lower.schedule.scheduled import CONSTANT_INPUTS, Scheduled
 from relax_egraph.lower.schedule.stages import stages_of
 from relax_egraph.tir.stmt import PrimFunc
 
@@ -25,8 +29,17 @@ def schedule(function: PrimFunc) -> PrimFunc:
     The attribute ``schedule`` of the result names the anchor; a function that has it is
     returned as it is.  Sums may be added up in another order.
     """
-    if "schedule" in function.attrs:
-        return function
+    return function if "schedule" in function.attrs else schedule_with(function, ()).function
+
+
+def schedule_with(function: PrimFunc, constants: Collection[int]) -> Scheduled:
+    """`function`, which has no schedule, with loops for calls whose inputs `constants` are known.
+
+    What the loops need of these alone becomes an input, prepared when the program is built.
+    """
+    if constants:
+        attrs = {**function.attrs, CONSTANT_INPUTS: tuple(sorted(constants))}
+        function = replace(function, attrs=attrs)
     stages = stages_of(function)
     if stages is None:
         return slices.apply(function) or generic.verbatim(function)

@@ -21,7 +21,7 @@ from relax_egraph.lower.schedule.loops import (
 )
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import accumulate_rows, along_row, combined
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Axis, Stage, runs
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute_stmt
@@ -41,7 +41,7 @@ FAR = 1 << 8
 """The columns of a strip in that case, at least: more of each row for the visit."""
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if its stages share their last axes, and reduce others."""
     stages = inline(stages, function.outputs, hoist=True)
     if len(stages) < 2 or not any(s.reduction for s in stages):

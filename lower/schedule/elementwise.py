@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pieces import piecewise_loops
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage, runs
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.analysis import EXPENSIVE, work
 from relax_egraph.tir.stmt import PrimFunc
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if no stage reduces; intermediates are inlined.
 
     One that is costly to compute and used in several places is stored whole.

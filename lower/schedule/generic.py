@@ -12,7 +12,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pieces import piecewise_loops
 from relax_egraph.lower.schedule.product import match_contraction
 from relax_egraph.lower.schedule.reductions import loops
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import (
@@ -21,7 +21,7 @@ from relax_egraph.tir.stmt import (
 )
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled:
     """`function` with one nest for each stage, save that a product takes along what follows it."""
     names = Names.beside(function)
     operands = [r.buffer for s in stages if match_contraction(s) for r in loads(s.value)]
@@ -57,6 +57,6 @@ def _group(stages: Sequence[Stage]) -> Sequence[Stage]:
     return group
 
 
-def verbatim(function: PrimFunc) -> PrimFunc:
+def verbatim(function: PrimFunc) -> Scheduled:
     """`function` with its loops as they are."""
     return finished(function, "generic", [function.body])

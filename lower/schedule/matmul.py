@@ -7,7 +7,7 @@ read where it is, or copied to panels if it is large and serves many rows, or st
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -19,9 +19,14 @@ from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
-from relax_egraph.lower.schedule.product import match_contraction, widened_late
-from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Stage, computed_from, stages_of
+from relax_egraph.lower.schedule.product import Product, match_contraction, widened_late
+from relax_egraph.lower.schedule.scheduled import (
+    Prepared,
+    Scheduled,
+    constant_inputs,
+    finished,
+)
+from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
@@ -36,18 +41,40 @@ LARGEST_BY_BLOCKS = 1 << 17
 """How many it may have for a single row to run by blocks: 512 KiB, which stay in the cache."""
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if it is one product, and maps of it of the same shape.
 
-    What does not need the product, and is not cheap enough to be inlined, is computed before.
+    What does not need the product, and is not cheap enough to be inlined, is computed before.  A
+    constant right operand is packed; the attribute ``packed`` is then the number of the parameter
+    that holds it, the rows, the columns and the width of a strip.
     """
     parts = _parts(function, stages)
     if parts is None:
         return None
     names = Names.beside(function)
-    nests = [store_loops((s,), names, "parallel") for s in parts.before]
-    nest = tiles(parts.product, parts.rest, names, is_output=parts.is_output)
-    return finished(function, "matmul", [*nests, nest])
+    before = [store_loops((s,), names, "parallel") for s in parts.before]
+    p = match_contraction(parts.product, parts.rest)
+    panels = p and _panels(function, parts, p)
+    if p is None or panels is None:
+        nest = tiles(parts.product, parts.rest, names, is_output=parts.is_output)
+        return finished(function, "matmul", [*before, nest])
+    right = p.b.buffer
+    packed = Buffer(right.name, panels.shape, right.dtype)
+    epilogue = Epilogue(p, parts.rest, parts.is_output)
+    nest = by_packed(epilogue, panels, packed, names)
+    body = [*before, Prepared((right,), (packed,), panels), nest]
+    result = finished(function, "matmul", body)
+    number = result.function.params.index(packed)
+    attrs = {"packed": (number, panels.depth, panels.columns, panels.width)}
+    return result.with_attrs(attrs)
+
+
+def _panels(function: PrimFunc, parts: "_Parts", p: Product) -> Panels | None:
+    """How the right operand is packed: a constant that is read by the product `p` alone."""
+    if p.over or p.b.buffer not in constant_inputs(function):
+        return None
+    reads = [r for s in (*parts.before, parts.product, *parts.rest) for r in loads(s.value)]
+    return panels_of(p) if sum(r.buffer is p.b.buffer for r in reads) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,52 +137,6 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
             is_large, lambda: by_panels(epilogue, names), lambda: in_place(epilogue, names)
         ),
     )
-
-
-# --- constant right operands --------------------------------------------------------------
-
-
-def packable(function: PrimFunc) -> tuple[int, Panels] | None:
-    """The parameter of `function` that is worth packing if it is a constant, and how.
-
-    It is the right operand of the only product, and nothing else reads it.
-    """
-    parts = _unscheduled(function)
-    p = parts and match_contraction(parts.product, parts.rest)
-    if parts is None or p is None or p.b.buffer not in function.inputs:
-        return None
-    reads = [r for s in (*parts.before, parts.product, *parts.rest) for r in loads(s.value)]
-    if sum(r.buffer is p.b.buffer for r in reads) > 1:
-        return None
-    panels = None if p.over else panels_of(p)
-    return panels and (function.params.index(p.b.buffer), panels)
-
-
-def with_panels(function: PrimFunc, number: int, panels: Panels) -> PrimFunc:
-    """The schedule of `function` for a constant that is packed: parameter `number` holds `panels`.
-
-    The attribute ``packed`` is the number of the parameter, then the rows, the columns and the
-    width of a strip.
-    """
-    parts = _unscheduled(function)
-    assert parts is not None
-    p = match_contraction(parts.product, parts.rest)
-    assert p is not None
-    names = Names.beside(function)
-    epilogue = Epilogue(p, parts.rest, parts.is_output)
-    given = function.params[number]
-    packed = Buffer(given.name, panels.shape, given.dtype)
-    nests = [store_loops((s,), names, "parallel") for s in parts.before]
-    body = [*nests, by_packed(epilogue, panels, packed, names)]
-    params = tuple(packed if b is given else b for b in function.params)
-    attrs = {**function.attrs, "packed": (number, panels.depth, panels.columns, panels.width)}
-    return finished(replace(function, params=params, attrs=attrs), "matmul", body)
-
-
-def _unscheduled(function: PrimFunc) -> _Parts | None:
-    """The parts of a function that has no schedule yet."""
-    stages = None if "schedule" in function.attrs else stages_of(function)
-    return None if stages is None else _parts(function, stages)
 
 
 # --- what is known of sizes ---------------------------------------------------------------

@@ -13,7 +13,7 @@ from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import bound, collapse, parallel, store_loops
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import BufferLoad, from_dim
@@ -27,7 +27,7 @@ another: more lines of the operand, a power of two apart, would drive one anothe
 """
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if all it does is to copy an input, perhaps with permuted axes."""
     stages = inline(stages, function.outputs)
     if len(stages) != 1:

@@ -14,7 +14,7 @@ from relax_egraph.lower.schedule.loops import ZERO, bound, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import along_row
 from relax_egraph.lower.schedule.row_loops import row_loops
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
@@ -25,7 +25,7 @@ LARGEST_LOCAL = 2048
 """How many elements a row buffer on the stack may have."""
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if its stages share row axes, and each reduction is of a row."""
     if not any(s.reduction for s in stages):
         return None

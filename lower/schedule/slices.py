@@ -13,7 +13,7 @@ from relax_egraph.lower.schedule.loops import (
     store_loops,
 )
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage, slice_of
 from relax_egraph.tir.expr import TirExpr, TirVar
 from relax_egraph.tir.rewrite import loads
@@ -23,7 +23,7 @@ MOST_TOGETHER = 32
 """How many parts of a row are copied in one loop over the rows."""
 
 
-def apply(function: PrimFunc) -> PrimFunc | None:
+def apply(function: PrimFunc) -> Scheduled | None:
     """The schedule of `function` if each of its nests stores what it reads of inputs only."""
     nests = function.body.body if isinstance(function.body, Seq) else (function.body,)
     slices = [slice_of(nest) for nest in nests]

@@ -1,29 +1,29 @@
 """Which parameters a scheduled function passes over once: they need no place in the caches."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.lower.codegen.stream import LARGE
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import reads_of
+from relax_egraph.lower.schedule.scheduled import Scheduled
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
-from relax_egraph.tir.stmt import PrimFunc
 
 BEYOND_CACHE = 1 << 20
 """Inputs of fewer bytes than this are near the processor anyway."""
 
 
-def streaming(function: PrimFunc, stages: Sequence[Stage], *, ahead: bool) -> PrimFunc:
-    """`function`, scheduled from `stages`, with the attribute ``streamed``: numbers of parameters.
+def streaming(scheduled: Scheduled, stages: Sequence[Stage], *, ahead: bool) -> Scheduled:
+    """A function `scheduled` from `stages` with the attribute ``streamed``: numbers of parameters.
 
     They are the outputs that are computed in order and not read again; where it is worth to read
     `ahead`, because much is computed between reads, also the inputs of which each element is read
     in one turn.
     """
+    function = scheduled.function
     read = {id(load.buffer) for load in loads(function.body)}
     mapped = {id(s.buffer) for s in stages if s.reduction is None} - read
     outputs = [b for b in function.outputs if id(b) in mapped and _may_have(b, LARGE)]
@@ -34,9 +34,7 @@ def streaming(function: PrimFunc, stages: Sequence[Stage], *, ahead: bool) -> Pr
     ]
     named = {id(b) for b in (*inputs, *outputs)}
     numbers = tuple(k for k, b in enumerate(function.params) if id(b) in named)
-    if not numbers:
-        return function
-    return replace(function, attrs={**function.attrs, "streamed": numbers})
+    return scheduled.with_attrs({"streamed": numbers}) if numbers else scheduled
 
 
 def _may_have(buffer: Buffer, size: int) -> bool:

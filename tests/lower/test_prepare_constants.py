@@ -84,3 +84,36 @@ def test_what_is_computed_of_constants_is_computed_whole(
 
     assert not any(map(stores_into_inputs, lowered.functions.values()))
     np.testing.assert_allclose(result, evaluate(module, "main"), rtol=1e-5)
+
+
+TWICE = """
+@R.function
+def main(x: R.Tensor((1, 9, 9, 16), "float32"), v: R.Tensor((3, 3, 16, 16), "float32")):
+    with R.dataflow():
+        first = R.nn.conv2d(x, v, data_layout="NHWC", kernel_layout="HWIO")
+        second = R.nn.conv2d(
+            x, metadata["relax.expr.Constant"][0], data_layout="NHWC", kernel_layout="HWIO"
+        )
+        gv = R.add(first, second)
+        R.output(gv)
+    return gv
+"""
+
+
+def test_a_weight_is_prepared_where_it_is_constant() -> None:
+    rng = np.random.default_rng(0)
+    x, v, w = (
+        rng.standard_normal(shape).astype(np.float32)
+        for shape in ((1, 9, 9, 16), (3, 3, 16, 16), (3, 3, 16, 16))
+    )
+    module = rx.parse(TWICE, constants=[w])
+
+    lowered = lower_module(module)
+    result = rx.VirtualMachine(rx.build(module))["main"](x, v)
+
+    weights = {
+        n: f.inputs[1].shape for n, f in lowered.functions.items() if isinstance(f, PrimFunc)
+    }
+    assert weights["conv2d"] == (3, 3, 16, 16)
+    assert weights["conv2d_packed"] == (1, 16, 16, 16)  # by products of the minimal filter
+    np.testing.assert_allclose(result, evaluate(module, "main", x, v), rtol=1e-4, atol=1e-4)

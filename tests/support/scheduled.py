@@ -8,8 +8,9 @@ import numpy as np
 from relax_egraph.ir import dims
 from relax_egraph.lower.intrinsics.gemm import GEMM_TILES
 from relax_egraph.lower.intrinsics.transpose import TRANSPOSES
-from relax_egraph.lower.schedule import schedule
+from relax_egraph.lower.schedule import schedule, schedule_with
 from relax_egraph.lower.schedule.index import dim_of
+from relax_egraph.lower.schedule.packed import Panels
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.interpret import MicroKernel, interpret
 from relax_egraph.tir.rewrite import statements
@@ -203,6 +204,15 @@ def assert_same_results(function: PrimFunc, **symbols: int) -> None:
 
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-5)
+
+
+def packed_right(function: PrimFunc) -> tuple[PrimFunc, Panels]:
+    """The schedule for a constant right operand, and how that is packed."""
+    scheduled = schedule_with(function, {1})
+    (prepared,) = scheduled.prepared
+    assert prepared.sources == (function.inputs[1],)
+    assert isinstance(prepared.recipe, Panels)
+    return scheduled.function, prepared.recipe
 
 
 def loops_of(function: PrimFunc) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from relax_egraph.lower.schedule.attention.match import Attention, match_attenti
 from relax_egraph.lower.schedule.attention.tiles import by_tiles
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import loops
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.expr import Binary, Imm, from_dim
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
@@ -20,7 +20,7 @@ FEW = 4
 """Up to so many queries, keys and values are streamed and not packed."""
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if it is one attention, perhaps of operands computed before."""
     found = match_attention(stages, function.outputs)
     if found is None:

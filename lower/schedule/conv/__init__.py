@@ -28,8 +28,8 @@ from relax_egraph.lower.schedule.loops import around, collapse, store_loops
 from relax_egraph.lower.schedule.matmul import follows, tiles
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import match_product
-from relax_egraph.lower.schedule.scheduled import finished
-from relax_egraph.lower.schedule.stages import Axis, Stage, computed_from, stages_of
+from relax_egraph.lower.schedule.scheduled import Scheduled, constant_inputs, finished
+from relax_egraph.lower.schedule.stages import Axis, Stage, computed_from
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Stmt, seq
@@ -44,7 +44,7 @@ FEWEST_COLUMNS = 256
 """With fewer positions side by side, features are the better columns of a product."""
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if it is one convolution, and maps of it of the same shape.
 
     A convolution that is no more than a product of matrices is not.
@@ -66,8 +66,8 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
     if filter:
         function = replace(function, attrs={**function.attrs, FILTER: filter.name})
     before = [store_loops((s,), names, "parallel") for s in parts.before]
-    body = [*before, *loops.prepared, around(images, seq(*loops.nests))]
-    return finished(function, "conv", body, loops.allocs)
+    nests = [around(images, seq(*loops.nests))] if images else loops.nests
+    return finished(function, "conv", [*before, *loops.prepared, *nests], loops.allocs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,6 @@ def _is_copied(c: Convolution) -> bool:
     return not c.is_transposed and not in_order
 
 
-def is_convolution(function: PrimFunc) -> bool:
-    """Whether `apply` schedules `function`, which has no schedule yet."""
-    stages = None if "schedule" in function.attrs else stages_of(function)
-    parts = None if stages is None else _parts(function, stages)
-    return parts is not None and not _is_product(parts.c, parts.rest)
-
-
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """A convolution, what is computed before it, and what follows it."""
@@ -170,9 +163,7 @@ def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
 
 def _is_constant(buffer: Buffer, function: PrimFunc, before: Sequence[Stage]) -> bool:
     """Whether `buffer` is computed of nothing but constants."""
-    numbers = function.attrs.get("constant_inputs", ())
-    assert isinstance(numbers, tuple)
-    known = {b for k, b in enumerate(function.inputs) if k in numbers}
+    known = {*constant_inputs(function)}
     for stage in before:
         if all(load.buffer in known for load in loads(stage.value)):
             known.add(stage.buffer)

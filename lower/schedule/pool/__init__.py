@@ -16,13 +16,13 @@ from relax_egraph.lower.schedule.pool.line import line_of
 from relax_egraph.lower.schedule.pool.results import Results
 from relax_egraph.lower.schedule.pool.windows import Pool, match_pool
 from relax_egraph.lower.schedule.reductions import loops
-from relax_egraph.lower.schedule.scheduled import finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, finished
 from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Stmt, TirBlock, seq
 
 
-def apply(function: PrimFunc, stages: Sequence[Stage]) -> PrimFunc | None:
+def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if it is one pool, and maps of it of the same shape.
 
     What comes before it and is not cheap enough to be inlined, or does not depend on data, is

@@ -10,16 +10,15 @@ import pytest
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.pack_constants import pack
+from relax_egraph.lower.pack import pack
 from relax_egraph.lower.runtime.threads import thread_pool
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.schedule.matmul import packable, with_panels
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import TirVar
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from relax_egraph.tir.tensor import Reduction
-from tests.support.scheduled import K, M, N, assert_same_results
+from tests.support.scheduled import K, M, N, assert_same_results, packed_right
 
 Array = np.ndarray[Any, Any]
 
@@ -124,15 +123,11 @@ def test_constant_weights_are_packed_as_they_are_stored(
 ) -> None:
     shape = (columns, depth) if transposed else (depth, columns)
     function = scaled(dtype, (N, depth), shape, transposed=transposed)
-    found = packable(function)
-    assert found is not None
-    number, panels = found
+    scheduled, panels = packed_right(function)
     w, s = weight(shape, dtype), sample(columns)
     packed = pack(w, panels)
     assert packed.dtype == w.dtype
     assert packed.nbytes == w.itemsize * depth * panels.padded
-
-    scheduled = with_panels(function, number, panels)
 
     one, two = kernel(scheduled), kernel(scheduled, threads=2)
     for n in (0, 1, 2, 6, 7, 97):
@@ -147,13 +142,12 @@ def test_constant_weights_are_packed_as_they_are_stored(
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_matrix_for_each_of_a_batch(dtype: str) -> None:
     function = scaled(dtype, (3, N, 40), (3, 40, 70))
-    found = packable(function)
-    assert found is not None
+    scheduled, panels = packed_right(function)
     w, s, x = weight((3, 40, 70), dtype), sample(70), sample(3, 5, 40)
     plain, packed = np.empty((2, 3, 5, 70), np.float32)
 
     kernel(schedule(function))(x, w, s, plain, 5)
-    kernel(with_panels(function, *found))(x, pack(w, found[1]), s, packed, 5)
+    kernel(scheduled)(x, pack(w, panels), s, packed, 5)
 
     assert_near(plain, x, w, s)
     assert_near(packed, x, w, s)
@@ -188,11 +182,10 @@ def test_numbers_of_bfloat16_are_widened_exactly() -> None:
     bits = np.arange(1 << 16, dtype=np.uint16)
     w = bits[bits & 0x7F80 != 0x7F80].view(ml_dtypes.bfloat16).reshape(1, -1)  # finite ones
     function = scaled("bfloat16", (1, 1), w.shape)
-    found = packable(function)
-    assert found is not None
+    scheduled, panels = packed_right(function)
     out = np.empty(w.shape, np.float32)
 
-    run = kernel(with_panels(function, *found))
-    run(np.ones((1, 1), np.float32), pack(w, found[1]), np.ones(w.shape[1], np.float32), out)
+    run = kernel(scheduled)
+    run(np.ones((1, 1), np.float32), pack(w, panels), np.ones(w.shape[1], np.float32), out)
 
     np.testing.assert_array_equal(out, w.astype(np.float32))

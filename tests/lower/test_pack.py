@@ -15,15 +15,15 @@ from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.lower.pack_constants import pack
-from relax_egraph.lower.schedule.matmul import packable, with_panels
+from relax_egraph.lower.pack import pack
+from relax_egraph.lower.schedule import schedule_with
 from relax_egraph.lower.schedule.packed import Panels
 from relax_egraph.tir import te
 from relax_egraph.tir.stmt import PrimFunc
 from tests.lower.schedule.test_matmul import dense, product, transposed_right
 from tests.support.guarded import PAGE, machine, place
 from tests.support.kernels import TARGETS
-from tests.support.scheduled import N
+from tests.support.scheduled import N, packed_right
 
 Array = np.ndarray[Any, Any]
 
@@ -65,12 +65,9 @@ def test_strips_lie_one_after_the_other(depth: int, columns: int) -> None:
 
 def run_packed(function: PrimFunc, given: Sequence[Array], out: Array, target: Target) -> Array:
     """The result for arrays that end where no memory is, one of which is packed."""
-    found = packable(function)
-    assert found is not None
-    number, panels = found
-    scheduled = with_panels(function, number, panels)
+    scheduled, panels = packed_right(function)
     arrays = [*given, out]
-    arrays[number] = pack(arrays[number], panels)
+    arrays[1] = pack(arrays[1], panels)
     places = [place(k, a.nbytes // PAGE + 1) for k, a in enumerate(arrays)]
     held = [p.put(a, at_end=True) for p, a in zip(places, arrays, strict=True)]
     kernel = link(compile_kernels({"kernel": scheduled}, target, INTRINSICS))["kernel"]
@@ -133,10 +130,10 @@ def test_what_is_no_whole_matrix_is_not_packed() -> None:
     below = te.compute((N, 32), lambda i, j: te.sum(x[i, k] * w[k + 2, j], k), "below")
     left = te.compute((N, 20), lambda i, j: te.sum(x[i, k] * w[k, j], k), "left")
 
-    assert packable(te.create_prim_func(x, w, below)) is None
-    assert packable(te.create_prim_func(x, w, left)) is None
-    assert packable(dense()) is None
-    assert packable(transposed_right(16, 4)) is None
+    assert schedule_with(te.create_prim_func(x, w, below), {1}).prepared == ()
+    assert schedule_with(te.create_prim_func(x, w, left), {1}).prepared == ()
+    assert schedule_with(dense(), {1}).prepared == ()
+    assert schedule_with(transposed_right(16, 4), {1}).prepared == ()
 
 
 def test_an_operand_that_is_read_twice_is_not_packed() -> None:
@@ -145,7 +142,7 @@ def test_an_operand_that_is_read_twice_is_not_packed() -> None:
     c = te.compute((32, 32), lambda i, j: te.sum(x[i, k] * w[k, j], k), "c")
     out = te.compute((32, 32), lambda i, j: c[i, j] + w[i, j], "out")
 
-    assert packable(te.create_prim_func(x, w, out)) is None
+    assert schedule_with(te.create_prim_func(x, w, out), {1}).prepared == ()
 
 
 # --- the pass -----------------------------------------------------------------------------

@@ -1,0 +1,154 @@
+"""Gives loop functions their loops, and calls the operands that are prepared for these.
+
+A schedule may declare operands that are `Prepared` of constants: a weight in panels, or what some
+of its loops compute of constants alone.  A function is scheduled for each set of inputs that are
+constants in some of its calls.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
+from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutator import ExprMutator
+from relax_egraph.ir.names import unused
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.lower.prepare_constants import Preparation
+from relax_egraph.lower.schedule import schedule_with
+from relax_egraph.lower.schedule.scheduled import Scheduled
+from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.share_constants import share_constants
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.stmt import PrimFunc
+
+Numbers: TypeAlias = frozenset[int]
+"""Which inputs of a loop function are constants."""
+
+NOTHING: Numbers = frozenset()
+
+
+@module_pass(name="schedule", required=(share_constants,))
+def schedule_calls(module: IRModule) -> IRModule:
+    """Give each loop function its loops, and its calls what is prepared for these.
+
+        lv = R.call_tir(cls.dense, (x, w), …)       # w: a constant of shape (768, 300)
+        -->
+        lv = R.call_tir(cls.dense, (x, packed), …)  # packed: of shape (768 * 304,)
+
+    If `dense` is also called with what is no constant, it stays, and a new function
+    ``dense_packed`` is called.
+    """
+    functions: dict[str, BaseFunc] = dict(module.functions)
+    calls, taken = _constants_of_calls(module), set(functions)
+    variants: dict[tuple[str, Numbers], _Variant] = {}
+    for name, function in module.functions.items():
+        if isinstance(function, PrimFunc) and "schedule" not in function.attrs:
+            for constants, variant in _variants(name, function, calls.get(name, ()), taken).items():
+                variants[name, constants] = variant
+                functions[variant.name] = variant.scheduled.function
+    preparer = _Preparer(variants)
+    for name, function in module.relax_functions():
+        changed = preparer.visit_expr(function)
+        assert isinstance(changed, Function)
+        functions[name] = changed
+    return replace(module, functions=functions)
+
+
+def _constants_of_calls(module: IRModule) -> Mapping[str, Collection[Numbers]]:
+    """The sets of inputs that are constants in calls, by the name of what is called.
+
+    One is empty where the name is also used otherwise.
+    """
+    uses, calls = Counter[str](), defaultdict[str, list[Numbers]](list)
+
+    def visit(expr: Expr) -> None:
+        if isinstance(expr, GlobalVar):
+            uses[expr.name] += 1
+        elif call := _call_of_loops(expr):
+            calls[call.callee.name].append(call.constants)
+
+    for _, function in module.relax_functions():
+        post_order_visit(function, visit)
+    return {
+        name: dict.fromkeys((*calls[name], *((NOTHING,) * (count > len(calls[name])))))
+        for name, count in uses.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The parts of ``R.call_tir(callee, operands, *sizes)``."""
+
+    callee: GlobalVar
+    operands: tuple[Expr, ...]
+    sizes: tuple[Expr, ...]
+
+    @property
+    def constants(self) -> Numbers:
+        return frozenset(k for k, o in enumerate(self.operands) if isinstance(o, Constant))
+
+
+def _call_of_loops(expr: Expr) -> _Call | None:
+    match expr:
+        case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=operands), *sizes]):
+            return _Call(callee, operands, tuple(sizes)) if op is OPS["call_tir"] else None
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A loop function of these `inputs`, with loops for calls with some constants, as `name`."""
+
+    name: str
+    inputs: tuple[Buffer, ...]
+    scheduled: Scheduled
+
+
+def _variants(
+    name: str, function: PrimFunc, calls: Collection[Numbers], taken: set[str]
+) -> Mapping[Numbers, _Variant]:
+    """`function` scheduled for each set of constants; once for sets of which it uses the same.
+
+    The one that uses none keeps its name, or the first if each uses some.
+    """
+    scheduled = {constants: schedule_with(function, constants) for constants in calls or (NOTHING,)}
+    used = {
+        constants: frozenset(b for p in s.prepared for b in p.sources)
+        for constants, s in scheduled.items()
+    }
+    found: dict[Collection[Buffer], _Variant] = {}
+    for constants, sources in sorted(used.items(), key=lambda item: bool(item[1])):
+        if sources not in found:
+            new = unused(f"{name}_packed", taken) if found else name
+            found[sources] = _Variant(new, function.inputs, scheduled[constants])
+    return {constants: found[sources] for constants, sources in used.items()}
+
+
+class _Preparer(ExprMutator):
+    """Passes prepared constants to `variants` of loop functions."""
+
+    def __init__(self, variants: Mapping[tuple[str, Numbers], _Variant]) -> None:
+        super().__init__()
+        self._variants = variants
+        self._preparation = Preparation(p for v in variants.values() for p in v.scheduled.prepared)
+
+    def visit_call(self, call: Call) -> Expr:
+        visited = super().visit_call(call)
+        parts = _call_of_loops(visited)
+        variant = parts and self._variants.get((parts.callee.name, parts.constants))
+        if parts is None or variant is None or not variant.scheduled.prepared:
+            return visited
+        assert isinstance(visited, Call)
+        operands = dict(zip(variant.inputs, parts.operands, strict=True))
+        for prepared in variant.scheduled.prepared:
+            sources = [operands[b] for b in prepared.sources]
+            constants = [c for c in sources if isinstance(c, Constant)]
+            operands |= self._preparation.results(prepared, constants)
+        function = variant.scheduled.function
+        callee = GlobalVar(variant.name, function.struct_info)
+        fields = tuple(operands[b] for b in function.inputs)
+        return replace(visited, args=(callee, Tuple(fields), *parts.sizes))
