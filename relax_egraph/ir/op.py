@@ -116,12 +116,17 @@ _OPERAND_KINDS: Mapping[Any, OperandKind] = {
 def op(
     namespace: str = "",
     *,
+    name: str = "",
+    meaning: str = "",
     elementwise: bool = False,
     fusible: bool = False,
     pure: bool = True,
     order: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., StructInfo]], Op]:
-    """Define the operator that bears the name of its struct-info rule, in `namespace`."""
+    """Define the operator of a struct-info rule, in `namespace`.
+
+    Its name and meaning are by default the name of the rule and the first lines of its docstring.
+    """
 
     def define(rule: Callable[..., StructInfo]) -> Op:
         operands: list[Operand] = []
@@ -134,11 +139,11 @@ def op(
                 operands.append(_operand_of(p))
         return _register(
             Op(
-                name=_qualified(namespace, rule),
+                name=_qualified(namespace, name or rule.__name__),
                 operands=tuple(operands),
                 attrs=tuple(attrs),
                 rule=rule,
-                meaning=_meaning(rule),
+                meaning=meaning or _meaning(rule),
                 elementwise=elementwise,
                 fusible=fusible or elementwise,
                 pure=pure,
@@ -155,7 +160,7 @@ def intrinsic(
     """Define an operator whose rule reads the whole call: its operands are not all values."""
 
     def define(rule: Callable[[Call], StructInfo]) -> Op:
-        name = _qualified(namespace, rule)
+        name = _qualified(namespace, rule.__name__)
         return _register(Op(name, (), (), rule, _meaning(rule), pure=pure, intrinsic=True))
 
     return define
@@ -250,8 +255,8 @@ def _register(new: Op) -> Op:
     return new
 
 
-def _qualified(namespace: str, rule: Callable[..., Any]) -> str:
-    name = rule.__name__.rstrip("_")
+def _qualified(namespace: str, name: str) -> str:
+    name = name.rstrip("_")  # a rule may be called `sum_`
     return f"{namespace}.{name}" if namespace else name
 
 

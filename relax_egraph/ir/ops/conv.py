@@ -8,203 +8,96 @@ and ``"void"`` say that it is their own dtype.
 
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.convolution import convolution, convolved
+from relax_egraph.ir.ops.window import SPATIAL
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 
 
-@op("nn", fusible=True)
-def conv1d(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] = (1,),
-    groups: int = 1,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, x] = Σ weight[o, i, r] · data[n, i, x · stride + r · dilation - before]``.
+def _define_convolution(rank: int, meaning: str) -> None:
+    """Define the convolution over `rank` spatial axes.
 
-    The sum is over ``r`` and the channels ``i`` of the group of ``o``; data is 0 outside of itself.
+    The sum is over the window and the input channels of the output channel's group; outside of the
+    data there are zeros.
     """
-    asked = f"R.nn.conv1d of {data} and {weight}"
-    how = convolution(
-        asked,
-        1,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
+    name, letters = f"conv{rank}d", SPATIAL[rank]
+
+    @op("nn", name=name, meaning=meaning, fusible=True)
+    def _(
+        data: TensorStructInfo,
+        weight: TensorStructInfo,
+        *,
+        strides: tuple[int, ...] = (1,) * rank,
+        padding: tuple[int, ...] = (0,) * rank,
+        dilation: tuple[int, ...] = (1,) * rank,
+        groups: int = 1,
+        data_layout: str = f"NC{letters}",
+        kernel_layout: str = f"OI{letters}",
+        out_layout: str | None = None,
+        out_dtype: str | None = None,
+    ) -> StructInfo:
+        subject = f"R.nn.{name} of {data} and {weight}"
+        attributes = convolution(
+            subject,
+            rank,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_layout=out_layout,
+            out_dtype=out_dtype,
+        )
+        return convolved(subject, attributes, data, weight)
 
 
-@op("nn", fusible=True)
-def conv2d(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, y, x]``: `conv1d` over two axes."""
-    asked = f"R.nn.conv2d of {data} and {weight}"
-    how = convolution(
-        asked,
-        2,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
+def _define_transposed_convolution(rank: int, meaning: str) -> None:
+    """Define the transposed convolution over `rank` spatial axes.
 
-
-@op("nn", fusible=True)
-def conv3d(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1, 1, 1),
-    padding: tuple[int, ...] = (0, 0, 0),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    groups: int = 1,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, z, y, x]``: `conv1d` over three axes."""
-    asked = f"R.nn.conv3d of {data} and {weight}"
-    how = convolution(
-        asked,
-        3,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
-
-
-@op("nn", fusible=True)
-def conv1d_transpose(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0,),
-    output_padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] = (1,),
-    groups: int = 1,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, x · stride + r · dilation - before] += data[n, i, x] · weight[i, o, r]``.
-
-    The sum is over ``x``, ``r`` and the channels ``i`` of the group of ``o``: the gradient of
-    `conv1d` for its data.  The result has `output_padding` elements more at the end.
+    It is the gradient of the convolution for its data.  The sum is over the positions of the data,
+    the window and the input channels of the output channel's group.  The result has
+    `output_padding` elements more at the end.
     """
-    asked = f"R.nn.conv1d_transpose of {data} and {weight}"
-    how = convolution(
-        asked,
-        1,
-        strides=strides,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
+    name, letters = f"conv{rank}d_transpose", SPATIAL[rank]
+
+    @op("nn", name=name, meaning=meaning, fusible=True)
+    def _(
+        data: TensorStructInfo,
+        weight: TensorStructInfo,
+        *,
+        strides: tuple[int, ...] = (1,) * rank,
+        padding: tuple[int, ...] = (0,) * rank,
+        output_padding: tuple[int, ...] = (0,) * rank,
+        dilation: tuple[int, ...] = (1,) * rank,
+        groups: int = 1,
+        data_layout: str = f"NC{letters}",
+        kernel_layout: str = f"IO{letters}",
+        out_layout: str | None = None,
+        out_dtype: str | None = None,
+    ) -> StructInfo:
+        subject = f"R.nn.{name} of {data} and {weight}"
+        attributes = convolution(
+            subject,
+            rank,
+            strides=strides,
+            padding=padding,
+            output_padding=output_padding,
+            dilation=dilation,
+            groups=groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_layout=out_layout,
+            out_dtype=out_dtype,
+        )
+        return convolved(subject, attributes, data, weight)
 
 
-@op("nn", fusible=True)
-def conv2d_transpose(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    output_padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, y, x]``: `conv1d_transpose` over two axes."""
-    asked = f"R.nn.conv2d_transpose of {data} and {weight}"
-    how = convolution(
-        asked,
-        2,
-        strides=strides,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
-
-
-@op("nn", fusible=True)
-def conv3d_transpose(
-    data: TensorStructInfo,
-    weight: TensorStructInfo,
-    *,
-    strides: tuple[int, ...] = (1, 1, 1),
-    padding: tuple[int, ...] = (0, 0, 0),
-    output_padding: tuple[int, ...] = (0, 0, 0),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    groups: int = 1,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: str | None = None,
-    out_dtype: str | None = None,
-) -> StructInfo:
-    """``out[n, o, z, y, x]``: `conv1d_transpose` over three axes."""
-    asked = f"R.nn.conv3d_transpose of {data} and {weight}"
-    how = convolution(
-        asked,
-        3,
-        strides=strides,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return convolved(asked, how, data, weight)
+_define_convolution(
+    1, "``out[n, o, x] = Σ weight[o, i, r] · data[n, i, x · stride + r · dilation - before]``."
+)
+_define_convolution(2, "``out[n, o, y, x]``: `conv1d` over two axes.")
+_define_convolution(3, "``out[n, o, z, y, x]``: `conv1d` over three axes.")
+_define_transposed_convolution(
+    1, "``out[n, o, x · stride + r · dilation - before] += data[n, i, x] · weight[i, o, r]``."
+)
+_define_transposed_convolution(2, "``out[n, o, y, x]``: `conv1d_transpose` over two axes.")
+_define_transposed_convolution(3, "``out[n, o, z, y, x]``: `conv1d_transpose` over three axes.")
