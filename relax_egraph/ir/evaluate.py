@@ -36,7 +36,7 @@ from relax_egraph.ir.matching import Symbols, Value, as_result, as_value, check
 from relax_egraph.ir.message import message
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.ops.call import given_besides, inplace_indices
+from relax_egraph.ir.ops.call import claims_besides_operands, inplace_indices
 from relax_egraph.ir.reference.array import least
 from relax_egraph.ir.refusals import proven
 from relax_egraph.ir.run_time import at_run_time
@@ -297,7 +297,7 @@ class _Frame:
         given = as_result(self.packed(name)(*operands))
         if min(places) < 0:
             claim = f"{self.name}: {self.at}, the result of {name!r},"
-            check([(claim, given_besides(call), given)], self.symbols)
+            check([(claim, claims_besides_operands(call), given)], self.symbols)
         results = [operands[p] if p >= 0 else given[i] for i, p in enumerate(places)]
         return _result(results, call.sinfo_args[0])
 

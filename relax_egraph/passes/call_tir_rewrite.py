@@ -28,7 +28,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import OPS
-from relax_egraph.ir.ops.call import given_besides, inplace_indices
+from relax_egraph.ir.ops.call import claims_besides_operands, inplace_indices
 from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
@@ -140,7 +140,7 @@ class _Rewriter(ExprMutator):
         for name, info, place in zip(names, infos, places, strict=True):
             if place >= 0 and isinstance(arrays[place].struct_info, TensorStructInfo):
                 arrays[place] = self._claimed(name, self._writable(name, arrays[place]), info)
-        given, args = given_besides(value), (callee, *arrays)
+        given, args = claims_besides_operands(value), (callee, *arrays)
         made = self.emit(Call(OPS["call_packed"], args, {}, (given,), given, value.span), var.name)
         results = [
             arrays[place] if place >= 0 else self.emit(TupleGetItem(made, i), name)

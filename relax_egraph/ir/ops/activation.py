@@ -3,8 +3,8 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating, numeric
-from relax_egraph.ir.ops.fit import asked, is_vector, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.ops.operand_checks import is_vector, one_float, subject_of
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
@@ -30,10 +30,10 @@ def leakyrelu(data: TensorStructInfo, *, alpha: float = 0.01) -> StructInfo:
 @op("nn")
 def prelu(data: TensorStructInfo, alpha: TensorStructInfo, *, axis: int = 1) -> StructInfo:
     """``out = x`` above 0, else ``alpha[i] · x`` at index ``i`` of `axis`."""
-    said = asked("nn.prelu", data, alpha)
-    dtype = one_float(said, data, alpha)
+    subject = subject_of("nn.prelu", data, alpha)
+    dtype = one_float(subject, data, alpha)
     place = normalize_axis("nn.prelu", data, axis) if data.ndim >= 0 else 0
-    is_vector(said, "alpha", alpha, data.dims[place] if data.dims else None)
+    is_vector(subject, "alpha", alpha, data.dims[place] if data.dims else None)
     return tensor(data.dims, dtype, data.ndim)
 
 

@@ -8,10 +8,7 @@ from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 
 def _integers(name: str, *operands: TensorStructInfo, or_booleans: bool) -> TensorStructInfo:
-    """The result of `operands`, none of which is of floats, nor of booleans without `or_booleans`.
-
-    It is the same dtype of all.
-    """
+    """The result of integer operands of one dtype; `or_booleans` admits booleans."""
     for x in operands:
         if x.dtype is None or is_integer(x.dtype) or (or_booleans and x.dtype == "bool"):
             continue

@@ -1,4 +1,4 @@
-"""Broadcasting: what elementwise operators make of the shapes and dtypes of their operands."""
+"""Broadcasting: the shape and dtype of an elementwise operator's result."""
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
@@ -9,7 +9,7 @@ from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
-    """The extent that `a` and `b` broadcast to; ``None`` if it is decided only at run time.
+    """The extent that `a` and `b` broadcast to; ``None`` if only the run decides it.
 
     Raises ``ValueError`` if they are proven not to broadcast.
     """
@@ -28,7 +28,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
 
 
 def broadcast_shapes(a: Shape, b: Shape) -> Shape | None:
-    """The shape that `a` and `b` broadcast to, as numpy does; ``None`` if not decided here."""
+    """The shape that `a` and `b` broadcast to, as in numpy; ``None`` if only the run decides it."""
     short, long = sorted((a, b), key=len)
     head = long[: len(long) - len(short)]
     tail = [broadcast_dim(x, y) for x, y in zip(short, long[len(head) :], strict=True)]
@@ -37,7 +37,7 @@ def broadcast_shapes(a: Shape, b: Shape) -> Shape | None:
 
 
 def broadcast(name: str, *infos: TensorStructInfo, dtype: str | None = None) -> TensorStructInfo:
-    """The struct info of an elementwise result; `dtype` where it is not the operands' own."""
+    """The struct info of an elementwise result; `dtype` overrides that of the operands."""
     operands = ", ".join(map(str, infos))
     dtypes = {i.dtype for i in infos if i.dtype is not None}
     if len(dtypes) > 1:
@@ -64,6 +64,6 @@ def floating(name: str, x: TensorStructInfo) -> TensorStructInfo:
 
 
 def numeric(name: str, x: TensorStructInfo) -> None:
-    """Refuse boolean operands of an operator that has no meaning for them."""
+    """Raise `IllTyped` for boolean operands of an operator of numbers."""
     if x.dtype == "bool":
         raise IllTyped(f"R.{name} of {x}: needs a tensor of numbers")

@@ -39,13 +39,13 @@ def call_tir_inplace(call: Call) -> StructInfo:
 
 
 def inplace_indices(call: Call) -> tuple[int, ...]:
-    """The operand that each result is of a call that writes in place, -1 for none."""
-    given = call.attrs.get("inplace_indices")
-    if isinstance(given, int):
-        return (given,)
-    if not isinstance(given, tuple) or not all(isinstance(place, int) for place in given):
-        raise IllTyped(f"{call.op}: inplace_indices is {given!r}, needs a list of ints")
-    return tuple(place for place in given if isinstance(place, int))
+    """The operand that each result of a call that writes in place is; -1 for a new tensor."""
+    places = call.attrs.get("inplace_indices")
+    if isinstance(places, int):
+        return (places,)
+    if not isinstance(places, tuple) or not all(isinstance(place, int) for place in places):
+        raise IllTyped(f"{call.op}: inplace_indices is {places!r}, needs a list of ints")
+    return tuple(place for place in places if isinstance(place, int))
 
 
 @intrinsic()
@@ -78,9 +78,9 @@ def call_packed(call: Call) -> StructInfo:
 def call_inplace_packed(call: Call) -> StructInfo:
     """Call a packed function that writes into operands: ``inplace_indices`` say which.
 
-    Result ``i`` is operand ``inplace_indices[i]``, or where that is -1 what the function gives.  It
-    gives all results, one of its own or a tuple; what it gives for those in place is not looked
-    at.  Whatever else reads such an operand sees it changed.
+    Result ``i`` is operand ``inplace_indices[i]``, or where that is -1 what the function returns.
+    It returns all results, alone or in a tuple; those in place are ignored.  Whatever else
+    reads such an operand sees it changed.
     """
     out = _packed("call_inplace_packed", call)
     if not call.sinfo_args:
@@ -89,28 +89,28 @@ def call_inplace_packed(call: Call) -> StructInfo:
     return out
 
 
-def given_besides(call: Call) -> StructInfo:
-    """What the function of an ``R.call_inplace_packed`` gives: of results in place nothing is said.
+def claims_besides_operands(call: Call) -> StructInfo:
+    """The claimed results of an ``R.call_inplace_packed``, without claims for results in place.
 
-    If all are in place, it need not give anything.
+    A function whose results are all in place need not return anything.
     """
-    said, places = call.sinfo_args[0], inplace_indices(call)
-    if not isinstance(said, TupleStructInfo) or min(places) >= 0:
+    claim, places = call.sinfo_args[0], inplace_indices(call)
+    if not isinstance(claim, TupleStructInfo) or min(places) >= 0:
         return TupleStructInfo(())
-    fields = zip(said.fields, places, strict=True)
+    fields = zip(claim.fields, places, strict=True)
     return TupleStructInfo(tuple(f if p < 0 else ObjectStructInfo() for f, p in fields))
 
 
 def _check_places(
-    name: str, said: str, call: Call, operands: Sequence[Expr], out: StructInfo
+    name: str, claim: str, call: Call, operands: Sequence[Expr], out: StructInfo
 ) -> None:
-    """Hold that the results of a call that writes in place may be what they are said to be."""
+    """Raise `IllTyped` if results in place contradict the operands that they are."""
     results = out.fields if isinstance(out, TupleStructInfo) else (out,)
     places = inplace_indices(call)
     if len(places) != len(results):
         raise IllTyped(
             f"R.{name}: inplace_indices {list(places)} name {len(places)} results, "
-            f"{said} has {len(results)}"
+            f"{claim} has {len(results)}"
         )
     for place, result in zip(places, results, strict=True):
         if not -1 <= place < len(operands) or (place >= 0 and places.count(place) > 1):
@@ -121,7 +121,7 @@ def _check_places(
         if place >= 0 and relation(result, operands[place].struct_info) == "contradiction":
             raise IllTyped(
                 f"R.{name}: operand {place} is {operands[place].struct_info}, "
-                f"but {said} says {result}"
+                f"but {claim} says {result}"
             )
     if all(place == -1 for place in places):
         other = name.replace("_inplace", "")
@@ -129,7 +129,7 @@ def _check_places(
 
 
 def _loops(name: str, call: Call) -> tuple[Expr, ...]:
-    """The operands of a call of a loop function, all of whose arguments are of the right kind."""
+    """The operands of a call of a loop function; raises `IllTyped` for arguments of other kinds."""
     if not 2 <= len(call.args) <= 3 or not isinstance(call.args[0], GlobalVar):
         raise IllTyped(f"R.{name} takes a function of the module and a tuple of operands")
     if not isinstance(call.args[1], Tuple):

@@ -9,7 +9,7 @@ from relax_egraph.ir.struct_info import FuncStructInfo, ObjectStructInfo, Struct
 
 @intrinsic()
 def make_closure(call: Call) -> StructInfo:
-    """The function ``args[0]`` with its last parameters given: the fields of ``args[1]``."""
+    """The function ``args[0]``, its last parameters bound to the fields of ``args[1]``."""
     function, captured = _function_and_operands("make_closure", call)
     info = function.struct_info
     if not isinstance(info, FuncStructInfo) or info.params is None:
@@ -48,8 +48,8 @@ def _result(name: str, call: Call) -> StructInfo:
     if not isinstance(info, FuncStructInfo):
         return ObjectStructInfo()
     params = info.params or ()
-    given = [a.struct_info for a in args]
-    return substituted(info.ret, bind(params, given) if len(params) == len(given) else {})
+    infos = [a.struct_info for a in args]
+    return substituted(info.ret, bind(params, infos) if len(params) == len(infos) else {})
 
 
 def _function_and_operands(name: str, call: Call) -> tuple[Expr, tuple[Expr, ...]]:

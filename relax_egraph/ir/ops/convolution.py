@@ -1,4 +1,4 @@
-"""What the attributes of a convolution say, checked, and the extents of its result."""
+"""The attributes of a convolution, checked, and the shape of its result."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,9 @@ from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, ten
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A convolution, or a transposed one, over axes of canonical order.
+    """The attributes of a convolution, transposed or not, over axes in canonical order.
 
-    `out_dtype` is ``None`` where it is the operands' own; only a transposed one has
+    `out_dtype` is ``None`` for that of the operands; only transposed ones have an
     `output_padding`.
     """
 
@@ -41,7 +41,7 @@ class Convolution:
 
     @property
     def transposed(self) -> bool:
-        """Whether it is a transposed one."""
+        """Whether the convolution is transposed."""
         return bool(self.output_padding)
 
     def extent(self, k: int, extent: Dim, size: Dim) -> Dim:
@@ -53,7 +53,7 @@ class Convolution:
         return dims.sub(end, self.windows.before[k] + self.windows.after[k])
 
     def channels(self, data: Dim, o: Dim, i: Dim) -> tuple[Dim, Dim, Dim]:
-        """The channels that data needs, those that split into groups, and those of the result.
+        """The channels that the data needs, those that split into groups, and those of the result.
 
         `o` and `i` are the extents of the kernel's axes ``O`` and ``I``.
         """
@@ -62,7 +62,7 @@ class Convolution:
         return dims.mul(i, self.groups), o, o
 
     def shape(self, data: Shape, weight: Shape) -> Shape:
-        """The result's shape, of operands that fit together."""
+        """The result's shape for operands that fit together."""
         batch, channels, *extents = canonical(data, self.data)
         o, i, *sizes = canonical(weight, self.kernel)
         pairs = enumerate(zip(extents, sizes, strict=True))
@@ -71,7 +71,7 @@ class Convolution:
 
 
 def convolution(
-    asked: str,
+    subject: str,
     rank: int,
     *,
     strides: tuple[int, ...],
@@ -84,21 +84,21 @@ def convolution(
     out_dtype: str | None,
     output_padding: tuple[int, ...] | None = None,
 ) -> Convolution:
-    """The convolution over `rank` axes, transposed if it has an `output_padding`.
+    """The attributes of a convolution over `rank` axes, transposed if it has an `output_padding`.
 
-    Raises `IllTyped`, whose text begins with `asked`, for attributes that mean nothing.
+    Raises `IllTyped`, with a message about `subject`, for invalid attributes.
     """
     if groups < 1:
-        raise IllTyped(f"{asked}: groups is {groups}, needs 1 or more")
+        raise IllTyped(f"{subject}: groups is {groups}, needs 1 or more")
     if out_dtype not in (None, "", "void", *DTYPES):
-        raise IllTyped(f"{asked}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
-    moving = windows(asked, rank, strides, padding, dilation)
+        raise IllTyped(f"{subject}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
+    moving = windows(subject, rank, strides, padding, dilation)
     added: tuple[int, ...] = ()
     if output_padding is not None:
-        added = per_axis(asked, "output_padding", output_padding, rank, least=0)
+        added = per_axis(subject, "output_padding", output_padding, rank, least=0)
         if any(a >= s for a, s in zip(added, moving.strides, strict=True)):
             raise IllTyped(
-                f"{asked}: output_padding is {list(added)}, needs values below the strides "
+                f"{subject}: output_padding is {list(added)}, needs values below the strides "
                 f"{list(moving.strides)}"
             )
     letters = SPATIAL[rank]
@@ -106,44 +106,50 @@ def convolution(
         rank,
         moving,
         groups,
-        order_of(asked, "data_layout", data_layout, f"NC{letters}"),
-        order_of(asked, "kernel_layout", kernel_layout, f"OI{letters}"),
-        order_of(asked, "out_layout", out_layout or data_layout, f"NC{letters}"),
+        order_of(subject, "data_layout", data_layout, f"NC{letters}"),
+        order_of(subject, "kernel_layout", kernel_layout, f"OI{letters}"),
+        order_of(subject, "out_layout", out_layout or data_layout, f"NC{letters}"),
         None if out_dtype in ("", "void") else out_dtype,
         added,
     )
 
 
 def convolved(
-    asked: str, how: Convolution, data: TensorStructInfo, weight: TensorStructInfo
+    subject: str, attributes: Convolution, data: TensorStructInfo, weight: TensorStructInfo
 ) -> StructInfo:
     """The struct info of the result; raises `IllTyped` for operands proven not to fit together."""
-    ndim = how.rank + 2
-    check_rank(asked, "data", data, ndim)
-    check_rank(asked, "a weight", weight, ndim)
-    if how.out_dtype is None and data.dtype and weight.dtype and data.dtype != weight.dtype:
-        raise IllTyped(f"{asked}: needs operands of one dtype, or an out_dtype")
-    dtype = how.out_dtype or (data.dtype if weight.dtype else None)
+    ndim = attributes.rank + 2
+    check_rank(subject, "data", data, ndim)
+    check_rank(subject, "a weight", weight, ndim)
+    if attributes.out_dtype is None and data.dtype and weight.dtype and data.dtype != weight.dtype:
+        raise IllTyped(f"{subject}: needs operands of one dtype, or an out_dtype")
+    dtype = attributes.out_dtype or (data.dtype if weight.dtype else None)
     if data.dims is None or weight.dims is None:
         return tensor(None, dtype, ndim)
-    _, channels, *extents = canonical(data.dims, how.data)
-    o, i, *sizes = canonical(weight.dims, how.kernel)
-    needed, split, _ = how.channels(channels, o, i)
+    _, channels, *extents = canonical(data.dims, attributes.data)
+    o, i, *sizes = canonical(weight.dims, attributes.kernel)
+    needed, split, _ = attributes.channels(channels, o, i)
     if differ(channels, needed):
         raise IllTyped(
-            f"{asked}: the weight takes {dims.text(needed)} channels in {how.groups} groups, "
-            f"the data has {dims.text(channels)}"
+            f"{subject}: the weight takes {dims.text(needed)} channels in "
+            f"{attributes.groups} groups, the data has {dims.text(channels)}"
         )
-    if differ(dims.mod(split, how.groups), 0):
+    if differ(dims.mod(split, attributes.groups), 0):
         raise IllTyped(
-            f"{asked}: {dims.text(split)} channels do not split into {how.groups} groups"
+            f"{subject}: {dims.text(split)} channels do not split into {attributes.groups} groups"
         )
     for k, (extent, size) in enumerate(zip(extents, sizes, strict=True)):
-        letter = SPATIAL[how.rank][k]
+        letter = SPATIAL[attributes.rank][k]
         if exceeds(1, size):
-            raise IllTyped(f"{asked}: along {letter} the window has no elements")
-        if not how.transposed:
-            check_fits(asked, letter, how.windows.reach(k, size), extent, how.windows.padding(k))
-        elif dims.prove_ge(-1, how.extent(k, extent, size)):
-            raise IllTyped(f"{asked}: along {letter} the padding takes more than there is")
-    return tensor(how.shape(data.dims, weight.dims), dtype)
+            raise IllTyped(f"{subject}: along {letter} the window has no elements")
+        if not attributes.transposed:
+            check_fits(
+                subject,
+                letter,
+                attributes.windows.reach(k, size),
+                extent,
+                attributes.windows.padding(k),
+            )
+        elif dims.prove_ge(-1, attributes.extent(k, extent, size)):
+            raise IllTyped(f"{subject}: along {letter} the padding takes more than there is")
+    return tensor(attributes.shape(data.dims, weight.dims), dtype)

@@ -16,21 +16,21 @@ from relax_egraph.ir.struct_info import (
 
 
 def known_dtype(name: str, dtype: str) -> str:
-    """`dtype`; raises `IllTyped` if there is none of that name."""
+    """`dtype`; raises `IllTyped` unless it is the name of a dtype."""
     if dtype not in DTYPES:
         raise IllTyped(f'R.{name}: no dtype "{dtype}", there are {", ".join(DTYPES)}')
     return dtype
 
 
 def integer(name: str, what: str, operand: PrimStructInfo) -> PrimStructInfo:
-    """`operand`; raises `IllTyped` if it is no integer."""
+    """`operand`; raises `IllTyped` unless it is an integer."""
     if not is_integer(operand.dtype):
         raise IllTyped(f"R.{name}: {what} is of {operand.dtype}, needs an integer")
     return operand
 
 
 def extent(name: str, what: str, operand: PrimStructInfo) -> Dim | None:
-    """The extent that `operand` is, if it is known; raises `IllTyped` if it can be none."""
+    """The extent `operand`, if it is known; raises `IllTyped` for what cannot be an extent."""
     value = integer(name, what, operand).value
     if isinstance(value, int) and value < 0:
         raise IllTyped(f"R.{name}: {what} is {value}, needs 0 or more")
@@ -105,14 +105,14 @@ def one_hot(
 
     An index outside of 0 … `depth` - 1 gives `off_value` everywhere.  The dtype is the values'.
     """
-    said = f"R.one_hot of {indices}"
+    subject = f"R.one_hot of {indices}"
     if indices.dtype is not None and not is_integer(indices.dtype):
-        raise IllTyped(f"{said}: needs a tensor of integers")
+        raise IllTyped(f"{subject}: needs a tensor of integers")
     if on_value.dtype != off_value.dtype:
         values = f"on_value is of {on_value.dtype}, off_value of {off_value.dtype}"
-        raise IllTyped(f"{said}: {values}, needs values of one dtype")
+        raise IllTyped(f"{subject}: {values}, needs values of one dtype")
     if depth < 1:
-        raise IllTyped(f"{said}: depth is {depth}, needs 1 or more")
+        raise IllTyped(f"{subject}: depth is {depth}, needs 1 or more")
     dtype = on_value.dtype if all(map(_has_dtype, (on_value, off_value))) else None
     if indices.ndim < 0:
         return tensor(None, dtype)
@@ -124,6 +124,6 @@ def one_hot(
 
 
 def _has_dtype(operand: PrimStructInfo) -> bool:
-    """Whether a number keeps its dtype until it is used; one in a variable is Python's own."""
+    """Whether the dtype of a number is its own, not that of Python's numbers."""
     is_literal = operand.number is not None or isinstance(operand.value, int)
     return is_literal or operand.dtype in ("int64", "float64")

@@ -1,4 +1,4 @@
-"""The dtypes that attributes name."""
+"""Attributes that name dtypes."""
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.dtypes import DTYPES, is_integer
@@ -9,12 +9,12 @@ INTEGERS = tuple(d for d in DTYPES if is_integer(d))
 
 
 def known_dtype(name: str, x: TensorStructInfo, dtype: str) -> str:
-    """`dtype`, unless there is none of that name."""
+    """`dtype`; raises `IllTyped` unless it is the name of a dtype."""
     return _one_of(name, x, dtype, DTYPES)
 
 
 def index_dtype(name: str, x: TensorStructInfo, dtype: str) -> str:
-    """`dtype`, unless it holds no indices."""
+    """`dtype`; raises `IllTyped` unless it is a dtype of indices."""
     return _one_of(name, x, dtype, INTEGERS)
 
 

@@ -27,21 +27,21 @@ def unique(
 ) -> StructInfo:
     """The distinct elements of `x`, or slices at `axis`, ascending or in order of appearance.
 
-    With one of the flags a tuple: these, then those asked for of ``int64``: the index of the first
-    of each; for each element of `x`, in row-major order, its place among the distinct ones; how
-    often each occurs.  NaNs are one element, but as parts of slices all differ.
+    With one of the flags a tuple: these, then ``int64`` what the flags select: the index of the
+    first of each; for each element of `x`, in row-major order, its place among the distinct ones; and
+    how often each occurs.  NaNs are one element, but as parts of slices all differ.
     """
     if axis is not None and x.ndim >= 0:
         axis = normalize_axis("unique", x, axis)
-    found = tensor(None, x.dtype, 1 if axis is None else x.ndim)
+    elements = tensor(None, x.dtype, 1 if axis is None else x.ndim)
     of_each = tensor(None, "int64", 1)
     every = of_each
     if x.dims is not None:
         length = dims.product(x.dims) if axis is None else x.dims[axis]
         every = tensor((length,), "int64")
-    asked = ((return_index, of_each), (return_inverse, every), (return_counts, of_each))
-    more = [info for wanted, info in asked if wanted]
-    return TupleStructInfo((found, *more)) if more else found
+    flags = ((return_index, of_each), (return_inverse, every), (return_counts, of_each))
+    more = [info for wanted, info in flags if wanted]
+    return TupleStructInfo((elements, *more)) if more else elements
 
 
 @op()

@@ -1,4 +1,4 @@
-"""The intrinsics that tell the user something, or fail; and the value that is none."""
+"""The intrinsics that print or fail, and the null value."""
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.expr import Call, StringImm
@@ -37,7 +37,7 @@ def assert_op(call: Call) -> StructInfo:
 
 @intrinsic()
 def null_value(call: Call) -> StructInfo:
-    """``R.null_value()``: what an optional operand of a packed function is that is not given."""
+    """``R.null_value()``: stands for an optional operand of a packed function that is left out."""
     if call.args:
         raise IllTyped(f"R.null_value takes no operands, got {len(call.args)}")
     return ObjectStructInfo()

@@ -17,16 +17,16 @@ PAD_MODES = ("constant", "reflect", "replicate", "circular")
 
 
 def pad_pairs(
-    asked: str, ndim: int, pad_width: tuple[int, ...], pad_mode: str
+    subject: str, ndim: int, pad_width: tuple[int, ...], pad_mode: str
 ) -> list[tuple[int, int]]:
-    """How much each axis grows before its first and after its last element; `ndim` may be -1."""
+    """The padding of each axis, before its first and after its last element; `ndim` may be -1."""
     if pad_mode not in PAD_MODES:
-        raise IllTyped(f"{asked}: pad_mode is {pad_mode!r}, needs one of {', '.join(PAD_MODES)}")
+        raise IllTyped(f"{subject}: pad_mode is {pad_mode!r}, needs one of {', '.join(PAD_MODES)}")
     if len(pad_width) % 2 or ndim not in (-1, len(pad_width) // 2):
         count = f"{2 * ndim}" if ndim >= 0 else "an even number of"
-        raise IllTyped(f"{asked}: pad_width is {list(pad_width)}, needs {count} values")
+        raise IllTyped(f"{subject}: pad_width is {list(pad_width)}, needs {count} values")
     if min(pad_width, default=0) < 0:
-        raise IllTyped(f"{asked}: pad_width is {list(pad_width)}, needs values of 0 or more")
+        raise IllTyped(f"{subject}: pad_width is {list(pad_width)}, needs values of 0 or more")
     return [*zip(pad_width[::2], pad_width[1::2], strict=True)]
 
 
@@ -54,17 +54,17 @@ def pad(
 @op("nn")
 def pixel_shuffle(data: TensorStructInfo, *, upscale_factor: int) -> StructInfo:
     """``out[…, c, y · r + i, x · r + j] = data[…, c · r² + i · r + j, y, x]``, r the factor."""
-    asked = f"R.nn.pixel_shuffle of {data}"
+    subject = f"R.nn.pixel_shuffle of {data}"
     if upscale_factor < 1:
-        raise IllTyped(f"{asked}: upscale_factor is {upscale_factor}, needs 1 or more")
+        raise IllTyped(f"{subject}: upscale_factor is {upscale_factor}, needs 1 or more")
     if 0 <= data.ndim < 3:
-        raise IllTyped(f"{asked}: needs a tensor of rank 3 or more")
+        raise IllTyped(f"{subject}: needs a tensor of rank 3 or more")
     if data.dims is None:
         return tensor(None, data.dtype, data.ndim)
     *batch, channels, height, width = data.dims
     square = upscale_factor**2
     if differ(dims.mod(channels, square), 0):
-        raise IllTyped(f"{asked}: {dims.text(channels)} channels are no multiple of {square}")
+        raise IllTyped(f"{subject}: {dims.text(channels)} channels are no multiple of {square}")
     size = (dims.mul(height, upscale_factor), dims.mul(width, upscale_factor))
     return tensor((*batch, dims.floordiv(channels, square), *size), data.dtype)
 
@@ -92,9 +92,9 @@ def resize2d(
     with ``round_prefer_floor``; ``""`` is ``round`` with ``align_corners``, else ``floor``.
     Interpolated values are truncated towards zero to integers; 0 of an image without pixels.
     """
-    asked = f"R.image.resize2d of {data} to {size}"
-    how = resizing(
-        asked,
+    subject = f"R.image.resize2d of {data} to {size}"
+    attributes = resizing(
+        subject,
         2,
         roi=roi,
         layout=layout,
@@ -106,7 +106,7 @@ def resize2d(
         extrapolation_value=extrapolation_value,
         out_dtype=out_dtype,
     )
-    return resized(asked, how, data, size)
+    return resized(subject, attributes, data, size)
 
 
 @op("image")
@@ -125,9 +125,9 @@ def resize3d(
     out_dtype: str | None = None,
 ) -> StructInfo:
     """``out[n, c, z, y, x]``: `resize2d` over three axes."""
-    asked = f"R.image.resize3d of {data} to {size}"
-    how = resizing(
-        asked,
+    subject = f"R.image.resize3d of {data} to {size}"
+    attributes = resizing(
+        subject,
         3,
         roi=roi,
         layout=layout,
@@ -139,7 +139,7 @@ def resize3d(
         extrapolation_value=extrapolation_value,
         out_dtype=out_dtype,
     )
-    return resized(asked, how, data, size)
+    return resized(subject, attributes, data, size)
 
 
 @op("image")
@@ -151,16 +151,16 @@ def affine_grid(
     ``x' = (2x + 1 - W) / (W - 1)`` runs from -1 to 1 with `align_corners`, else it is
     ``(2x + 1 - W) / W``; 0 where there is one point.
     """
-    asked = f"R.image.affine_grid of {data} to {size}"
-    check_floating(asked, data)
-    check_rank(asked, "data", data, 3)
+    subject = f"R.image.affine_grid of {data} to {size}"
+    check_floating(subject, data)
+    check_rank(subject, "data", data, 3)
     if size.ndim not in (-1, 2, 3):
-        raise IllTyped(f"{asked}: needs a size of 2 or 3 extents")
+        raise IllTyped(f"{subject}: needs a size of 2 or 3 extents")
     rank = size.ndim
     ndim = -1 if rank < 0 else rank + 2
     if data.dims is None or size.values is None:
         return tensor(None, data.dtype, ndim)
     batch, rows, columns = data.dims
     if differ(rows, rank) or differ(columns, rank + 1):
-        raise IllTyped(f"{asked}: needs data of shape (n, {rank}, {rank + 1})")
+        raise IllTyped(f"{subject}: needs data of shape (n, {rank}, {rank + 1})")
     return tensor((batch, rank, *size.values), data.dtype)

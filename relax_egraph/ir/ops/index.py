@@ -29,10 +29,10 @@ MODES = ("fast", "clip", "wrap", "nan")
 """What `take` makes of an index outside of the axis."""
 
 
-def integers(asked: str, indices: TensorStructInfo) -> None:
-    """Refuse `indices` that are no integers; `asked` begins the message."""
+def integers(subject: str, indices: TensorStructInfo) -> None:
+    """Raise `IllTyped`, with a message about `subject`, for `indices` that are no integers."""
     if indices.dtype is not None and not is_integer(indices.dtype):
-        raise IllTyped(f"{asked}: needs indices of integers")
+        raise IllTyped(f"{subject}: needs indices of integers")
 
 
 @op()
@@ -44,14 +44,14 @@ def take(
     Without `axis`, `x` has rank 1.  What an index outside reads, `mode` says: ``"fast"``,
     ``"clip"``, ``"wrap"`` or ``"nan"``.
     """
-    asked = f"R.take of {x} and {indices}"
-    integers(asked, indices)
+    subject = f"R.take of {x} and {indices}"
+    integers(subject, indices)
     if mode not in MODES:
-        raise IllTyped(f'{asked}: mode is "{mode}", needs one of: {", ".join(MODES)}')
+        raise IllTyped(f'{subject}: mode is "{mode}", needs one of: {", ".join(MODES)}')
     if mode == "nan" and x.dtype is not None and not is_float(x.dtype):
-        raise IllTyped(f'{asked}: mode "nan" needs a floating-point tensor')
+        raise IllTyped(f'{subject}: mode "nan" needs a floating-point tensor')
     if axis is None and x.ndim not in (-1, 1):
-        raise IllTyped(f"{asked}: needs a tensor of rank 1, or an axis")
+        raise IllTyped(f"{subject}: needs a tensor of rank 1, or an axis")
     if x.ndim < 0 or indices.ndim < 0:
         known = indices.ndim if axis is None else -1
         return tensor(indices.dims if axis is None else None, x.dtype, known)
@@ -71,15 +71,15 @@ def check_indices(
     the elements of the last axis of `indices`, one for each; where it has fewer elements, the first
     axes are.  The message names the `operator`.
     """
-    asked = f"R.check_indices of {indices} for axes {list(axes)} of {shape}"
-    integers(asked, indices)
+    subject = f"R.check_indices of {indices} for axes {list(axes)} of {shape}"
+    integers(subject, indices)
     if not axes or min(axes) < 0 or 0 <= shape.ndim <= max(axes):
-        raise IllTyped(f"{asked}: needs axes of the shape, counted from 0")
+        raise IllTyped(f"{subject}: needs axes of the shape, counted from 0")
     if len(axes) > 1 and indices.ndim == 0:
-        raise IllTyped(f"{asked}: needs indices of rank 1 or more")
+        raise IllTyped(f"{subject}: needs indices of rank 1 or more")
     if len(axes) > 1 and indices.dims is not None and exceeds(indices.dims[-1], len(axes)):
         raise IllTyped(
-            f"{asked}: the last axis of the indices has extent {dims.text(indices.dims[-1])}, "
+            f"{subject}: the last axis of the indices has extent {dims.text(indices.dims[-1])}, "
             f"needs {len(axes)} at most"
         )
     return tensor(indices.dims, indices.dtype, indices.ndim)
@@ -90,26 +90,26 @@ def gather_elements(
     data: TensorStructInfo, indices: TensorStructInfo, *, axis: int = 0
 ) -> StructInfo:
     """``out[i, j, …] = data[i, indices[i, j, …], …]``, the index being in the place of `axis`."""
-    asked = f"R.gather_elements of {data} and {indices}"
-    integers(asked, indices)
-    fits_along(asked, "gather_elements", data, indices, axis)
+    subject = f"R.gather_elements of {data} and {indices}"
+    integers(subject, indices)
+    fits_along(subject, "gather_elements", data, indices, axis)
     return tensor(indices.dims, data.dtype, indices.ndim if indices.ndim >= 0 else data.ndim)
 
 
 def fits_along(
-    asked: str, name: str, data: TensorStructInfo, indices: TensorStructInfo, axis: int
+    subject: str, name: str, data: TensorStructInfo, indices: TensorStructInfo, axis: int
 ) -> None:
-    """Refuse `indices` that reach beyond `data` along an axis other than `axis`."""
+    """Raise `IllTyped` for `indices` that reach beyond `data` along an axis other than `axis`."""
     if data.ndim >= 0:
         normalize_axis(name, data, axis)
     if data.ndim >= 0 and indices.ndim >= 0 and data.ndim != indices.ndim:
-        raise IllTyped(f"{asked}: needs operands of one rank")
+        raise IllTyped(f"{subject}: needs operands of one rank")
     if data.dims is None or indices.dims is None:
         return
     for k, (have, want) in enumerate(zip(data.dims, indices.dims, strict=True)):
         if k != axis % data.ndim and exceeds(want, have):
             raise IllTyped(
-                f"{asked}: along axis {k} there are indices for {dims.text(want)} of "
+                f"{subject}: along axis {k} there are indices for {dims.text(want)} of "
                 f"{dims.text(have)} elements"
             )
 
@@ -122,11 +122,11 @@ def gather_nd(
 
     The last axis of `indices` goes over the axes of `data` that are indexed.
     """
-    asked = f"R.gather_nd of {data} and {indices}"
-    integers(asked, indices)
+    subject = f"R.gather_nd of {data} and {indices}"
+    integers(subject, indices)
     if batch_dims < 0:
-        raise IllTyped(f"{asked}: batch_dims is {batch_dims}, needs 0 or more")
-    depth = index_depth(asked, data, indices, batch_dims)
+        raise IllTyped(f"{subject}: batch_dims is {batch_dims}, needs 0 or more")
+    depth = index_depth(subject, data, indices, batch_dims)
     if depth is None:
         return tensor(None, data.dtype)
     ndim = indices.ndim - 1 + data.ndim - batch_dims - depth
@@ -135,20 +135,20 @@ def gather_nd(
     for k, (a, b) in enumerate(zip(data.dims[:batch_dims], indices.dims, strict=False)):
         if differ(a, b):
             raise IllTyped(
-                f"{asked}: batch axis {k} has the extents {dims.text(a)} and {dims.text(b)}"
+                f"{subject}: batch axis {k} has the extents {dims.text(a)} and {dims.text(b)}"
             )
     return tensor((*indices.dims[:-1], *data.dims[batch_dims + depth :]), data.dtype)
 
 
 def index_depth(
-    asked: str, data: TensorStructInfo, indices: TensorStructInfo, batch_dims: int = 0
+    subject: str, data: TensorStructInfo, indices: TensorStructInfo, batch_dims: int = 0
 ) -> int | None:
-    """How many axes of `data` the last axis of `indices` goes over, where that and ranks are known.
+    """The number of axes of `data` that the last axis of `indices` addresses, if it is known.
 
-    They are found to fit behind `batch_dims` axes that both have.
+    Raises `IllTyped` if they do not fit behind `batch_dims` axes that both have.
     """
     if 0 <= indices.ndim <= batch_dims:
-        raise IllTyped(f"{asked}: needs indices of rank {batch_dims + 1} or more")
+        raise IllTyped(f"{subject}: needs indices of rank {batch_dims + 1} or more")
     if indices.dims is None or data.ndim < 0:
         return None
     depth = indices.dims[-1]
@@ -157,7 +157,7 @@ def index_depth(
         return None
     if batch_dims + depth > data.ndim:
         raise IllTyped(
-            f"{asked}: {depth} indices behind {batch_dims} batch axes, "
+            f"{subject}: {depth} indices behind {batch_dims} batch axes, "
             f"needs a tensor of rank {batch_dims + depth} or more"
         )
     return depth
@@ -166,22 +166,22 @@ def index_depth(
 @op()
 def index_tensor(data: TensorStructInfo, indices: TupleStructInfo) -> StructInfo:
     """``out[i…, …] = data[indices₀[i…], indices₁[i…], …]``; the `indices` broadcast."""
-    found = index_shape(f"R.index_tensor of {data} and {indices}", data, indices)
+    shape = index_shape(f"R.index_tensor of {data} and {indices}", data, indices)
     count = len(indices.fields)
-    if data.ndim < 0 or isinstance(found, int):
-        ndim = found + data.ndim - count if isinstance(found, int) and found >= 0 else -1
+    if data.ndim < 0 or isinstance(shape, int):
+        ndim = shape + data.ndim - count if isinstance(shape, int) and shape >= 0 else -1
         return tensor(None, data.dtype, ndim if data.ndim >= 0 else -1)
-    ndim = len(found) + data.ndim - count
-    return tensor(data.dims and (*found, *data.dims[count:]), data.dtype, ndim)
+    ndim = len(shape) + data.ndim - count
+    return tensor(data.dims and (*shape, *data.dims[count:]), data.dtype, ndim)
 
 
-def index_shape(asked: str, data: TensorStructInfo, indices: TupleStructInfo) -> Shape | int:
-    """What tensors that index the leading axes of `data` broadcast to; else the rank, or -1."""
+def index_shape(subject: str, data: TensorStructInfo, indices: TupleStructInfo) -> Shape | int:
+    """The shape that `indices` into leading axes of `data` broadcast to; else its rank or -1."""
     tensors = [f for f in indices.fields if isinstance(f, TensorStructInfo)]
     if not tensors or 0 <= data.ndim < len(tensors):
-        raise IllTyped(f"{asked}: needs 1 tensor of indices or more, and no more than axes")
+        raise IllTyped(f"{subject}: needs 1 tensor of indices or more, and no more than axes")
     for info in tensors:
-        integers(asked, info)
+        integers(subject, info)
     shape: Shape | None = ()
     for info in tensors:
         if shape is None or info.dims is None:
@@ -190,7 +190,7 @@ def index_shape(asked: str, data: TensorStructInfo, indices: TupleStructInfo) ->
         try:
             shape = broadcast_shapes(shape, info.dims)
         except ValueError:
-            raise IllTyped(f"{asked}: the indices do not broadcast") from None
+            raise IllTyped(f"{subject}: the indices do not broadcast") from None
     if shape is not None:
         return shape
     ranks = [info.ndim for info in tensors]
@@ -216,28 +216,28 @@ def strided_slice(
         f"{name}={'?' if at.values is None else shape_text(at.values)}"
         for name, at in (("begin", begin), ("end", end))
     )
-    asked = f"R.strided_slice of {x} along axes {list(axes)}, {written}"
+    subject = f"R.strided_slice of {x} along axes {list(axes)}, {written}"
     steps = (1,) * len(axes) if strides is None else strides
     for name, count in (("begin", begin.ndim), ("end", end.ndim), ("strides", len(steps))):
         if count not in (-1, len(axes)):
-            raise IllTyped(f"{asked}: {name} has {count} numbers, needs {len(axes)}")
+            raise IllTyped(f"{subject}: {name} has {count} numbers, needs {len(axes)}")
     if 0 in steps:
-        raise IllTyped(f"{asked}: a stride is 0")
+        raise IllTyped(f"{subject}: a stride is 0")
     if x.ndim < 0:
         return tensor(None, x.dtype)
     places = [normalize_axis("strided_slice", x, a) for a in axes]
     if len(set(places)) != len(places):
-        raise IllTyped(f"{asked}: an axis is repeated")
+        raise IllTyped(f"{subject}: an axis is repeated")
     if x.dims is None or begin.values is None or end.values is None:
         return tensor(None, x.dtype, x.ndim)
     shape = list(x.dims)
     for place, a, b, step in zip(places, begin.values, end.values, steps, strict=True):
         extent = x.dims[place]
         if not assume_inbound:
-            taken = slice_of(extent, a, b, step)
-            if taken is None:
+            part = slice_of(extent, a, b, step)
+            if part is None:
                 return tensor(None, x.dtype, x.ndim)
-            shape[place] = taken[1]
+            shape[place] = part[1]
             continue
         if (
             isinstance(extent, int)
@@ -245,7 +245,7 @@ def strided_slice(
             and isinstance(b, int)
             and not is_inbound(extent, a, b, step)
         ):
-            raise IllTyped(f"{asked}: the slice is not within axis {place}")
+            raise IllTyped(f"{subject}: the slice is not within axis {place}")
         shape[place] = slice_inbound(extent, a, b, step)[1]
     return tensor(tuple(shape), x.dtype)
 
@@ -256,9 +256,9 @@ def dynamic_strided_slice(
 ) -> StructInfo:
     """``out = x[begin₀:end₀:strides₀, begin₁:end₁:strides₁, …]``, of every axis, as Python."""
     for name, at in (("begin", begin), ("end", end), ("strides", strides)):
-        asked = f"R.dynamic_strided_slice of {x}: {name} is {at}"
+        subject = f"R.dynamic_strided_slice of {x}: {name} is {at}"
         if at.dtype not in (None, "int64") or at.ndim not in (-1, 1):
-            raise IllTyped(f"{asked}, needs a tensor of rank 1 of int64")
+            raise IllTyped(f"{subject}, needs a tensor of rank 1 of int64")
         if x.ndim >= 0 and at.dims is not None and differ(at.dims[0], x.ndim):
-            raise IllTyped(f"{asked}, needs {x.ndim} numbers")
+            raise IllTyped(f"{subject}, needs {x.ndim} numbers")
     return tensor(None, x.dtype, x.ndim)

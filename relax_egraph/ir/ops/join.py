@@ -12,14 +12,14 @@ from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, Tup
 
 
 def tensors_of(name: str, operands: TupleStructInfo) -> tuple[TensorStructInfo, ...]:
-    """The tensors that R.`name` gets as one operand: at least one."""
+    """The tensors that are one operand of R.`name`; raises `IllTyped` if there is none."""
     if not operands.fields:
         raise IllTyped(f"R.{name} of nothing: needs one tensor or more")
     return tuple(f for f in operands.fields if isinstance(f, TensorStructInfo))
 
 
 def inserted_axis(name: str, x: TensorStructInfo, axis: int) -> int:
-    """The place in the result of a new axis, counted from the front."""
+    """The place of a new axis in the result, counted from the front."""
     rank = x.ndim + 1
     if not -rank <= axis < rank:
         raise IllTyped(f"R.{name} of {x}: axis {axis} is outside of the result's rank {rank}")
@@ -103,7 +103,7 @@ def part_count(x: TensorStructInfo, indices_or_sections: int | tuple[int, ...]) 
 
 
 def split_bounds(extent: Dim, indices_or_sections: int | tuple[int, ...]) -> tuple[Dim, ...]:
-    """Where the parts of an axis of `extent` begin, and the end of the last."""
+    """The bounds of the parts of an axis of `extent`: each start, and the end of the last."""
     if not isinstance(indices_or_sections, int):
         return (0, *(dims.minimum(i, extent) for i in indices_or_sections), extent)
     count = indices_or_sections
@@ -157,7 +157,7 @@ def _total(extents: list[Dim | None]) -> tuple[Dim] | None:
 
 
 def _agreed(name: str, parts: tuple[TensorStructInfo, ...], skip: int | None) -> Shape | None:
-    """The shape that `parts` have in common but for the axis `skip`; a number where one has it.
+    """The common shape of `parts`, except at the axis `skip`; a number where a part has one.
 
     ``None`` if no shape is known.
     """

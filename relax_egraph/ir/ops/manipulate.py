@@ -16,14 +16,14 @@ from relax_egraph.ir.struct_info import (
 
 
 def normalize_axis(name: str, x: TensorStructInfo, axis: int) -> int:
-    """`axis` counted from the front; raises `IllTyped` if `x` has no such axis."""
+    """`axis`, counted from the front; raises `IllTyped` if `x` has no such axis."""
     if not -x.ndim <= axis < x.ndim:
         raise IllTyped(f"R.{name} of {x}: axis {axis} is outside of rank {x.ndim}")
     return axis % x.ndim
 
 
 def unit_axes(shape: Shape | None) -> tuple[int, ...] | None:
-    """The axes of extent 1; ``None`` if that is not known of an axis."""
+    """The axes of extent 1; ``None`` if an extent may be 1 or not."""
     if shape is None or not all(d == 1 or dims.distinct(d, 1) for d in shape):
         return None
     return tuple(k for k, d in enumerate(shape) if d == 1)

@@ -1,6 +1,6 @@
-"""The intrinsics that say where a tensor lies; they come in while a module is lowered.
+"""The intrinsics of storage: lowering introduces them to place tensors.
 
-Their operands are leaves, so that they print and read as any call: sizes and offsets are
+Their operands are leaves, so that a script can print and parse them: sizes and offsets are
 `PrimValue` in bytes, dtypes `StringImm`.
 """
 
@@ -34,7 +34,7 @@ def alloc_storage(call: Call) -> StructInfo:
 
 @intrinsic("memory", pure=False)
 def alloc_tensor_(call: Call) -> StructInfo:
-    """``R.memory.alloc_tensor(storage, offset, shape, dtype)``: the tensor that lies there."""
+    """``R.memory.alloc_tensor(storage, offset, shape, dtype)``: a tensor in a storage."""
     name = "memory.alloc_tensor"
     _, offset, shape, dtype = _operands(name, call, "storage", "offset", "shape", "dtype")
     _integer(name, "offset", offset)

@@ -7,8 +7,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import floating
-from relax_egraph.ir.ops.fit import asked, has_rank, has_shape, is_vector, one_float
 from relax_egraph.ir.ops.manipulate import normalize_axis
+from relax_egraph.ir.ops.operand_checks import has_rank, has_shape, is_vector, one_float, subject_of
 from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
 
@@ -83,13 +83,13 @@ def group_norm(
     formula, without `center` no `beta`.
     """
     name = "nn.group_norm"
-    said = asked(name, data, gamma, beta)
+    subject = subject_of(name, data, gamma, beta)
     if num_groups < 1:
-        raise IllTyped(f"{said}: num_groups is {num_groups}, needs at least 1")
+        raise IllTyped(f"{subject}: num_groups is {num_groups}, needs at least 1")
     channels = _by_channel(name, data, {"gamma": gamma, "beta": beta}, channel_axis, axes)
     if channels is not None and differ(dims.mod(channels, num_groups), 0):
         raise IllTyped(
-            f"{said}: {dims.text(channels)} channels are not divided by num_groups {num_groups}"
+            f"{subject}: {dims.text(channels)} channels are not divided by num_groups {num_groups}"
         )
     return tensor(data.dims, data.dtype, data.ndim)
 
@@ -156,15 +156,15 @@ def _along(
     parameters: Mapping[str, TensorStructInfo],
     axes: tuple[int, ...],
 ) -> TensorStructInfo:
-    """`data` normalised; its `parameters` have the extents of `axes`, in that order."""
-    said = asked(name, data, *parameters.values())
-    one_float(said, data, *parameters.values())
+    """The result's struct info; `parameters` have the extents of `axes`, in that order."""
+    subject = subject_of(name, data, *parameters.values())
+    one_float(subject, data, *parameters.values())
     places = _distinct(name, data, axes)
     known = data.dims
     wanted = None if known is None else tuple(known[p] for p in places)
     for what, info in parameters.items():
-        has_rank(said, what, info, len(axes))
-        has_shape(said, what, info, wanted)
+        has_rank(subject, what, info, len(axes))
+        has_shape(subject, what, info, wanted)
     return tensor(data.dims, data.dtype, data.ndim)
 
 
@@ -175,21 +175,21 @@ def _by_channel(
     channel_axis: int,
     axes: tuple[int, ...],
 ) -> Dim | None:
-    """The extent of the channel axis of `data`, which `axes` leave out and `parameters` have."""
-    said = asked(name, data, *parameters.values())
-    one_float(said, data, *parameters.values())
+    """The result's struct info; `parameters` have the extent of the channel axis of `data`."""
+    subject = subject_of(name, data, *parameters.values())
+    one_float(subject, data, *parameters.values())
     places = _distinct(name, data, axes)
     channel = normalize_axis(name, data, channel_axis) if data.ndim >= 0 else channel_axis
     if channel in places:
-        raise IllTyped(f"{said}: axes {list(axes)} have the channel axis {channel_axis}")
+        raise IllTyped(f"{subject}: axes {list(axes)} have the channel axis {channel_axis}")
     extent = None if data.dims is None else data.dims[channel]
     for what, info in parameters.items():
-        is_vector(said, what, info, extent)
+        is_vector(subject, what, info, extent)
     return extent
 
 
 def _distinct(name: str, data: TensorStructInfo, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """`axes` counted from the front, where the rank is known."""
+    """`axes`, counted from the front if the rank is known; raises `IllTyped` if one is repeated."""
     places = tuple(normalize_axis(name, data, a) for a in axes) if data.ndim >= 0 else axes
     if len(set(places)) != len(places):
         raise IllTyped(f"R.{name} of {data}: axes {list(axes)} repeat an axis")

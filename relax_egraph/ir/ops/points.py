@@ -31,20 +31,20 @@ def grid_sample(
     pixel at the border, or the image reflected there.  A coordinate that is NaN is before the
     first pixel.  0 of an image without pixels.
     """
-    asked = f"R.image.grid_sample of {data} and {grid}"
-    _check_one_of(asked, "method", method, tuple(TAPS))
-    _check_one_of(asked, "padding_mode", padding_mode, BEYOND)
-    check_floating(asked, data)
-    check_floating(asked, grid)
+    subject = f"R.image.grid_sample of {data} and {grid}"
+    _check_one_of(subject, "method", method, tuple(TAPS))
+    _check_one_of(subject, "padding_mode", padding_mode, BEYOND)
+    check_floating(subject, data)
+    check_floating(subject, grid)
     if data.ndim not in (-1, 4, 5):
-        raise IllTyped(f"{asked}: needs data of rank 4 or 5")
+        raise IllTyped(f"{subject}: needs data of rank 4 or 5")
     if data.ndim >= 0:
-        check_rank(asked, "a grid", grid, data.ndim)
+        check_rank(subject, "a grid", grid, data.ndim)
     if data.dims is None or grid.dims is None:
         return tensor(None, data.dtype, data.ndim)
     batch, channels, *extents = data.dims
     if differ(batch, grid.dims[0]) or differ(len(extents), grid.dims[-1]):
-        raise IllTyped(f"{asked}: needs a grid of points of {len(extents)} for each image")
+        raise IllTyped(f"{subject}: needs a grid of points of {len(extents)} for each image")
     return tensor((batch, channels, *grid.dims[1:-1]), data.dtype)
 
 
@@ -68,24 +68,26 @@ def roi_align(
     than a pixel outside are 0.  With ``"max"`` it is the greatest of all weighted pixels.  Indices
     outside are clamped.
     """
-    asked = f"R.image.roi_align of {data}, {rois} and {batch_indices}"
-    _check_one_of(asked, "mode", mode, POOLED)
+    subject = f"R.image.roi_align of {data}, {rois} and {batch_indices}"
+    _check_one_of(subject, "mode", mode, POOLED)
     if len(pooled_size) != 2 or min(pooled_size) < 1:
-        raise IllTyped(f"{asked}: pooled_size is {list(pooled_size)}, needs 2 values of 1 or more")
+        raise IllTyped(
+            f"{subject}: pooled_size is {list(pooled_size)}, needs 2 values of 1 or more"
+        )
     if sampling_ratio < 0:
-        raise IllTyped(f"{asked}: sampling_ratio is {sampling_ratio}, needs 0 or more")
-    check_floating(asked, data)
-    check_floating(asked, rois)
+        raise IllTyped(f"{subject}: sampling_ratio is {sampling_ratio}, needs 0 or more")
+    check_floating(subject, data)
+    check_floating(subject, rois)
     if batch_indices.dtype is not None and not is_integer(batch_indices.dtype):
-        raise IllTyped(f"{asked}: needs indices of integers")
+        raise IllTyped(f"{subject}: needs indices of integers")
     for info, what, ndim in ((data, "data", 4), (rois, "boxes", 2), (batch_indices, "indices", 1)):
-        check_rank(asked, what, info, ndim)
+        check_rank(subject, what, info, ndim)
     if data.dims is None or rois.dims is None:
         return tensor(None, data.dtype, 4)
     count, corners = rois.dims
     indexed = batch_indices.dims[0] if batch_indices.dims is not None else count
     if differ(corners, 4) or differ(count, indexed):
-        raise IllTyped(f"{asked}: needs boxes of shape (r, 4), and r indices")
+        raise IllTyped(f"{subject}: needs boxes of shape (r, 4), and r indices")
     return tensor((count, data.dims[1], *pooled_size), data.dtype)
 
 
@@ -106,18 +108,20 @@ def non_max_suppression(
     (n, class, b).  Scores are in descending order, above `score_threshold`; of equal ones the first
     box comes first.  `iou_threshold` is of the intersection over the union.
     """
-    asked = f"R.image.non_max_suppression of {boxes} and {scores}"
+    subject = f"R.image.non_max_suppression of {boxes} and {scores}"
     for info, what in ((boxes, "boxes"), (scores, "scores")):
-        check_floating(asked, info)
-        check_rank(asked, what, info, 3)
+        check_floating(subject, info)
+        check_rank(subject, what, info, 3)
     if boxes.dims is not None and scores.dims is not None:
         (batch, count, corners), (images, _, scored) = boxes.dims, scores.dims
         wrong = ((batch, images), (count, scored), (corners, 4))
         if any(differ(a, b) for a, b in wrong):
-            raise IllTyped(f"{asked}: needs boxes of shape (n, b, 4), and scores of (n, class, b)")
+            raise IllTyped(
+                f"{subject}: needs boxes of shape (n, b, 4), and scores of (n, class, b)"
+            )
     return tensor(None, "int64", 2)
 
 
-def _check_one_of(asked: str, what: str, given: str, known: tuple[str, ...]) -> None:
-    if given not in known:
-        raise IllTyped(f"{asked}: {what} is {given!r}, needs one of {', '.join(known)}")
+def _check_one_of(subject: str, what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise IllTyped(f"{subject}: {what} is {value!r}, needs one of {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What the attributes of a pool say, checked, and the extents of its result."""
+"""The attributes of a pool, checked, and the shape of its result."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, ten
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool of windows of `sizes`, over axes of canonical order."""
+    """The attributes of a pool with windows of `sizes`, over axes in canonical order."""
 
     rank: int
     sizes: tuple[int, ...]
@@ -33,13 +33,13 @@ class Pool:
     out: Order
 
     def padding(self, k: int) -> int:
-        """How many elements beside those of axis `k` windows may lie in; the last may stick out."""
+        """The elements around axis `k` that windows may cover: padding and overhang."""
         return self.windows.padding(k) + (self.windows.strides[k] - 1 if self.ceil_mode else 0)
 
     def extent(self, k: int, extent: Dim) -> Dim:
         """The result's extent along spatial axis `k`.
 
-        With `ceil_mode` a window may stick out at the end, but none begins behind the last element.
+        With `ceil_mode` the last window may overhang; none begins behind the last element.
         """
         move = self.windows
         reach, stride = move.reach(k, self.sizes[k]), move.strides[k]
@@ -58,7 +58,7 @@ class Pool:
 
 
 def pool(
-    asked: str,
+    subject: str,
     rank: int,
     *,
     pool_size: tuple[int, ...],
@@ -70,34 +70,37 @@ def pool(
     layout: str,
     out_layout: str | None,
 ) -> Pool:
-    """The pool over `rank` axes; raises `IllTyped` for attributes that mean nothing."""
+    """The attributes of a pool over `rank` axes; raises `IllTyped` for invalid ones."""
     letters = f"NC{SPATIAL[rank]}"
     return Pool(
         rank,
-        per_axis(asked, "pool_size", pool_size, rank),
-        windows(asked, rank, strides, padding, dilation),
+        per_axis(subject, "pool_size", pool_size, rank),
+        windows(subject, rank, strides, padding, dilation),
         ceil_mode,
         count_include_pad,
-        order_of(asked, "layout", layout, letters),
-        order_of(asked, "out_layout", out_layout or layout, letters),
+        order_of(subject, "layout", layout, letters),
+        order_of(subject, "out_layout", out_layout or layout, letters),
     )
 
 
-def pooled(asked: str, how: Pool, data: TensorStructInfo) -> StructInfo:
+def pooled(subject: str, attributes: Pool, data: TensorStructInfo) -> StructInfo:
     """The struct info of the result; raises `IllTyped` where a window is proven not to fit."""
-    check_rank(asked, "data", data, how.rank + 2)
+    check_rank(subject, "data", data, attributes.rank + 2)
     if data.dims is None:
-        return tensor(None, data.dtype, how.rank + 2)
-    _, _, *extents = canonical(data.dims, how.data)
+        return tensor(None, data.dtype, attributes.rank + 2)
+    _, _, *extents = canonical(data.dims, attributes.data)
     for k, extent in enumerate(extents):
-        reach = how.windows.reach(k, how.sizes[k])
-        check_fits(asked, SPATIAL[how.rank][k], reach, extent, how.padding(k))
-    return tensor(how.shape(data.dims), data.dtype)
+        reach = attributes.windows.reach(k, attributes.sizes[k])
+        check_fits(subject, SPATIAL[attributes.rank][k], reach, extent, attributes.padding(k))
+    return tensor(attributes.shape(data.dims), data.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePool:
-    """A pool to extents `sizes`, ``None`` for those of data, over axes of canonical order."""
+    """The attributes of a pool to extents `sizes`, over axes in canonical order.
+
+    ``None`` stands for the extents of the data.
+    """
 
     rank: int
     sizes: tuple[int, ...] | None
@@ -115,26 +118,28 @@ class AdaptivePool:
 
 
 def adaptive_pool(
-    asked: str,
+    subject: str,
     rank: int,
     *,
     output_size: tuple[int, ...] | None,
     layout: str,
     out_layout: str | None,
 ) -> AdaptivePool:
-    """The pool over `rank` axes; raises `IllTyped` for attributes that mean nothing."""
+    """The attributes of a pool over `rank` axes; raises `IllTyped` for invalid ones."""
     letters = f"NC{SPATIAL[rank]}"
     return AdaptivePool(
         rank,
-        None if output_size is None else per_axis(asked, "output_size", output_size, rank),
-        order_of(asked, "layout", layout, letters),
-        order_of(asked, "out_layout", out_layout or layout, letters),
+        None if output_size is None else per_axis(subject, "output_size", output_size, rank),
+        order_of(subject, "layout", layout, letters),
+        order_of(subject, "out_layout", out_layout or layout, letters),
     )
 
 
-def adaptively_pooled(asked: str, how: AdaptivePool, data: TensorStructInfo) -> StructInfo:
+def adaptively_pooled(subject: str, attributes: AdaptivePool, data: TensorStructInfo) -> StructInfo:
     """The struct info of the result, of floating-point data."""
-    check_rank(asked, "data", data, how.rank + 2)
-    check_floating(asked, data)
+    check_rank(subject, "data", data, attributes.rank + 2)
+    check_floating(subject, data)
     known = data.dims
-    return tensor(None if known is None else how.shape(known), data.dtype, how.rank + 2)
+    return tensor(
+        None if known is None else attributes.shape(known), data.dtype, attributes.rank + 2
+    )

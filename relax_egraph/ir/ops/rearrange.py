@@ -60,18 +60,18 @@ def reverse_sequence(
 
     ``b`` is the index along `batch_axis`; a length is held between 0 and the extent.
     """
-    said = f"R.reverse_sequence of {data} and {seq_lengths}"
+    subject = f"R.reverse_sequence of {data} and {seq_lengths}"
     if seq_lengths.ndim not in (-1, 1):
-        raise IllTyped(f"{said}: seq_lengths has rank {seq_lengths.ndim}, needs 1")
+        raise IllTyped(f"{subject}: seq_lengths has rank {seq_lengths.ndim}, needs 1")
     if seq_lengths.dtype is not None and seq_lengths.dtype not in ("int32", "int64"):
-        raise IllTyped(f"{said}: seq_lengths needs int32 or int64")
+        raise IllTyped(f"{subject}: seq_lengths needs int32 or int64")
     if data.ndim < 0:
         return tensor(None, data.dtype)
     places = [normalize_axis("reverse_sequence", data, a) for a in (seq_axis, batch_axis)]
     if places[0] == places[1]:
-        raise IllTyped(f"{said}: seq_axis and batch_axis are both axis {places[0]}")
+        raise IllTyped(f"{subject}: seq_axis and batch_axis are both axis {places[0]}")
     if data.dims is not None and seq_lengths.dims is not None:
         batch = data.dims[places[1]]
         if differ(seq_lengths.dims[0], batch):
-            raise IllTyped(f"{said}: needs {dims.text(batch)} lengths")
+            raise IllTyped(f"{subject}: needs {dims.text(batch)} lengths")
     return tensor(data.dims, data.dtype, data.ndim)

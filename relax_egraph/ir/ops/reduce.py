@@ -33,7 +33,7 @@ def reduced(
 
 
 def chosen_of(name: str, x: TensorStructInfo, axis: tuple[int, ...] | None) -> None:
-    """Refuse to choose an element over `axis` where it is proven that there is none."""
+    """Raise `IllTyped` if `axis` is proven to have no element to choose."""
     if x.dims is None:
         return
     places = range(x.ndim) if axis is None else axis
@@ -134,6 +134,6 @@ def _collapsed(name: str, data: TensorStructInfo, to: TensorStructInfo) -> Tenso
         pairs = zip(reversed(have), reversed(want), strict=False)
         fits = not any(misfits(w, h) for h, w in pairs)
     if not fits:
-        asked = f"rank {to.ndim}" if want is None else shape_text(want)
-        raise IllTyped(f"R.{name} of {data} to {asked}: needs a shape that broadcasts to it")
+        target = f"rank {to.ndim}" if want is None else shape_text(want)
+        raise IllTyped(f"R.{name} of {data} to {target}: needs a shape that broadcasts to it")
     return tensor(want, data.dtype, to.ndim)

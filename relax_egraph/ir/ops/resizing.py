@@ -1,4 +1,4 @@
-"""What the attributes of a resize say, checked, and the struct info of its result."""
+"""The attributes of a resize, checked, and the struct info of its result."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ TAPS = {"nearest_neighbor": 1, "linear": 2, "cubic": 4}
 """How many pixels along an axis each method reads."""
 
 CROP = "tf_crop_and_resize"
-"""The mode that resizes a region of interest, given in parts of the image."""
+"""The mode that resizes a region of interest, in fractions of the image."""
 
 MODES = (
     "half_pixel",
@@ -27,9 +27,11 @@ ROUNDINGS = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "c
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """A resize over `rank` axes of canonical order; `roi` has a start and an end for each axis.
+    """The attributes of a resize over `rank` axes in canonical order.
 
-    `rounding` is never ``""``; `out_dtype` is ``None`` where it is that of data.
+    `roi`, the region of interest, has a start and an end for each axis.
+
+    `rounding` is never ``""``; `out_dtype` is ``None`` for that of the data.
     """
 
     rank: int
@@ -49,7 +51,7 @@ class Resize:
 
 
 def resizing(
-    asked: str,
+    subject: str,
     rank: int,
     *,
     roi: tuple[float, ...] | None,
@@ -62,20 +64,20 @@ def resizing(
     extrapolation_value: float,
     out_dtype: str | None,
 ) -> Resize:
-    """The resize over `rank` axes; raises `IllTyped` for attributes that mean nothing."""
-    _check_one_of(asked, "method", method, tuple(TAPS))
+    """The attributes of a resize over `rank` axes; raises `IllTyped` for invalid ones."""
+    _check_one_of(subject, "method", method, tuple(TAPS))
     mode = coordinate_transformation_mode
-    _check_one_of(asked, "coordinate_transformation_mode", mode, MODES)
-    _check_one_of(asked, "rounding_method", rounding_method, ROUNDINGS)
+    _check_one_of(subject, "coordinate_transformation_mode", mode, MODES)
+    _check_one_of(subject, "rounding_method", rounding_method, ROUNDINGS)
     if out_dtype not in (None, "", "void", *DTYPES):
-        raise IllTyped(f"{asked}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
+        raise IllTyped(f"{subject}: out_dtype is {out_dtype!r}, needs one of {', '.join(DTYPES)}")
     region = (0.0,) * (2 * rank) if roi is None else roi
     if len(region) != 2 * rank:
-        raise IllTyped(f"{asked}: roi is {list(region)}, needs {2 * rank} values")
+        raise IllTyped(f"{subject}: roi is {list(region)}, needs {2 * rank} values")
     return Resize(
         rank,
         tuple(zip(region[:rank], region[rank:], strict=True)),
-        order_of(asked, "layout", layout, f"NC{SPATIAL[rank]}"),
+        order_of(subject, "layout", layout, f"NC{SPATIAL[rank]}"),
         method,
         mode,
         rounding_method or ("round" if mode == "align_corners" else "floor"),
@@ -86,18 +88,20 @@ def resizing(
     )
 
 
-def resized(asked: str, how: Resize, data: TensorStructInfo, size: ShapeStructInfo) -> StructInfo:
+def resized(
+    subject: str, attributes: Resize, data: TensorStructInfo, size: ShapeStructInfo
+) -> StructInfo:
     """The struct info of the result."""
-    check_rank(asked, "data", data, how.rank + 2)
-    if size.ndim not in (-1, how.rank):
-        raise IllTyped(f"{asked}: needs a size of {how.rank} extents")
-    dtype = how.out_dtype or data.dtype
+    check_rank(subject, "data", data, attributes.rank + 2)
+    if size.ndim not in (-1, attributes.rank):
+        raise IllTyped(f"{subject}: needs a size of {attributes.rank} extents")
+    dtype = attributes.out_dtype or data.dtype
     if data.dims is None or size.values is None:
-        return tensor(None, dtype, how.rank + 2)
-    return tensor(how.shape(data.dims, size.values), dtype)
+        return tensor(None, dtype, attributes.rank + 2)
+    return tensor(attributes.shape(data.dims, size.values), dtype)
 
 
-def _check_one_of(asked: str, what: str, given: str, known: tuple[str, ...]) -> None:
-    if given not in known:
+def _check_one_of(subject: str, what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
         names = ", ".join(k or '""' for k in known)
-        raise IllTyped(f"{asked}: {what} is {given!r}, needs one of {names}")
+        raise IllTyped(f"{subject}: {what} is {value!r}, needs one of {names}")

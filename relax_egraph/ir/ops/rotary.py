@@ -3,7 +3,7 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
-from relax_egraph.ir.ops.fit import asked, one_float
+from relax_egraph.ir.ops.operand_checks import one_float, subject_of
 from relax_egraph.ir.requirements import differ, exceeds, misfits
 from relax_egraph.ir.struct_info import (
     Shape,
@@ -29,21 +29,21 @@ def rotary_embedding(
     but the last axis broadcast to `x`.  They have a value for each element of `x`, or one for each
     pair; of fewer pairs than `x` has, these are in its first elements, and the rest stays.
     """
-    said = asked("nn.rotary_embedding", x, cos, sin)
-    dtype = one_float(said, x, cos, sin)
+    subject = subject_of("nn.rotary_embedding", x, cos, sin)
+    dtype = one_float(subject, x, cos, sin)
     for what, info in (("x", x), ("cos", cos), ("sin", sin)):
         if info.ndim == 0:
-            raise IllTyped(f"{said}: {what} has rank 0, needs at least 1")
+            raise IllTyped(f"{subject}: {what} has rank 0, needs at least 1")
     if cos.dims is not None and sin.dims is not None and _differ(cos.dims, sin.dims):
         raise IllTyped(
-            f"{said}: cos has shape {shape_text(cos.dims)} and sin {shape_text(sin.dims)}, "
+            f"{subject}: cos has shape {shape_text(cos.dims)} and sin {shape_text(sin.dims)}, "
             "need one shape"
         )
     for what, info in (("cos", cos), ("sin", sin)):
         if -1 < x.ndim < info.ndim:
-            raise IllTyped(f"{said}: {what} has rank {info.ndim}, needs at most {x.ndim}")
+            raise IllTyped(f"{subject}: {what} has rank {info.ndim}, needs at most {x.ndim}")
         if x.dims is not None and info.dims is not None:
-            _check_fit(said, what, info.dims, x.dims)
+            _check_fit(subject, what, info.dims, x.dims)
     return tensor(x.dims, dtype, x.ndim)
 
 
@@ -51,19 +51,19 @@ def _differ(a: Shape, b: Shape) -> bool:
     return len(a) != len(b) or any(map(differ, a, b))
 
 
-def _check_fit(said: str, what: str, angle: Shape, x: Shape) -> None:
+def _check_fit(subject: str, what: str, angle: Shape, x: Shape) -> None:
     *repeated, count = angle
     *leading, size = x
     pairs = zip(repeated, leading[len(leading) - len(repeated) :], strict=True)
     if any(misfits(a, b) for a, b in pairs):
         raise IllTyped(
-            f"{said}: {what} has shape {shape_text(angle)}, whose axes but the last "
+            f"{subject}: {what} has shape {shape_text(angle)}, whose axes but the last "
             f"do not broadcast to those of {shape_text(x)}"
         )
     if differ(count, size) and exceeds(dims.mul(count, 2), size):
         raise IllTyped(
-            f"{said}: {what} has {dims.text(count)} values for {dims.text(size)} elements, "
+            f"{subject}: {what} has {dims.text(count)} values for {dims.text(size)} elements, "
             f"needs {dims.text(size)}, or at most half as many"
         )
     if count == size and differ(dims.mod(size, 2), 0):
-        raise IllTyped(f"{said}: {dims.text(size)} elements are no pairs")
+        raise IllTyped(f"{subject}: {dims.text(size)} elements are no pairs")

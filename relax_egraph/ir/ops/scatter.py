@@ -46,11 +46,11 @@ def scatter_elements(
     All other elements are those of `data`.  `reduction` combines an update with what is there:
     ``"update"``, ``"add"``, ``"mul"``, ``"max"``, ``"min"``; ``"mean"`` is half of the sum of both.
     """
-    asked = f"R.scatter_elements of {data}, {indices} and {updates}"
-    _reducible(asked, data, updates, reduction, (*REDUCTIONS, "mean"))
-    integers(asked, indices)
-    fits_along(asked, "scatter_elements", data, indices, axis)
-    _same_shape(asked, updates, indices.dims, indices.ndim)
+    subject = f"R.scatter_elements of {data}, {indices} and {updates}"
+    _reducible(subject, data, updates, reduction, (*REDUCTIONS, "mean"))
+    integers(subject, indices)
+    fits_along(subject, "scatter_elements", data, indices, axis)
+    _same_shape(subject, updates, indices.dims, indices.ndim)
     return tensor(data.dims, data.dtype, data.ndim)
 
 
@@ -67,14 +67,14 @@ def scatter_nd(
     `reduction` combines an update with what is there: ``"update"``, ``"add"``, ``"mul"``,
     ``"max"`` or ``"min"``.
     """
-    asked = f"R.scatter_nd of {data}, {indices} and {updates}"
-    _reducible(asked, data, updates, reduction, REDUCTIONS)
-    integers(asked, indices)
-    depth = index_depth(asked, data, indices)
+    subject = f"R.scatter_nd of {data}, {indices} and {updates}"
+    _reducible(subject, data, updates, reduction, REDUCTIONS)
+    integers(subject, indices)
+    depth = index_depth(subject, data, indices)
     if depth is not None:
         rest = data.dims and data.dims[depth:]
         known = None if indices.dims is None or rest is None else (*indices.dims[:-1], *rest)
-        _same_shape(asked, updates, known, indices.ndim - 1 + data.ndim - depth)
+        _same_shape(subject, updates, known, indices.ndim - 1 + data.ndim - depth)
     return tensor(data.dims, data.dtype, data.ndim)
 
 
@@ -91,13 +91,13 @@ def index_put(
     The `indices` broadcast, and `values` to what they address; all other elements are those of
     `data`.
     """
-    asked = f"R.index_put of {data}, {indices} and {values}"
-    _reducible(asked, data, values, "add" if accumulate else "update", REDUCTIONS)
-    found = index_shape(asked, data, indices)
-    if data.dims is not None and not isinstance(found, int) and values.dims is not None:
-        target = (*found, *data.dims[len(indices.fields) :])
+    subject = f"R.index_put of {data}, {indices} and {values}"
+    _reducible(subject, data, values, "add" if accumulate else "update", REDUCTIONS)
+    shape = index_shape(subject, data, indices)
+    if data.dims is not None and not isinstance(shape, int) and values.dims is not None:
+        target = (*shape, *data.dims[len(indices.fields) :])
         if not _may_broadcast(values.dims, target):
-            raise IllTyped(f"{asked}: the values do not broadcast to {shape_text(target)}")
+            raise IllTyped(f"{subject}: the values do not broadcast to {shape_text(target)}")
     return tensor(data.dims, data.dtype, data.ndim)
 
 
@@ -112,25 +112,25 @@ def slice_scatter(
     axis: int = 0,
 ) -> StructInfo:
     """``out = input``, but ``out[…, start:end:step, …] = src`` along `axis`, as Python slices."""
-    asked = f"R.slice_scatter of {input} and {src}"
-    _one_dtype(asked, input, src)
+    subject = f"R.slice_scatter of {input} and {src}"
+    _one_dtype(subject, input, src)
     for name, number in (("start", start), ("end", end), ("step", step)):
         if not is_integer(number.dtype):
-            raise IllTyped(f"{asked}: {name} is {number}, needs an integer")
+            raise IllTyped(f"{subject}: {name} is {number}, needs an integer")
     if step.value is not None and exceeds(1, step.value):
-        raise IllTyped(f"{asked}: step is {dims.text(step.value)}, needs 1 or more")
+        raise IllTyped(f"{subject}: step is {dims.text(step.value)}, needs 1 or more")
     if input.ndim >= 0:
         normalize_axis("slice_scatter", input, axis)
     if input.ndim >= 0 and src.ndim not in (-1, input.ndim):
-        raise IllTyped(f"{asked}: needs operands of one rank")
+        raise IllTyped(f"{subject}: needs operands of one rank")
     if input.dims is not None and src.dims is not None:
         place = axis % input.ndim
         count = sliced(input.dims[place], start.value, end.value, step.value)
-        for k, (have, given) in enumerate(zip(input.dims, src.dims, strict=True)):
+        for k, (have, extent) in enumerate(zip(input.dims, src.dims, strict=True)):
             wanted = have if k != place else None if count is None else count[1]
-            if wanted is not None and differ(wanted, given):
+            if wanted is not None and differ(wanted, extent):
                 raise IllTyped(
-                    f"{asked}: axis {k} of the source has extent {dims.text(given)}, "
+                    f"{subject}: axis {k} of the source has extent {dims.text(extent)}, "
                     f"needs {dims.text(wanted)}"
                 )
     return tensor(input.dims, input.dtype, input.ndim)
@@ -139,7 +139,7 @@ def slice_scatter(
 def sliced(
     extent: Dim, start: Dim | None, end: Dim | None, step: Dim | None
 ) -> tuple[Dim, Dim] | None:
-    """The first position and the count of the slice, where they are known; `step` a number."""
+    """The first position and the count of the slice, if they are known; `step` is a number."""
     if start is None or end is None or not isinstance(step, int):
         return None
     return slice_of(extent, start, end, step)
@@ -148,15 +148,15 @@ def sliced(
 @op(elementwise=True)
 def masked_fill(x: TensorStructInfo, mask: TensorStructInfo, *, value: float) -> StructInfo:
     """``out = value if mask else x``; the operands broadcast."""
-    asked = f"R.masked_fill of {x} and {mask}"
+    subject = f"R.masked_fill of {x} and {mask}"
     if mask.dtype not in (None, "bool"):
-        raise IllTyped(f"{asked}: needs a mask of booleans")
+        raise IllTyped(f"{subject}: needs a mask of booleans")
     if x.dtype is not None and not _holds(x.dtype, value):
-        raise IllTyped(f"{asked}: the value {value} is no {x.dtype}")
+        raise IllTyped(f"{subject}: the value {value} is no {x.dtype}")
     try:
         shape = broadcast("masked_fill", tensor(x.dims, "bool", x.ndim), mask)
     except IllTyped:
-        raise IllTyped(f"{asked}: the shapes do not broadcast") from None
+        raise IllTyped(f"{subject}: the shapes do not broadcast") from None
     return tensor(shape.dims, x.dtype, shape.ndim)
 
 
@@ -171,34 +171,34 @@ def _holds(dtype: str, value: float) -> bool:
     return int(limits.min) <= value <= int(limits.max)
 
 
-def _one_dtype(asked: str, data: TensorStructInfo, updates: TensorStructInfo) -> None:
+def _one_dtype(subject: str, data: TensorStructInfo, updates: TensorStructInfo) -> None:
     if data.dtype and updates.dtype and data.dtype != updates.dtype:
-        raise IllTyped(f"{asked}: needs data and updates of one dtype")
+        raise IllTyped(f"{subject}: needs data and updates of one dtype")
 
 
 def _reducible(
-    asked: str,
+    subject: str,
     data: TensorStructInfo,
     updates: TensorStructInfo,
     reduction: str,
     allowed: tuple[str, ...],
 ) -> None:
-    _one_dtype(asked, data, updates)
+    _one_dtype(subject, data, updates)
     if reduction not in allowed:
         choice = ", ".join(allowed)
-        raise IllTyped(f'{asked}: reduction is "{reduction}", needs one of: {choice}')
+        raise IllTyped(f'{subject}: reduction is "{reduction}", needs one of: {choice}')
     if reduction == "mean" and data.dtype is not None and not is_float(data.dtype):
-        raise IllTyped(f'{asked}: reduction "mean" needs floating-point tensors')
+        raise IllTyped(f'{subject}: reduction "mean" needs floating-point tensors')
 
 
-def _same_shape(asked: str, updates: TensorStructInfo, shape: Shape | None, ndim: int) -> None:
-    """Refuse `updates` that are proven not to have the shape, or rank, that `asked` calls for."""
+def _same_shape(subject: str, updates: TensorStructInfo, shape: Shape | None, ndim: int) -> None:
+    """Raise `IllTyped` for `updates` that are proven to have another `shape` or rank."""
     if ndim >= 0 and updates.ndim not in (-1, ndim):
-        raise IllTyped(f"{asked}: needs updates of rank {ndim}")
+        raise IllTyped(f"{subject}: needs updates of rank {ndim}")
     if shape is None or updates.dims is None:
         return
     if any(differ(a, b) for a, b in zip(shape, updates.dims, strict=True)):
-        raise IllTyped(f"{asked}: needs updates of shape {shape_text(shape)}")
+        raise IllTyped(f"{subject}: needs updates of shape {shape_text(shape)}")
 
 
 def _may_broadcast(values: Shape, target: Shape) -> bool:

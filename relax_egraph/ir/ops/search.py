@@ -44,5 +44,5 @@ def bucketize(
 def _position(name: str, x: TensorStructInfo, axis: int | None, keepdims: bool) -> TensorStructInfo:
     axes = None if axis is None else (axis,)
     chosen_of(name, x, axes)
-    found = reduced(name, x, axes, keepdims)
-    return tensor(found.dims, "int64", found.ndim)
+    result = reduced(name, x, axes, keepdims)
+    return tensor(result.dims, "int64", result.ndim)

@@ -28,9 +28,9 @@ def arange(
     By default the step is 1 and the dtype int64, or float32 if a float is among the numbers.
     Floats are computed in float64; fractions are truncated towards zero if `dtype` is an integer.
     """
-    given = [p for p in (start, end, step) if p is not None]
+    bounds = [p for p in (start, end, step) if p is not None]
     if dtype is None:
-        dtype = "float32" if any(is_float(p.dtype) for p in given) else "int64"
+        dtype = "float32" if any(is_float(p.dtype) for p in bounds) else "int64"
     known_dtype("arange", dtype)
     first, last = (0, start) if end is None else (start, end)
     numbers = [_number(p) for p in (first, last, 1 if step is None else step)]

@@ -1,4 +1,4 @@
-"""Slices: where one begins and how many elements it takes, of symbolic extents.
+"""Slices of symbolic extents: the first position and the number of elements.
 
 The positions are those of Python's ``slice(begin, end, stride)``.
 """
@@ -13,7 +13,7 @@ BEYOND = 1 << 62
 def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] | None:
     """The first position and the count of ``slice(begin, end, stride)`` over `extent`.
 
-    ``None`` if it is not proven whether `begin` and `end` count from the end.  `stride` is not 0.
+    ``None`` if it is not known whether `begin` and `end` count from the end.  `stride` is not 0.
     """
     least, most = (0, extent) if stride > 0 else (-1, dims.sub(extent, 1))
     first, last = (_position(at, extent, least, most) for at in (begin, end))
@@ -22,8 +22,8 @@ def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] 
     # Only the side that counts is clamped: a slice that begins past its end takes nothing.
     if stride > 0:
         stop = _lesser(last, most)
-        taken = _lesser(dims.sub(stop, first), stop)
-        return _greater(first, least), _count(taken, stride)
+        span = _lesser(dims.sub(stop, first), stop)
+        return _greater(first, least), _count(span, stride)
     stop = _greater(last, least)
     start = _lesser(first, most)
     return start, _count(dims.sub(start, stop), -stride)
@@ -32,21 +32,21 @@ def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] 
 def slice_inbound(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim]:
     """`slice_of` where the caller promises that nothing is clamped.
 
-    What is not proven negative does not count from the end.
+    A position that is not proven to be negative does not count from the end.
     """
     first, last = (dims.add(at, extent) if dims.prove_ge(-1, at) else at for at in (begin, end))
-    taken = dims.sub(last, first) if stride > 0 else dims.sub(first, last)
-    return first, _rounded(taken, abs(stride))
+    span = dims.sub(last, first) if stride > 0 else dims.sub(first, last)
+    return first, _rounded(span, abs(stride))
 
 
 def is_inbound(extent: int, begin: int, end: int, stride: int) -> bool:
-    """Whether ``slice(begin, end, stride)`` keeps what `slice_inbound` is promised."""
+    """Whether nothing of ``slice(begin, end, stride)`` is clamped, as `slice_inbound` assumes."""
     first, last = (at + extent if at < 0 else at for at in (begin, end))
     return 0 <= first <= last <= extent if stride > 0 else -1 <= last <= first < extent
 
 
 def _position(at: Dim, extent: Dim, least: Dim, most: Dim) -> Dim | None:
-    """`at` counted from the front, perhaps outside."""
+    """`at`, counted from the front; it may lie outside of the axis."""
     if isinstance(at, int) and abs(at) >= BEYOND:
         return most if at > 0 else least
     if dims.prove_ge(-1, at):
@@ -57,12 +57,12 @@ def _position(at: Dim, extent: Dim, least: Dim, most: Dim) -> Dim | None:
     return None
 
 
-def _count(taken: Dim, stride: int) -> Dim:
-    return _greater(_rounded(taken, stride), 0)
+def _count(span: Dim, stride: int) -> Dim:
+    return _greater(_rounded(span, stride), 0)
 
 
-def _rounded(taken: Dim, stride: int) -> Dim:
-    return taken if stride == 1 else dims.floordiv(dims.add(taken, stride - 1), stride)
+def _rounded(span: Dim, stride: int) -> Dim:
+    return span if stride == 1 else dims.floordiv(dims.add(span, stride - 1), stride)
 
 
 def _lesser(a: Dim, b: Dim) -> Dim:

@@ -1,8 +1,8 @@
-"""The intrinsics of the shape heap: what symbolic dimensions become at run time.
+"""The intrinsics of the shape heap: symbolic dimensions at run time.
 
 A heap is a list of integers, one for each dimension of a function.  Patterns and dimensions
 are texts over its slots: ``n -> @0`` stores, ``n * 4 == @2`` compares, ``@0 * 4`` computes.
-`where` and `expected` say in the message of a failed check what was checked.  Each is the
+`where` and `expected` are parts of the message of a failed check.  Each is the
 packed function ``vm.builtin.<name>``.
 """
 
@@ -108,14 +108,14 @@ def load_prim(call: Call) -> StructInfo:
 
 @intrinsic("vm", pure=False)
 def kill_object(call: Call) -> StructInfo:
-    """``R.vm.kill_object(value)``: let go of a value that is not used any more."""
+    """``R.vm.kill_object(value)``: release a value after its last use."""
     if len(call.args) != 1 or not isinstance(call.args[0], Var):
         raise IllTyped("R.vm.kill_object takes a variable")
     return _NOTHING
 
 
 def _constants(name: str, call: Call, values: int, *kinds: type) -> None:
-    """Hold that the operands after the first `values` are literals of `kinds`."""
+    """Raise `IllTyped` unless the operands after the first `values` are literals of `kinds`."""
     if len(call.args) != values + len(kinds):
         raise IllTyped(f"R.vm.{name} takes {values + len(kinds)} operands, got {len(call.args)}")
     for place, (arg, kind) in enumerate(zip(call.args[values:], kinds, strict=True), values):

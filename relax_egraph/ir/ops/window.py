@@ -1,4 +1,4 @@
-"""What the attributes of convolutions, pools and images say: layouts, and windows that slide."""
+"""The attributes that convolutions, pools and images share: layouts and sliding windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +17,12 @@ SPATIAL = ("", "W", "HW", "DHW")
 """The letters of the spatial axes in a layout, by their number."""
 
 Order = tuple[int, ...]
-"""Where in a layout each axis of the canonical order is: ``NCHW`` for data, ``OIHW`` for kernels.
-"""
+"""The place in a layout of each axis of ``NCHW``, for data, or of ``OIHW``, for kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a window moves over spatial axes that are padded `before` and `after`; one value each."""
+    """The moves of a window over padded spatial axes; each field has a value for each axis."""
 
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
@@ -31,7 +30,7 @@ class Windows:
     after: tuple[int, ...]
 
     def reach(self, k: int, size: Dim) -> Dim:
-        """How far a window of `size` taps extends along axis `k`: ``dilation · (size - 1) + 1``."""
+        """The span of a window of `size` taps along axis `k`: ``dilation · (size - 1) + 1``."""
         return dims.add(dims.mul(self.dilation[k], dims.sub(size, 1)), 1)
 
     def padding(self, k: int) -> int:
@@ -43,13 +42,13 @@ class Windows:
         return dims.add(extent, self.padding(k))
 
     def positions(self, k: int, extent: Dim, size: Dim) -> Dim:
-        """How many windows of `size` taps fit into axis `k`, padding included."""
+        """The number of windows of `size` taps along axis `k`, padding included."""
         free = dims.sub(self.padded(k, extent), self.reach(k, size))
         return dims.add(dims.floordiv(free, self.strides[k]), 1)
 
 
 def windows(
-    asked: str,
+    subject: str,
     rank: int,
     strides: tuple[int, ...],
     padding: tuple[int, ...],
@@ -62,64 +61,64 @@ def windows(
     """
     if len(padding) not in (1, rank, 2 * rank):
         counts = f"1 or {2 * rank}" if rank == 1 else f"1, {rank} or {2 * rank}"
-        raise IllTyped(f"{asked}: padding is {list(padding)}, needs {counts} values")
+        raise IllTyped(f"{subject}: padding is {list(padding)}, needs {counts} values")
     if min(padding) < 0:
-        raise IllTyped(f"{asked}: padding is {list(padding)}, needs values of 0 or more")
+        raise IllTyped(f"{subject}: padding is {list(padding)}, needs values of 0 or more")
     both = padding * rank if len(padding) == 1 else padding
     return Windows(
-        per_axis(asked, "strides", strides, rank),
-        per_axis(asked, "dilation", dilation, rank),
+        per_axis(subject, "strides", strides, rank),
+        per_axis(subject, "dilation", dilation, rank),
         both[:rank],
         both[-rank:],
     )
 
 
 def per_axis(
-    asked: str, what: str, given: tuple[int, ...], rank: int, least: int = 1
+    subject: str, what: str, values: tuple[int, ...], rank: int, least: int = 1
 ) -> tuple[int, ...]:
     """A value of at least `least` for each of `rank` axes; one value is for all of them."""
-    if len(given) not in (1, rank):
+    if len(values) not in (1, rank):
         counts = "1 value" if rank == 1 else f"1 or {rank} values"
-        raise IllTyped(f"{asked}: {what} is {list(given)}, needs {counts}")
-    if min(given) < least:
-        raise IllTyped(f"{asked}: {what} is {list(given)}, needs values of {least} or more")
-    return given * rank if len(given) == 1 else given
+        raise IllTyped(f"{subject}: {what} is {list(values)}, needs {counts}")
+    if min(values) < least:
+        raise IllTyped(f"{subject}: {what} is {list(values)}, needs values of {least} or more")
+    return values * rank if len(values) == 1 else values
 
 
-def order_of(asked: str, what: str, layout: str, letters: str) -> Order:
-    """Where in `layout` each of `letters` is."""
+def order_of(subject: str, what: str, layout: str, letters: str) -> Order:
+    """The place in `layout` of each of `letters`."""
     if sorted(layout) != sorted(letters):
-        raise IllTyped(f"{asked}: {what} is {layout!r}, needs the letters of {letters!r}")
+        raise IllTyped(f"{subject}: {what} is {layout!r}, needs the letters of {letters!r}")
     return tuple(map(layout.index, letters))
 
 
 def canonical(items: Sequence[T], order: Order) -> tuple[T, ...]:
-    """`items` of a layout's axes, in canonical order."""
+    """The `items` of a layout's axes in canonical order."""
     return tuple(items[place] for place in order)
 
 
 def laid_out(items: Sequence[T], order: Order) -> tuple[T, ...]:
-    """`items` in canonical order, as the layout has them: ``laid_out(canonical(x, o), o) == x``."""
+    """The `items` in the order of the layout: ``laid_out(canonical(x, o), o) == x``."""
     placed = dict(zip(order, items, strict=True))
     return tuple(placed[k] for k in range(len(order)))
 
 
-def check_rank(asked: str, operand: str, info: TensorStructInfo, ndim: int) -> None:
-    """Refuse an operand that is known to be of another rank."""
+def check_rank(subject: str, operand: str, info: TensorStructInfo, ndim: int) -> None:
+    """Raise `IllTyped` for an operand that is known to have another rank."""
     if info.ndim not in (-1, ndim):
-        raise IllTyped(f"{asked}: needs {operand} of rank {ndim}")
+        raise IllTyped(f"{subject}: needs {operand} of rank {ndim}")
 
 
-def check_floating(asked: str, data: TensorStructInfo) -> None:
-    """Refuse data that is known to be no floating-point tensor."""
+def check_floating(subject: str, data: TensorStructInfo) -> None:
+    """Raise `IllTyped` for data that is known not to be a floating-point tensor."""
     if data.dtype is not None and not is_float(data.dtype):
-        raise IllTyped(f"{asked}: needs a floating-point tensor")
+        raise IllTyped(f"{subject}: needs a floating-point tensor")
 
 
-def check_fits(asked: str, letter: str, reach: Dim, extent: Dim, padding: int) -> None:
-    """Refuse a window that is proven to reach beyond an axis of `extent` and its `padding`."""
+def check_fits(subject: str, letter: str, reach: Dim, extent: Dim, padding: int) -> None:
+    """Raise `IllTyped` for a window that is proven to exceed an axis with its `padding`."""
     if overhangs(dims.sub(reach, padding), extent):
         raise IllTyped(
-            f"{asked}: along {letter} the window of {dims.text(reach)} does not fit into "
+            f"{subject}: along {letter} the window of {dims.text(reach)} does not fit into "
             f"{dims.text(dims.add(extent, padding))}, padding included"
         )

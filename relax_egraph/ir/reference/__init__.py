@@ -1,4 +1,4 @@
-"""What every operator means, in numpy: the table that kernels and rules are held to.
+"""The meaning of every operator in numpy: kernels and rules are compared with this table.
 
 Functions that are no single operation of numpy (sums, `sigmoid`, `softmax` …) are computed in
 float64 and rounded once to the operand's dtype.  `erf` is Python's `math.erf`, element by

@@ -1,4 +1,4 @@
-"""What the references of several families share: arrays, and rounding once."""
+"""Helpers of several families of references: arrays, and rounding once."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -41,7 +41,7 @@ def _attention(
 
 
 def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether `shape` is `wanted` but for extents of 1, of which the last is none."""
+    """Whether `shape` broadcasts to `wanted` without its last axis."""
     fits = all(d in (1, w) for d, w in zip(shape, wanted, strict=True))
     return fits and shape[-1] == wanted[-1]
 
@@ -55,7 +55,7 @@ def _by_head(x: Array, heads: int) -> Array:
 
 
 def _seen(queries: int, keys: int, causal_mask: str, window_size: int | None) -> Array:
-    """Which keys each query sees."""
+    """The mask of the keys that each query may attend to."""
     offset = abs(queries - keys) if causal_mask == "BottomRight" else 0
     behind = np.arange(queries)[:, None] + offset - np.arange(keys)
     return (behind >= 0) & (behind < (math.inf if window_size is None else window_size))

@@ -1,4 +1,4 @@
-"""Tensors made of a shape and a rule."""
+"""Tensors that are defined by a shape and a rule."""
 
 import math
 from collections.abc import Mapping

@@ -18,15 +18,15 @@ def _unique(
 ) -> Array | tuple[Array, ...]:
     values, index, inverse, counts = np.unique(x, True, True, True, axis)
     order = np.arange(len(index)) if sorted else np.argsort(index)
-    place = np.argsort(order)  # of each distinct element, in the order asked for
+    place = np.argsort(order)  # of each distinct element, in the requested order
     wanted = (
         (True, np.take(values, order, 0 if axis is None else axis)),
         (return_index, index[order]),
         (return_inverse, place[inverse.reshape(-1)]),
         (return_counts, counts[order]),
     )
-    found = [array for is_wanted, array in wanted if is_wanted]
-    return tuple(found) if len(found) > 1 else found[0]
+    results = [array for is_wanted, array in wanted if is_wanted]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def _nonzero(x: Array) -> Array:

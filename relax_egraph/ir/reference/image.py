@@ -43,17 +43,17 @@ def _pixel_shuffle(x: Array, *, upscale_factor: int) -> Array:
 
 
 def _resize(rank: int, data: Array, size: tuple[int, ...], **attrs: Any) -> Array:
-    how = resizing("R.image.resize", rank, **attrs)
-    dtype = np.dtype(how.out_dtype or data.dtype)
-    x = np.transpose(data, how.data)
+    attributes = resizing("R.image.resize", rank, **attrs)
+    dtype = np.dtype(attributes.out_dtype or data.dtype)
+    x = np.transpose(data, attributes.data)
     shape = (*x.shape[:2], *size)
     if len(size) != rank or min(size) < 0:
         raise ValueError(f"the size {size} has not {rank} extents of 0 or more")
     if 0 in x.shape[2:]:
         result = np.zeros(shape, dtype)
-    elif how.method == "nearest_neighbor":
+    elif attributes.method == "nearest_neighbor":
         for k, target in enumerate(size):
-            at = _nearest(how, *_coordinates(how, k, x.shape[2 + k], target))
+            at = _nearest(attributes, *_coordinates(attributes, k, x.shape[2 + k], target))
             x = np.take(x, np.clip(at, 0, x.shape[2 + k] - 1), 2 + k)
         result = converted(x, dtype.name)
     else:
@@ -61,22 +61,22 @@ def _resize(rank: int, data: Array, size: tuple[int, ...], **attrs: Any) -> Arra
         total, scale = x.astype(np.float64), np.ones(size)
         for k, target in enumerate(size):
             extent, axis = x.shape[2 + k], 2 + k
-            whole, rest, divisor = _coordinates(how, k, extent, target)
+            whole, rest, divisor = _coordinates(attributes, k, extent, target)
             total = sum(
                 np.take(total, np.clip(whole + offset, 0, extent - 1), axis)
                 * _along(k, rank, weight)
-                for offset, weight in _weights(how, extent, whole, rest, divisor)
+                for offset, weight in _weights(attributes, extent, whole, rest, divisor)
             )
-            scale = scale * _along(k, rank, _scale(how, extent, whole, rest, divisor))
+            scale = scale * _along(k, rank, _scale(attributes, extent, whole, rest, divisor))
         result = converted(total / scale, dtype.name)
-    if how.mode == CROP:
+    if attributes.mode == CROP:
         for k, target in enumerate(size):
-            extent = data.shape[how.data[2 + k]]
-            whole, rest, _ = _coordinates(how, k, extent, target)
+            extent = data.shape[attributes.data[2 + k]]
+            whole, rest, _ = _coordinates(attributes, k, extent, target)
             outside = _along(k, rank, (whole < 0) | (whole + (rest > 0) > extent - 1))
-            beyond = converted(np.asarray(how.extrapolation), dtype.name)
+            beyond = converted(np.asarray(attributes.extrapolation), dtype.name)
             result = np.where(outside, beyond, result)
-    return np.transpose(result, np.argsort(how.data))
+    return np.transpose(result, np.argsort(attributes.data))
 
 
 def _along(k: int, rank: int, values: Array) -> Array:
@@ -84,16 +84,18 @@ def _along(k: int, rank: int, values: Array) -> Array:
     return values.reshape([-1 if axis == k else 1 for axis in range(rank)])
 
 
-def _coordinates(how: Resize, k: int, extent: int, target: int) -> tuple[Array, Array, float]:
-    """Where in data each result is: ``whole + rest / divisor``, with ``0 <= rest < divisor``."""
+def _coordinates(
+    attributes: Resize, k: int, extent: int, target: int
+) -> tuple[Array, Array, float]:
+    """The source of each result: ``whole + rest / divisor``, with ``0 <= rest < divisor``."""
     i = np.arange(target)
-    if how.mode == CROP:
-        start, end = how.roi[k]
+    if attributes.mode == CROP:
+        start, end = attributes.roi[k]
         at = np.full(target, 0.5 * (start + end) * (extent - 1))
         if target > 1:
             at = i * (end - start) * (extent - 1) / (target - 1) + start * (extent - 1)
         return np.floor(at).astype(np.int64), at - np.floor(at), 1.0
-    above, below = _fraction(how.mode, i, extent, target)
+    above, below = _fraction(attributes.mode, i, extent, target)
     return above // below, (above % below).astype(np.float64), float(below)
 
 
@@ -111,8 +113,8 @@ def _fraction(mode: str, i: Array, extent: int, target: int) -> tuple[Array, int
             return i * extent, target
 
 
-def _nearest(how: Resize, whole: Array, rest: Array, divisor: float) -> Array:
-    match how.rounding:
+def _nearest(attributes: Resize, whole: Array, rest: Array, divisor: float) -> Array:
+    match attributes.rounding:
         case "floor":
             return whole
         case "ceil":
@@ -124,19 +126,19 @@ def _nearest(how: Resize, whole: Array, rest: Array, divisor: float) -> Array:
 
 
 def _weights(
-    how: Resize, extent: int, whole: Array, rest: Array, divisor: float
+    attributes: Resize, extent: int, whole: Array, rest: Array, divisor: float
 ) -> list[tuple[int, Array]]:
     """The pixels that are read, by their distance from `whole`, and their weights."""
-    if TAPS[how.method] == 2:
+    if TAPS[attributes.method] == 2:
         return [(0, divisor - rest), (1, rest)]
-    t, a = rest / divisor, how.alpha
+    t, a = rest / divisor, attributes.alpha
     weights = [
         (-1, a * (t**3 - 2 * t**2 + t)),
         (0, (a + 2) * t**3 - (a + 3) * t**2 + 1),
         (1, -(a + 2) * t**3 + (2 * a + 3) * t**2 - a * t),
         (2, a * (t**2 - t**3)),
     ]
-    if not how.exclude:
+    if not attributes.exclude:
         return weights
     return [
         (offset, np.where((whole + offset < 0) | (whole + offset >= extent), 0, weight))
@@ -144,13 +146,13 @@ def _weights(
     ]
 
 
-def _scale(how: Resize, extent: int, whole: Array, rest: Array, divisor: float) -> Array:
-    """What the weights add up to; 1 where that is 0."""
-    if TAPS[how.method] == 2:
+def _scale(attributes: Resize, extent: int, whole: Array, rest: Array, divisor: float) -> Array:
+    """The sum of the weights; 1 where that is 0."""
+    if TAPS[attributes.method] == 2:
         return np.full(rest.shape, divisor)
-    if not how.exclude:
+    if not attributes.exclude:
         return np.ones(rest.shape)
-    total = np.asarray(sum(w for _, w in _weights(how, extent, whole, rest, divisor)))
+    total = np.asarray(sum(w for _, w in _weights(attributes, extent, whole, rest, divisor)))
     return np.where(total == 0, 1, total)
 
 

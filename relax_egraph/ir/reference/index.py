@@ -19,9 +19,9 @@ def positions(indices: Array, extent: int) -> Array:
 
 
 def rows(data: Array, at: Sequence[Array], where: tuple[int, ...]) -> Array:
-    """Which part of `data` each point of `where` addresses, by positions in the leading axes.
+    """The part of `data` that each point of `where` addresses, by positions in the leading axes.
 
-    A part is what the other axes go over; parts are counted in row-major order.
+    A part spans the other axes; parts are numbered in row-major order.
     """
     number = np.zeros(where, np.int64)
     for position, extent in zip(at, data.shape, strict=False):
@@ -51,12 +51,12 @@ def _take(x: Array, indices: Array, *, axis: int | None, mode: str) -> Array:
             at = wide % max(extent, 1)
         case _:
             at = positions(wide, extent)
-    taken = _read(np.moveaxis(x, place, 0), (at,), at.shape)
+    values = _read(np.moveaxis(x, place, 0), (at,), at.shape)
     if mode == "nan":
         outside = (wide < 0) | (wide >= extent)
         spread = outside.reshape((*outside.shape, *(1,) * (x.ndim - 1)))
-        taken = np.where(spread, x.dtype.type(np.nan), taken)
-    return np.moveaxis(taken, range(at.ndim), range(place, place + at.ndim))
+        values = np.where(spread, x.dtype.type(np.nan), values)
+    return np.moveaxis(values, range(at.ndim), range(place, place + at.ndim))
 
 
 def _check_indices(
@@ -72,7 +72,7 @@ def _gather_elements(data: Array, indices: Array, *, axis: int) -> Array:
 
 
 def along(data: Array, indices: Array, axis: int) -> tuple[Array, ...]:
-    """Where each of `indices` points: to its own place, but for the axis that it indexes."""
+    """The position in every axis of each of `indices`: its own place, except along `axis`."""
     place = axis % data.ndim
     for k, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
         if k != place and want > have:
@@ -91,7 +91,7 @@ def _gather_nd(data: Array, indices: Array, *, batch_dims: int) -> Array:
 
 
 def last_axis(shape: tuple[int, ...], indices: Array) -> tuple[Array, ...]:
-    """The last axis of `indices` taken apart: one array of positions for each axis of `shape`."""
+    """The last axis of `indices`, split: one array of positions for each axis of `shape`."""
     if indices.shape[-1] > len(shape):
         raise ValueError(f"{indices.shape[-1]} indices into {len(shape)} axes")
     return tuple(positions(indices[..., k], shape[k]) for k in range(indices.shape[-1]))

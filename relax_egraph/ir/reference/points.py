@@ -63,7 +63,7 @@ def _neighbours(
     whole = np.floor(at)
     part, pixel = at - whole, whole.astype(np.int64)
     taps = TAPS[method]
-    found: list[tuple[Array, Array]] = []
+    neighbours: list[tuple[Array, Array]] = []
     for tap, weight in enumerate(_weights(part, taps)):
         place = pixel + tap - (taps - 1) // 2
         if beyond == "zeros":
@@ -72,8 +72,8 @@ def _neighbours(
             period = 2 * extent - 2 * align_corners
             turn = place % max(period, 1)
             place = np.minimum(turn, period - 1 + align_corners - turn)
-        found.append((np.clip(place, 0, extent - 1), weight))
-    return found
+        neighbours.append((np.clip(place, 0, extent - 1), weight))
+    return neighbours
 
 
 def _reflected(at: Array, first: float, last: float) -> Array:
@@ -205,7 +205,7 @@ def _corners(boxes: Array, of_centers: bool) -> tuple[Array, Array]:
 def _apart(
     corners: tuple[Array, Array], order: Array, most: int, iou_threshold: float
 ) -> list[int]:
-    """The boxes, in `order`, that overlap none before them by more than `iou_threshold`."""
+    """The boxes, in `order`, that overlap no earlier kept box by more than `iou_threshold`."""
     lower, upper = corners
     area = np.prod(upper - lower, axis=1)
     threshold = area.dtype.type(iou_threshold)

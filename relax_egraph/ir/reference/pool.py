@@ -11,64 +11,67 @@ from relax_egraph.ir.reference.array import Array, Reference, least
 
 
 def _max_pool(rank: int, data: Array, **attrs: Any) -> Array:
-    how = pool("R.nn.max_pool", rank, **attrs)
-    x = np.transpose(data, how.data)
+    attributes = pool("R.nn.max_pool", rank, **attrs)
+    x = np.transpose(data, attributes.data)
     bottom = least(x.dtype)
-    total = np.full((*x.shape[:2], *_extents(how, x.shape[2:])), bottom, x.dtype)
-    for tap in _taps(how, x, bottom):
+    total = np.full((*x.shape[:2], *_extents(attributes, x.shape[2:])), bottom, x.dtype)
+    for tap in _taps(attributes, x, bottom):
         total = np.maximum(total, tap)
-    return np.transpose(total, np.argsort(how.out))
+    return np.transpose(total, np.argsort(attributes.out))
 
 
 def _avg_pool(rank: int, data: Array, **attrs: Any) -> Array:
-    how = pool("R.nn.avg_pool", rank, **attrs)
-    x = np.transpose(data, how.data)
-    total = sum(_taps(how, x.astype(np.float64), 0))
+    attributes = pool("R.nn.avg_pool", rank, **attrs)
+    x = np.transpose(data, attributes.data)
+    total = sum(_taps(attributes, x.astype(np.float64), 0))
     counted = np.ones(x.shape)
-    if how.count_include_pad:
-        counted = np.pad(counted, _margins(how), constant_values=1)
-    count = sum(_taps(how, counted, 0, padded=how.count_include_pad))
+    if attributes.count_include_pad:
+        counted = np.pad(counted, _margins(attributes), constant_values=1)
+    count = sum(_taps(attributes, counted, 0, padded=attributes.count_include_pad))
     mean = (total / np.maximum(count, 1)).astype(x.dtype)
-    return np.transpose(mean, np.argsort(how.out))
+    return np.transpose(mean, np.argsort(attributes.out))
 
 
-def _extents(how: Pool, spatial: Sequence[int]) -> list[int]:
-    extents = [int(how.extent(k, e)) for k, e in enumerate(spatial)]
-    lengths = [int(how.windows.reach(k, s)) - how.padding(k) for k, s in enumerate(how.sizes)]
+def _extents(attributes: Pool, spatial: Sequence[int]) -> list[int]:
+    extents = [int(attributes.extent(k, e)) for k, e in enumerate(spatial)]
+    lengths = [
+        int(attributes.windows.reach(k, s)) - attributes.padding(k)
+        for k, s in enumerate(attributes.sizes)
+    ]
     if any(length > max(e, 1) for length, e in zip(lengths, spatial, strict=True)):
         raise ValueError("the window does not fit into the padded data")
     return extents
 
 
-def _margins(how: Pool) -> list[tuple[int, int]]:
-    move = how.windows
+def _margins(attributes: Pool) -> list[tuple[int, int]]:
+    move = attributes.windows
     return [(0, 0), (0, 0), *zip(move.before, move.after, strict=True)]
 
 
-def _taps(how: Pool, x: Array, fill: Any, padded: bool = False) -> Iterator[Array]:
-    """Each element of the window, at all positions; `fill` around `x`, or around its padding."""
-    move = how.windows
-    whole = x if padded else np.pad(x, _margins(how), constant_values=fill)
+def _taps(attributes: Pool, x: Array, fill: Any, padded: bool = False) -> Iterator[Array]:
+    """Each tap of the window at all positions, with `fill` around `x`, or around its padding."""
+    move = attributes.windows
+    whole = x if padded else np.pad(x, _margins(attributes), constant_values=fill)
     original = [e - b - a for e, b, a in zip(whole.shape[2:], move.before, move.after, strict=True)]
-    counts = _extents(how, original)
+    counts = _extents(attributes, original)
     ends = [
-        max((count - 1) * step + int(move.reach(k, how.sizes[k])) - extent, 0)
+        max((count - 1) * step + int(move.reach(k, attributes.sizes[k])) - extent, 0)
         for k, (count, step, extent) in enumerate(
             zip(counts, move.strides, whole.shape[2:], strict=True)
         )
     ]
     whole = np.pad(whole, [(0, 0), (0, 0), *((0, end) for end in ends)], constant_values=fill)
-    for tap in np.ndindex(how.sizes):
+    for tap in np.ndindex(attributes.sizes):
         starts = [t * d for t, d in zip(tap, move.dilation, strict=True)]
         places = zip(starts, move.strides, counts, strict=True)
         yield whole[(..., *(slice(s, s + step * count, step) for s, step, count in places))]
 
 
 def _adaptive_avg_pool(rank: int, data: Array, **attrs: Any) -> Array:
-    how = adaptive_pool("R.nn.adaptive_avg_pool", rank, **attrs)
-    x = np.transpose(data, how.data).astype(np.float64)
+    attributes = adaptive_pool("R.nn.adaptive_avg_pool", rank, **attrs)
+    x = np.transpose(data, attributes.data).astype(np.float64)
     spatial = x.shape[2:]
-    sizes = spatial if how.sizes is None else how.sizes
+    sizes = spatial if attributes.sizes is None else attributes.sizes
     result = np.empty((*x.shape[:2], *sizes))
     for at in np.ndindex(*sizes):
         box = [
@@ -79,7 +82,7 @@ def _adaptive_avg_pool(rank: int, data: Array, **attrs: Any) -> Array:
         axes = tuple(range(2, x.ndim))
         count = np.float64(np.prod(seen.shape[2:]))
         result[(..., *at)] = np.sum(seen, axis=axes) / count
-    return np.transpose(result.astype(data.dtype), np.argsort(how.out))
+    return np.transpose(result.astype(data.dtype), np.argsort(attributes.out))
 
 
 REFERENCE: Mapping[str, Reference] = {

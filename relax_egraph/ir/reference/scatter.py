@@ -10,9 +10,9 @@ from relax_egraph.ir.reference.index import along, last_axis, leading, rows
 
 
 def _written(data: Array, at: Sequence[Array], updates: Array, reduction: str) -> Array:
-    """`data` with `updates` combined, one after the other, into its elements at `at`.
+    """A copy of `data` with `updates` combined, one after the other, into its elements at `at`.
 
-    `at` are positions in the leading axes; what they address has the shape of `updates`.
+    `at` are positions in the leading axes; the addressed elements have the shape of `updates`.
     """
     out = data.copy()
     if out.size == 0:

@@ -18,12 +18,12 @@ def _bucketize(input_tensor: Array, boundaries: Array, *, out_int32: bool, right
 def _position(find: Reference) -> Reference:
     """`find`, of one element or more."""
 
-    def found(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    def position(x: Array, *, axis: int | None, keepdims: bool) -> Array:
         if x.size == 0 if axis is None else x.shape[axis] == 0:
             raise ValueError(no_element(None if axis is None else (axis,)))
         return find(x, axis=axis, keepdims=keepdims)
 
-    return found
+    return position
 
 
 REFERENCE: Mapping[str, Reference] = {

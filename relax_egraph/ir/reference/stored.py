@@ -1,4 +1,4 @@
-"""Operators of storage types: the reference of the dtype they are computed in, rounded once."""
+"""Operators of storage types: computed by the reference of a wider dtype, rounded once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,16 +14,16 @@ from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStruc
 
 
 def is_of_storage_types(operands: Sequence[Any], attrs: Mapping[str, Attr]) -> bool:
-    """Whether an operand, or what an attribute asks for, is of a storage type."""
+    """Whether an operand or a requested result is of a storage type."""
     return any(map(_has_stored, operands)) or any(_names_stored(a) for a in attrs.values())
 
 
 def apply_stored(
     op: Op, reference: Reference, operands: Sequence[Any], attrs: Mapping[str, Attr]
 ) -> Any:
-    """`reference` of `op` on operands of storage types; the rule of `op` knows the result's.
+    """The `reference` of `op` on operands of storage types; its rule says the dtype of the result.
 
-    Raises ``ValueError`` for what either refuses.
+    Raises ``ValueError`` for operands that either refuses.
     """
     wide = {k: computed(str(a)) if _names_stored(a) else a for k, a in attrs.items()}
     result = reference(*map(_widened, operands), **wide)

@@ -30,7 +30,7 @@ def _astype(x: Array, *, dtype: str) -> Array:
 
 
 def _of_floats(f: Reference) -> Reference:
-    """`f` of floats, and nothing done to integers."""
+    """`f` for floats, the identity for integers."""
 
     def apply(x: Array) -> Array:
         return f(x) if is_float(name_of(x.dtype)) else x
@@ -39,7 +39,7 @@ def _of_floats(f: Reference) -> Reference:
 
 
 def clip_bound(bound: float, dtype: np.dtype[Any]) -> Any:
-    """A bound of `clip` as a number of `dtype`: of an integer, no further than its range."""
+    """A bound of `clip` as a number of `dtype`, clamped to the range of an integer dtype."""
     if is_float(name_of(dtype)):
         return dtype.type(bound)
     if math.isfinite(bound) and not bound.is_integer():
