@@ -8,11 +8,11 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Call, Expr, Function, SeqExpr, Var, VarBinding
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutation import writes_in_place
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 from relax_egraph.ir.walk import bindings_of, post_order_visit
-from relax_egraph.ir.written import writes_in_place
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.tir import te

@@ -19,6 +19,7 @@ from relax_egraph.ir.expr import (
     Var,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutation import writes_in_place
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs, infer
 from relax_egraph.ir.run_time import run_time_call
@@ -29,7 +30,6 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relax_egraph.ir.written import writes_in_place
 from relax_egraph.lower.legalize import BUILTINS, CHECKS, CHOICES, LEGALIZE, VIEWS, Legalize
 from relax_egraph.lower.legalize.index import are_inside
 from relax_egraph.passes.infra import Pass, module_pass

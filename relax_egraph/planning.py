@@ -35,12 +35,12 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.mutation import written_variables
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
-from relax_egraph.ir.written import written_variables
 from relax_egraph.plan_cache import PlanCache, Priced
 from relax_egraph.sizes import Sizing
 

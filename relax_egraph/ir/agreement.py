@@ -1,4 +1,4 @@
-"""How two struct infos relate: declared and known, two branches, caller and callee."""
+"""Relations between struct infos: declared and known, two branches, caller and callee."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
@@ -26,9 +26,9 @@ _ORDER: tuple[Relation, ...] = ("implied", "unproven", "contradiction")
 
 
 def relation(declared: StructInfo, known: StructInfo) -> Relation:
-    """Whether `known` implies `declared`, excludes it, or neither.
+    """Whether `known` implies `declared`, contradicts it, or neither.
 
-    Of an object nothing is known, so that it may be declared to be anything.
+    An object may be declared to be anything.
     """
     match declared, known:
         case (ObjectStructInfo(), _) | (_, ObjectStructInfo()):
@@ -61,7 +61,7 @@ def relation(declared: StructInfo, known: StructInfo) -> Relation:
 
 
 def implies(known: StructInfo, declared: StructInfo) -> bool:
-    """Whether what is `known` of a value proves that it is as `declared`."""
+    """Whether the struct info `known` of a value proves the one `declared`."""
     match known, declared:
         case _, ObjectStructInfo():
             return True
@@ -76,12 +76,12 @@ def implies(known: StructInfo, declared: StructInfo) -> bool:
 
 
 def stronger(declared: StructInfo, known: StructInfo) -> StructInfo:
-    """`known` if it says all that is `declared`, and otherwise what is declared."""
+    """`known` if it implies `declared`, else `declared`."""
     return known if implies(known, declared) else declared
 
 
 def common(a: StructInfo, b: StructInfo) -> StructInfo:
-    """The strongest struct info that both imply: what is known after a conditional."""
+    """The strongest struct info that both imply, as after a conditional."""
     match a, b:
         case TensorStructInfo(), TensorStructInfo():
             dtype = a.dtype if a.dtype == b.dtype else None
@@ -102,7 +102,7 @@ def common(a: StructInfo, b: StructInfo) -> StructInfo:
 
 
 def bind(params: Iterable[StructInfo], args: Iterable[StructInfo]) -> dict[str, Dim]:
-    """What the symbols of `params` stand for in a call with `args`."""
+    """The values of the symbols of `params` in a call with `args`."""
     values: dict[str, Dim] = {}
     for param, arg in zip(params, args, strict=True):
         match param, arg:
@@ -121,29 +121,29 @@ def bind(params: Iterable[StructInfo], args: Iterable[StructInfo]) -> dict[str, 
 
 
 def bare_symbols(info: StructInfo) -> set[str]:
-    """The symbols that a value of `info` binds: those that are alone a dimension of it."""
-    found: Shape
+    """The symbols that a value of `info` binds: those that are a whole dimension of it."""
+    shape: Shape
     match info:
         case TensorStructInfo():
-            found = info.dims or ()
+            shape = info.dims or ()
         case ShapeStructInfo(values=values):
-            found = values or ()
+            shape = values or ()
         case PrimStructInfo(value=value):
-            found = () if value is None else (value,)
+            shape = () if value is None else (value,)
         case TupleStructInfo(fields=fields):
             return set[str]().union(*map(bare_symbols, fields))
         case _:
             return set()
-    return {dims.text(d) for d in found if not isinstance(d, int) and d.is_Symbol}
+    return {dims.text(d) for d in shape if not isinstance(d, int) and d.is_Symbol}
 
 
 def free_symbols(info: StructInfo) -> frozenset[str]:
     """The symbols of `info` that its context binds; a function binds those of its parameters."""
     match info:
         case FuncStructInfo(params=params, ret=ret):
-            given = params or ()
-            used = free_symbols(ret).union(*map(free_symbols, given))
-            return used.difference(*map(bare_symbols, given))
+            known = params or ()
+            used = free_symbols(ret).union(*map(free_symbols, known))
+            return used.difference(*map(bare_symbols, known))
         case TupleStructInfo(fields=fields):
             return frozenset[str]().union(*map(free_symbols, fields))
         case _:
@@ -169,9 +169,9 @@ def in_scope(info: StructInfo, symbols: Collection[str]) -> StructInfo:
         case TupleStructInfo(fields=fields):
             return TupleStructInfo(tuple(in_scope(f, symbols) for f in fields))
         case FuncStructInfo(params=params, ret=ret, purity=purity):
-            given = params or ()
-            own = {*symbols}.union(*map(bare_symbols, given))
-            weaker = tuple(in_scope(p, own) for p in given)
+            known = params or ()
+            own = {*symbols}.union(*map(bare_symbols, known))
+            weaker = tuple(in_scope(p, own) for p in known)
             return FuncStructInfo(params and weaker, in_scope(ret, own), purity)
         case _:
             return substituted(info, {s: dims.symbol(s) for s in symbols})
@@ -211,9 +211,9 @@ def _unless_none(declared: str | None, known: str | None) -> Relation:
 
 
 def _shapes(declared: TensorStructInfo, known: TensorStructInfo) -> Relation:
-    found = _extents(declared.dims, declared.ndim, known.dims, known.ndim)
+    extents = _extents(declared.dims, declared.ndim, known.dims, known.ndim)
     computed = declared.shape is not None and declared.dims is None
-    return _worst((found, "unproven" if computed else "implied"))
+    return _worst((extents, "unproven" if computed else "implied"))
 
 
 def _extents(a: Shape | None, a_ndim: int, b: Shape | None, b_ndim: int) -> Relation:

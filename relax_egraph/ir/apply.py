@@ -1,4 +1,4 @@
-"""What an operator computes of arrays: its numpy reference, checked."""
+"""Applies operators to arrays by their numpy references, with checks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -19,18 +19,18 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def apply_op(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
-    """What `op` computes of arrays and shapes; raises `RunError` if they do not fit together.
+    """The result of `op` on arrays and shapes; raises `RunError` if they do not fit together.
 
-    Results have memory of their own: each may be written later.
+    Results own their memory: each may be written later.
     """
     return _each(_own, _result(op, operands, attrs), operands)
 
 
 def apply_to_constants(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
-    """What `apply_op` returns, where nobody writes the operands or the results.
+    """As `apply_op`, for operands and results that are never written.
 
-    A result that is all of an operand, in another order or shape, lies in its memory; a part of
-    one is copied, so that it keeps no more than itself.
+    A result that is all of an operand, in another order or shape, shares its memory; a part of one
+    is copied, so that it does not keep the whole alive.
     """
     return _each(_whole_or_own, _result(op, operands, attrs), operands)
 
@@ -55,13 +55,13 @@ _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError
 
 
 def _refusal(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr], error: Exception) -> str:
-    """Why `op` has no result: in the words of its rule where extents differ, else in numpy's."""
+    """The message that `op` has no result: that of its rule if extents differ, else numpy's."""
     if not op.intrinsic:
         values = (Var("value", info_of(value)) for value in operands if value is not None)
-        if (said := refusal_of(Call(op, tuple(values), attrs))) is not None:
-            return said
-    asked = ", ".join(map(describe, operands))
-    return f"{op} of {asked}: {str(error).strip()}"
+        if (message := refusal_of(Call(op, tuple(values), attrs))) is not None:
+            return message
+    described = ", ".join(map(describe, operands))
+    return f"{op} of {described}: {str(error).strip()}"
 
 
 def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:
@@ -73,7 +73,7 @@ def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: At
 def _each(
     stored: Callable[[Array, Sequence[Value]], Array], result: Value, operands: Sequence[Value]
 ) -> Value:
-    """`result` with each array as it is to be `stored`."""
+    """`result` with each array replaced by that of `stored`."""
     match result:
         case tuple():
             return tuple(_each(stored, r, operands) for r in cast(tuple[Value, ...], result))
@@ -90,7 +90,7 @@ def _own(result: Array, operands: Sequence[Value]) -> Array:
 
 
 def _whole_or_own(result: Array, operands: Sequence[Value]) -> Array:
-    """`result` as it is if it is all of an operand."""
+    """`result`, copied if it shares memory with an operand and is only a part of it."""
     whole = (array for array in _arrays(operands) if array.nbytes == result.nbytes)
     return result if any(np.may_share_memory(result, a) for a in whole) else _own(result, operands)
 

@@ -1,7 +1,7 @@
 """Assumptions on symbols: ``n >= 1``, ``n <= 512``, ``s % 8 == 0``, ``m == 2*n``.
 
-A condition is a comparison of dimensions, or a chain of them.  What follows from the conditions
-together is a range for each symbol, or its value over others.
+A condition is a comparison of dimensions, or a chain of them.  Together the conditions give each
+symbol a range, or a value over other symbols.
 """
 
 import ast
@@ -29,13 +29,13 @@ _NOTE = f"conditions are written {FORMS}"
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A condition as it is written, and its number."""
+    """The text of a condition, and its number."""
 
     text: str
     number: int
 
     def error(self, node: ast.expr | None, message: str, note: str = _NOTE) -> AssumptionError:
-        """The error that points at `node`, or at the beginning."""
+        """An error that points at `node`, or at the beginning of the text."""
         column = node.col_offset + 1 if node else 1
         return AssumptionError(Span(f"assume[{self.number}]", 1, column), message, self.text, note)
 
@@ -44,7 +44,7 @@ class _Text:
 class _Condition:
     """`expr` is a multiple of `modulus` if that is not 0, else is 0 if `equal`, else at least 0.
 
-    `defines` are symbols that ``==`` has alone on a side; `left` is where the condition begins.
+    `defines` are symbols that are a whole side of ``==``; `left` is the node where it begins.
     """
 
     expr: Dim
@@ -56,15 +56,15 @@ class _Condition:
 
 
 def parse(texts: Sequence[str], among: Sequence[Set[str]] | None = None) -> Assumptions:
-    """What `texts` say together.
+    """The assumptions of several `texts`.
 
-    Where it is known which symbols there are, each condition is of those in one set of `among`.
-    Raises `AssumptionError` if a text does not read, is false, or is of other symbols.
+    With `among`, the symbols of each condition are in one of these sets.  Raises `AssumptionError`
+    if a text cannot be parsed, is false, or has other symbols.
     """
     written = tuple(" ".join(text.split()) for text in texts)
     with assuming(None):
         conditions = [c for k, text in enumerate(written) for c in _read(_Text(text, k), among)]
-        known = _Known()
+        known = _Conditions()
         for condition in conditions:
             known.define(condition)
         for condition in conditions:
@@ -133,21 +133,21 @@ def _dim(node: ast.expr, source: _Text) -> Dim:
         raise source.error(node, str(problem), "") from None
 
 
-class _Known:
-    """What has been read so far: values, and conditions and ranges of the symbols without one."""
+class _Conditions:
+    """The conditions so far: values of symbols, and ranges of symbols without a value."""
 
     def __init__(self) -> None:
         self._values: dict[str, Dim] = {}
         self._ranges: dict[str, Range] = {}
-        self._said: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}
 
     def assumptions(self, texts: tuple[str, ...]) -> Assumptions:
         values = {name: sympy.sympify(value) for name, value in self._values.items()}
-        said = ((name, r) for name, r in self._ranges.items() if r != Range())
-        return Assumptions(tuple(sorted(said)), tuple(sorted(values.items(), key=str)), texts)
+        ranges = ((name, r) for name, r in self._ranges.items() if r != Range())
+        return Assumptions(tuple(sorted(ranges)), tuple(sorted(values.items(), key=str)), texts)
 
     def define(self, condition: _Condition) -> None:
-        """Take the value of a symbol that `condition` gives, if it does."""
+        """Add the value of a symbol that `condition` defines, if it does."""
         expr = dims.substitute(condition.expr, self._values)
         for name in condition.defines:
             if name in self._values or name not in dims.symbols(expr):
@@ -163,7 +163,7 @@ class _Known:
             return
 
     def restrict(self, condition: _Condition) -> None:
-        """Narrow the range of the symbol that `condition` is about."""
+        """Narrow the range of the symbol of `condition`."""
         expr = dims.substitute(condition.expr, self._values)
         for name in condition.defines:
             if name in self._values and dims.symbols(value := self._values[name]):
@@ -177,7 +177,7 @@ class _Known:
         self._narrow(expr, condition, implied=False)
 
     def _narrow(self, expr: Dim, condition: _Condition, *, implied: bool) -> None:
-        """Add ``expr >= 0`` if it is `implied`, else what `condition` says of `expr`."""
+        """Add ``expr >= 0`` if it is `implied`, else `condition`, which is about `expr`."""
         linear = _linear(expr)
         if linear is None:
             if implied:
@@ -185,22 +185,22 @@ class _Known:
             message = "a condition is on one symbol, with numbers"
             raise condition.source.error(condition.left, message)
         name, slope, offset = linear
-        said = self._said.setdefault(name, [])
+        texts = self._texts.setdefault(name, [])
         old = self._ranges.get(name, Range())
         modulus = 0 if implied else condition.modulus
         exact = condition.equal and not implied
-        new = _met(old, _solutions(slope, offset, modulus, exact))
+        new = _intersection(old, _solutions(slope, offset, modulus, exact))
         if new is None:
-            others = ", ".join(t for t in dict.fromkeys(said) if t != condition.source.text)
+            others = ", ".join(t for t in dict.fromkeys(texts) if t != condition.source.text)
             note = f"{name} is 0 or more" + f"; assumed besides: {others}" * bool(others)
             message = f"no {name} is left for which this holds"
             raise condition.source.error(condition.left, message, note)
         self._ranges[name] = new
-        said.append(condition.source.text)
+        texts.append(condition.source.text)
 
 
 def _linear(expr: Dim) -> tuple[str, int, int] | None:
-    """`expr` as ``slope · symbol + offset``."""
+    """`expr` as ``slope · symbol + offset``; ``None`` if it is not linear."""
     names = dims.symbols(expr)
     if len(names) != 1:
         return None
@@ -227,8 +227,8 @@ def _solutions(slope: int, offset: int, modulus: int, equal: bool) -> Range | No
     return Range(max(0, -(offset // slope))) if slope > 0 else Range(0, 1, bound)
 
 
-def _met(a: Range, b: Range | None) -> Range | None:
-    """What is in both; ``None`` if nothing is."""
+def _intersection(a: Range, b: Range | None) -> Range | None:
+    """The intersection of two ranges; ``None`` if it is empty."""
     if b is None:
         return None
     common = gcd(a.step, b.step)

@@ -1,4 +1,4 @@
-"""The attributes of operators: their kinds, and what is given made complete."""
+"""The attributes of operators: their kinds and defaults."""
 
 import inspect
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class AttrParam:
-    """A keyword parameter; `optional` says that ``None`` is a value of it."""
+    """A keyword parameter; an `optional` one may be ``None``."""
 
     name: str
     kind: AttrKind
@@ -38,15 +38,15 @@ _ATTR_KINDS: Mapping[str, AttrKind] = {
 }
 
 
-def complete_attrs(callee: "Op", given: Mapping[str, Attr]) -> dict[str, Attr]:
-    """`given` with the defaults of the attributes it leaves out, in the order of definition."""
+def complete_attrs(callee: "Op", attrs: Mapping[str, Attr]) -> dict[str, Attr]:
+    """`attrs` with defaults for those that are missing, in the order of definition."""
     known = {a.name for a in callee.attrs}
-    if unknown := [name for name in given if name not in known]:
+    if unknown := [name for name in attrs if name not in known]:
         has = ", ".join(a.name for a in callee.attrs) or "none"
         raise IllTyped(f"{callee} has no attribute {unknown[0]!r}; it has: {has}")
     complete: dict[str, Attr] = {}
     for attr in callee.attrs:
-        value = given.get(attr.name, attr.default)
+        value = attrs.get(attr.name, attr.default)
         if value is REQUIRED:
             raise IllTyped(f"{callee} needs the attribute {attr.name!r}")
         complete[attr.name] = _checked(callee, attr, value)
@@ -89,7 +89,7 @@ _SAY = {
 
 
 def attr_kind(annotation: Any) -> tuple[AttrKind, bool]:
-    """The kind that a parameter's annotation says, and whether it is optional."""
+    """The kind of a parameter by its annotation, and whether it is optional."""
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     if str(annotation).startswith("tuple["):
         text = str(annotation)

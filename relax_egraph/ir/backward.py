@@ -1,8 +1,8 @@
-"""What the result of a call says of its operands: struct-info rules, asked backwards.
+"""Backward inference: struct info of operands from that of the result of their call.
 
-A rule is asked with fresh symbols for the extents that are sought; its answer, set equal to what
-is known of the result, gives the symbols.  So no operator needs a second rule, and what no rule
-tells, because the operator may broadcast, is not learned.
+The struct-info rule is applied to fresh symbols for unknown extents; its result is unified with the
+known struct info of the result.  So no operator needs a second rule.  Where an operator may
+broadcast, nothing is inferred.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ MAX_RANK = 6
 
 
 def joined(a: StructInfo, b: StructInfo) -> StructInfo:
-    """What is known of a value of which both `a` and `b` hold, `a` where they disagree."""
+    """The struct info of a value that fulfils both `a` and `b`; `a` where they contradict."""
     match a, b:
         case TensorStructInfo(), TensorStructInfo():
             dtype = a.dtype or b.dtype
@@ -46,7 +46,7 @@ def joined(a: StructInfo, b: StructInfo) -> StructInfo:
 
 
 def learned(call: Call, result: StructInfo) -> tuple[StructInfo, ...]:
-    """The struct info of the operands of `call`, and what follows from `result` and each other."""
+    """The struct info of the operands of `call`, with what follows from `result` and each other."""
     infos = [a.struct_info for a in call.args]
     if not isinstance(call.op, Op):
         return tuple(map(joined, infos, _of_function(call, infos)))
@@ -59,7 +59,7 @@ def learned(call: Call, result: StructInfo) -> tuple[StructInfo, ...]:
 
 
 def _of_function(call: Call, infos: Sequence[StructInfo]) -> tuple[StructInfo, ...]:
-    """What a callee's signature says of its arguments, in the caller's dimensions."""
+    """The struct info of arguments by the callee's signature, over the caller's dimensions."""
     assert not isinstance(call.op, Op)
     callee = call.op.struct_info
     if not isinstance(callee, FuncStructInfo) or len(callee.params or ()) != len(infos):
@@ -79,9 +79,9 @@ def _of_operand(
     if info.dtype is None:
         info = replace(info, dtype=_dtype(call, infos, place, info, result))
     if info.shape is None and isinstance(result, TensorStructInfo) and result.dims is not None:
-        found = _shape(call, infos, place, info, result.dims)
-        if found is not None:
-            return tensor(found, info.dtype)
+        shape = _shape(call, infos, place, info, result.dims)
+        if shape is not None:
+            return tensor(shape, info.dtype)
     if info.shape is None and call.op in _OF_ONE_SHAPE:
         for other in infos:
             if isinstance(other, TensorStructInfo) and other.dims is not None:
@@ -100,7 +100,7 @@ def _dtype(
     info: TensorStructInfo,
     result: StructInfo,
 ) -> str | None:
-    """The only dtype that the rule accepts, and that gives the result's; ``None`` of several."""
+    """The only dtype of an operand with which the rule gives that of the result, else ``None``."""
     wanted = result.dtype if isinstance(result, TensorStructInfo) else None
     accepted: list[str] = []
     for dtype in DTYPES:
@@ -117,9 +117,9 @@ def _shape(
     info: TensorStructInfo,
     wanted: tuple[Dim, ...],
 ) -> tuple[Dim, ...] | None:
-    """The only shape with which the rule gives `wanted`; ``None`` if several might."""
+    """The only shape of an operand with which the rule gives `wanted`; ``None`` if several may."""
     ranks = range(MAX_RANK + 1) if info.ndim < 0 else (info.ndim,)
-    found: list[tuple[Dim, ...]] = []
+    solutions: list[tuple[Dim, ...]] = []
     for rank in ranks:
         fresh = tuple(dims.symbol(f"_{k}") for k in range(rank))
         answer = _ask(call, infos, place, tensor(fresh, info.dtype))
@@ -133,30 +133,30 @@ def _shape(
         solution = tuple(values[s.name] for s in fresh)
         again = _ask(call, infos, place, tensor(solution, info.dtype))
         if again is not None and again.dims == wanted:
-            found.append(solution)
-    return found[0] if len(found) == 1 else None
+            solutions.append(solution)
+    return solutions[0] if len(solutions) == 1 else None
 
 
 def _solved(answer: Sequence[Dim], wanted: Sequence[Dim]) -> Mapping[str, Dim]:
-    """What the fresh symbols are that stand alone in `answer`."""
+    """The values of the fresh symbols that are whole extents of `answer`."""
     return {a.name: w for a, w in zip(answer, wanted, strict=True) if isinstance(a, sympy.Symbol)}
 
 
 def _ask(
     call: Call, infos: Sequence[StructInfo], place: int, info: StructInfo
 ) -> TensorStructInfo | None:
-    """What the rule says with `info` for operand `place`; ``None`` if it refuses."""
+    """The rule's result with `info` for operand `place`; ``None`` if it refuses."""
     assert isinstance(call.op, Op)
-    given = [info if k == place else other for k, other in enumerate(_known(call.op, infos))]
+    operands = [info if k == place else other for k, other in enumerate(_known(call.op, infos))]
     try:
-        answer = call.op.rule(*given, **complete_attrs(call.op, call.attrs))
+        answer = call.op.rule(*operands, **complete_attrs(call.op, call.attrs))
     except IllTyped:
         return None
     return answer if isinstance(answer, TensorStructInfo) else TensorStructInfo()
 
 
 def _known(op: Op, infos: Sequence[StructInfo]) -> Iterator[StructInfo]:
-    """The operands as rules take them: an object that is to be a tensor is one of nothing known."""
+    """The operands for a rule: an object in the place of a tensor is an unknown tensor."""
     for operand, info in zip(op.operands, infos, strict=True):
         if operand.kind == "tensor" and not isinstance(info, TensorStructInfo):
             yield TensorStructInfo()

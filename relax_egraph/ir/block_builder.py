@@ -50,7 +50,7 @@ from relax_egraph.ir.walk import has_effects
 
 
 def call(name: str, *args: Expr, **attrs: Attr) -> Call:
-    """Apply the operator `name` (``"add"``, ``"nn.relu"``), with the struct info its rule gives."""
+    """A call of the operator `name` (``"add"``, ``"nn.relu"``) with the struct info of its rule."""
     if name not in OPS:
         raise IllFormed(f"no operator R.{name}")
     unresolved = Call(OPS[name], args, attrs)
@@ -65,7 +65,7 @@ def call_tir(
     *,
     inplace_indices: Sequence[int] = (),
 ) -> Call:
-    """Call a loop function in destination-passing style; a sequence of outputs makes a tuple.
+    """A call of a loop function in destination-passing style; several outputs are a tuple.
 
     With `inplace_indices` it is ``R.call_tir_inplace``: the operand that each result is, or -1.
     """
@@ -82,7 +82,7 @@ def call_tir(
 def call_packed(
     name: str, args: Sequence[Expr], sinfo_args: Sequence[StructInfo], *, pure: bool = False
 ) -> Call:
-    """Call the packed function `name`; `pure` says that it has no effects."""
+    """A call of the packed function `name`, which has no effects if it is `pure`."""
     operator = OPS["call_pure_packed" if pure else "call_packed"]
     unresolved = Call(operator, (ExternFunc(name), *args), sinfo_args=tuple(sinfo_args))
     return replace(unresolved, struct_info=infer(unresolved))
@@ -106,8 +106,8 @@ class BlockBuilder:
     """Emits bindings into the function and block that are open.
 
     Every emitted value is normalised: operands of calls become variables or leaves, and
-    struct info is inferred.  `get` returns the module built so far.  If it is `fitting`, operands
-    that fit together only at some sizes are checked to be of these: see `ir.fitting`.
+    struct info is inferred.  `get` returns the module built so far.  If it is `fitting`, it
+    checks sizes where operands fit together only at some: see `ir.fitting`.
     """
 
     def __init__(self, module: IRModule | None = None, *, fitting: bool = False) -> None:
@@ -123,7 +123,7 @@ class BlockBuilder:
     def function(
         self, name: str, params: Sequence[Var] = (), attrs: Attrs | None = None
     ) -> Generator[None]:
-        """Open the function `name`; nothing is kept of it if the body raises."""
+        """Open the function `name`; it is discarded if the body raises."""
         if name in self._functions:
             raise IllFormed(f"function {name!r} is defined twice")
         frame = _Frame(name, tuple(params), dict(attrs or {}))
@@ -146,7 +146,7 @@ class BlockBuilder:
 
     @contextmanager
     def dataflow(self) -> Generator[None]:
-        """Open a dataflow block; what it emits is seen outside only through `emit_output`."""
+        """Open a dataflow block; only variables of `emit_output` are visible outside."""
         frame = self._frame()
         if frame.in_dataflow:
             raise IllFormed("a dataflow block cannot be opened inside another")
@@ -160,14 +160,14 @@ class BlockBuilder:
             frame.in_dataflow = False
 
     @contextmanager
-    def rewritten_block(self, taken: Iterable[str]) -> Generator[list[Binding]]:
-        """Open a dataflow block of no function, and give the list of what is bound in it.
+    def rewritten_block(self, used_names: Iterable[str]) -> Generator[list[Binding]]:
+        """Open a dataflow block outside of functions; returns the list of its bindings.
 
-        It is for who rewrites a block of a function in which the names `taken` are in use.
+        For rewrites of a block in a function that uses the names `used_names`.
         """
         frame = _Frame("", (), {}, in_dataflow=True)
         self._frames.append(frame)
-        self._names.append(dict.fromkeys(taken, 0))
+        self._names.append(dict.fromkeys(used_names, 0))
         try:
             yield frame.bindings
         finally:
@@ -179,7 +179,7 @@ class BlockBuilder:
         return IRModule(dict(self._functions))
 
     def add_func(self, function: BaseFunc, name: str) -> GlobalVar:
-        """Add a finished function under `name`, or under `name` with a number if it is taken."""
+        """Add a finished function under `name`, or under `name` with a number if that is in use."""
         unique = name
         number = 0
         while unique in self._functions or any(f.name == unique for f in self._frames):
@@ -195,7 +195,7 @@ class BlockBuilder:
         return self._bind(value, name, output=False)
 
     def emit_output(self, value: Expr, name: str | None = None) -> Var:
-        """Bind `value` to a variable that is seen outside of the open dataflow block."""
+        """Bind `value` to a variable that is visible outside of the open dataflow block."""
         if not self._frame().in_dataflow:
             raise IllFormed("emit_output outside of a dataflow block")
         return self._bind(value, name, output=True)
@@ -209,21 +209,21 @@ class BlockBuilder:
         output: bool = False,
         refusal: str = "",
     ) -> Var:
-        """Bind `value`, checked at run time to be as `struct_info` says, else the `refusal`."""
+        """Bind `value`, checked at run time against `struct_info`; `refusal` is the message."""
         operand = self.normalize(value)
         var = self._new_var(name, struct_info, output=output)
         self._frame().bindings.append(MatchCast(var, operand, struct_info, refusal=refusal))
         return var
 
     def emit_normalized(self, binding: Binding) -> None:
-        """Add a finished binding as it is; its variable keeps its name."""
+        """Add a normalised binding; its variable keeps its name."""
         self.reserve(binding.var.name)
         self._frame().bindings.append(binding)
         if isinstance(binding, VarBinding):
             self._values[binding.var] = binding.value
 
     def lookup_binding(self, var: Var) -> Expr | None:
-        """What `var` was bound to by this builder; ``None`` for a parameter, a cast, or another."""
+        """The value of `var`, if this builder bound it; ``None`` for parameters and casts."""
         return self._values.get(var)
 
     def emit_func_output(self, value: Expr) -> None:
@@ -235,7 +235,7 @@ class BlockBuilder:
         frame.output = self._leaf(value)
 
     def normalize(self, value: Expr) -> Expr:
-        """`value` with leaves for operands and with struct info; emits what is nested in it."""
+        """`value` with leaves for operands and with struct info; emits nested computations."""
         match value:
             case Call():
                 args = tuple(self._leaf(a) for a in value.args)
@@ -260,16 +260,16 @@ class BlockBuilder:
         return self.emit_match_cast(value, with_extents(value, shape), name, refusal=refusal)
 
     def reserve(self, name: str) -> str:
-        """Return `name`, with a number if the open function has it already, and take it."""
-        taken = self._names[-1]
-        if name not in taken:
-            taken[name] = 0
+        """Reserve `name`, with a number if the open function uses it already."""
+        used = self._names[-1]
+        if name not in used:
+            used[name] = 0
             return name
-        while f"{name}{taken[name] + 1}" in taken:
-            taken[name] += 1
-        taken[name] += 1
-        unique = f"{name}{taken[name]}"
-        taken[unique] = 0
+        while f"{name}{used[name] + 1}" in used:
+            used[name] += 1
+        used[name] += 1
+        unique = f"{name}{used[name]}"
+        used[unique] = 0
         return unique
 
     def _frame(self) -> _Frame:

@@ -1,4 +1,4 @@
-"""Dimensions in braces: for texts that are written before their dimensions have values."""
+"""Dimensions in braces, for templates of messages: see `ir.templates`."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ _BRACED: ContextVar[bool] = ContextVar("braced", default=False)
 
 @contextmanager
 def braced() -> Generator[None]:
-    """Within the ``with``, texts have dimensions in braces, ``{n * 4}``: see `ir.templates`."""
+    """Write dimensions in braces inside, ``{n * 4}``."""
     token = _BRACED.set(True)
     try:
         yield
@@ -18,5 +18,5 @@ def braced() -> Generator[None]:
 
 
 def is_braced() -> bool:
-    """Whether this is within `braced`."""
+    """Whether dimensions are written in braces now."""
     return _BRACED.get()

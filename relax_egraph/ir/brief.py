@@ -1,4 +1,4 @@
-"""A line for any part of a program, for messages; the script package prints whole programs."""
+"""Any part of a program in one line, for messages; the script package prints whole programs."""
 
 import dataclasses
 from typing import Any
@@ -49,7 +49,7 @@ _INFOS = (
 
 
 def brief(part: object) -> str:
-    """`part` in one line, as script writes it where it does, cut if it is long."""
+    """`part` in one line, in the syntax of scripts if it has one; a long line is truncated."""
     text = _text(part)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 2]} …"
 
@@ -63,9 +63,9 @@ def _text(part: Any) -> str:
         case _ if isinstance(part, _INFOS):
             return str(part)
         case Call(op=op, args=args, attrs=attrs):
-            said = [_operand(a) for a in args] + [f"{k}={v!r}" for k, v in attrs.items()]
-            said += [f"sinfo={i}" for i in part.sinfo_args]
-            return f"{_operand(op)}({', '.join(said)})"
+            operands = [_operand(a) for a in args] + [f"{k}={v!r}" for k, v in attrs.items()]
+            operands += [f"sinfo={i}" for i in part.sinfo_args]
+            return f"{_operand(op)}({', '.join(operands)})"
         case VarBinding(var=var, value=value):
             return f"{var.name} = {_text(value)}"
         case MatchCast(var=var, value=value, struct_info=info):

@@ -1,4 +1,4 @@
-"""Whether a call in normal form is given what its callee takes, and gives what is said of it."""
+"""Checks of a call in normal form: its arguments and its claimed result against its callee."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ from relax_egraph.ir.struct_info import (
 
 
 def callee_text(callee: "Op | Expr") -> str:
-    """The callee as script writes it."""
+    """The callee, as a script writes it."""
     match callee:
         case GlobalVar(name=name):
             return f"cls.{name}"
@@ -33,9 +33,9 @@ def callee_text(callee: "Op | Expr") -> str:
 
 
 def is_pure_in(module: IRModule, call: Call) -> bool:
-    """Whether `call` has no effects; what a function of the module is, the module says.
+    """Whether `call` has no effects; the module decides for its own functions.
 
-    A loop function that is called directly writes its operands.
+    A direct call of a loop function writes into its operands.
     """
     if isinstance(call.op, GlobalVar) and call.op.name in module:
         callee = module[call.op.name]
@@ -44,7 +44,7 @@ def is_pure_in(module: IRModule, call: Call) -> bool:
 
 
 def breaches_of_call(module: IRModule, call: Call) -> Iterator[str]:
-    """What is wrong with `call`, of functions that are in `module`; each is said of a variable."""
+    """The breaches of law by `call`, a text for each; callees are looked up in `module`."""
     match call.op:
         case GlobalVar(name=name):
             callee = module[name]
@@ -75,9 +75,9 @@ def _call(callee: str, info: StructInfo, args: Sequence[Expr], result: StructInf
     if len(args) != len(info.params):
         yield f"calls {callee} with {len(args)} arguments, it takes {len(info.params)}"
         return
-    given = [a.struct_info for a in args]
-    values = bind(info.params, given)
-    for number, (param, arg) in enumerate(zip(info.params, given, strict=True)):
+    infos = [a.struct_info for a in args]
+    values = bind(info.params, infos)
+    for number, (param, arg) in enumerate(zip(info.params, infos, strict=True)):
         if relation(substituted(param, values), arg) == "contradiction":
             yield f"calls {callee}: argument {number} is {arg}, needs {param}"
             return
@@ -98,18 +98,18 @@ def _call_tir(module: IRModule, call: Call) -> Iterator[str]:
     params = [p for p in info.params or () if not isinstance(p, PrimStructInfo)]
     scalars = len(info.params or ()) - len(params)
     args = [f.struct_info for f in operands.fields]
-    said = _allocated(call)
-    made = _fields(info.ret)
-    given = sum(getattr(s.struct_info, "ndim", 0) for s in tir_vars)
+    claims = _allocated(call)
+    results = _fields(info.ret)
+    symbols = sum(getattr(s.struct_info, "ndim", 0) for s in tir_vars)
     for what, have, takes in (
         ("operands", len(args), len(params)),
-        ("outputs", len(said), len(made)),
-        ("tir_vars", given, scalars),
+        ("outputs", len(claims), len(results)),
+        ("tir_vars", symbols, scalars),
     ):
         if have != takes:
             yield f"calls cls.{callee.name} with {have} {what}, it takes {takes}"
             return
-    wanted, have = [*params, *made], [*args, *said]
+    wanted, have = [*params, *results], [*args, *claims]
     values = bind(wanted, have)
     for number, (param, arg) in enumerate(zip(wanted, have, strict=True)):
         if relation(substituted(param, values), arg) == "contradiction":
@@ -118,11 +118,11 @@ def _call_tir(module: IRModule, call: Call) -> Iterator[str]:
 
 
 def _allocated(call: Call) -> tuple[StructInfo, ...]:
-    """What is said of the results that are not operands."""
-    said = _fields(call.sinfo_args[0])
+    """The claimed struct info of the results that are not operands."""
+    claims = _fields(call.sinfo_args[0])
     if call.op is OPS["call_tir"]:
-        return said
-    return tuple(s for s, place in zip(said, inplace_indices(call), strict=True) if place < 0)
+        return claims
+    return tuple(s for s, place in zip(claims, inplace_indices(call), strict=True) if place < 0)
 
 
 def _fields(info: StructInfo) -> tuple[StructInfo, ...]:

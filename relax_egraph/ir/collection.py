@@ -1,4 +1,4 @@
-"""Garbage collection, put off."""
+"""Postponed garbage collection."""
 
 import gc
 from collections.abc import Generator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Generator[None]:
-    """Look for no garbage inside: of what is made in bulk and kept there is none to be found.
+    """Postpone garbage collection while many objects are created that all stay alive.
 
-    Looking through all objects of a process takes as long as saturating a layer of a model.
+    One full collection takes as long as the saturation of a layer of a model.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""What is known of the value of a conditional."""
+"""The struct info of a conditional's value."""
 
 from relax_egraph.ir.agreement import bare_symbols, common, free_symbols, in_scope
 from relax_egraph.ir.expr import MatchCast, SeqExpr
@@ -7,22 +7,22 @@ from relax_egraph.ir.walk import bindings_of
 
 
 def branch_result(name: str, is_true: bool) -> str:
-    """What messages call the result of a branch, where the value of the conditional is `name`."""
+    """The name, in messages, of a branch's result in the conditional that defines `name`."""
     return f"{name}_{'true' if is_true else 'false'}"
 
 
 def result_info(true: SeqExpr, false: SeqExpr, before: StructInfo | None = None) -> StructInfo:
-    """What both branches imply, without the symbols that are bound in them.
+    """The struct info that both branches imply, without the symbols that they bind.
 
-    A cast in a branch may also compare a symbol that is bound outside: of these, the ones that
-    are in `before`, what was known so far, stay.
+    A cast in a branch may also compare a symbol that is bound outside: symbols in `before`, the
+    struct info that is known without the branches, stay.
     """
-    told = set[str]()
+    bound = set[str]()
     for seq in (true, false):
         for binding in bindings_of(seq):
             if isinstance(binding, MatchCast):
-                told |= bare_symbols(binding.struct_info)
+                bound |= bare_symbols(binding.struct_info)
     if before is not None:
-        told -= free_symbols(before)
+        bound -= free_symbols(before)
     info = common(true.struct_info, false.struct_info)
-    return in_scope(info, free_symbols(info) - told)
+    return in_scope(info, free_symbols(info) - bound)

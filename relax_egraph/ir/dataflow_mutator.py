@@ -30,8 +30,8 @@ class DataflowMutator(ExprMutator):
         module = Fused(module).transform()
 
     One binding may become several, by ``self.builder.emit``, and several one: `lookup_binding`
-    says what a variable is bound to; what is then not read any more, dead code elimination
-    drops.  Functions may be added by ``self.builder.add_func``.
+    returns what a variable is bound to; dead code elimination drops what is not read any
+    more.  Functions may be added by ``self.builder.add_func``.
     """
 
     def __init__(self, module: IRModule) -> None:
@@ -40,7 +40,7 @@ class DataflowMutator(ExprMutator):
         self.builder = BlockBuilder(module)
 
     def transform(self) -> IRModule:
-        """The module with each relax function rewritten, behind those that were added."""
+        """The module with each relax function rewritten; added functions come first."""
         functions: dict[str, BaseFunc] = dict(self.module.functions)
         for name, function in self.module.relax_functions():
             self._names = {v.name for v in variables_of(function)}
@@ -55,23 +55,23 @@ class DataflowMutator(ExprMutator):
         return replace(self.module, functions={**added, **functions})
 
     def visit_dataflow_binding(self, binding: VarBinding) -> Expr:
-        """What stands for the variable of `binding` from now on: a leaf, or a value to bind.
+        """The replacement of the variable of `binding`: a leaf, or a value to bind.
 
         The operands of ``binding.value`` are those of the new program; returning it keeps the
-        binding.  Another value is bound to a variable of the old one's name.
+        binding.  Another value is bound to a variable of the same name.
         """
         return binding.value
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """What `var` is bound to in the new program; ``None`` for what no block binds so far."""
+        """The value of `var` in the new program; ``None`` if no block binds it so far."""
         return self.builder.lookup_binding(var) if isinstance(var, Var) else None
 
     # --- blocks -----------------------------------------------------------------------
 
     def visit_dataflow_block(self, block: DataflowBlock) -> Block:
         """Rewrite `block`; its outputs keep their names."""
-        taken = self._names - {b.var.name for b in block.bindings}
-        with self.builder.rewritten_block(taken) as bindings:
+        used_names = self._names - {b.var.name for b in block.bindings}
+        with self.builder.rewritten_block(used_names) as bindings:
             for binding in block.bindings:
                 self._rewrite(binding)
             new = tuple(bindings)

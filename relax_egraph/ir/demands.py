@@ -1,4 +1,4 @@
-"""What a module takes for granted of its sizes, because its operators refuse any other."""
+"""The conditions on sizes that a module assumes, because its operators refuse other sizes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from relax_egraph.ir.walk import bindings_of
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A `condition` on sizes that an `operator` has for its `operand`; a function checks it."""
+    """A `condition` on sizes that an `operator` needs of its `operand`; `function` checks it."""
 
     function: str
     condition: str
@@ -25,9 +25,9 @@ class Demand:
 
 
 def demands_of(module: IRModule) -> tuple[Demand, ...]:
-    """Each condition that `ir.fitting` made a check of, once for a function, where it comes first.
+    """The conditions of the checks that `ir.fitting` inserted, each once for a function.
 
-    The calls of the functions go beyond these only where they hold.
+    A call of a function succeeds only where they hold.
     """
     first: dict[tuple[str, str], Demand] = {}
     for name, function in module.relax_functions():

@@ -1,4 +1,4 @@
-"""Room on Python's stack for programs that are nested deeply."""
+"""The recursion limit for deeply nested programs."""
 
 import sys
 from collections.abc import Generator
@@ -15,7 +15,7 @@ FRAMES = 10_000
 
 @contextmanager
 def deep(refusal: type[RelaxEgraphError], message: str) -> Generator[None]:
-    """Allow `FRAMES` open calls while inside; past these, raise ``refusal(message)``."""
+    """Allow `FRAMES` nested Python calls inside; raise ``refusal(message)`` beyond them."""
     _LIMIT.enter()
     try:
         yield
@@ -27,7 +27,7 @@ def deep(refusal: type[RelaxEgraphError], message: str) -> Generator[None]:
 
 @dataclass(slots=True)
 class _Limit:
-    """Python's limit is of the whole process: it goes back when the last thread leaves."""
+    """Python's recursion limit, for the whole process: the last thread to leave restores it."""
 
     inside: int = 0
     before: int = 0

@@ -3,10 +3,10 @@
 A dimension is an ``int`` or a sympy expression over symbols that stand for
 nonnegative integers.  Every function here returns the canonical form (expanded
 polynomial, ``int`` where it is a number), so that equal dimensions compare ``==``.
-What canonical form does not decide is asked of sympy by `equal` and `prove_ge`;
-answers are memoised, and "cannot prove" is ``False``.
+Where the canonical form does not decide, `equal` and `prove_ge` ask sympy; answers are
+memoised, and "cannot prove" is ``False``.
 
-Within `assuming`, all of this is under assumptions on the symbols (`ir.assumptions`).
+Within `assuming`, all answers hold under assumptions on the symbols (`ir.assumptions`).
 """
 
 import ast
@@ -19,8 +19,8 @@ import sympy
 
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.braces import is_braced
-from relax_egraph.ir.extremes import Kind, extreme
 from relax_egraph.ir.floors import by_floors, cancels
+from relax_egraph.ir.min_max import Kind, extreme
 from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.piecewise import vanishes
 from relax_egraph.ir.symbol_ranges import (
@@ -82,7 +82,7 @@ def sub(a: Dim, b: Dim) -> Dim:
 
 
 def mul(a: Dim, b: Dim) -> Dim:
-    """``a · b``; raises `IllTyped` if that is of more terms than anyone writes."""
+    """``a · b``; raises `IllTyped` if the product may have more than `_MOST_TERMS` terms."""
     count = _terms(a) * _terms(b)
     if count > _MOST_TERMS:
         raise IllTyped(f"an extent is the product of sums: it has up to {count} terms")
@@ -184,17 +184,17 @@ def divides(a: Dim, b: Dim) -> bool:
 
 
 def _difference(a: Dim, b: Dim) -> sympy.Expr:
-    """``a - b``, as it is decided."""
+    """``a - b`` under the active assumptions."""
     return inward(sympy.sympify(a) - b)
 
 
 def _simplified(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` as sympy simplifies it; it has no laws of minima, and is very slow where they nest."""
+    """`expr`, simplified by sympy, which has no laws of minima and is very slow where they nest."""
     return expr if expr.has(sympy.Min, sympy.Max) else sympy.simplify(expr)
 
 
 def _by_minima(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` with its minima and maxima in one form, so that those of equal parts cancel.
+    """`expr` with its minima and maxima in a normal form, in which equal ones cancel.
 
     That is ``max(a, b) = a + b - min(a, b)``; then `_minimum`.
     """
@@ -211,7 +211,7 @@ def _by_minima(expr: sympy.Expr) -> sympy.Expr:
 
 
 def _minimum(parts: list[sympy.Expr]) -> sympy.Expr:
-    """``min(a, k + 2·min(b, c)) = min(a, k + 2·b, k + 2·c)``, less one of these put in front."""
+    """``min(a, k + 2·min(b, c)) = min(a, k + 2·b, k + 2·c)``, with one of these in front."""
     flat = list[sympy.Expr]()
     while parts:
         part = parts.pop()
@@ -240,7 +240,7 @@ def symbols(dim: Dim) -> frozenset[str]:
 
 
 def substitute(dim: Dim, values: Mapping[str, Dim]) -> Dim:
-    """Replace symbols by dimensions, all at once; others stay."""
+    """Replace symbols by dimensions, all at once; other symbols stay."""
     if isinstance(dim, int):
         return dim
     by = {symbol(name): sympy.sympify(value) for name, value in values.items()}
@@ -278,7 +278,7 @@ def _value(dim: sympy.Expr, values: tuple[tuple[str, int], ...]) -> int:
 
 
 def text(dim: Dim) -> str:
-    """`dim` as script writes it: ``n * 4``, ``n // 2``, ``n % 8``, ``min(n, m)``."""
+    """`dim` as a script writes it: ``n * 4``, ``n // 2``, ``n % 8``, ``min(n, m)``."""
     if isinstance(dim, int):
         return str(dim)
     return f"{{{_whole_text(dim)}}}" if is_braced() else _whole_text(dim)
@@ -390,5 +390,5 @@ def from_ast(node: ast.expr) -> Dim:
 
 @memoised
 def parse(written: str) -> Dim:
-    """Read what `text` writes: ``parse(text(d)) == d``."""
+    """The inverse of `text`: ``parse(text(d)) == d``."""
     return from_ast(parsed_expression(written))

@@ -1,11 +1,11 @@
-"""The element types of tensors: one table, which all that depends on a dtype asks.
+"""The element types of tensors, in one table.
 
 ``float16`` and ``bfloat16`` are *storage types*: their values are computed in float32, and rounded
-to nearest (to even, of two) where they are written to memory or cast.  What is fused is so rounded
-once, at its end.  Whatever becomes such a value becomes a float32 first.
+to nearest, ties to even, where they are written to memory or cast.  A fused kernel so rounds once,
+at its end.  Every conversion to a storage type goes through float32.
 
-numpy's own dtypes are known by these names; ``bfloat16`` is that of `ml_dtypes`, and
-``np.dtype("bfloat16")`` finds it because this module imports that.
+The names are those of numpy; ``bfloat16`` is that of `ml_dtypes`, and ``np.dtype("bfloat16")``
+works because this module imports `ml_dtypes`.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type: what it holds, in so many bits of memory; and the dtype it is computed in.
+    """An element type: its kind, its bits of memory, and the dtype of its arithmetic.
 
-    `computed` is its own name, save of storage types.
+    `computed` is its own name, except for storage types.
     """
 
     name: str
@@ -63,25 +63,25 @@ STORED = tuple(d for d in DTYPES if TABLE[d].computed != d)
 
 @lru_cache(256)
 def name_of(dtype: np.dtype[Any]) -> str:
-    """The name of `dtype`, which numpy makes up each time it is asked."""
+    """The name of `dtype`, memoised: numpy computes it at each access."""
     return dtype.name
 
 
 def usual(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype` in this machine's byte order, and of several by one name the one that has it.
+    """`dtype` in this machine's byte order; of several dtypes of one name, the usual one.
 
-    numpy has types of C beside those of a size: ``longlong`` is another object than ``int64``.
+    numpy has types of C beside types of a size: ``longlong`` is another object than ``int64``.
     """
     return np.dtype(dtype.name) if dtype.name in TABLE else dtype.newbyteorder("=")
 
 
 def is_float(dtype: str) -> bool:
-    """Whether `dtype` is one of floating-point numbers."""
+    """Whether `dtype` is a floating-point type."""
     return dtype in FLOATS
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether `dtype` is one of integers, with a sign or without."""
+    """Whether `dtype` is an integer type, signed or unsigned."""
     return dtype in INTEGERS
 
 
@@ -91,25 +91,24 @@ def is_signed(dtype: str) -> bool:
 
 
 def is_stored(dtype: str | None) -> bool:
-    """Whether `dtype` is a storage type; ``None`` is a dtype that is not known."""
+    """Whether `dtype` is a storage type; ``None`` is an unknown dtype."""
     return dtype in STORED
 
 
 def computed(dtype: str) -> str:
-    """The dtype that values of `dtype` are computed in."""
+    """The dtype of arithmetic on values of `dtype`."""
     return TABLE[dtype].computed
 
 
 def limits(dtype: str) -> Any:
-    """What ``np.finfo`` says of a floating-point `dtype`, one that numpy lacks too."""
+    """``np.finfo`` of a floating-point `dtype`, also of one that numpy lacks."""
     return ml_dtypes.finfo(np.dtype(dtype))
 
 
 def converted(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     """`values` in `dtype`, as kernels convert them.
 
-    A float is rounded towards 0 to an integer; one out of the integers' range becomes the end
-    that is nearer, and NaN becomes 0.
+    A float is rounded towards 0 to an integer and clamped to the integers' range; NaN becomes 0.
     """
     if not is_integer(dtype) or not is_float(values.dtype.name):
         return values.astype(dtype)
@@ -127,5 +126,5 @@ def scalar(value: float, dtype: str) -> npt.NDArray[Any]:
 
 
 def from_file(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What ``numpy.load`` gives: of ``bfloat16`` numpy's files keep the bits but not the name."""
+    """An array of ``numpy.load``, whose files do not keep the name ``bfloat16``, with its dtype."""
     return array.view("bfloat16") if array.dtype == np.dtype("V2") else array

@@ -1,7 +1,7 @@
-"""Equations between extents: what operands must fulfil for an operator to take them.
+"""Equations between extents that the operands of an operator must satisfy.
 
-They are those requirements of struct-info rules that are not decided before the program runs, and
-without which the operator refuses: a program that gets beyond the call has fulfilled them.
+They are the requirements of struct-info rules that only the run decides and without which the
+operator refuses its operands: behind the call they hold.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from relax_egraph.ir.requirements import Requirement, denying, recording
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """``left == right``, or one of `repeated` is 1: an axis of one element that is broadcast.
+    """``left == right``, or an extent of `repeated` is 1: an axis that is broadcast.
 
-    `refusal` is what the operator says where that does not hold: see `ir.templates`.  Where it
+    `refusal` is the operator's message where the equation does not hold: see `ir.templates`.  If it
     `is_bound`, `left` is the maximum of `right` and a lower bound of it.
     """
 
@@ -32,9 +32,9 @@ class Equation:
 
 
 def equations_of(call: Call) -> Iterator[Equation]:
-    """What must hold for the operands of an operator's `call` to fit together, and is not proven.
+    """The equations that are needed for the operands of `call` and not proven.
 
-    They are in the order in which the operator would refuse the operands.
+    They come in the order in which the operator would refuse the operands.
     """
     if not isinstance(call.op, Op):
         return
@@ -49,7 +49,7 @@ def equations_of(call: Call) -> Iterator[Equation]:
 
 
 def refusal_of(call: Call) -> str | None:
-    """What an operator says of operands of known extents, if these break an equation."""
+    """The operator's message if operands of known extents violate an equation."""
     with recording(false=True) as broken:
         try:
             infer(call)
@@ -60,7 +60,7 @@ def refusal_of(call: Call) -> str | None:
 
 
 def _repeated(requirement: Requirement) -> tuple[Dim, ...] | None:
-    """Which extents may be 1 instead; ``None`` of a requirement that is no equation."""
+    """The extents that may be 1 instead; ``None`` for a requirement that is no equation."""
     match requirement:
         case Requirement("==" | "window"):
             return ()
@@ -73,13 +73,13 @@ def _repeated(requirement: Requirement) -> tuple[Dim, ...] | None:
 
 
 def _left(requirement: Requirement) -> Dim:
-    """What must be `b`: of a window that needs `a` elements, ``max(a, b)``."""
+    """The left side of the equation: ``max(a, b)`` for a window that needs `a` elements."""
     a, b = requirement.a, requirement.b
     return dims.maximum(a, b) if requirement.kind == "window" else a
 
 
 def _refusal_without(requirement: Requirement, call: Call) -> str | None:
-    """What the rule says where `requirement` is false; ``None`` if it does not refuse that."""
+    """The rule's message where `requirement` is false; ``None`` if it does not refuse that."""
     with denying(requirement), braced():
         try:
             infer(call)

@@ -66,10 +66,10 @@ def evaluate(
     """Call the relax function `name` of `module`.
 
     Tensors are numpy arrays and come back as such, shapes are tuples of ints, tuples are
-    tuples.  `packed` functions are called by name, loop functions by `prim_func`; outputs
-    handed to either are fill with NaN, or the dtype's least value, before the call.  Constants
+    tuples.  `packed` functions are called by name, loop functions by `prim_func`; their outputs
+    are filled with NaN, or the dtype's least value, before the call.  Constants
     are read-only.
-    Raises `RunError` where a value is not what struct info claims.
+    Raises `RunError` where a value contradicts its struct info.
     """
     with deep(RunError, f"{name}: calls are nested too deeply"):
         return _Interpreter(module, packed or {}, prim_func).run(name, list(map(as_value, args)))
@@ -176,8 +176,10 @@ class _Frame:
 
         return run
 
-    def with_last_arguments(self, function: Expr, given: Sequence[Expr]) -> Callable[..., Value]:
-        called, last = self.evaluate(function), tuple(map(self.evaluate, given))
+    def with_last_arguments(
+        self, function: Expr, arguments: Sequence[Expr]
+    ) -> Callable[..., Value]:
+        called, last = self.evaluate(function), tuple(map(self.evaluate, arguments))
 
         def run(*args: Value) -> Value:
             return called(*args, *last)
@@ -210,7 +212,7 @@ class _Frame:
         return self.evaluate(seq.body)
 
     def proven(self, binding: Binding) -> StructInfo:
-        """What is known of the value of `binding` before it is there."""
+        """The struct info of `binding`'s value that is known before its evaluation."""
         value = binding.value
         if isinstance(binding, MatchCast):
             return binding.struct_info
@@ -219,7 +221,7 @@ class _Frame:
         return proven(self.interpreter.module, value)
 
     def cast(self, binding: MatchCast, value: Value) -> None:
-        """Check what `binding` claims, perhaps in the place of an operator that would refuse."""
+        """Check the claim of `binding`; its message may be that of an operator."""
         try:
             self.check(binding.var.name, binding.struct_info, value)
         except RunError:
@@ -229,7 +231,7 @@ class _Frame:
             raise RunError(f"{self.name}: {self.at}: {refusal}") from None
 
     def check(self, name: str, claim: StructInfo, value: Value) -> None:
-        """Raise `RunError` unless `value`, which `name` is bound to, is as `claim` says."""
+        """Raise `RunError` unless `value`, the value of `name`, fulfils `claim`."""
         check([(f"{self.name}: match_cast {name}", claim, value)], self.symbols)
 
     def call(self, call: Call) -> Value:
@@ -263,9 +265,9 @@ class _Frame:
                 print(self.message(text, values))
                 return ()
             case "assert_op", (condition, StringImm(value=text), *values):
-                said = self.message(text, values)
+                text = self.message(text, values)
                 if not self.evaluate(condition):
-                    raise RunError(f"assertion failed: {said}" if said else "assertion failed")
+                    raise RunError(f"assertion failed: {text}" if text else "assertion failed")
                 return ()
             case "null_value", ():
                 return None
@@ -283,7 +285,7 @@ class _Frame:
             raise RunError(f"{self.name}: {self.at}: {error}") from None
 
     def operand(self, expr: Expr) -> Value:
-        """An operand of an operator: a number of a dtype that Python lacks is of rank 0."""
+        """An operand of an operator; a number of no dtype of Python is an array of rank 0."""
         value, info = self.evaluate(expr), expr.struct_info
         if not isinstance(info, PrimStructInfo) or info.dtype in ("int64", "float64"):
             return value
@@ -294,11 +296,11 @@ class _Frame:
         for place in filter(lambda p: p >= 0, places):
             if isinstance(operands[place], np.ndarray):
                 operands[place] = np.require(operands[place], requirements="W")
-        given = as_result(self.packed(name)(*operands))
+        returned = as_result(self.packed(name)(*operands))
         if min(places) < 0:
             claim = f"{self.name}: {self.at}, the result of {name!r},"
-            check([(claim, claims_besides_operands(call), given)], self.symbols)
-        results = [operands[p] if p >= 0 else given[i] for i, p in enumerate(places)]
+            check([(claim, claims_besides_operands(call), returned)], self.symbols)
+        results = [operands[p] if p >= 0 else returned[i] for i, p in enumerate(places)]
         return _result(results, call.sinfo_args[0])
 
     def call_tir(
@@ -313,7 +315,7 @@ class _Frame:
         if run is None:
             raise RunError(
                 f"{self.name}: {self.at} calls the loop function {name}, "
-                "but evaluate was given no prim_func to run it"
+                "but evaluate has no prim_func to run it"
             )
         inputs = [np.asarray(self.evaluate(f), order="C") for f in operands.fields]
         for place in filter(lambda p: p >= 0, inplace):
@@ -324,8 +326,8 @@ class _Frame:
         outputs = self.allocate(TupleStructInfo(tuple(new)))
         scalars = [s for shape in tir_vars for s in self.evaluate(shape)]
         run(self.interpreter.module[name], [*inputs, *outputs, *scalars])
-        made = iter(outputs)
-        return _result([inputs[p] if p >= 0 else next(made) for p in places], out)
+        allocated = iter(outputs)
+        return _result([inputs[p] if p >= 0 else next(allocated) for p in places], out)
 
     def allocate(self, out: StructInfo) -> list[Value]:
         infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
@@ -344,7 +346,7 @@ class _Frame:
                 return operator
             known = ", ".join(sorted(self.interpreter.packed)) or "none"
             raise RunError(
-                f"{self.name}: {self.at} calls the packed function {name!r}; given are: {known}"
+                f"{self.name}: {self.at} calls the packed function {name!r}; known are: {known}"
             )
         return self.interpreter.packed[name]
 

@@ -85,7 +85,7 @@ class PrimValue:
 
     @property
     def constant(self) -> Constant | None:
-        """The number as a tensor, if Python's own numbers do not tell its dtype."""
+        """The number as a tensor, if its dtype is not that of Python's numbers."""
         if self.dtype in ("int64", "float64") or not isinstance(self.value, int | float):
             return None
         return Constant(np.asarray(self.value, self.dtype))
@@ -145,7 +145,7 @@ class ExternFunc:
 
     @property
     def struct_info(self) -> StructInfo:
-        """A function of which nothing is known."""
+        """An unknown function."""
         return FuncStructInfo(None, _OBJECT, purity=False)
 
 
@@ -153,8 +153,8 @@ class ExternFunc:
 class Call:
     """``op(args, **attrs)``.
 
-    `struct_info` is set by `BlockBuilder.normalize`, which asks the operator's rule;
-    `sinfo_args` carry what the caller says of the result (``call_tir``'s ``out_sinfo``).
+    `struct_info` is set by `BlockBuilder.normalize`, by the operator's rule;
+    `sinfo_args` are the caller's claims on the result (``call_tir``'s ``out_sinfo``).
     """
 
     op: "Op | GlobalVar | ExternFunc | Expr"
@@ -175,10 +175,10 @@ class VarBinding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchCast:
-    """``var = R.match_cast(value, struct_info)``: a run-time check of what is claimed.
+    """``var = R.match_cast(value, struct_info)``: a run-time check of a claim.
 
-    A symbol met for the first time is bound; one that is known is compared.  If the check stands
-    for an operator that would refuse the value, `refusal` is what that says: see `ir.templates`.
+    The first occurrence of a symbol binds it, others are compared.  If an operator would refuse
+    the value, `refusal` is the operator's message: see `ir.templates`.
     """
 
     var: Var
@@ -237,7 +237,7 @@ class Function:
 
     Attributes in use: ``primitive`` (the body is to become one kernel),
     ``private`` (not callable from outside the module), ``tir_var_upper_bound`` (pairs of a symbol
-    and what it is at most: memory is planned for that), ``tolerance`` (how far results may be off).
+    and its upper bound, for the memory plan), ``tolerance`` (the error that results may have).
     """
 
     params: tuple[Var, ...]

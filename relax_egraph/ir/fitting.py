@@ -1,6 +1,6 @@
 """Checks of operands that fit together only at some sizes.
 
-    y = R.add(x, p)    # x: R.Tensor((b, s, 8)), p: R.Tensor((1, min(64, s), 8)): of no known shape
+    y = R.add(x, p)    # x: R.Tensor((b, s, 8)), p: R.Tensor((1, min(64, s), 8)); an unknown shape
     -->
     p1 = R.match_cast(p, R.Tensor((1, s, 8), "float32"), "R.add of …: the shapes do not broadcast")
     y = R.add(x, p1)   # R.Tensor((b, s, 8))
@@ -10,9 +10,9 @@
     R.match_cast(R.shape([max(10, s)]), R.Shape([s]), "R.nn.conv1d of …: along W the window …")
     y = R.nn.conv1d(x, w)    # R.Tensor((b, 4, s - 9))
 
-A program that gets beyond the operator is at such a size.  The check fails where the operator would
-have failed, and says what the operator would have said.  It holds for its result alone: what else
-is computed of `p` keeps the extents of `p`.
+Behind the operator the size is such a size.  The check fails where the operator would fail, with
+the operator's message.  Only the result of the check has the new extents: other uses of `p` keep
+those of `p`.
 """
 
 from collections.abc import Callable
@@ -38,9 +38,9 @@ Cast: TypeAlias = Callable[[Expr, Shape, str], Expr]
 
 
 def fit(call: Call, cast: Cast, bounds: LowerBounds) -> Call:
-    """`call` of an operator, its operands `cast` to what they must be for it to have a result.
+    """`call` of an operator with its operands `cast` to the extents that it needs of them.
 
-    `bounds` are those that hold before the call; what it checks is added to them.
+    `bounds` are the bounds that hold before the call; its checks add to them.
     """
     passed = set[Equation]()
     while (step := _next(call, passed)) is not None:
@@ -60,16 +60,16 @@ def fit(call: Call, cast: Cast, bounds: LowerBounds) -> Call:
 
 
 def _next(call: Call, passed: set[Equation]) -> tuple[Equation, Dim, Dim] | None:
-    """The first equation of the operands that has a consequence, and this."""
+    """The first equation of the operands that has a consequence, with the consequence."""
     for equation in equations_of(call):
-        if equation not in passed and (found := consequence(equation)) is not None:
-            return equation, *found
+        if equation not in passed and (replacement := consequence(equation)) is not None:
+            return equation, *replacement
     return None
 
 
 @dataclass(slots=True)
 class _Checks:
-    """Checks of the operands that have an extent `old`, which must be `new`; and their results."""
+    """The checks that the extent `old` of operands is `new`, and their results."""
 
     old: Dim
     new: Dim

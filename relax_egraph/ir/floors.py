@@ -1,4 +1,4 @@
-"""One form for roundings, so that those of equal numbers are the same expression.
+"""A normal form of floors, in which equal roundings are the same expression.
 
 (n - 1001) // 2 + 501            ->  (n + 1) // 2
 (min(1000, n) + 1) // 2          ->  min(500, (n + 1) // 2)
@@ -13,7 +13,7 @@ from typing import cast
 
 import sympy
 
-from relax_egraph.ir.extremes import extreme
+from relax_egraph.ir.min_max import extreme
 from relax_egraph.ir.symbol_ranges import integral
 
 _MEMO = 1 << 14
@@ -21,7 +21,7 @@ _OTHER = {sympy.Min: sympy.Max, sympy.Max: sympy.Min}
 
 
 def cancels(expr: sympy.Expr) -> bool:
-    """Whether `expr`, with floors in one form, is 0 by ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋``."""
+    """Whether `expr`, with floors in normal form, is 0 by ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋``."""
     for term in sympy.Add.make_args(expr):
         factor, inner = term.as_coeff_Mul()
         if factor != -1 or not isinstance(inner, sympy.floor):
@@ -37,7 +37,7 @@ def cancels(expr: sympy.Expr) -> bool:
 
 @lru_cache(_MEMO)
 def by_floors(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` with its floors in one form, and remainders by numbers as floors."""
+    """`expr` with its floors in normal form; remainders by numbers become floors."""
     if not expr.has(sympy.floor, sympy.Mod):
         return expr
     parts = [by_floors(cast(sympy.Expr, a)) for a in expr.args]
@@ -52,7 +52,7 @@ def by_floors(expr: sympy.Expr) -> sympy.Expr:
 
 
 def _floor(value: sympy.Expr) -> sympy.Expr:
-    """``⌊value⌋``: what is whole stands in front, and a minimum, or a floor, is not inside."""
+    """``⌊value⌋``: whole terms are in front of the floor, minima and floors are not inside it."""
     pairs = [term.as_coeff_Mul() for term in sympy.Add.make_args(value)]
     if not all(c.is_Rational and integral(t) for c, t in pairs):
         return sympy.floor(value)

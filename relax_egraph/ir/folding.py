@@ -1,4 +1,4 @@
-"""Which computations on constants are done once, at build time."""
+"""The computations on constants that are done once, at build time."""
 
 import math
 
@@ -14,11 +14,11 @@ _REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
 
 
 def is_worth_storing(op: str, size: int | None, before: int, growth_limit: int) -> bool:
-    """Whether the result of operator `op` on constants is stored in the place of them.
+    """Whether the result of operator `op` on constants is stored instead of the constants.
 
-    It has `size` bytes, if that is known, and they have `before` together.  A larger one is stored
-    up to `growth_limit` bytes, but not one that only repeats: a kernel repeats as it reads, for
-    nothing.
+    It has `size` bytes, if that is known; they have `before` bytes together.  A larger result is
+    stored up to `growth_limit` bytes, unless `op` only repeats elements: a kernel repeats them
+    as it reads, at no cost.
     """
     if size is None:
         return False

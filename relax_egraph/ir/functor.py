@@ -1,4 +1,4 @@
-"""`ExprFunctor`: a class that computes something of each expression, once for each."""
+"""`ExprFunctor`: a function of expressions by kind, memoised for each expression."""
 
 from typing import Generic, TypeVar
 
@@ -27,22 +27,22 @@ R = TypeVar("R")
 class ExprFunctor(Generic[R]):
     """A function of expressions by kind: a subclass overrides ``visit_<kind>`` of it.
 
-    What an expression gives is kept: one that is shared is visited once.  That is right where
-    the result depends on the expression alone.  `visit_default` is for the kinds that are not
-    overridden; the base class raises ``NotImplementedError``, with the kind.
+    Results are memoised: a shared expression is visited once, so a result may depend on the
+    expression alone.  `visit_default` is for kinds without an overridden method; that of the base
+    class raises ``NotImplementedError``.
     """
 
     def __init__(self) -> None:
         self._memo: dict[Expr, R] = {}
 
     def visit_expr(self, expr: Expr) -> R:
-        """What was computed of `expr`, or what the method for its kind computes now."""
+        """The memoised result of `expr`, or that of the method for its kind."""
         if expr not in self._memo:
             self._memo[expr] = getattr(self, METHODS[type(expr)])(expr)
         return self._memo[expr]
 
     def visit_default(self, expr: Expr) -> R:
-        """Any expression for which there is no method."""
+        """An expression of a kind without an overridden method."""
         raise NotImplementedError(
             f"{type(self).__name__} computes nothing of {type(expr).__name__}"
         )

@@ -1,7 +1,7 @@
-"""A kernel before it has a name: a small dataflow program that is to run as one loop nest.
+"""A kernel candidate: a small dataflow program that is to run as one loop nest.
 
-Extraction builds one for every cut that it weighs, the kernel library says which schedule
-runs it, and the chosen ones become fused functions.  Values are numbered: first the inputs,
+Extraction builds one for every cut that it considers, the kernel library chooses its schedule,
+and the extracted ones become fused functions.  Values are numbered: first the inputs,
 then the steps.
 """
 
@@ -39,13 +39,13 @@ class Step:
     @property
     def values(self) -> tuple[int, ...]:
         """The numbers of the tensor operands."""
-        found: list[int] = []
+        numbers: list[int] = []
         for operand in self.operands:
             if isinstance(operand, int):
-                found.append(operand)
+                numbers.append(operand)
             elif isinstance(operand, tuple):
-                found.extend(operand)
-        return tuple(found)
+                numbers.extend(operand)
+        return tuple(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Kernel:
         return self.steps[value - len(self.inputs)].struct_info
 
     def step(self, value: int) -> Step | None:
-        """The step that makes `value`; ``None`` for an input."""
+        """The step that computes `value`; ``None`` for an input."""
         return None if value < len(self.inputs) else self.steps[value - len(self.inputs)]
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How the library would run a kernel: the anchor's name, and what share of peak it reaches.
+    """The schedule of a kernel: the name of its anchor, and the shares of peak that it reaches.
 
     `flops` and `bandwidth` are shares in (0, 1] of the machine's peak arithmetic and memory
     throughput for this shape of loops.

@@ -1,4 +1,4 @@
-"""Whether a value at run time is what its struct info says; binds the symbols it meets."""
+"""Checks of values against struct info at run time, which bind dimension symbols."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
@@ -30,19 +30,19 @@ Symbols: TypeAlias = dict[str, int]
 
 
 def as_value(value: Value) -> Value:
-    """`value`, a scalar of numpy made the tensor of rank 0 that it stands for."""
+    """`value`, with a scalar of numpy as a tensor of rank 0."""
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def as_result(value: Value) -> Value:
-    """What a packed function gave as a value: a list stands for a tuple."""
+    """The value that a packed function returned; a list stands for a tuple."""
     return tuple(map(as_result, value)) if isinstance(value, list | tuple) else as_value(value)
 
 
 def check(claims: Iterable[tuple[str, StructInfo, Value]], symbols: Symbols) -> None:
-    """Raise `RunError` unless each value, under its name, is what its struct info claims.
+    """Raise `RunError` unless each value, under its name, fulfils its struct info.
 
-    A symbol that stands alone as a dimension, and has no value yet, gets the one found; all
+    A symbol that is alone a dimension, and has no value yet, gets the value of that extent; all
     are bound before any dimension is compared, so that the order of claims does not matter.
     """
     listed = list(claims)
@@ -50,22 +50,22 @@ def check(claims: Iterable[tuple[str, StructInfo, Value]], symbols: Symbols) -> 
         if not _fits_kind(info, value):
             raise RunError(_mismatch(name, info, value, symbols))
     for _, info, value in listed:
-        for dim, found in _extents(info, value):
+        for dim, extent in _extents(info, value):
             if not isinstance(dim, int) and dim.is_Symbol:
-                symbols.setdefault(str(dim), found)
+                symbols.setdefault(str(dim), extent)
     for name, info, value in listed:
-        for dim, found in _extents(info, value):
+        for dim, extent in _extents(info, value):
             if unbound := sorted(dims.symbols(dim) - symbols.keys()):
                 raise RunError(
                     f"{name} is {describe(value)}, needs {info}, "
                     f"but nothing says what {', '.join(unbound)} is"
                 )
-            if dims.evaluate(dim, symbols) != found:
+            if dims.evaluate(dim, symbols) != extent:
                 raise RunError(_mismatch(name, info, value, symbols))
 
 
 def describe(value: Value) -> str:
-    """`value` as struct info is written."""
+    """The struct info of `value`, as a script writes it."""
     match value:
         case np.ndarray():
             return str(info_of(value))
@@ -80,7 +80,7 @@ def describe(value: Value) -> str:
 
 
 def info_of(value: Value) -> StructInfo:
-    """All that is known of `value`."""
+    """The most specific struct info of `value`."""
     match value:
         case np.ndarray():
             return tensor(value.shape, name_of(value.dtype))
@@ -123,7 +123,7 @@ def _fits_kind(info: StructInfo, value: Value) -> bool:
 
 
 def _extents(info: StructInfo, value: Value) -> Iterator[tuple[Dim, int]]:
-    """Each claimed dimension beside the one found; kinds fit."""
+    """Each claimed dimension with the extent of the value, whose kind fits."""
     match info:
         case TensorStructInfo():
             yield from zip(info.dims or (), value.shape, strict=False)

@@ -1,4 +1,4 @@
-"""Messages with values in them: of ``R.print`` and ``R.assert_op``, of what there is."""
+"""Messages: formats of ``R.print`` and ``R.assert_op``, out-of-range indices, lists of names."""
 
 import string
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def message(format: str, values: Sequence[Any]) -> str:
-    """`format` with the `values` in place of its ``{}``; of an empty format, the values alone.
+    """`format` with the `values` in place of its ``{}``; an empty format prints the values alone.
 
     Raises ``ValueError`` for any other field: a format may come out of a file, and those of Python
     read attributes and fill memory.
@@ -30,7 +30,7 @@ def message(format: str, values: Sequence[Any]) -> str:
 def outside(
     indices: npt.NDArray[Any], shape: Sequence[int], axes: Sequence[int], operator: str
 ) -> str | None:
-    """What is wrong with the first of `indices` that is outside of its axis, if one is.
+    """A message about the first of `indices` that is outside of its axis, if there is one.
 
     One of `axes` of `shape` is for all of them, several are for the elements of the last axis, as
     many as it has.
@@ -52,13 +52,13 @@ def outside(
 
 
 def no_element(axis: Sequence[int] | None) -> str:
-    """What an operator needs that chooses an element over `axis`, or over all axes."""
+    """The message of an operator that chooses an element over an empty `axis`, or over all axes."""
     over = "all axes" if axis is None else f"axis {', '.join(map(str, axis))}"
     return f"needs an element over {over}"
 
 
 def some(texts: Sequence[str], most: int = 4) -> str:
-    """The first of `texts`, and how many more there are: ``x, y, … 7 more``."""
+    """The first of `texts` and the number of the others: ``x, y, … 7 more``."""
     more = (f"… {len(texts) - most} more",) * (len(texts) > most)
     return ", ".join((*texts[:most], *more))
 

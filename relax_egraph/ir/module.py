@@ -13,11 +13,11 @@ from relax_egraph.parameters import Kind, instance, mapping
 
 
 class BaseFunc(Protocol):
-    """What a module holds: a relax `Function`, or a ``tir.PrimFunc``."""
+    """A function of a module: a relax `Function`, or a ``tir.PrimFunc``."""
 
     @property
     def struct_info(self) -> StructInfo:
-        """What a caller sees."""
+        """The signature that a caller sees."""
         ...
 
     @property
@@ -30,7 +30,7 @@ _printers: list[Callable[["IRModule"], str]] = []
 
 
 def print_with(printer: Callable[["IRModule"], str]) -> None:
-    """Make `printer` the form in which every module prints; the script package calls this."""
+    """Set the `printer` of all modules; the script package calls this."""
     _printers[:] = [printer]
 
 
@@ -66,7 +66,7 @@ class IRModule:
     def script(self) -> str:
         """The module as text, which ``parse`` reads back."""
         if not _printers:
-            import_module("relax_egraph.script")  # it is loaded when it is asked for
+            import_module("relax_egraph.script")  # loaded on first use
         return _printers[0](self)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""Quotients that are exact: ``32 · (p // 32)`` is ``p`` where p is a multiple of 32.
+"""Exact quotients: ``32 · (p // 32)`` is ``p`` where p is a multiple of 32.
 
-So what is filled up to whole chunks, ``p = n + (-n mod 32)``, is cut into chunks and joined again.
+So an extent that is padded to whole chunks, ``p = n + (-n mod 32)``, is that of the joined chunks.
 """
 
 from functools import lru_cache
@@ -38,7 +38,7 @@ def _divides(number: sympy.Expr, expr: sympy.Expr) -> bool:
 
 
 def _remaining(expr: sympy.Expr, number: sympy.Expr) -> sympy.Expr:
-    """What leaves the same rest as `expr` when divided by `number`: without its own remainders."""
+    """An expression that is congruent to `expr` modulo `number`, without remainders by it."""
 
     def is_rest(e: sympy.Basic) -> bool:
         return isinstance(e, sympy.Mod) and e.args[1] == number

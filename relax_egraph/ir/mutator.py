@@ -1,7 +1,7 @@
-"""`ExprMutator`: a class that rebuilds; a pass overrides ``visit_<kind>`` of it.
+"""`ExprMutator`: the base class of rewrites; a pass overrides ``visit_<kind>``.
 
-An overriding method calls the inherited one to go on below.  Where nothing changed, the
-same object is returned.
+An overriding method calls the inherited one to descend.  Unchanged parts are returned as the same
+objects.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from relax_egraph.ir.walk import METHODS, is_leaf, variables_of
 
 
 class ExprMutator:
-    """Rebuilds what it visits; the bindings that a method emits come before the one visited.
+    """Rebuilds expressions; the bindings that a method emits come before the visited one.
 
     A variable whose value's struct info changed is replaced, in every later use, by a new
     variable of the same name.  Nested computations in a returned value are bound to new
@@ -57,7 +57,7 @@ class ExprMutator:
     # --- what a subclass uses ---------------------------------------------------------
 
     def emit(self, value: Expr, name: str | None = None) -> Var:
-        """Bind `value` to a new variable in the block that is open."""
+        """Bind `value` to a new variable of the open block."""
         dataflow = self._open[-1][1]
         normal = self.normalize(value)
         kind = DataflowVar if dataflow else Var
@@ -67,13 +67,13 @@ class ExprMutator:
         return var
 
     def emit_binding(self, binding: Binding) -> None:
-        """Add `binding` as it is to the block that is open."""
+        """Add `binding`, unchanged, to the open block."""
         self._open[-1][0].append(binding)
         if isinstance(binding, VarBinding):
             self._bound_to[binding.var] = binding.value
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """What `var` was bound to here; ``None`` for what no binding so far computes."""
+        """The new value of `var`; ``None`` if no binding so far computes it."""
         return self._bound_to.get(var) if isinstance(var, Var) else None
 
     def replace_var(self, old: Var, new: Expr) -> None:
@@ -81,7 +81,7 @@ class ExprMutator:
         self._replaced[old] = new
 
     def normalize(self, value: Expr) -> Expr:
-        """`value` with leaves for operands; what is nested in it is emitted."""
+        """`value` with leaves for operands; nested computations are emitted."""
         match value:
             case Call():
                 args = self._leaves(value.args)
@@ -95,7 +95,7 @@ class ExprMutator:
                 return value
 
     def visit_struct_info(self, info: StructInfo) -> StructInfo:
-        """`info`, with shapes that are variables replaced as uses of these variables are."""
+        """`info`, in which variables of shapes are replaced as their uses are."""
         return with_shapes(info, self._replaced)
 
     # --- expressions ------------------------------------------------------------------
@@ -105,7 +105,7 @@ class ExprMutator:
         return getattr(self, METHODS[type(expr)])(expr)
 
     def visit_var(self, var: Var) -> Expr:
-        """A use of `var`: itself, or what it was replaced by."""
+        """A use of `var`: itself, or its replacement."""
         return self._replaced.get(var, var)
 
     def visit_dataflow_var(self, var: DataflowVar) -> Expr:
@@ -151,17 +151,17 @@ class ExprMutator:
         return value if inner is value.tuple_value else TupleGetItem(inner, value.index)
 
     def visit_call(self, call: Call) -> Expr:
-        """The callee, unless it is an `Op`, the operands, what is said of the result.
+        """The callee, unless it is an `Op`, the operands, the claimed result.
 
-        A changed call is inferred anew.
+        The struct info of a changed call is inferred again.
         """
         callee = call.op if isinstance(call.op, Op) else self.visit_expr(call.op)
         args = self._each(call.args)
-        said = tuple(map(self.visit_struct_info, call.sinfo_args))
-        if callee is call.op and args is call.args and _all_same(said, call.sinfo_args):
+        claims = tuple(map(self.visit_struct_info, call.sinfo_args))
+        if callee is call.op and args is call.args and _all_same(claims, call.sinfo_args):
             return call
         known = self.visit_struct_info(call.struct_info)
-        changed = replace(call, op=callee, args=args, sinfo_args=said, struct_info=known)
+        changed = replace(call, op=callee, args=args, sinfo_args=claims, struct_info=known)
         info = infer(changed)
         return changed if isinstance(info, ObjectStructInfo) else replace(changed, struct_info=info)
 
@@ -190,7 +190,7 @@ class ExprMutator:
         return replace(function, params=params, body=body, ret_struct_info=returned)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        """The blocks, then the result; a block that is left empty is dropped."""
+        """The blocks, then the result; an empty block is dropped."""
         visited = [self._block(b) for b in seq.blocks]
         blocks = tuple(b for b in visited if b.bindings)
         self._open.append(([], False))
@@ -220,11 +220,11 @@ class ExprMutator:
             self.visit_match_cast(binding)
 
     def visit_var_binding(self, binding: VarBinding) -> None:
-        """Visit the value and emit the binding of what it became."""
+        """Visit the value and emit a binding of the result."""
         self.rebind(binding, self.visit_expr(binding.value))
 
     def rebind(self, binding: VarBinding, visited: Expr) -> None:
-        """Emit `binding` with the value that was `visited`; its variable follows the value."""
+        """Emit `binding` with the value `visited`; the variable gets its struct info."""
         value = self.normalize(visited)
         var = self._declared(binding.var)
         if value.struct_info not in (binding.value.struct_info, var.struct_info):
@@ -234,7 +234,7 @@ class ExprMutator:
         self.emit_binding(binding if same else VarBinding(var, value))
 
     def visit_match_cast(self, binding: MatchCast) -> None:
-        """Visit the value and emit the check of what it became."""
+        """Visit the value and emit a check of the result."""
         value = self.visit_expr(binding.value)
         leaf = value if is_leaf(value) else self.emit(value)
         var = self._declared(binding.var)
@@ -263,7 +263,7 @@ class ExprMutator:
         return visited if isinstance(visited, SeqExpr) else SeqExpr((), visited)
 
     def _declared(self, var: Var) -> Var:
-        """The definition of `var`: it says what it said, of variables as they are by now."""
+        """The definition of `var`, its struct info over replaced variables."""
         info = self.visit_struct_info(var.struct_info)
         if info is var.struct_info:
             return var

@@ -1,10 +1,10 @@
-"""Names that are not taken."""
+"""Unused names."""
 
 
 def unused(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
-    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; takes it.
+    """`name`, or the first of ``name1``, ``name2``... that is not `taken`; adds it to `taken`.
 
-    With `numbers`, where earlier calls with the same `taken` stopped, it is not searched again.
+    `numbers` holds where earlier calls with the same `taken` stopped: the search continues there.
     """
     unique, number = name, 0 if numbers is None else numbers.get(name, 0)
     while unique in taken:

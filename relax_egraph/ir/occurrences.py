@@ -1,4 +1,4 @@
-"""What occurs in struct info inside of an expression: dimension symbols, variables of shapes."""
+"""Occurrences in the struct info of an expression: dimension symbols, variables of shapes."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def symbols_in(expr: Expr) -> frozenset[str]:
 
 
 def symbols_of_cast(cast: MatchCast) -> frozenset[str]:
-    """The dimension symbols that a check compares or binds, and those that it speaks of."""
+    """The dimension symbols that a check compares, binds, or has in its message."""
     spoken_of = ShapeStructInfo(extents_of(cast.refusal))
     return symbols_of(cast.struct_info) | symbols_of(spoken_of)
 
@@ -65,8 +65,8 @@ def _infos(expr: Expr) -> Iterator[StructInfo]:
                 if isinstance(binding, MatchCast):
                     yield binding.struct_info
                     yield ShapeStructInfo(extents_of(binding.refusal))
-        case Call(sinfo_args=said, struct_info=info):
-            yield from said
+        case Call(sinfo_args=claims, struct_info=info):
+            yield from claims
             yield info
         case If() | ShapeExpr() | PrimValue() | Var():
             yield expr.struct_info

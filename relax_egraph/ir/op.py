@@ -1,4 +1,4 @@
-"""What an operator is: a name, its parameters, and its struct-info rule.
+"""Operators: a name, parameters, and a struct-info rule.
 
 The decorated function *is* the rule, and its signature declares the parameters:
 
@@ -9,8 +9,8 @@ The decorated function *is* the rule, and its signature declares the parameters:
 * any of these ``| None = None``: an operand that may be left out, behind all that may not;
 * keyword-only: an attribute, with its type and default.
 
-What else is known of an operator (reference semantics, loops, cost) is a table in the
-layer that needs it, keyed by the name; a test holds the tables total.
+Everything else about an operator (reference semantics, loops, cost) is a table in the layer that
+needs it, keyed by the name; a test checks that the tables are total.
 """
 
 import inspect
@@ -57,7 +57,7 @@ class Op:
     operands at the same index, after broadcasting.  They, and others that are `fusible`, may be
     one step of a kernel of several.  `rule` of an intrinsic takes the whole `Call`; any other
     takes the operands' struct info (``None`` for one that is left out) and the attributes.
-    `order` is that of `slots` where it is not operands first.
+    `order` is that of `slots` unless operands come first.
     """
 
     name: str
@@ -73,16 +73,16 @@ class Op:
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The names of operands and attributes, in the order in which scripts give them."""
+        """The names of operands and attributes, in the order of scripts."""
         return self.order or (*(o.name for o in self.operands), *(a.name for a in self.attrs))
 
     @property
     def required(self) -> int:
-        """How many operands may not be left out."""
+        """The number of operands that may not be left out."""
         return sum(not o.optional for o in self.operands)
 
     def __reduce__(self) -> tuple[Callable[[str], "Op"], tuple[str]]:
-        """There is one operator of a name, in every process."""
+        """Pickle by name: each process has one operator of a name."""
         return _named, (self.name,)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Op:
 
     @property
     def struct_info(self) -> StructInfo:
-        """A function, of which the rule says more."""
+        """A function; the rule says more about its result."""
         return FuncStructInfo(None, ObjectStructInfo(), self.pure)
 
 
@@ -169,7 +169,7 @@ def intrinsic(
 def infer(call: Call) -> StructInfo:
     """The struct info of `call`; raises `IllTyped` with the operands as the user writes them.
 
-    The result of a function is said in the caller's symbols, unknown where they do not tell.
+    The result of a function is over the caller's symbols, unknown where they do not determine it.
     """
     callee = call.op
     if not isinstance(callee, Op):
@@ -188,7 +188,7 @@ def infer(call: Call) -> StructInfo:
 
 
 def _result(callee: StructInfo, args: tuple[StructInfo, ...]) -> StructInfo:
-    """What a function gives for `args`; its own symbols mean nothing to the caller."""
+    """The result of a function for `args`, without the function's own symbols."""
     if not isinstance(callee, FuncStructInfo):
         return ObjectStructInfo()
     params = callee.params or ()
@@ -197,7 +197,7 @@ def _result(callee: StructInfo, args: tuple[StructInfo, ...]) -> StructInfo:
 
 
 def is_pure(call: Call) -> bool:
-    """Whether nothing but the result tells that `call` ran; an unknown function may do anything."""
+    """Whether `call` has no effects; an unknown function may have any."""
     if isinstance(call.op, Op):
         return call.op.pure
     info = call.op.struct_info
@@ -227,7 +227,7 @@ def _operand(callee: Op, operand: Operand, value: Expr) -> StructInfo:
 
 
 def _number(value: Expr) -> float | None:
-    """What `value` is if it is written as a float, in its dtype."""
+    """The value of a float literal, in its dtype."""
     if not isinstance(value, PrimValue) or not isinstance(value.value, float):
         return None
     return value.value if value.constant is None else float(value.constant.data.item())
@@ -238,7 +238,7 @@ _UNKNOWN: Mapping[OperandKind, StructInfo] = {
     "shape": ShapeStructInfo(),
     "prim": PrimStructInfo("int64"),
 }
-"""What is known of an operand of which nothing is known."""
+"""The struct info of an unknown operand."""
 
 _NEEDS: Mapping[OperandKind, str] = {
     "tensor": "a tensor",
@@ -271,4 +271,4 @@ def _operand_of(p: inspect.Parameter) -> Operand:
     return Operand(p.name, _OPERAND_KINDS.get(annotation, "any"), optional)
 
 
-import_module("relax_egraph.ir.ops")  # whoever sees `OPS` sees all operators
+import_module("relax_egraph.ir.ops")  # so that `OPS` has all operators

@@ -1,4 +1,4 @@
-"""Minima, maxima and sums of one symbol: linear between a few points, so that points decide.
+"""Piecewise linear expressions of one symbol: a few points decide whether they are 0.
 
 max(0, n + min(1, n) - 1) - n    is 0 at n = 0, 1, 2, 3, 4; behind that it is linear
 """
@@ -18,7 +18,7 @@ _EXTREMES: Mapping[type, Callable[..., int]] = {sympy.Min: min, sympy.Max: max}
 
 @lru_cache(_MEMO)
 def vanishes(expr: sympy.Expr) -> bool:
-    """Whether `expr` is proven to be 0 for every value of its only symbol, which is no negative."""
+    """Whether `expr` is proven to be 0 for every nonnegative value of its only symbol."""
     if len(expr.free_symbols) != 1 or not expr.has(sympy.Min, sympy.Max):
         return False
     offset = _largest_offset(expr)

@@ -1,7 +1,7 @@
-"""Dimensions as sums of products, compared without sympy: for what is compared very often.
+"""Dimensions as polynomials, compared without sympy: for frequent comparisons.
 
-Factors are atoms, written as script writes dimensions: a symbol, or what is no polynomial, as
-``n // 2``.  What holds of all nonnegative values of the symbols is proven, in one direction only.
+Factors are atoms, as scripts write dimensions: symbols, and what is no polynomial, as ``n // 2``.
+Proofs hold for all nonnegative values of the symbols; they are sound and incomplete.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ class Polynomial:
 
     @property
     def constant(self) -> int | None:
-        """The number that this is, if it is one."""
+        """The value of a constant, else ``None``."""
         match self.terms:
             case ():
                 return 0
@@ -58,11 +58,11 @@ class Polynomial:
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether it is proven to be 0 or more: no term is ever negative."""
+        """Whether this is proven to be 0 or more: no term is ever negative."""
         return all(c > 0 and all(map(_is_nonnegative, m)) for m, c in self.terms)
 
     def dim(self) -> Dim:
-        """The dimension that this is."""
+        """The dimension of this polynomial."""
         return _dim(self)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
@@ -70,14 +70,14 @@ class Polynomial:
         total = 0
         for monomial, coefficient in self.terms:
             for atom in monomial:
-                found = values.get(atom)
-                coefficient *= dims.evaluate(dims.parse(atom), values) if found is None else found
+                value = values.get(atom)
+                coefficient *= dims.evaluate(dims.parse(atom), values) if value is None else value
             total += coefficient
         return total
 
 
 def made(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Polynomial:
-    """The sum of `terms`, of which no two have the same factors."""
+    """The sum of `terms`, whose factors are all different."""
     return Polynomial(tuple(sorted((m, c) for m, c in dict(terms).items() if c)))
 
 

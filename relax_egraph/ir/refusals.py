@@ -1,7 +1,7 @@
-"""Which bindings may refuse when they run: something about them is declared or needed, not proven.
+"""Bindings that may refuse their operands at run time: their requirements or claims are not proven.
 
-What has refused has been observed, so such a binding is not dropped, not moved before another
-one, and not replaced by what is equal to it where it does not refuse.
+A refusal is observable, so such a binding is not dropped, not moved before another one, and not
+replaced by a value that is equal only where it does not refuse.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -48,7 +48,7 @@ _UNKNOWN = frozenset({"invoke_closure", "invoke_pure_closure", "assert_op"})
 
 
 def operator_may_refuse(call: Call, op: Op) -> bool:
-    """Whether operands of `op`, which is no intrinsic, are not proven to fit together."""
+    """Whether the operands of `op`, not an intrinsic, are not proven to fit together."""
     try:
         return _judged(call, op)[1]
     except IllTyped:
@@ -60,9 +60,9 @@ _MOST = 1 << 14
 
 
 def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
-    """What the rule of `op` says of the result, and whether the call may refuse.
+    """The result's struct info by the rule of `op`, and whether the call may refuse.
 
-    Layers repeat: the answer is remembered for operands of the same struct info.
+    Layers repeat, so answers are memoised by the struct info of the operands.
     """
     operands = tuple(repr(a) if isinstance(a, PrimValue) else a.struct_info for a in call.args)
     attrs = repr(call.attrs)  # texts: a list has no hash, and 1 is not True
@@ -80,7 +80,7 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
 
 
 def _is_known(info: StructInfo, op: Op) -> bool:
-    """Whether all that `op` may require of an operand is in its struct info."""
+    """Whether the struct info of an operand decides all that `op` may require of it."""
     match info:
         case TensorStructInfo(dtype=dtype):
             alone = op.elementwise and len(op.operands) == 1
@@ -96,7 +96,7 @@ def _is_known(info: StructInfo, op: Op) -> bool:
 
 
 def proven(module: IRModule, value: Expr) -> StructInfo:
-    """What is true of `value`, not only declared of it; of a call, what its callee promises."""
+    """The proven struct info of `value`, not the declared one; of a call, that of its callee."""
     if not isinstance(value, Call):
         return value.struct_info
     match value.op:
@@ -112,7 +112,7 @@ def proven(module: IRModule, value: Expr) -> StructInfo:
 
 
 def holds(known: StructInfo, claim: StructInfo) -> bool:
-    """Whether `claim` needs no check; of a function nothing can be checked before it is called."""
+    """Whether `claim` needs no check; a function cannot be checked before it is called."""
     match known, claim:
         case _, FuncStructInfo():
             return True
@@ -125,24 +125,24 @@ def holds(known: StructInfo, claim: StructInfo) -> bool:
 
 
 class Refusals:
-    """Answers for a module; what is found about its functions is kept."""
+    """Which bindings and values of a module may refuse; answers about functions are memoised."""
 
     def __init__(self, module: IRModule) -> None:
         self._module = module
         self._functions: dict[str, bool] = {}
 
     def among(self, bindings: Iterable[Binding]) -> Iterator[Var]:
-        """The variables of those of `bindings` that may refuse, in order."""
+        """The variables of the `bindings` that may refuse, in order."""
         return (b.var for b in bindings if self.binding(b))
 
     def binding(self, binding: Binding) -> bool:
-        """Whether `binding` may refuse: its value, or what is declared of its variable."""
+        """Whether the value of `binding` may refuse, or the declaration of its variable."""
         if isinstance(binding, MatchCast) or self.value(binding.value):
             return True
         return not holds(proven(self._module, binding.value), binding.var.struct_info)
 
     def value(self, value: Expr) -> bool:
-        """Whether computing `value` may refuse; making a function never does."""
+        """Whether the evaluation of `value` may refuse; a function definition never does."""
         match value:
             case Function():
                 return False
@@ -172,21 +172,21 @@ class Refusals:
                 return True
 
     def _fits(self, name: str, call: Call) -> bool:
-        """Whether the arguments are proven to be what the parameters are declared as."""
+        """Whether the arguments are proven to fulfil the declarations of the parameters."""
         info = self._module[name].struct_info
         if not isinstance(info, FuncStructInfo) or info.params is None:
             return False
-        given = [a.struct_info for a in call.args]
-        if len(given) != len(info.params):
+        infos = [a.struct_info for a in call.args]
+        if len(infos) != len(info.params):
             return False
-        values = bind(info.params, given)
+        values = bind(info.params, infos)
         unbound = frozenset[str]().union(*map(symbols_of, info.params)) - values.keys()
         values |= {s: dims.symbol(f"{name}.{s}") for s in unbound}
         wanted = (substituted(p, values) for p in info.params)
-        return all(map(holds, given, wanted))
+        return all(map(holds, infos, wanted))
 
     def _function(self, name: str) -> bool:
-        """Whether the body of a function of the module may refuse; one that calls itself may."""
+        """Whether the body of a function of the module may refuse; a recursive one may."""
         if name not in self._functions:
             self._functions[name] = True
             function = self._module[name]

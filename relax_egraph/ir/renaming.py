@@ -1,4 +1,4 @@
-"""A one-to-one renaming of dimension symbols, found while two programs are compared."""
+"""A one-to-one renaming of dimension symbols, discovered while two programs are compared."""
 
 from itertools import permutations
 from math import factorial
@@ -13,14 +13,14 @@ _TRIALS = 120
 
 
 class Renaming:
-    """Grows by the pairs it is shown; a pair that contradicts it is refused."""
+    """A renaming that grows pair by pair; contradicting pairs are refused."""
 
     def __init__(self) -> None:
         self._to: dict[str, str] = {}
         self._from: dict[str, str] = {}
 
     def match(self, a: str, b: str) -> bool:
-        """Whether symbol `a` may be renamed to `b`; from now on it is."""
+        """Rename symbol `a` to `b` from now on; whether that is possible."""
         if a not in self._to and b not in self._from:
             self._to[a], self._from[b] = b, a
         return self._to.get(a) == b
@@ -30,7 +30,7 @@ class Renaming:
         return isinstance(a, sympy.Symbol) or not self._unpaired(a, b)[0]
 
     def unify(self, a: sympy.Expr, b: sympy.Expr) -> bool:
-        """Whether a growth of this renaming makes `a` equal to `b`; the first found is kept."""
+        """Extend this renaming so that `a` equals `b`; whether that is possible."""
         if isinstance(a, sympy.Symbol) and isinstance(b, sympy.Symbol):
             return self.match(a.name, b.name)
         ours, theirs = self._unpaired(a, b)

@@ -1,4 +1,4 @@
-"""What struct-info rules require of extents: refused if proven false, recorded if not decided.
+"""Requirements of struct-info rules on extents: refused if false, recorded if undecided.
 
 with recording() as undecided:
 infer(call)              # raises `IllTyped` if a requirement is proven false
@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["==", "<=", "stretch", "broadcast", "window"]
 class Requirement:
     """``a == b``; ``a <= b``; `a` stretches to `b`: it is `b` or 1; one of both stretches.
 
-    Of a ``"window"``, `a` is the length that it needs of an axis of length `b`: ``a <= b``.
+    A ``"window"`` needs a length `a` of an axis of length `b`: ``a <= b``.
     """
 
     kind: Kind
@@ -37,10 +37,7 @@ _RECORD: ContextVar[tuple[list[Requirement] | None, bool]] = ContextVar(
 
 @contextmanager
 def recording(*, false: bool = False) -> Generator[list[Requirement]]:
-    """Within the ``with``, requirements that are not decided are put into the list.
-
-    Or, if it asks for these, those that are proven `false`: a rule that then refuses says so.
-    """
+    """Record undecided requirements in the list, or those that are proven `false`."""
     record: list[Requirement] = []
     token = _RECORD.set((record, false))
     try:
@@ -51,7 +48,7 @@ def recording(*, false: bool = False) -> Generator[list[Requirement]]:
 
 @contextmanager
 def denying(requirement: Requirement) -> Generator[None]:
-    """Within the ``with``, `requirement` is taken to be proven false: rules say what is wrong."""
+    """Treat `requirement` as proven false, so that the rule refuses with its message."""
     token = _DENIED.set(requirement)
     try:
         yield
@@ -60,21 +57,21 @@ def denying(requirement: Requirement) -> Generator[None]:
 
 
 def differ(a: Dim, b: Dim) -> bool:
-    """Whether ``a == b``, which a rule requires, is proven false."""
+    """Require ``a == b``; whether that is proven false."""
     if dims.equal(a, b):
         return False
     return record("==", a, b, dims.distinct(a, b))
 
 
 def misfits(a: Dim, b: Dim) -> bool:
-    """Whether it is proven false that `a` is `b` or 1, which a rule requires."""
+    """Require that `a` is `b` or 1; whether that is proven false."""
     if a == 1 or dims.equal(a, b):
         return False
     return record("stretch", a, b, dims.distinct(a, 1) and dims.distinct(a, b))
 
 
 def exceeds(a: Dim, b: Dim) -> bool:
-    """Whether ``a <= b``, which a rule requires, is proven false."""
+    """Require ``a <= b``; whether that is proven false."""
     if dims.prove_ge(dims.sub(a, 1), b):
         return True
     expect(a, b)
@@ -82,15 +79,15 @@ def exceeds(a: Dim, b: Dim) -> bool:
 
 
 def expect(a: Dim, b: Dim) -> None:
-    """Record ``a <= b`` unless it is proven; where it is false, not every program is refused."""
+    """Record ``a <= b`` unless it is proven; a program that violates it may have a result."""
     if not dims.prove_ge(b, a):
         record("<=", a, b)
 
 
 def overhangs(length: Dim, extent: Dim) -> bool:
-    """Whether a window that needs an axis of `length` is proven not to fit into `extent`.
+    """Require that a window that needs `length` elements fits into `extent`; whether that is false.
 
-    A window that needs one element at most always fits: it has no positions on an empty axis.
+    A window that needs at most one element always fits: an empty axis has no positions for it.
     """
     if dims.prove_ge(1, length) or dims.prove_ge(extent, length):
         return False
@@ -98,7 +95,7 @@ def overhangs(length: Dim, extent: Dim) -> bool:
 
 
 def record(kind: Kind, a: Dim, b: Dim, is_false: bool = False) -> bool:
-    """Record a requirement that is not proven; whether it is false, or denied."""
+    """Record a requirement that is not proven; whether it is false or denied."""
     requirement, (record, wants_false) = Requirement(kind, a, b), _RECORD.get()
     if record is not None and is_false == wants_false:
         record.append(requirement)

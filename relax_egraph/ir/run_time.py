@@ -1,10 +1,10 @@
-"""Operators that run as packed functions, because what decides is known only at run time.
+"""Operators that run as packed functions, because shapes or attributes are unknown before.
 
 ``relax.run.<operator>`` takes the operands, then each attribute in order of definition: a
 number as a host scalar, a string as a string, integers as a shape, floats as a tuple, and no value
-as the string ``"None"``; an attribute that is itself computed at run time, as a tensor of these
-numbers.  Operands that are left out are not passed; a number whose dtype Python's numbers do not
-tell is passed as a tensor of rank 0.
+as the string ``"None"``; an attribute that is itself computed at run time as a tensor.  Omitted
+operands are not passed; a number whose dtype is not that of Python's numbers is passed as a tensor
+of rank 0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,10 @@ from relax_egraph.ir.op import OPS, AttrParam, Op, complete_attrs
 from relax_egraph.ir.struct_info import StructInfo
 
 PREFIX = "relax.run."
-"""What the names of the packed functions begin with."""
+"""The prefix of the names of the packed functions."""
 
 NO_VALUE = "None"
-"""How an attribute without a value is passed."""
+"""Stands for an attribute without a value."""
 
 
 def run_time_call(
@@ -44,7 +44,7 @@ def run_time_call(
 
 
 def at_run_time(name: str) -> Callable[..., Any] | None:
-    """The packed function `name` if it is that of an operator, computing by its reference."""
+    """The packed function `name` of an operator, which calls its reference; else ``None``."""
     op = OPS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     if op is None:
         return None
@@ -60,9 +60,9 @@ def at_run_time(name: str) -> Callable[..., Any] | None:
 
 
 def run_time_attrs(op: Op, values: Sequence[Any]) -> dict[str, Attr]:
-    """The attributes of `op` that the packed function got as `values`, after the operands.
+    """The attributes of `op` from the `values` that follow the operands in a packed call.
 
-    Raises `IllTyped` for too many or too few, and `RunError` for one that is no such attribute.
+    Raises `IllTyped` for a wrong number of values, and `RunError` for an invalid one.
     """
     if len(values) != len(op.attrs):
         raise IllTyped(f"{op} has {len(op.attrs)} attributes, got {len(values)} values")

@@ -1,4 +1,4 @@
-"""Shapes that are variables, replaced in struct info as the variables are in expressions."""
+"""Shapes that are variables, in struct info: substitution and scope."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -14,9 +14,9 @@ from relax_egraph.ir.struct_info import (
 
 
 def with_shapes(info: StructInfo, replaced: Mapping[Var, Expr]) -> StructInfo:
-    """`info` over what variables became; itself if it names none of `replaced` as a shape.
+    """`info` with variables of shapes `replaced`; itself if it has none of them.
 
-    A shape that became neither a variable nor a list of dimensions is unknown.
+    A replacement that is neither a variable nor a list of dimensions makes the shape unknown.
     """
     match info:
         case TensorStructInfo(shape=Var() as shape) if shape in replaced:
@@ -36,7 +36,7 @@ def with_shapes(info: StructInfo, replaced: Mapping[Var, Expr]) -> StructInfo:
 
 
 def outside(info: StructInfo, visible: Collection[Var]) -> StructInfo:
-    """`info` where only the variables `visible` are: a shape that is another is unknown."""
+    """`info` outside of a scope: shapes that are variables other than `visible` are unknown."""
     match info:
         case TensorStructInfo(shape=Var() as shape) if shape not in visible:
             return replace(info, shape=None)

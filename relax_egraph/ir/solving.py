@@ -1,4 +1,4 @@
-"""What an equation between extents says of the sizes for which it holds."""
+"""Consequences of equations between extents, as conditions on sizes."""
 
 from collections.abc import Iterator, Mapping
 from typing import cast
@@ -12,9 +12,9 @@ from relax_egraph.ir.symbol_ranges import memoised
 
 
 def consequence(equation: Equation) -> tuple[Dim, Dim] | None:
-    """Two dimensions, the second the simpler, that are equal wherever `equation` holds.
+    """Two dimensions that are equal wherever `equation` holds; the second is the simpler one.
 
-    ``None`` where it may also hold otherwise: ``n`` and ``m`` broadcast if either is 1, while
+    ``None`` if it may also hold where they differ: ``n`` and ``m`` broadcast if either is 1, while
     ``min(64, s)`` is 1 only where ``s`` is 1 too, or both are 0.
     """
     left, right = _without_common_factors(equation.left, equation.right)
@@ -26,7 +26,7 @@ def consequence(equation: Equation) -> tuple[Dim, Dim] | None:
 
 
 def condition(old: Dim, new: Dim) -> str:
-    """``old == new`` as a user writes it: ``s <= 64`` of ``min(64, s) == s``."""
+    """``old == new``, as a user writes it: ``s <= 64`` of ``min(64, s) == s``."""
     if isinstance(old, sympy.Min | sympy.Max) and new in old.args:
         others = (dims.canonical(a) for a in sorted(old.args, key=str) if a != new)
         return " and ".join(_comparison(new, a, isinstance(old, sympy.Min)) for a in others)
@@ -38,7 +38,7 @@ def condition(old: Dim, new: Dim) -> str:
 
 
 def differences(old: Dim, new: Dim) -> Iterator[Dim]:
-    """What is 0 or more where ``old == new``, ``s - 10`` of ``max(10, s) == s``."""
+    """Dimensions that are nonnegative where ``old == new``: ``s - 10`` of ``max(10, s) == s``."""
     if isinstance(old, sympy.Min | sympy.Max) and new in old.args:
         others = (dims.canonical(a) for a in old.args if a != new)
         for other in others:
@@ -46,7 +46,7 @@ def differences(old: Dim, new: Dim) -> Iterator[Dim]:
 
 
 def replace_part(dim: Dim, old: Dim, new: Dim) -> Dim:
-    """`dim` with `new` in the place of `old`, wherever that stands in it."""
+    """`dim` with every `old` in it replaced by `new`."""
     if dim == old:
         return new
     if isinstance(dim, int) or isinstance(old, int):
@@ -56,14 +56,14 @@ def replace_part(dim: Dim, old: Dim, new: Dim) -> Dim:
 
 
 def _comparison(a: Dim, b: Dim, is_less: bool) -> str:
-    """That `a` is no more than `b`, or no less; a number stands on the right."""
+    """``a <= b`` or ``a >= b``, with a number on the right."""
     if isinstance(a, int):
         a, b, is_less = b, a, not is_less
     return f"{dims.text(a)} {'<=' if is_less else '>='} {dims.text(b)}"
 
 
 def _without_common_factors(left: Dim, right: Dim) -> tuple[Dim, Dim]:
-    """Both sides of an equation, divided by what is a factor of both and never 0."""
+    """Both sides of an equation, divided by common factors that are never 0."""
     a, b = (list(sympy.Mul.make_args(sympy.sympify(side))) for side in (left, right))
     for factor in list(a):
         if factor in b and dims.prove_ge(dims.canonical(factor), 1):
@@ -84,7 +84,7 @@ def _implies(case: Mapping[Dim, int], extent: Dim, left: Dim, right: Dim) -> boo
 
 @memoised
 def _where_one(dim: Dim) -> tuple[Mapping[Dim, int], ...]:
-    """Values of dimensions, of which some hold wherever `dim` is 1; at least ``dim`` is 1 there."""
+    """A cover of the cases in which `dim` is 1: each maps dimensions to values."""
     if isinstance(dim, int):
         return ({},) if dim == 1 else ()
     if isinstance(dim, sympy.Min | sympy.Max):  # one of these is 1 then
@@ -115,10 +115,7 @@ def _has(dim: Dim, part: Dim) -> bool:
 
 
 def _multiple(old: Dim, new: Dim) -> int:
-    """The k of which `old` is the least multiple that is not below `new`, or the last not above it.
-
-    It is 0 if there is none.
-    """
+    """The k such that `old` is `new` rounded up or down to a multiple of k; 0 if there is none."""
     for divisor in set(_divisors(old)):
         up = dims.floordiv(dims.add(new, divisor - 1), divisor)
         if old in (dims.mul(divisor, up), dims.mul(divisor, dims.floordiv(new, divisor))):

@@ -1,4 +1,4 @@
-"""What is known of a value before it exists: kind, rank, shape, dtype.
+"""Struct info: the static type of a value, with kind, rank, shape and dtype.
 
 A tensor's shape is known in one of three ways: symbolically (`ShapeExpr`), as a
 value computed at run time (a variable that holds a shape), or not at all
@@ -87,7 +87,7 @@ class TupleStructInfo:
 class PrimStructInfo:
     """A scalar of the host: ``R.Prim("int64")``, ``R.Prim(value=n)``.
 
-    `number` is what a rule is told of an operand that is written as a float, and of no other.
+    `number` is the value of a float literal that is an operand; rules alone see it.
     """
 
     dtype: str
@@ -148,7 +148,7 @@ def tensor(shape: Shape | None, dtype: str | None, ndim: int = -1) -> TensorStru
 
 
 def known_extents(info: StructInfo) -> Shape:
-    """The extents of a tensor, or the values of a shape; none where they are not known."""
+    """The extents of a tensor, or the values of a shape; empty if they are unknown."""
     match info:
         case TensorStructInfo():
             return info.dims or ()
@@ -162,15 +162,15 @@ def symbols_of(info: StructInfo) -> frozenset[str]:
     """The names of the dimension symbols that occur in `info`."""
     match info:
         case TensorStructInfo():
-            found = info.dims or ()
+            dimensions = info.dims or ()
         case ShapeStructInfo(values=values):
-            found = values or ()
+            dimensions = values or ()
         case PrimStructInfo(value=value):
-            found = () if value is None else (value,)
+            dimensions = () if value is None else (value,)
         case TupleStructInfo(fields=fields):
             return frozenset[str]().union(*map(symbols_of, fields))
         case FuncStructInfo(params=params, ret=ret):
             return symbols_of(ret).union(*map(symbols_of, params or ()))
         case ObjectStructInfo():
             return frozenset()
-    return frozenset[str]().union(*map(dims.symbols, found))
+    return frozenset[str]().union(*map(dims.symbols, dimensions))

@@ -54,7 +54,7 @@ def assert_structural_equal(
 ) -> None:
     """Raise `NotStructurallyEqual` with the first difference, where it is, and both sides.
 
-    Equal are programs that differ only in names of variables, by a one-to-one renaming, in
+    Programs are equal if they differ only in names of variables, by a one-to-one renaming, in
     names of dimension symbols, by a one-to-one renaming in each function, in names of blocks, in
     spans and in the order of the functions.  Constants are equal by dtype and value, NaN being
     NaN and 0 not -0; attributes with their defaults filled in.  A variable that neither side

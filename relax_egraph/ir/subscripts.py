@@ -19,7 +19,7 @@ ELLIPSIS = "..."
 class Subscripts:
     """The labels of the operands' axes and of the result's, in order.
 
-    A label is a letter, or a number: the axis of the ellipsis that is so many from its last.
+    A label is a letter, or for an axis of an ellipsis its number, counted from the last.
     """
 
     terms: tuple[tuple[str, ...], ...]
@@ -27,7 +27,7 @@ class Subscripts:
 
     @property
     def summed(self) -> tuple[str, ...]:
-        """The labels that the result has not, in order of appearance."""
+        """The labels that the result lacks, in order of appearance."""
         every = dict.fromkeys(label for term in self.terms for label in term)
         return tuple(label for label in every if label not in self.output)
 
@@ -38,7 +38,7 @@ def is_broadcast(label: str) -> bool:
 
 
 def output_rank(text: str, operands: int) -> int:
-    """The rank of the result, -1 where that of an ellipsis decides; raises as `read_subscripts`."""
+    """The rank of the result, -1 if it depends on an ellipsis; raises as `read_subscripts`."""
     terms, output = _split(text, operands)
     return -1 if any(ELLIPSIS in t for t in (*terms, output)) else len(output)
 
@@ -62,7 +62,7 @@ def read_subscripts(text: str, ranks: Sequence[int]) -> Subscripts:
 
 
 def _split(text: str, operands: int) -> tuple[list[str], str]:
-    """The terms of the operands, and that of the result, which is written or not."""
+    """The terms of the operands and of the result, written or implied."""
     inputs, arrow, output = text.replace(" ", "").partition("->")
     terms = inputs.split(",")
     for term in (*terms, output):

@@ -1,4 +1,4 @@
-"""Copies of programs, with other dimensions for symbols and other expressions for variables."""
+"""Copies of programs with dimensions substituted for symbols and expressions for variables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,12 +39,11 @@ from relax_egraph.ir.walk import variables_of
 
 
 class Substitution(ExprMutator):
-    """Puts `values` for symbols and `variables` for free variables, in struct info too.
+    """Replaces symbols by `values` and free variables by `variables`, in struct info too.
 
-    A variable in `definitions` is defined anew as the one given there.  With `names`, the names
-    that are taken, every definition is a new variable of a name of its own, added to `names`; if
-    `local`, a dataflow variable.  What is known of a value after the substitution, and was not
-    before, its variable says.
+    A definition of a variable in `definitions` becomes one of the variable there.  With `names`,
+    the names in use, every definition becomes a new variable with an unused name, which is added to
+    `names`; if `local`, a dataflow variable.  Variables get the struct info of their new values.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Substitution(ExprMutator):
         return changed
 
     def sequence(self, seq: SeqExpr) -> SeqExpr:
-        """A sequence, of which the definitions are renewed."""
+        """A sequence with new definitions."""
         changed = self.visit_expr(seq)
         assert isinstance(changed, SeqExpr)
         return changed
@@ -110,7 +109,7 @@ class Substitution(ExprMutator):
                 return info
 
     def _signature(self, info: FuncStructInfo) -> FuncStructInfo:
-        """What a local function is, whose symbols are those of the function around it."""
+        """The signature of a local function, which shares the symbols of the function around it."""
         params = None if info.params is None else tuple(map(self.info, info.params))
         return FuncStructInfo(params, self.info(info.ret), info.purity)
 
@@ -129,17 +128,17 @@ class Substitution(ExprMutator):
         return value if new == value.value else PrimValue(new, value.dtype)
 
     def visit_call(self, call: Call) -> Expr:
-        """The operands and ``sinfo_args``; what was said of the result stays true of it."""
-        said = tuple(map(self.info, call.sinfo_args))
-        told = call if said == call.sinfo_args else replace(call, sinfo_args=said)
+        """The operands and ``sinfo_args``; the result's struct info is substituted."""
+        claims = tuple(map(self.info, call.sinfo_args))
+        claimed = call if claims == call.sinfo_args else replace(call, sinfo_args=claims)
         declared = self.info(call.struct_info)
-        visited = super().visit_call(told)
+        visited = super().visit_call(claimed)
         if not isinstance(visited, Call) or (visited is call and declared == call.struct_info):
             return visited
         return replace(visited, struct_info=stronger(declared, infer(visited)))
 
     def visit_if(self, branch: If) -> Expr:
-        """The condition, both branches, and what is known of both."""
+        """The condition, both branches, and their common struct info."""
         visited = super().visit_if(branch)
         assert isinstance(visited, If)
         info = self.info(branch.struct_info)
@@ -160,7 +159,7 @@ class Substitution(ExprMutator):
     # --- bindings ---------------------------------------------------------------------
 
     def visit_var_binding(self, binding: VarBinding) -> None:
-        """The value, then the variable; a local function knows its variable, to call itself."""
+        """The value, then the variable; a local function may use its own variable, to recurse."""
         if isinstance(binding.value, Function):
             info = binding.value.struct_info
             assert isinstance(info, FuncStructInfo)
@@ -188,7 +187,7 @@ class Substitution(ExprMutator):
         self.emit_binding(replace(binding, var=var, value=value, struct_info=info, refusal=refusal))
 
     def _defined(self, var: Var, info: StructInfo) -> Var:
-        """The variable that is defined where `var` was."""
+        """The variable whose definition replaces that of `var`."""
         new = self._definitions.get(var, var)
         if self._renews:
             kind = DataflowVar if self._local else type(new)

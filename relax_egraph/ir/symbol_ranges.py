@@ -1,8 +1,8 @@
-"""What is assumed of symbols, and how expressions over them are decided.
+"""Ranges of symbols under assumptions, and decisions on expressions over them.
 
-A symbol ``n`` of which ``n >= 3`` and ``n % 8 == 5`` is known is ``8·n' + 5``, where n' is any
-nonnegative integer.  So an expression is decided over n' (`inward`), where sympy need know nothing
-but that symbols are nonnegative, and is written over n (`outward`).
+A symbol ``n`` with ``n >= 3`` and ``n % 8 == 5`` is ``8·n' + 5``, where n' is any nonnegative
+integer.  So an expression is decided over n' (`inward`), where sympy needs to know only that
+symbols are nonnegative, and is written over n (`outward`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import sympy
 
-from relax_egraph.ir.extremes import extreme
+from relax_egraph.ir.min_max import extreme
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,9 +40,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What holds of symbols: the range of each, or its value over others, which have none.
+    """The range of each symbol, or its value over other symbols, which have no values.
 
-    `texts` are the conditions as they are written.
+    `texts` are the conditions of the user.
     """
 
     ranges: tuple[tuple[str, Range], ...] = ()
@@ -53,7 +53,7 @@ class Assumptions:
         return bool(self.ranges or self.values)
 
     def about(self, names: Iterable[str]) -> "Assumptions":
-        """What is said of the symbols `names` alone: for a function that has no others."""
+        """The assumptions on the symbols `names` alone, for a function that has no others."""
         known = set(names)
         values = tuple(
             (name, value)
@@ -67,13 +67,13 @@ _ACTIVE: ContextVar[Assumptions | None] = ContextVar("assumptions", default=None
 
 
 def active() -> Assumptions | None:
-    """The assumptions under which dimensions are decided now."""
+    """The active assumptions."""
     return _ACTIVE.get()
 
 
 @contextmanager
 def assuming(assumptions: Assumptions | None) -> Generator[None]:
-    """Within the ``with``, dimensions are decided under `assumptions`, and under no others."""
+    """Decide dimensions inside under `assumptions`, and under no others."""
     token = _ACTIVE.set(assumptions or None)
     try:
         yield
@@ -82,22 +82,22 @@ def assuming(assumptions: Assumptions | None) -> Generator[None]:
 
 
 def memoised(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, whose answers are remembered for the assumptions that they were given under."""
+    """`function`, memoised separately for each set of active assumptions."""
 
     @lru_cache(_MEMO)
     def answer(_: Assumptions | None, *args: Any) -> R:
         return cast(Callable[..., R], function)(*args)
 
     @wraps(function)
-    def asked(*args: P.args, **_: P.kwargs) -> R:
+    def wrapper(*args: P.args, **_: P.kwargs) -> R:
         return answer(_ACTIVE.get(), *args)
 
-    return asked
+    return wrapper
 
 
 @memoised
 def inward(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` over symbols that are any nonnegative integers, or any up to a bound."""
+    """`expr` over symbols that range over the nonnegative integers, or up to a bound."""
     known = _ACTIVE.get()
     if known is None:
         return expr
@@ -107,7 +107,7 @@ def inward(expr: sympy.Expr) -> sympy.Expr:
 
 
 def outward(expr: sympy.Expr) -> sympy.Expr:
-    """The inverse of `inward`: of all expressions that are equal the same one.
+    """The inverse of `inward`; equal expressions have the same result.
 
     Where ``s = 8·s'``, ``s'`` is written ``s // 8``, and ``8·s'`` is ``s``.
     """
@@ -125,7 +125,7 @@ def outward(expr: sympy.Expr) -> sympy.Expr:
 
 
 def bounds() -> dict[sympy.Symbol, sympy.Integer]:
-    """The greatest values of those symbols of `inward` that are bounded."""
+    """The greatest values of the bounded symbols of `inward`."""
     known = _ACTIVE.get()
     return {
         _offset(name): sympy.Integer((r.most - r.least) // r.step)
@@ -146,8 +146,8 @@ def nonnegative(expr: sympy.Expr) -> bool:
 def replaced(expr: sympy.Expr, by: Mapping[sympy.Symbol, sympy.Expr]) -> sympy.Expr:
     """`expr` with symbols replaced, all at once, and expanded.
 
-    What the operands of a minimum or maximum have in common stands in front of it: sympy takes
-    ``max(2, 2·n) / 6`` for an integer, but not ``max(1, n) / 3``.
+    Common factors of the operands of a minimum or maximum are put in front of it: sympy considers
+    ``max(2, 2·n) / 6`` an integer, but not ``max(1, n) / 3``.
     """
     return sympy.expand(_rebuilt(expr, by))
 
@@ -160,19 +160,19 @@ def _rebuilt(expr: sympy.Expr, by: Mapping[sympy.Symbol, sympy.Expr]) -> sympy.E
     parts = [_rebuilt(cast(sympy.Expr, a), by) for a in expr.args]
     if not isinstance(expr, sympy.Min | sympy.Max):
         return expr.func(*parts)
-    made = extreme(expr.func, map(sympy.expand, parts))
-    if not isinstance(made, sympy.Min | sympy.Max):
-        return made
-    parts = [sympy.expand(a) for a in made.args]
+    reduced = extreme(expr.func, map(sympy.expand, parts))
+    if not isinstance(reduced, sympy.Min | sympy.Max):
+        return reduced
+    parts = [sympy.expand(a) for a in reduced.args]
     numbers = [t.as_coeff_Mul()[0] for a in parts for t in sympy.Add.make_args(a)]
     common = gcd(*map(int, numbers)) if all(k.is_Integer for k in numbers) else 1
     if common == 1:
-        return made
-    return common * made.func(*(sympy.expand(a / common) for a in parts), evaluate=False)
+        return reduced
+    return common * reduced.func(*(sympy.expand(a / common) for a in parts), evaluate=False)
 
 
 def _least(term: sympy.Expr) -> sympy.Expr:
-    """A lower bound of `term`: of a negative one, at the greatest values of its factors."""
+    """A lower bound of `term`; a negative one has it at the greatest values of its factors."""
     coefficient, rest = term.as_coeff_Mul()
     factors = sympy.Mul.make_args(rest)
     if not coefficient.is_negative or not all(f.is_nonnegative for f in factors):
@@ -205,14 +205,14 @@ _NARROWED = (sympy.Min, sympy.Max, sympy.Mod, sympy.floor)
 
 
 def _narrowed(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` without what bounds decide: ``min(n, 512)`` is n if ``n <= 512``."""
+    """`expr`, simplified by bounds: ``min(n, 512)`` is n if ``n <= 512``."""
     if not expr.has(*_NARROWED):
         return expr
 
-    def asked(e: sympy.Basic) -> bool:
+    def may_be_decided(e: sympy.Basic) -> bool:
         return isinstance(e, _NARROWED)
 
-    return sympy.expand(expr.replace(asked, _decided))
+    return sympy.expand(expr.replace(may_be_decided, _decided))
 
 
 def _decided(e: sympy.Expr) -> sympy.Expr:
@@ -242,7 +242,7 @@ def _over_offset(name: str, r: Range) -> sympy.Expr:
 
 
 def integral(e: sympy.Basic) -> bool:
-    """Whether `e` is written as an integer: with fractions in floors only."""
+    """Whether `e` is an integer by its form: with fractions in floors only."""
     if e.is_Rational:
         return bool(e.is_Integer)
     if isinstance(e, sympy.floor):

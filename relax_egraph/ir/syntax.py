@@ -1,7 +1,7 @@
 """Python's parser, entered by one thread at a time.
 
-CPython keeps the depth of the tree that it makes in one place for all threads, and fails where two
-of them make trees at once (python/cpython#106905).
+CPython keeps the depth of the syntax tree under construction in one place for all threads, and
+fails where two threads build trees at once (python/cpython#106905).
 """
 
 import ast

@@ -1,8 +1,8 @@
-"""Texts of errors that are written before the sizes in them are known.
+"""Templates of error messages, with dimensions for sizes that only the run knows.
 
     R.add of R.Tensor(({b}, {s}, 8), "float32"), R.Tensor((1, {min(64, s)}, 8), "float32"): …
 
-Dimensions stand in braces; where the check fails they are numbers.
+Dimensions are in braces; numbers replace them when the check fails.
 """
 
 import re
@@ -16,27 +16,27 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
 def extents_of(refusal: str) -> tuple[Dim, ...]:
-    """The dimensions in `refusal`, in order; raises ``ValueError`` for what is none."""
+    """The dimensions in `refusal`, in order; raises ``ValueError`` for an invalid one."""
     return tuple(map(_parsed, _FIELD.findall(refusal)))
 
 
 def without_extents(refusal: str) -> str:
-    """`refusal` with empty braces, whatever its dimensions are."""
+    """`refusal` with empty braces in place of its dimensions."""
     return _FIELD.sub("{}", refusal)
 
 
 def replace_extents(refusal: str, text: Callable[[Dim], str]) -> str:
-    """`refusal` with what `text` makes of each of its dimensions, in the place of its braces."""
+    """`refusal` with the `text` of each dimension in place of its braces."""
     return _FIELD.sub(lambda field: text(_parsed(field[1])), refusal)
 
 
 def fill(refusal: str, values: Mapping[str, int]) -> str:
-    """`refusal` with numbers for its dimensions, where the symbols have `values`."""
+    """`refusal` with numbers for its dimensions, at `values` of the symbols."""
     return replace_extents(refusal, lambda dim: str(dims.evaluate(dim, values)))
 
 
 def map_extents(refusal: str, change: Callable[[Dim], Dim]) -> str:
-    """`refusal` with other dimensions, as where symbols are renamed."""
+    """`refusal` with changed dimensions, for instance after a renaming of symbols."""
 
     def text(dim: Dim) -> str:
         with braced():

@@ -1,4 +1,4 @@
-"""How far the results of a function may be off for speed, as it says itself.
+"""The tolerance of a function: the error that its results may have for speed.
 
 R.func_attr({"tolerance": 0.02})
 """
@@ -15,16 +15,16 @@ ATTRIBUTE = "tolerance"
 
 
 def tolerance_of(name: str, attrs: Mapping[str, Any]) -> float:
-    """What the function `name` says in its `attrs`, else 0; raises `IllFormed` for no such number.
+    """The tolerance of the function `name` by its `attrs`; raises `IllFormed` for a bad one.
 
-    Of a product ``x @ w`` it is a part of ``|x| |w|``, the norms of a row and a column; of a
-    convolution a part of the root mean square of the results.
+    For a product ``x @ w`` it is relative to ``|x| |w|``, the norms of a row and a column; for a
+    convolution, to the root mean square of the results.
     """
-    given = attrs.get(ATTRIBUTE, 0.0)
-    if _is_tolerance(given):
-        return float(given)
+    value = attrs.get(ATTRIBUTE, 0.0)
+    if _is_tolerance(value):
+        return float(value)
     needed = TOLERANCE.needs
-    raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {given!r}, needs {needed}")
+    raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {value!r}, needs {needed}")
 
 
 TOLERANCE = number("a share from 0 to below 1, such as 0.02", lambda value: 0 <= value < 1)
@@ -36,7 +36,7 @@ def _is_tolerance(value: object) -> bool:
 
 
 def with_tolerance(function: Function, tolerance: float) -> Function:
-    """`function`, which now says `tolerance`; 0 is said by saying nothing."""
+    """`function` with the attribute `tolerance`; 0 is the absence of the attribute."""
     others = {k: v for k, v in function.attrs.items() if k != ATTRIBUTE}
-    said = {ATTRIBUTE: float(tolerance)} if tolerance else {}
-    return replace(function, attrs={**others, **said})
+    attribute = {ATTRIBUTE: float(tolerance)} if tolerance else {}
+    return replace(function, attrs={**others, **attribute})

@@ -1,4 +1,4 @@
-"""Who uses what: the chain from each definition to its uses."""
+"""Use-definition chains: the users of each variable."""
 
 from relax_egraph.ir.expr import Block, Expr, Var
 from relax_egraph.ir.walk import post_order_visit
@@ -19,4 +19,4 @@ def udchain(block: Block) -> dict[Var, tuple[Var, ...]]:
 
         post_order_visit(binding.value, note)
         users.setdefault(binding.var, {})
-    return {var: tuple(found) for var, found in users.items()}
+    return {var: tuple(using) for var, using in users.items()}

@@ -1,6 +1,6 @@
-"""`ExprVisitor`: a class that asks; a pass overrides ``visit_<kind>`` of it.
+"""`ExprVisitor`: the base class of analyses; a subclass overrides ``visit_<kind>``.
 
-An overriding method calls the inherited one to go on below.
+An overriding method calls the inherited one to descend.
 """
 
 from relax_egraph.ir.expr import (

@@ -1,4 +1,4 @@
-"""Questions about expressions: what is inside, what is used and not defined."""
+"""Walks over expressions: children, bindings, free variables, constants."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
@@ -54,7 +54,7 @@ def is_leaf(expr: "Expr | Op") -> bool:
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside `expr`, in order of evaluation; an `Op` is none."""
+    """The expressions directly inside `expr`, in order of evaluation, without an `Op`."""
     match expr:
         case Call(op=callee, args=args):
             return args if isinstance(callee, Op) else (callee, *args)
@@ -107,35 +107,35 @@ def free_vars(expr: Expr) -> tuple[Var, ...]:
 
 def variables_of(expr: Expr) -> tuple[Var, ...]:
     """The variables that are defined inside `expr`, those of inner scopes first."""
-    found: list[Var] = []
+    variables: list[Var] = []
 
     def note(e: Expr) -> None:
         if isinstance(e, Function):
-            found.extend(e.params)
+            variables.extend(e.params)
         elif isinstance(e, SeqExpr):
-            found.extend(b.var for b in bindings_of(e))
+            variables.extend(b.var for b in bindings_of(e))
 
     post_order_visit(expr, note)
-    return tuple(found)
+    return tuple(variables)
 
 
 def constants_of(*exprs: Expr) -> tuple[Constant, ...]:
-    """The constants in `exprs`; of those with the same array, one."""
-    found: dict[int, Constant] = {}
+    """The constants in `exprs`, one for each array."""
+    constants: dict[int, Constant] = {}
 
     def note(e: Expr) -> None:
         if isinstance(e, Constant):
-            found.setdefault(id(e.data), e)
+            constants.setdefault(id(e.data), e)
 
     for expr in exprs:
         post_order_visit(expr, note)
-    return tuple(found.values())
+    return tuple(constants.values())
 
 
 def has_effects(expr: Expr) -> bool:
-    """Whether evaluating `expr` may do more than give a value; making a function never does.
+    """Whether the evaluation of `expr` may have effects; a function definition never has.
 
-    What a function of the module does is what its reference says.
+    The struct info of a function of the module says whether a call of it has.
     """
     if isinstance(expr, Function):
         return False

@@ -1,6 +1,6 @@
-"""The laws of the IR, checked: scopes of variables and symbols, normal form, purity.
+"""Checks of the laws of the IR: scopes of variables and symbols, normal form, purity.
 
-What a call may be given is checked by `call_rules`.
+`call_rules` checks the arguments of calls.
 """
 
 from collections.abc import Generator, Iterable
@@ -53,10 +53,10 @@ def find_ill_formed(module: IRModule) -> list[str]:
     """Every breach of a law of the IR in the relax functions of `module`, in order.
 
     The laws: a variable is defined once and before its use, and a dataflow variable is used
-    in its block only; so is a symbol, by a parameter or a ``match_cast`` that has it alone as
-    a dimension; operands are leaves; a dataflow block has no effects and no control flow, a
+    in its block only; a symbol is defined by a parameter or a ``match_cast`` that has it as a whole
+    dimension; operands are leaves; a dataflow block has no effects and no control flow, a
     function that is marked pure no effects;
-    callees exist and take what they are given; no struct info contradicts what is known.
+    callees exist and accept their arguments; no struct info contradicts a known one.
     """
     breaches: list[str] = []
     for name, function in module.relax_functions():
@@ -68,7 +68,7 @@ def find_ill_formed(module: IRModule) -> list[str]:
 
 @dataclass(slots=True)
 class _Checker:
-    """The scopes of one function; `at` is the binding, or part of the function, checked now."""
+    """The scopes of one function; `at` is the current binding, or part of the function."""
 
     module: IRModule
     name: str
@@ -86,7 +86,7 @@ class _Checker:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """What is defined inside is not seen after."""
+        """Definitions inside are not visible after it."""
         kept = self.visible, self.symbols, self.in_dataflow, self.marked_pure
         self.visible, self.symbols = set(self.visible), set(self.symbols)
         yield
@@ -149,7 +149,7 @@ class _Checker:
     # --- expressions --------------------------------------------------------------------
 
     def value(self, value: Expr) -> None:
-        """The right side of a binding: one computation, of leaves."""
+        """Check the right side of a binding: one computation on leaves."""
         match value:
             case Call():
                 self.operands(callee_text(value.op), value.args)
@@ -214,14 +214,14 @@ class _Checker:
         for info in call.sinfo_args:
             self.struct_info(info)
         effects = not is_pure_in(self.module, call)
-        said = f"calls {callee_text(call.op)}, which has side effects"
+        effect = f"calls {callee_text(call.op)}, which has side effects"
         if self.in_dataflow and effects:
-            self.report(f"{said}: move it out of the dataflow block")
+            self.report(f"{effect}: move it out of the dataflow block")
         if len(self.breaches) == before:
             for breach in breaches_of_call(self.module, call):
                 self.report(breach)
         if self.marked_pure and effects and len(self.breaches) == before:
-            self.report(f"{said}: the function is marked pure, it needs pure=False")
+            self.report(f"{effect}: the function is marked pure, it needs pure=False")
 
     def conditional(self, branch: If) -> None:
         at = self.at
@@ -252,7 +252,7 @@ class _Checker:
         self.visible.add(var)  # reported once
 
     def struct_info(self, info: StructInfo) -> None:
-        """The symbols and variables in `info` are bound."""
+        """Check that the symbols and variables in `info` are bound."""
         if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
             self.use(info.shape)
         for name in sorted(free_symbols(info) - self.symbols):

@@ -19,11 +19,11 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutation import writes_operands, written_variables
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.occurrences import shape_variables_in
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.walk import children
-from relax_egraph.ir.written import writes_operands, written_variables
 from relax_egraph.passes.analyses.visibility import made_outputs
 from relax_egraph.passes.infra import function_pass
 

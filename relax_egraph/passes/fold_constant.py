@@ -17,6 +17,7 @@ from relax_egraph.ir.folding import GROWTH_LIMIT as DEFAULT_LIMIT
 from relax_egraph.ir.folding import is_worth_storing, static_nbytes
 from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutation import written_variables
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.reference import REFERENCE
@@ -26,7 +27,6 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relax_egraph.ir.written import written_variables
 from relax_egraph.passes.infra import PassContext, function_pass
 from relax_egraph.passes.options import declare_option
 

@@ -303,7 +303,7 @@ REFUSED: list[tuple[IRModule, tuple[Any, ...], str]] = [
     (
         returning([], call_packed("missing", [], [])),
         (),
-        "main: v0 calls the packed function 'missing'; given are: object, wrong",
+        "main: v0 calls the packed function 'missing'; known are: object, wrong",
     ),
     (
         returning([], call_packed("object", [], [tensor((), "int8")])),
@@ -313,7 +313,7 @@ REFUSED: list[tuple[IRModule, tuple[Any, ...], str]] = [
     (
         returning([], call_tir(GlobalVar("f"), [], tensor((), "int8"))),
         (),
-        "main: v0 calls the loop function f, but evaluate was given no prim_func to run it",
+        "main: v0 calls the loop function f, but evaluate has no prim_func to run it",
     ),
 ]
 

@@ -9,9 +9,9 @@ import pytest
 from relax_egraph import VirtualMachine, build, optimize, parse
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.mutation import written_variables
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
-from relax_egraph.ir.written import written_variables
 from relax_egraph.loading import load
 from relax_egraph.passes import (
     Pass,

@@ -28,8 +28,8 @@ def unique(
     """The distinct elements of `x`, or slices at `axis`, ascending or in order of appearance.
 
     With one of the flags a tuple: these, then ``int64`` what the flags select: the index of the
-    first of each; for each element of `x`, in row-major order, its place among the distinct ones; and
-    how often each occurs.  NaNs are one element, but as parts of slices all differ.
+    first of each; for each element of `x`, in row-major order, its place among the distinct
+    ones; how often each occurs.  NaNs are one element, but as parts of slices all differ.
     """
     if axis is not None and x.ndim >= 0:
         axis = normalize_axis("unique", x, axis)

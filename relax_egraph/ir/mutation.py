@@ -1,4 +1,4 @@
-"""Which tensors of a function may be changed after they are made."""
+"""Mutation: the tensors of a function that a call may overwrite."""
 
 from relax_egraph.ir.call_rules import is_pure_in
 from relax_egraph.ir.expr import Call, Expr, Function, If, SeqExpr, Var
@@ -38,7 +38,7 @@ def written_variables(function: Function, module: IRModule) -> frozenset[Var]:
     """The variables whose tensors a call in `function`, or in a local function, may change.
 
     A tensor may have several variables: another name, a field of a tuple, the result of a
-    branch, what a function gives of its arguments or of what it captured.  The result of an
+    branch, a function's result that is an argument or a captured value.  The result of an
     operator is a tensor of its own.  There are none in a module that writes none in place.
     """
     names = _SharedNames()

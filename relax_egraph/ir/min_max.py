@@ -1,8 +1,7 @@
-"""Minima and maxima of expressions, without those parts that another one is proven to reach.
+"""Minima and maxima of expressions, without operands that another one is proven to dominate.
 
-sympy asks of each two parts in turn four comparisons of the whole and four of its factors: of sizes
-that are sums over a few nested floors, seconds.  Here one difference of each two is asked for its
-sign, once.
+sympy decides eight comparisons for each pair of operands, which takes seconds for sums over a few
+nested floors.  Here the sign of one difference decides each pair.
 """
 
 from collections.abc import Iterable
@@ -23,8 +22,8 @@ def extreme(kind: Kind, parts: Iterable[sympy.Expr]) -> sympy.Expr:
         return cast(sympy.Expr, kind(*flat))  # which knows what minima of maxima have in common
     kept: list[sympy.Expr] = []
     for part in flat:
-        if not any(_reaches(kind, other, part) for other in kept):
-            kept = [other for other in kept if not _reaches(kind, part, other)]
+        if not any(_dominates(kind, other, part) for other in kept):
+            kept = [other for other in kept if not _dominates(kind, part, other)]
             kept.append(part)
     return cast(sympy.Expr, kind(*kept, evaluate=False))
 
@@ -33,8 +32,8 @@ def _flat(kind: Kind, part: sympy.Expr) -> tuple[sympy.Expr, ...]:
     return cast(tuple[sympy.Expr, ...], part.args) if isinstance(part, kind) else (part,)
 
 
-def _reaches(kind: Kind, a: sympy.Expr, b: sympy.Expr) -> bool:
-    """Whether `b` is not needed beside `a`."""
+def _dominates(kind: Kind, a: sympy.Expr, b: sympy.Expr) -> bool:
+    """Whether `a` dominates `b`, which is then redundant."""
     return _at_least(a, b) if kind is sympy.Max else _at_least(b, a)
 
 
