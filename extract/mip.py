@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.base.forks import is_inherited
 from relax_egraph.extract.cycles import row_around, violated_cycles
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
 from relax_egraph.extract.relaxation import Relaxation, relaxation_at
 from relax_egraph.extract.rows import Row, Rows, rows_of
-from relax_egraph.forks import is_inherited
 
 _TOTAL = 1e4
 """The total that costs are scaled to: far above the solver's tolerances."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from relax_egraph.base.parameters import SECONDS, check_fields, function, mapping, optional
 from relax_egraph.errors import ExtractionError, nearest
 from relax_egraph.extract.work import WORK, Applied
 from relax_egraph.ir.kernel import Kernel
-from relax_egraph.parameters import SECONDS, check_fields, function, mapping, optional
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from relax_egraph.extract import cost
-from relax_egraph.extract.cost import Costs, Sizes
-from relax_egraph.extract.prices import Prices
-from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
-from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, GlobalVar
-from relax_egraph.ir.kernel import Kernel, Schedule
-from relax_egraph.ir.struct_info import TensorStructInfo
-from relax_egraph.parameters import (
+from relax_egraph.base.parameters import (
     SIZES,
     Kind,
     collection,
@@ -19,6 +12,13 @@ from relax_egraph.parameters import (
     number,
     optional,
 )
+from relax_egraph.extract import cost
+from relax_egraph.extract.cost import Costs, Sizes
+from relax_egraph.extract.prices import Prices
+from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
+from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, GlobalVar
+from relax_egraph.ir.kernel import Kernel, Schedule
+from relax_egraph.ir.struct_info import TensorStructInfo
 
 Hints: TypeAlias = Sizes | Sequence[tuple[float, Sizes]]
 """Sizes of symbols, 64 for a symbol that is not named; or several such, each with a weight."""

@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from relax_egraph.errors import ExtractionError
-from relax_egraph.files import replacing
-from relax_egraph.ir.dtypes import computed
-from relax_egraph.parameters import (
+from relax_egraph.base.files import replacing
+from relax_egraph.base.parameters import (
     NAME,
     POSITIVE,
     check_fields,
@@ -20,6 +18,8 @@ from relax_egraph.parameters import (
     mapping,
     number,
 )
+from relax_egraph.errors import ExtractionError
+from relax_egraph.ir.dtypes import computed
 
 _COUNTED = ("float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64")
 

@@ -8,8 +8,8 @@ rx.VirtualMachine(rx.build(best))["main"](x)
 
 from typing import TYPE_CHECKING
 
-from relax_egraph import forks as forks  # it remembers in forks what is loaded here
-from relax_egraph.lazy import load_lazily
+from relax_egraph.base import forks as forks  # it remembers in forks what is loaded here
+from relax_egraph.base.lazy import load_lazily
 
 __version__ = "0.1.0"
 

@@ -9,6 +9,8 @@ assembly_text(module)    # what becomes of that on this processor
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relax_egraph.base.parameters import FLAG, NAME, check, collection, takes
+from relax_egraph.base.signatures import readable
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
@@ -30,7 +32,6 @@ from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import schedule_calls
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
-from relax_egraph.parameters import FLAG, NAME, check, collection, takes
 from relax_egraph.passes import (
     Sequential,
     inline_called_once,
@@ -45,7 +46,6 @@ from relax_egraph.passes.static_plan_block_memory import static_plan_block_memor
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 from relax_egraph.passes.vm_memory_lower import vm_memory_lower
 from relax_egraph.passes.vm_shape_lower import vm_shape_lower
-from relax_egraph.signatures import readable
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
 

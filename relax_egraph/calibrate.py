@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from relax_egraph import ir
+from relax_egraph.base.parameters import NOT_NEGATIVE, takes
 from relax_egraph.build import build
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import Level, Profile
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.object_cache import default_folder
 from relax_egraph.lower.runtime.limits import ACCUMULATORS, flops_per_turn, limit_kernels
-from relax_egraph.parameters import NOT_NEGATIVE, takes
 from relax_egraph.tir import te
 from relax_egraph.tir.block_builder import BlockBuilder
 from relax_egraph.vm.machine import VirtualMachine

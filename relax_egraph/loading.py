@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from relax_egraph.base.parameters import FLAG, NAME, PATH, Kind, optional, takes
 from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of
 from relax_egraph.lower.jit.linking import link as link_kernels
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.runtime.threads import thread_count, thread_pool
-from relax_egraph.parameters import FLAG, NAME, PATH, Kind, optional, takes
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable
 

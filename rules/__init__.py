@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from relax_egraph.errors import RuleError, Span
-from relax_egraph.parameters import (
+from relax_egraph.base.parameters import (
     NAMES,
     SEED,
     collection,
@@ -25,6 +24,7 @@ from relax_egraph.parameters import (
     optional,
     takes,
 )
+from relax_egraph.errors import RuleError, Span
 
 FACTS = ("dim", "facts")
 """What is deduced of every value; always part of the book."""

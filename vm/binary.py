@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.base.files import replacing
 from relax_egraph.errors import ExecutableError
-from relax_egraph.files import replacing
 from relax_egraph.vm.executable import ConstantValue, Executable, KernelSet
 from relax_egraph.vm.native.program import Driver
 from relax_egraph.vm.reading import read_executable

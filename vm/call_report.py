@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from relax_egraph.files import replacing
+from relax_egraph.base.files import replacing
 from relax_egraph.vm.chrome_trace import trace_of
 from relax_egraph.vm.timing import duration
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from relax_egraph.base.forks import free_in_forks
+from relax_egraph.base.parameters import NAME
 from relax_egraph.errors import UnknownFunction
-from relax_egraph.forks import free_in_forks
-from relax_egraph.parameters import NAME
 from relax_egraph.vm.arguments import arrange, in_order
 from relax_egraph.vm.decoding import Program
 from relax_egraph.vm.dlpack import Result, exported

@@ -6,8 +6,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from relax_egraph.errors import RunError
-from relax_egraph.parameters import (
+from relax_egraph.base.parameters import (
     ANYTHING,
     COUNT,
     NAME,
@@ -23,6 +22,7 @@ from relax_egraph.parameters import (
     optional,
     takes,
 )
+from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
 from relax_egraph.vm.call_report import CallReport, Roofline

@@ -8,7 +8,7 @@ from threading import Lock
 
 import numpy as np
 
-from relax_egraph.forks import free_in_forks
+from relax_egraph.base.forks import free_in_forks
 from relax_egraph.vm.storage import Bytes, aligned_bytes
 
 LEAST = 1 << 16

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from relax_egraph.parameters import FLAG, NAME, takes
+from relax_egraph.base.parameters import FLAG, NAME, takes
 
 Packed = Callable[..., Any]
 F = TypeVar("F", bound=Packed)

@@ -3,8 +3,8 @@
 import threading
 from typing import Any
 
+from relax_egraph.base.parameters import NAME
 from relax_egraph.errors import RunError
-from relax_egraph.parameters import NAME
 from relax_egraph.vm.entries import Given
 
 

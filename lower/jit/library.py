@@ -10,8 +10,8 @@ from threading import Lock
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
+from relax_egraph.base.forks import free_in_forks
 from relax_egraph.errors import ExecutableError
-from relax_egraph.forks import free_in_forks
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.machine_code import new_machine
 

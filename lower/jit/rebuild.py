@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from subprocess import PIPE, TimeoutExpired
 
+from relax_egraph.base.lifeline import TiedProcess
 from relax_egraph.errors import ExecutableError
-from relax_egraph.lifeline import TiedProcess
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_text
 from relax_egraph.lower.jit.compiled import CompiledKernels

@@ -8,10 +8,10 @@ from functools import cache
 
 import llvmlite
 
+from relax_egraph.base.sources import sources_in
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit.machine_code import OPTIONS
 from relax_egraph.lower.jit.object_cache import digest
-from relax_egraph.sources import sources_in
 
 _PARTS = ("codegen", "emit", "intrinsics", "jit", "runtime")
 _FOLDERS = (*(f"lower/{part}" for part in _PARTS), "tir", "ir")

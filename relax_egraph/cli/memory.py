@@ -9,13 +9,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from relax_egraph.base.files import replacing
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.memory_picture import picture
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import output
-from relax_egraph.files import replacing
 from relax_egraph.memory import Dim, MemoryPlan, plan_memory, written
 
 

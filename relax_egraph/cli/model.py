@@ -15,13 +15,15 @@ from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 ONNX, EXECUTABLE = ".onnx", ".rxe"
 
 How: TypeAlias = Mapping[str, Any]
-"""Keywords of `relax_egraph.optimize`."""
+"""Keywords of `relax_egraph.optimize.run`."""
 
 
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
     """Say on the error stream which sizes were assumed, and how to say others."""
     if assumed:
-        from relax_egraph.sizes import assumed_text  # and sympy, which a saved file runs without
+        from relax_egraph.optimize.sizes import (
+            assumed_text,  # and sympy, which a saved file runs without
+        )
 
         hints = " ".join(f"--hint {name}=SIZE" for name in assumed)
         sizes = assumed_text(assumed)

@@ -10,12 +10,12 @@ import click
 from rich.console import Console
 
 import relax_egraph as rx
-from relax_egraph.accuracy import approximations
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
 from relax_egraph.cli.progress import step
-from relax_egraph.sizes import at_assumed
+from relax_egraph.optimize.sizes import at_assumed
+from relax_egraph.reasons.accuracy import approximations
 
 TEXTS = ("", ".py", ".relax", ".txt")
 """Names of programs in script form."""

@@ -8,11 +8,11 @@ from typing import Any, cast
 import click
 import numpy as np
 
+from relax_egraph.base.files import replacing
 from relax_egraph.cli import options
 from relax_egraph.cli.calling import machine_for
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
-from relax_egraph.files import replacing
 
 
 @commands.command()

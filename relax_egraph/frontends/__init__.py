@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from relax_egraph.base.parameters import SIZE, Kind, collection, mapping, optional, takes
 from relax_egraph.ir.module import IRModule
-from relax_egraph.parameters import SIZE, Kind, collection, mapping, optional, takes
 
 if TYPE_CHECKING:
     import onnx

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from relax_egraph.lazy import load_lazily
+from relax_egraph.base.lazy import load_lazily
 
 if TYPE_CHECKING:
     from relax_egraph.ir import ops as ops

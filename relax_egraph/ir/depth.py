@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from relax_egraph.base.forks import free_in_forks
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.forks import free_in_forks
 
 FRAMES = 10_000
 """The calls of Python that may be open at a time: some hundred conditionals in each other."""

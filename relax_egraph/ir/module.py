@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from relax_egraph.base.parameters import Kind, instance, mapping
 from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.message import counted, some
 from relax_egraph.ir.struct_info import StructInfo
-from relax_egraph.parameters import Kind, instance, mapping
 
 
 class BaseFunc(Protocol):

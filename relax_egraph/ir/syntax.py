@@ -7,7 +7,7 @@ fails where two threads build trees at once (python/cpython#106905).
 import ast
 from threading import RLock
 
-from relax_egraph.forks import free_in_forks
+from relax_egraph.base.forks import free_in_forks
 
 _LOCK = free_in_forks(RLock())
 

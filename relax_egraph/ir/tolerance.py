@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from relax_egraph.base.parameters import number
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.expr import Function
-from relax_egraph.parameters import number
 
 ATTRIBUTE = "tolerance"
 

@@ -27,11 +27,11 @@ from relax_egraph.egraph.view import (
     View,
 )
 from relax_egraph.errors import ProofError
-from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.proof.chain import chain
 from relax_egraph.proof.deduced import CONST_SCALAR, IS_CONST, Row, Rows, terms_in
 from relax_egraph.proof.forest import Forest

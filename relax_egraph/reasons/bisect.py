@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from relax_egraph.base.parameters import NAME, NOT_NEGATIVE, optional, takes
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import RelaxEgraphError, RunError, TextError
-from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import MODULE, IRModule
-from relax_egraph.options import OPTIONS
-from relax_egraph.parameters import NAME, NOT_NEGATIVE, optional, takes
+from relax_egraph.optimize.explanation import Explanation
+from relax_egraph.optimize.options import OPTIONS
 from relax_egraph.reasons.bisected import Bisected, By, Culprit, Failure, Raised
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal

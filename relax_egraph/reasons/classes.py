@@ -13,9 +13,9 @@ from relax_egraph.egraph.view import (
     ENode,
     View,
 )
-from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, shape_text
+from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.reasons.chosen import chosen_nodes
 
 MOST_CLASSES = 600

@@ -16,17 +16,17 @@ from typing import Any, Unpack
 
 from rich.console import Group
 
+from relax_egraph.base.parameters import FLAG, takes
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
-from relax_egraph.explanation import Explanation, RegionReport, plain_text
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
-from relax_egraph.optimize import How, book_for, prepare
-from relax_egraph.optimize import explain as optimized
-from relax_egraph.options import OPTIONS
-from relax_egraph.parameters import FLAG, takes
+from relax_egraph.optimize.explanation import Explanation, RegionReport, plain_text
+from relax_egraph.optimize.options import OPTIONS
+from relax_egraph.optimize.run import How, book_for, prepare
+from relax_egraph.optimize.run import explain as optimized
 from relax_egraph.proof.chains import chains
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.text import trace_data, trace_text

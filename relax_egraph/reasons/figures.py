@@ -7,9 +7,9 @@ from typing import Any
 
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.view import ClassId
-from relax_egraph.explanation import Explanation, PlacedRegion, RegionReport
 from relax_egraph.ir.expr import Constant, DataflowVar, Expr, Var
 from relax_egraph.ir.module import IRModule
+from relax_egraph.optimize.explanation import Explanation, PlacedRegion, RegionReport
 from relax_egraph.proof.text import step_lines
 from relax_egraph.proof.trace import Trace
 from relax_egraph.reasons.classes import Asked, classes_of, leaf_text

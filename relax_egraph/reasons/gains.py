@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from relax_egraph.base.parameters import NAMES, number, optional, takes
 from relax_egraph.egraph.rulebook.loader import RuleInfo
-from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import MODULE, IRModule
-from relax_egraph.options import OPTIONS
-from relax_egraph.parameters import NAMES, number, optional, takes
+from relax_egraph.optimize.explanation import Explanation
+from relax_egraph.optimize.options import OPTIONS
+from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import TOLD, Restricted, Told
 from relax_egraph.rules import RULES, Given
-from relax_egraph.sizes import at_assumed
 
 _SAME = 1e-9
 """Costs that differ by this part are one: they are sums in another order."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from relax_egraph.egraph.view import LEAF, SCALAR, Choice, ClassId, ENode, View
-from relax_egraph.explanation import Explanation, PlacedRegion
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem, Var, VarBinding
+from relax_egraph.optimize.explanation import Explanation, PlacedRegion
 from relax_egraph.reasons.definitions import bindings_in
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, TypeAlias
 
+from relax_egraph.base.parameters import function, optional
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
 from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import ProofError, SaturationError, nearest
-from relax_egraph.explanation import Explanation
 from relax_egraph.ir.module import IRModule
-from relax_egraph.optimize import book_for, explain, prepare
-from relax_egraph.options import check_symbols
-from relax_egraph.parameters import function, optional
+from relax_egraph.optimize.explanation import Explanation
+from relax_egraph.optimize.options import check_symbols
+from relax_egraph.optimize.run import book_for, explain, prepare
 from relax_egraph.proof.prove import prove
 from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.rules import Given, Rules, read
@@ -80,7 +80,7 @@ class Restricted:
     def of(
         module: IRModule, rules: Iterable[Given], how: Mapping[str, Any], told: Told | None
     ) -> "Restricted":
-        """That of `relax_egraph.optimize` with these arguments; raises `RuleError`."""
+        """That of `relax_egraph.optimize.run` with these arguments; raises `RuleError`."""
         check_symbols(module, how)
         given, rest = read(rules), {**LIMITS, **how}
         without = tuple(rest.pop("without", ()))

@@ -5,13 +5,13 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from relax_egraph.base.parameters import Kind, is_collection
 from relax_egraph.build import build
 from relax_egraph.errors import RelaxEgraphError, UnknownFunction, nearest
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.matching import as_value, check
 from relax_egraph.ir.module import IRModule
-from relax_egraph.parameters import Kind, is_collection
 from relax_egraph.reasons.widened import wide_value, widened
 from relax_egraph.vm.machine import VirtualMachine
 from relax_egraph.vm.registry import registered, registered_names

@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.page.charts import bars
 from relax_egraph.reasons.times import step_text, time_text
-from relax_egraph.sizes import at_assumed
 
 MOST_LINES = 120
 """Bindings of each program that are printed."""

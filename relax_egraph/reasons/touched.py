@@ -12,8 +12,8 @@ from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.view import ClassId
-from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.assumptions import assuming
+from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
 from relax_egraph.reasons.why_not.search import Search

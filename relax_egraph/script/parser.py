@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.base.parameters import NAME, TEXT, collection, instance, takes
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.expr import Constant, Function, GlobalVar
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.parameters import NAME, TEXT, collection, instance, takes
 from relax_egraph.script.aliases import use_own_names
 from relax_egraph.script.functions import FunctionReader
 from relax_egraph.script.leaves import METADATA

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.base.files import replacing
+from relax_egraph.base.parameters import PATH, takes
 from relax_egraph.errors import ScriptError, Span
-from relax_egraph.files import replacing
 from relax_egraph.ir.dtypes import from_file
 from relax_egraph.ir.module import MODULE, IRModule
-from relax_egraph.parameters import PATH, takes
 from relax_egraph.script.parser import parse
 from relax_egraph.script.printer import print_with_constants
 

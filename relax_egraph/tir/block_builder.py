@@ -9,12 +9,12 @@ Each tensor expression becomes a loop function of the module, called by ``R.call
 
 from collections.abc import Sequence
 
+from relax_egraph.base.parameters import NAME, Kind, optional, takes
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import block_builder
 from relax_egraph.ir.expr import Attr, Call, Expr, Var
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.struct_info import TensorStructInfo
-from relax_egraph.parameters import NAME, Kind, optional, takes
 from relax_egraph.tir.call_te import TeFunction, call_te, call_tensors, computed
 from relax_egraph.tir.create_prim_func import reads, stages_of
 from relax_egraph.tir.tensor import Tensor

@@ -12,7 +12,7 @@ from bench.networks import networks
 from bench.ours import optimized
 from bench.reference import error_of, exact
 from bench.workloads import on_two_threads
-from relax_egraph.accuracy import approximations
+from relax_egraph.reasons.accuracy import approximations
 
 AT_THE_LIMIT = Weights(
     Form(80_000_000, 2e-3, 1.9e-3), Form(76_000_000, 1.85e-3, 1.8e-3), Form(19_000_000, 5e-4, 4e-4)

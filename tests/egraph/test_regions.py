@@ -269,7 +269,7 @@ def test_regions_are_not_alike_if_programs_may_differ(a: str, b: str) -> None:
 
 @pytest.fixture
 def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    planning = import_module("relax_egraph.planning")
+    planning = import_module("relax_egraph.optimize.planner")
     monkeypatch.setattr(planning, "regions_of", partial(regions_of, size=4))
 
 

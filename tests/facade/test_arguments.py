@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
+from relax_egraph.base.parameters import FLAG, takes
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import REFERENCE_PROFILE, Level
-from relax_egraph.options import OPTIONS
-from relax_egraph.parameters import FLAG, takes
+from relax_egraph.optimize.options import OPTIONS
 from tests.support.onnx_models import node, one
 
 TABLE = Path(__file__).parent / "arguments" / "wrong_values.txt"

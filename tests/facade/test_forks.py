@@ -11,7 +11,7 @@ from threading import Event, Lock, RLock, Thread
 import pytest
 
 import relax_egraph
-from relax_egraph import forks
+from relax_egraph.base import forks
 from relax_egraph.egraph.workers import worker_process
 
 ROOT = Path(relax_egraph.__file__).parent
@@ -194,11 +194,13 @@ def test_locks_that_are_taken_in_each_other_are_no_trap() -> None:
 def test_a_child_knows_what_its_parents_had_loaded() -> None:
     child = os.fork()
     if child == 0:
-        known = forks.is_inherited("relax_egraph.forks") and not forks.is_inherited("no.module")
+        known = forks.is_inherited("relax_egraph.base.forks") and not forks.is_inherited(
+            "no.module"
+        )
         os._exit(0 if known else 1)
 
     assert os.waitpid(child, 0)[1] == 0
-    assert not forks.is_inherited("relax_egraph.forks")
+    assert not forks.is_inherited("relax_egraph.base.forks")
 
 
 def test_every_lock_is_free_in_children() -> None:

@@ -5,7 +5,7 @@ import pydoc
 from typing import Any
 
 import relax_egraph as rx
-from relax_egraph.signatures import readable
+from relax_egraph.base.signatures import readable
 
 OPTIMIZE = """\
 optimize(

@@ -13,8 +13,8 @@ from threading import Thread
 
 import pytest
 
+from relax_egraph.base.lifeline import TiedProcess
 from relax_egraph.egraph.workers.transfer import Names, receive, send
-from relax_egraph.lifeline import TiedProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and /proc")
 
@@ -37,7 +37,7 @@ time.sleep(1000)
 
 TIES = """
 import os, subprocess, sys, time
-from relax_egraph.lifeline import TiedProcess
+from relax_egraph.base.lifeline import TiedProcess
 process = TiedProcess(sys.argv[1], stdout=subprocess.PIPE)
 process.stdout.readline()
 print(process.pid, flush=True)

@@ -11,49 +11,28 @@ from relax_egraph.extract.components import components
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "calibrate", "egraph", "errors", "extract", "frontends", "ir", "loading"),
-        *(
-            "lower",
-            "memory",
-            "optimize",
-            "passes",
-            "proof",
-            "reasons",
-            "rules",
-            "script",
-            "tir",
-            "verify",
-        ),
+        *("build", "calibrate", "egraph", "extract", "frontends", "ir", "loading", "lower"),
+        *("memory", "optimize", "passes", "proof", "reasons", "rules", "script", "tir", "verify"),
         "vm",
     },
     "__main__": {"cli"},
     "cli": {
-        *("", "accuracy", "calibrate", "extract", "memory", "reasons", "rules", "sizes"),
+        *("", "calibrate", "extract", "memory", "reasons", "rules", "optimize.sizes"),
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
     },
+    "reasons.accuracy": {"build", "ir", "lower.schedule.conv", "tir", "vm"},
     "reasons": {
-        "sizes",
-        *("build", "egraph", "explanation", "extract", "ir", "lower.library", "optimize"),
-        *("options", "passes", "proof", "rules", "verify", "vm"),
+        *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "proof"),
+        *("rules", "verify", "vm"),
     },
-    "proof": {"egraph", "explanation", "extract", "ir", "verify"},
+    "proof": {"egraph", "optimize.explanation", "extract", "ir", "verify"},
     "frontends.onnx_backend": {"", "frontends", "onnx"},
     "frontends": {"passes", "ir", "onnx"},
     "memory": {"build", "passes", "ir"},
-    "accuracy": {"build", "ir", "lower.schedule.conv", "tir", "vm"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
-        *("options", "planning", "plan_cache", "merging", "variants", "explanation", "egraph"),
-        "sizes",
-        *("extract", "lower.library", "passes", "ir", "rules"),
+        *("egraph", "extract", "lower.library", "lower.jit.object_cache", "passes", "ir", "rules"),
     },
-    "options": {"variants", "egraph", "extract", "passes", "ir"},
-    "planning": {"sizes", "plan_cache", "explanation", "egraph", "extract", "ir"},
-    "plan_cache": {"egraph", "extract", "lower.jit.object_cache", "ir"},
-    "merging": {"variants", "passes", "ir"},
-    "explanation": {"sizes", "egraph", "extract", "ir"},
-    "sizes": {"variants", "extract", "ir"},
-    "variants": {"extract"},
     "build": {"loading", "lower", "vm", "passes", "tir", "ir"},
     "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
@@ -67,13 +46,7 @@ MAY_IMPORT = {
     "rules": set[str](),
     "ir": {"ml_dtypes"},
     "errors": set[str](),
-    "files": set[str](),
-    "forks": set[str](),
-    "lazy": set[str](),
-    "lifeline": set[str](),
-    "parameters": set[str](),
-    "signatures": set[str](),
-    "sources": set[str](),
+    "base": set[str](),
 }
 """What each part may import besides itself and what is public to all; from the top down."""
 
@@ -81,9 +54,7 @@ PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {"egglog", "highspy", "llvmlite", "ml_dtypes", "onnx"}
 """The third parties that are entered by one door each."""
 
-PUBLIC_TO_ALL = {
-    *("errors", "files", "forks", "lazy", "lifeline", "parameters", "signatures", "sources"),
-}
+PUBLIC_TO_ALL = {"errors", "base"}
 ROOT = Path(relax_egraph.__file__).parent
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from relax_egraph import sources
+from relax_egraph.base import sources
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import Target, host, portable

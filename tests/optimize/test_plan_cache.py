@@ -17,20 +17,21 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from relax_egraph import plan_cache, sources
+from relax_egraph.base import sources
 from relax_egraph.egraph.engine import Budget, default_schedule
-from relax_egraph.explanation import Explanation
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.expr import Constant, Function, PrimValue, ShapeExpr, Var
 from relax_egraph.ir.struct_info import tensor
 from relax_egraph.ir.walk import constants_of
 from relax_egraph.lower.jit.object_cache import ObjectCache
+from relax_egraph.optimize import cache as plan_cache
+from relax_egraph.optimize.cache.naming import Nameless, text_of
+from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.passes import PassContext
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
-from relax_egraph.plan_cache.naming import Nameless, text_of
 
-OPTIMIZE = import_module("relax_egraph.optimize")
+OPTIMIZE = import_module("relax_egraph.optimize.run")
 ROOT = Path(__file__).parents[2]
 
 W = np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32)
@@ -312,7 +313,7 @@ import sys
 import time
 from pathlib import Path
 import relax_egraph as rx
-from relax_egraph import plan_cache
+from relax_egraph.optimize import cache as plan_cache
 from tests.optimize.test_plan_cache import DENSE, OPTIMIZE
 
 plan_cache.planner_version = lambda: "this one"

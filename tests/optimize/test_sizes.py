@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import relax_egraph as rx
 from relax_egraph.extract import Hints
 from relax_egraph.ir import assumptions
-from relax_egraph.sizes import Scenario, Sizing, assumed_text
-from relax_egraph.variants import Case, Part
+from relax_egraph.optimize.sizes import Scenario, Sizing, assumed_text
+from relax_egraph.optimize.variants import Case, Part
 from tests.support.command import invoke
 
 SUM = """

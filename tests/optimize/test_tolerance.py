@@ -8,12 +8,12 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph import ir
-from relax_egraph.accuracy import relative_errors
 from relax_egraph.egraph.encoding.narrowing import error, stored
-from relax_egraph.explanation import StoredWeights
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.optimize.explanation import StoredWeights
+from relax_egraph.reasons.accuracy import relative_errors
 from tests.support.scheduled import N
 
 Array = np.ndarray[Any, Any]

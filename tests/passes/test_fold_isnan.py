@@ -6,7 +6,7 @@ import pytest
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.walk import bindings_of
-from relax_egraph.optimize import optimize
+from relax_egraph.optimize.run import optimize
 from relax_egraph.passes import fold_isnan
 from relax_egraph.passes.analyses.finite_ranges import Range, Ranges
 from relax_egraph.script import parse

@@ -16,9 +16,9 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.recording.templates import shown
 from relax_egraph.egraph.rulebook.book import reading_of
 from relax_egraph.errors import ProofError
-from relax_egraph.explanation import RegionReport
 from relax_egraph.ir.tolerance import tolerance_of
-from relax_egraph.optimize import explain
+from relax_egraph.optimize.explanation import RegionReport
+from relax_egraph.optimize.run import explain
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.trace import Proof, Trace
 from tests.support.exported import module_of

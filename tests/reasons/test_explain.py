@@ -12,9 +12,9 @@ from rich.console import Console
 import relax_egraph as rx
 from bench.transformer import Sizes, encoder
 from relax_egraph.errors import ProofError
-from relax_egraph.explanation import Explanation
 from relax_egraph.ir.expr import Call, Var
 from relax_egraph.ir.walk import bindings_of
+from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.reasons import explain as explaining
 from relax_egraph.reasons.definitions import bindings_in, lines_of
 from relax_egraph.reasons.explain import Reasons, explain

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from relax_egraph.explanation import Explanation, RegionReport
 from relax_egraph.ir.expr import Constant
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.lower.jit.object_cache import digest
-from relax_egraph.optimize import explain
+from relax_egraph.optimize.explanation import Explanation, RegionReport
+from relax_egraph.optimize.run import explain
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.replay import replay
 from relax_egraph.proof.trace import Proof

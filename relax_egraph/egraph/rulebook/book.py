@@ -9,6 +9,16 @@ from functools import cache, cached_property, lru_cache
 from egglog.bindings import EGraph
 
 from relax_egraph import rules
+from relax_egraph.base.parameters import (
+    FLAG,
+    NAME,
+    NAMES,
+    Kind,
+    check_fields,
+    collection,
+    instance,
+    takes,
+)
 from relax_egraph.egraph.commands import Command, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.rulebook.forms import Atom, Source
@@ -19,16 +29,6 @@ from relax_egraph.egraph.rulebook.relevant import absent, can_matter
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
 from relax_egraph.egraph.workers.home import egglog_works, new_egraph
 from relax_egraph.ir.message import counted, some
-from relax_egraph.parameters import (
-    FLAG,
-    NAME,
-    NAMES,
-    Kind,
-    check_fields,
-    collection,
-    instance,
-    takes,
-)
 
 OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""

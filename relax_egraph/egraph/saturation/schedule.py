@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from math import inf
 
-from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
-from relax_egraph.egraph.rulebook.scope import near
-from relax_egraph.parameters import (
+from relax_egraph.base.parameters import (
     COUNT,
     NAME,
     SECONDS,
@@ -15,6 +13,8 @@ from relax_egraph.parameters import (
     number,
     optional,
 )
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
+from relax_egraph.egraph.rulebook.scope import near
 
 REWRITE = "rewrite"
 """The phase in which the families of the book and the rules of users' files run together."""

@@ -18,7 +18,7 @@ from threading import Thread, Timer
 from traceback import print_exc
 from typing import BinaryIO, Literal, TypeVar, cast
 
-from relax_egraph.lifeline import TiedProcess
+from relax_egraph.base.lifeline import TiedProcess
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ rules run in a worker process there, as those of users do everywhere.
 
 from egglog.bindings import EGraph
 
+from relax_egraph.base.forks import is_inherited
 from relax_egraph.errors import SaturationError
-from relax_egraph.forks import is_inherited
 
 
 def egglog_works() -> bool:

@@ -17,10 +17,10 @@ except ModuleNotFoundError:
     needed = "a page of HTML needs the package jinja2: pip install 'relax-egraph[html]'"
     raise ImportError(needed) from None
 
+from relax_egraph.optimize.sizes import assumed_text
 from relax_egraph.reasons.figures import base
 from relax_egraph.reasons.page.charts import bars, timeline
 from relax_egraph.reasons.times import step_text, time_text
-from relax_egraph.sizes import assumed_text
 
 _HERE = Path(__file__).parent
 

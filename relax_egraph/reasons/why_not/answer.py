@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.sizes import at_assumed
+from relax_egraph.optimize.sizes import at_assumed
 
 Kind: TypeAlias = Literal["fired", "held back", "not in the run", "partly matched", "absent"]
 """What became of the rule, where it was asked about.

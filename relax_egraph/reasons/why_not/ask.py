@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+from relax_egraph.base.parameters import NAME, optional, takes
 from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.egraph.engine import (
     Budget,
@@ -19,16 +20,15 @@ from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.egraph.saturation.course import Course
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import IllFormed
-from relax_egraph.explanation import Explanation
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
-from relax_egraph.optimize import explain, operators_in, prepare
-from relax_egraph.options import OPTIONS, check_symbols
-from relax_egraph.parameters import NAME, optional, takes
+from relax_egraph.optimize.explanation import Explanation
+from relax_egraph.optimize.options import OPTIONS, check_symbols
+from relax_egraph.optimize.run import explain, operators_in, prepare
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.no_block import NO_BLOCK

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build, load_module, optimize, save_module
-from relax_egraph.accuracy import Approximation, approximations, relative_errors
 from relax_egraph.build import lower_module
 from relax_egraph.ir import call, const, tensor
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -16,6 +15,7 @@ from relax_egraph.ir.expr import Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.conv.minimal_filters import F2, F4
+from relax_egraph.reasons.accuracy import Approximation, approximations, relative_errors
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import For, PrimFunc
 from tests.lower.schedule.test_conv import LAST, Array, computed, convolution, defined

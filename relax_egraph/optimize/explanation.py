@@ -28,7 +28,7 @@ from relax_egraph.extract import (
 from relax_egraph.ir.demands import Demand
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
-from relax_egraph.sizes import Scenario, assumed_in, at_assumed
+from relax_egraph.optimize.sizes import Scenario, assumed_in, at_assumed
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from numbers import Integral, Real
 from pathlib import PurePath
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from relax_egraph.base.signatures import readable
 from relax_egraph.errors import nearest
-from relax_egraph.signatures import readable
 
 P = ParamSpec("P")
 R = TypeVar("R")

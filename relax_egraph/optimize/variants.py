@@ -12,8 +12,8 @@ from itertools import product
 from math import isqrt, prod
 from typing import TypeAlias
 
+from relax_egraph.base.parameters import collection, mapping
 from relax_egraph.errors import known_names
-from relax_egraph.parameters import collection, mapping
 
 Variants: TypeAlias = Mapping[str, Sequence[tuple[int, int | None]]]
 """For each symbol the ranges that get plans of their own, ascending."""

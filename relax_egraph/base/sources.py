@@ -10,7 +10,7 @@ _SETTLED = 60
 """In seconds: what was changed later than so long before the import may not be what it read."""
 
 _SUFFIXES = (".py", ".egg")
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _imported = time.time()
 
 

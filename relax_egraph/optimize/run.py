@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TypedDict
 
+from relax_egraph.base.parameters import takes
 from relax_egraph.egraph.encoding.narrowing import DTYPES, Narrowing
 from relax_egraph.egraph.engine import (
     Budget,
@@ -24,8 +25,6 @@ from relax_egraph.egraph.engine import (
 from relax_egraph.egraph.readback.decode import BROADCAST
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.errors import IllFormed
-from relax_egraph.explanation import Explanation as Explanation
-from relax_egraph.explanation import PlacedRegion, PlanReport, RegionReport, StoredWeights
 from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Hints,
@@ -45,9 +44,14 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
 from relax_egraph.ir.walk import constants_of, post_order_visit
 from relax_egraph.lower.library import Library
-from relax_egraph.merging import merged
-from relax_egraph.options import OPTIONS, check_symbols
-from relax_egraph.parameters import takes
+from relax_egraph.optimize.cache import PlanCache
+from relax_egraph.optimize.explanation import Explanation as Explanation
+from relax_egraph.optimize.explanation import PlacedRegion, PlanReport, RegionReport, StoredWeights
+from relax_egraph.optimize.merging import merged
+from relax_egraph.optimize.options import OPTIONS, check_symbols
+from relax_egraph.optimize.planner import Plan, Planner
+from relax_egraph.optimize.sizes import Sizing
+from relax_egraph.optimize.variants import Case, Part, Variants, cases, parts_of
 from relax_egraph.passes import (
     PassContext,
     Sequential,
@@ -63,11 +67,7 @@ from relax_egraph.passes.analyses.upper_bounds import upper_bounds
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
-from relax_egraph.plan_cache import PlanCache
-from relax_egraph.planning import Plan, Planner
 from relax_egraph.rules import RULES, Given, Rules, read
-from relax_egraph.sizes import Sizing
-from relax_egraph.variants import Case, Part, Variants, cases, parts_of
 
 PREPARE = Sequential(
     (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last),

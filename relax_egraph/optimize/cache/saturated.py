@@ -23,7 +23,7 @@ from relax_egraph.egraph.view import (
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo
-from relax_egraph.plan_cache.values import (
+from relax_egraph.optimize.cache.values import (
     Data,
     Infos,
     attrs_data,

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet, finalize
 
-from relax_egraph.forks import free_in_forks
+from relax_egraph.base.forks import free_in_forks
 
 if sys.platform != "win32":
     import fcntl
@@ -35,7 +35,7 @@ class TiedProcess(Popen[bytes]):
             line, held = os.pipe()
             self.let_go = finalize(self, os.close, held)
             _tied.add(self)
-            tie = f"from relax_egraph.lifeline import hold; hold({line})"
+            tie = f"from relax_egraph.base.lifeline import hold; hold({line})"
             try:
                 command = [sys.executable, "-c", f"{tie}\n{program}"]
                 super().__init__(command, pass_fds=(line,), **options)

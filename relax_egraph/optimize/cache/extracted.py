@@ -7,8 +7,8 @@ from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.extract import Extraction
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
-from relax_egraph.plan_cache.saturated import Nodes, node_data
-from relax_egraph.plan_cache.values import (
+from relax_egraph.optimize.cache.saturated import Nodes, node_data
+from relax_egraph.optimize.cache.values import (
     Data,
     Infos,
     attrs_data,

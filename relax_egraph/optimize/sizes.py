@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from relax_egraph.extract import Hints, Sizes, scenarios_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import Assumptions, Range
-from relax_egraph.variants import Case, Part, middle
+from relax_egraph.optimize.variants import Case, Part, middle
 
 
 @dataclass(frozen=True, slots=True)

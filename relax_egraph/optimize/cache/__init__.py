@@ -16,10 +16,10 @@ from relax_egraph.egraph.view import View
 from relax_egraph.extract import Extraction
 from relax_egraph.extract.mip import TIME_LIMIT
 from relax_egraph.lower.jit.object_cache import default_cache
-from relax_egraph.plan_cache.extracted import extraction_data, extraction_of
-from relax_egraph.plan_cache.naming import Nameless, name_of, planner_version
-from relax_egraph.plan_cache.saturated import saturated_data, saturated_of
-from relax_egraph.plan_cache.values import Data, of_type
+from relax_egraph.optimize.cache.extracted import extraction_data, extraction_of
+from relax_egraph.optimize.cache.naming import Nameless, name_of, planner_version
+from relax_egraph.optimize.cache.saturated import saturated_data, saturated_of
+from relax_egraph.optimize.cache.values import Data, of_type
 
 T = TypeVar("T")
 

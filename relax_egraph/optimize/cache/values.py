@@ -14,7 +14,7 @@ from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
-from relax_egraph.plan_cache.naming import Nameless
+from relax_egraph.optimize.cache.naming import Nameless
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from relax_egraph.ir.expr import Function, GlobalVar
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.structural import structural_equal
+from relax_egraph.optimize.variants import Case, Part
 from relax_egraph.passes.dispatch import Decision, Split, dispatch
-from relax_egraph.variants import Case, Part
 
 
 def merged(name: str, plans: Mapping[Case, Function], taken: set[str]) -> dict[str, Function]:

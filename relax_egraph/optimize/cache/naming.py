@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import sympy
 
+from relax_egraph.base.sources import sources_in
 from relax_egraph.ir import dims
 from relax_egraph.lower.jit.object_cache import digest
-from relax_egraph.sources import sources_in
 
-_FOLDERS = ("egraph", "extract", "ir", "lower/library", "plan_cache", "rules")
+_FOLDERS = ("egraph", "extract", "ir", "lower/library", "optimize", "rules")
 """Where the sources are that plans depend on."""
 
 _LIBRARIES = ("egglog", "highspy", "sympy")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from relax_egraph.base.parameters import FLAG, NAMES, SECONDS, Kind, collection, instance, optional
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.errors import known_names
 from relax_egraph.extract import HINTS, Prices, Profile, scenarios_of
@@ -10,9 +11,8 @@ from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.tolerance import TOLERANCE
-from relax_egraph.parameters import FLAG, NAMES, SECONDS, Kind, collection, instance, optional
+from relax_egraph.optimize.variants import VARIANTS, parts_of
 from relax_egraph.passes.check_assumptions import bound_symbols
-from relax_egraph.variants import VARIANTS, parts_of
 
 OPTIONS: Mapping[str, Kind] = {
     "without": NAMES,

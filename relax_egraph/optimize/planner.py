@@ -17,7 +17,6 @@ from relax_egraph.egraph.readback.fused import FusedFunctions
 from relax_egraph.egraph.readback.source_order import source_first
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, View
-from relax_egraph.explanation import PlacedRegion, RegionReport
 from relax_egraph.extract import Extraction, Hints
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -41,8 +40,9 @@ from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
-from relax_egraph.plan_cache import PlanCache, Priced
-from relax_egraph.sizes import Sizing
+from relax_egraph.optimize.cache import PlanCache, Priced
+from relax_egraph.optimize.explanation import PlacedRegion, RegionReport
+from relax_egraph.optimize.sizes import Sizing
 
 
 @dataclass(frozen=True, slots=True)
