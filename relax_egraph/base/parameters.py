@@ -175,16 +175,16 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                values = signature.bind(*args, **kwargs).arguments
-            except TypeError:
-                return function(*args, **kwargs)  # Python says what is missing, or too much
-            keywords = values.pop(extra, {})
-            for name in keywords:
+            for name in kwargs:
                 if name not in kinds:
                     near = nearest(name, (*kinds,))
                     said = f"{function.__name__} has no keyword {name!r}", near
                     raise TypeError("; ".join(filter(None, said)))
+            try:
+                values = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}: {error}") from None
+            keywords = values.pop(extra, {})
             for name in several:
                 for place, value in enumerate(values.pop(name, ())):
                     kinds[name].check(f"{name}[{place}]", value)

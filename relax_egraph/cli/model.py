@@ -15,7 +15,7 @@ from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 ONNX, EXECUTABLE = ".onnx", ".rxe"
 
 How: TypeAlias = Mapping[str, Any]
-"""Keywords of `relax_egraph.optimize.run`."""
+"""Keywords of `relax_egraph.optimize`."""
 
 
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:

@@ -87,7 +87,7 @@ def model(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to optimize: the command gets keywords of `relax_egraph.optimize.run` as `how`."""
+    """How to optimize: the command gets keywords of `relax_egraph.optimize` as `how`."""
 
     @rules
     @click.option("--without", multiple=True, metavar="NAME", help="A family or rule to leave out.")

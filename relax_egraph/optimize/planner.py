@@ -4,20 +4,19 @@ Regions that are alike are saturated once, and extracted once for each set of si
 about: a program is chosen by what it costs at these.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.encoding.encode import Encoded, encode
 from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.egraph.encoding.regions import Region, binders_of, regions_of
 from relax_egraph.egraph.encoding.signature import signature
-from relax_egraph.egraph.engine import Report, Saturated, Schedule, before_weights, untouched
+from relax_egraph.egraph.engine import Saturated, Schedule, before_weights, untouched
 from relax_egraph.egraph.readback.decode import decode
 from relax_egraph.egraph.readback.fused import FusedFunctions
 from relax_egraph.egraph.readback.source_order import source_first
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, View
-from relax_egraph.extract import Extraction, Hints
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import (
@@ -40,8 +39,8 @@ from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
-from relax_egraph.optimize.cache import PlanCache, Priced
 from relax_egraph.optimize.explanation import PlacedRegion, RegionReport
+from relax_egraph.optimize.regions import RegionOptimizer
 from relax_egraph.optimize.sizes import Sizing
 
 
@@ -85,32 +84,15 @@ class _Part:
 class Planner:
     """Plans the functions of one module; fused functions are shared by all plans.
 
-    `saturating` runs a part of the `schedule`, or all of it, which is then not asked for;
-    `repeated` says how, so that it can be done again.  What constant weights lose in fewer bits,
-    where a function has a tolerance, `narrowing` measures before the first phase of the schedule
-    that stores them.  What is in the `cache` is not done again.
+    What constant weights lose in fewer bits, where a function has a tolerance, `narrowing` measures
+    before the first phase of the schedule that stores them so.
     """
 
-    def __init__(
-        self,
-        module: IRModule,
-        schedule: Callable[[], Schedule],
-        saturating: Callable[[View, Schedule | None], Saturated],
-        repeated: Callable[[View, Schedule | None, Report], Saturating],
-        extracting: Callable[[View, Hints], Extraction],
-        costing: Callable[[View, Hints], float],
-        narrowing: Narrowing,
-        cache: PlanCache,
-    ) -> None:
+    def __init__(self, module: IRModule, regions: RegionOptimizer, narrowing: Narrowing) -> None:
         self._module = module
         self._refusals = Refusals(module)
-        self._schedule = schedule
-        self._saturate = saturating
-        self._repeated = repeated
-        self._extract = extracting
-        self._cost_of = costing
+        self._regions = regions
         self._narrowing = narrowing
-        self._cache = cache
         self._builder = BlockBuilder(module)
         self._fused = FusedFunctions(self._builder.add_func)
         self._saturated: dict[Hashable, Saturated] = {}
@@ -146,28 +128,31 @@ class Planner:
         scenarios = sizing.scenarios(kind.symbols)
         sizes = tuple((s.weight, tuple(s.sizes.items()), s.assumed) for s in scenarios)
         if sizes not in kind.reports:
-            view, hints = kind.saturated.view, [(s.weight, s.sizes) for s in scenarios]
-            priced = self._cache.priced(
-                kind.region,
-                hints,
-                kind.saturated,
-                lambda: Priced(self._extract(view, hints), self._cost_of(kind.source, hints)),
+            hints = [(s.weight, s.sizes) for s in scenarios]
+            priced = self._regions.best(kind.region, kind.source, kind.saturated, hints)
+            kind.reports[sizes] = RegionReport(
+                function=kind.function,
+                saturation=kind.saturated.report,
+                extraction=priced.extraction,
+                cost_before=priced.cost_before,
+                view=kind.saturated.view,
+                source=kind.source,
+                became=kind.saturated.became,
+                runs=kind.runs,
+                priced_at=scenarios,
             )
-            said = (kind.function, kind.saturated.report, priced.extraction, priced.cost_before)
-            came = (kind.source, kind.saturated.became, kind.runs, scenarios)
-            kind.reports[sizes] = RegionReport(*said, view, *came)
         return kind.reports[sizes]
 
     def _kind(self, name: str, source: Encoded) -> _Kind:
         tolerance, view = tolerance_of(name, self._module[name].attrs), source.view
-        first, rest = before_weights(self._schedule()) if tolerance else (None, ())
+        first, rest = before_weights(self._regions.schedule) if tolerance else (None, ())
         key, saturated = self._once(view, first)
-        runs = (self._repeated(view, first, saturated.report),)
+        runs = (self._regions.repeatable(view, first, saturated.report),)
         if rest:
             reached = replace(saturated.view, leaves=view.leaves, opaque=view.opaque)
             reached = self._narrowing.of(reached, tolerance)
             more, stored = self._once(reached, rest)
-            runs = (*runs, self._repeated(reached, rest, stored.report))
+            runs = (*runs, self._regions.repeatable(reached, rest, stored.report))
             key, saturated = (key, more), saturated.then(stored)
         kind = self._kinds.get(key)
         if kind is None:
@@ -184,7 +169,7 @@ class Planner:
         key = (signature(view), assumptions.active(), phases)
         saturated = self._saturated.get(key)
         if saturated is None:
-            saturated = self._cache.saturated(key, view, lambda: self._saturate(view, phases))
+            saturated = self._regions.saturated(key, view, phases)
             self._saturated[key] = saturated
         return key, saturated
 

@@ -10,13 +10,13 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import RelaxEgraphError, RunError, TextError
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.options import OPTIONS
+from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.reasons.bisected import Bisected, By, Culprit, Failure, Raised
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import TOLD, Restricted, Told
 from relax_egraph.reasons.running import INPUTS, Inputs, arguments, built, interpreted, meant
-from relax_egraph.rules import RULES, Given
+from relax_egraph.rules import RULES, Given, read
 from relax_egraph.verify.check import check_rules
 
 _MOST_SETS = 8
@@ -42,11 +42,11 @@ def bisect(
     rtol: float | None = None,
     atol: float | None = None,
     told: Told | None = None,
-    **how: Any,
+    **options: Any,
 ) -> Bisected:
     """Find the smallest sets of rules with which `function` of `module` is wrong on `inputs`.
 
-    `rules` and `how` are what `optimize` is given.  Candidates are the rules of the book and the
+    `rules` and `options` are arguments of `optimize`.  Candidates are the rules of the book and the
     user's that matched.  A set is minimal: without any one of its rules the result is right; what
     is harmless alone and wrong together is found as a set.  Once one is found, the others are
     looked through for another.
@@ -71,7 +71,7 @@ def bisect(
     """
     begin = perf_counter()
     args = arguments(module, function, inputs)
-    some = Restricted.of(module, rules, how, told)
+    some = Restricted.of(module, rules, options, told)
     tried = _Tries(some, function, args, rtol, atol)
     failure = tried.whole()
     exceeds = isinstance(failure, Raised) or failure.exceeds
@@ -107,7 +107,8 @@ def _culprits(some: Restricted, sets: Sequence[tuple[str, ...]]) -> tuple[tuple[
     """The rules of `sets`, in each those first that are unsound by themselves."""
     if not sets:
         return ()
-    book = RuleBook.default([some.rules], some.without, fast_math=True, bounded=True)
+    session = some.session
+    book = RuleBook.default([read(session.rules)], session.without, fast_math=True, bounded=True)
     verdicts = {v.rule: v for v in check_rules(book, only=[n for names in sets for n in names])}
     found = [[Culprit(some.book[n], verdicts[n]) for n in names] for names in sets]
     return tuple(tuple(sorted(one, key=lambda c: not c.is_unsound)) for one in found)

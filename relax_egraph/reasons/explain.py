@@ -9,24 +9,24 @@ Optimizing itself takes no longer; the rest is computed when it is first asked f
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Annotated, Any
 
 from rich.console import Group
 
-from relax_egraph.base.parameters import FLAG, takes
+from relax_egraph.base.parameters import FLAG
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir import assumptions
-from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation, RegionReport, plain_text
-from relax_egraph.optimize.options import OPTIONS
-from relax_egraph.optimize.run import How, book_for, prepare
-from relax_egraph.optimize.run import explain as optimized
+from relax_egraph.optimize.prepare import book_for, prepare
+from relax_egraph.optimize.run import run
+from relax_egraph.optimize.session import Session, changed_options, with_options_of
 from relax_egraph.proof.chains import chains
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.text import trace_data, trace_text
@@ -37,32 +37,31 @@ from relax_egraph.reasons.kernels import Running, running_in
 from relax_egraph.reasons.prices import seconds_of
 from relax_egraph.reasons.restricted import Told, untold
 from relax_egraph.reasons.text import text_of
-from relax_egraph.rules import RULES, Given, Rules, read
+from relax_egraph.rules import read
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reasons(Explanation):
-    """What became of `source`, optimized with rules that are `given`, and why; `how` are keywords.
+    """The optimized `source` of a `session`, with the reasons for each kernel of it.
 
-    Beside what optimizing told, there are `running`, `seconds`, `proofs`, `traces`, `chains`,
-    `made` and `gains`, each computed when it is first asked for.
+    Beside the fields of `Explanation` there are `running`, `seconds`, `proofs`, `traces`, `chains`,
+    `made` and `gains`, each computed on first use.
     """
 
     source: IRModule
-    given: Rules
-    how: How
+    session: Session
 
     @cached_property
     def prepared(self) -> IRModule:
-        """What was planned of `source`."""
-        known = assumptions.parse(self.how.get("assume", ()))
-        return prepare(self.source, self.how.get("tolerance"), known)
+        """The module that was planned: `source`, simplified."""
+        assumed = assumptions.parse(self.session.assume)
+        return prepare(self.source, self.session.tolerance, assumed)
 
     @cached_property
     def book(self) -> RuleBook:
-        """The rules that there were."""
-        without, fast_math = self.how.get("without", ()), self.how.get("fast_math", False)
-        return book_for(self.prepared, self.given, without, fast_math)
+        """The rules of the session."""
+        session = self.session
+        return book_for(self.prepared, read(session.rules), session.without, session.fast_math)
 
     @cached_property
     def running(self) -> tuple[Running, ...]:
@@ -72,10 +71,10 @@ class Reasons(Explanation):
     @cached_property
     def seconds(self) -> tuple[float | None, ...]:
         """What each of `running` costs once; with variants, which are priced apart, nothing."""
-        if self.how.get("variants"):
+        if self.session.variants:
             return (None,) * len(self.running)
-        profile = self.how.get("profile") or REFERENCE_PROFILE
-        return seconds_of(self.running, profile, self.how.get("prices"))
+        profile = self.session.profile or REFERENCE_PROFILE
+        return seconds_of(self.running, profile, self.session.prices)
 
     @cached_property
     def proofs(self) -> tuple[Proof, ...]:
@@ -144,9 +143,10 @@ class Reasons(Explanation):
         used = {base(rule) for step in steps for rule in step.rules}
         if "gains" not in self.__dict__:
             names = used.intersection(rule.name for rule in self.book.rewrites)
-            rules = (self.given,) if self.given.files else ()
-            found = gains(self.source, rules, only=names, told=told, **self.how) if names else ()
-            self.__dict__["gains"] = found
+            rules, options = self.session.rules, changed_options(self.session)
+            self.__dict__["gains"] = (
+                gains(self.source, rules, only=names, told=told, **options) if names else ()
+            )
         return self.__dict__["gains"]
 
     def figures(self, *, quick: bool = False) -> dict[str, Any]:
@@ -213,14 +213,15 @@ def _same(a: RegionReport, b: RegionReport) -> bool:
     return a.view is b.view and a.extraction is b.extraction
 
 
-@takes(module=MODULE, rules=RULES, proof=FLAG, **OPTIONS)
-def explain(
-    module: IRModule,
-    rules: Sequence[Given] = (),
-    *,
-    proof: bool = False,
-    **how: Unpack[How],
-) -> Reasons:
+@dataclass(frozen=True, kw_only=True)
+class Explaining(Session):
+    """The options of `explain`."""
+
+    proof: Annotated[bool, FLAG] = False
+
+
+@with_options_of(Explaining)
+def explain(module: IRModule, session: Explaining) -> Reasons:
     """Optimize as `optimize` does with the same keywords, and return the module with the reasons.
 
     With `proof`, the chain of single rule applications from `module` to the result is found at
@@ -228,10 +229,11 @@ def explain(
 
     Raises what `optimize` raises, and `ProofError` if the result is not reached.
     """
-    given = read(rules)
-    told = optimized(module, (given,) if rules else (), **how)
-    known = {field.name: getattr(told, field.name) for field in fields(told)}
-    reasons = Reasons(**known, source=module, given=given, how=how)
-    if proof:
+    if session.rules:
+        session = replace(session, rules=(read(session.rules),))
+    explanation = run(module, session)
+    known = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
+    reasons = Reasons(**known, source=module, session=session)
+    if session.proof:
         _ = reasons.proofs
     return reasons

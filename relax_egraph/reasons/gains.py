@@ -13,7 +13,7 @@ from relax_egraph.base.parameters import NAMES, number, optional, takes
 from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.options import OPTIONS
+from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import TOLD, Restricted, Told
@@ -128,11 +128,11 @@ def bisect_cost(
     *,
     gain: float = 0.9,
     told: Told | None = None,
-    **how: Any,
+    **options: Any,
 ) -> CostBisected:
     """Find the fewest rules that buy the part `gain` of what all rules gain, by the cost model.
 
-    `rules` and `how` are what `optimize` is given.  The set is minimal: without any one of its
+    `rules` and `options` are arguments of `optimize`.  The set is minimal: without any one of its
     rules, the others buy less, as these do or as a larger set was seen to.  What each rule that the
     best program needs is worth is found by leaving it out, which other rules may make good.
     `told` hears of each try.
@@ -141,7 +141,7 @@ def bisect_cost(
     and one for which no rule matches.
     """
     begin = perf_counter()
-    some = Restricted.of(module, rules, how, told)
+    some = Restricted.of(module, rules, options, told)
     best = some.whole()
     candidates, before, cost = _matched(some, best), best.cost_before, best.cost
     enough = _finding(some, before - max(gain, _NEARLY) * (before - cost))
@@ -170,15 +170,15 @@ def gains(
     *,
     only: Iterable[str] | None = None,
     told: Told | None = None,
-    **how: Any,
+    **options: Any,
 ) -> tuple[Gain, ...]:
     """What each rule that matched is worth, the largest share first; `only` names some.
 
-    `rules` and `how` are what `optimize` is given, which is done once for each rule.  Raises
+    `rules` and `options` are arguments of `optimize`, which is done once for each rule.  Raises
     ``ValueError`` for a module without dataflow blocks, one for which no rule matches, and a name
     in `only` that no rule has.
     """
-    some = Restricted.of(module, rules, how, told)
+    some = Restricted.of(module, rules, options, told)
     best = some.whole()
     candidates = _matched(some, best)
     wanted = None if only is None else some.known(only)

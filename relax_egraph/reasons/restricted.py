@@ -1,6 +1,6 @@
 """One optimization, made again with only some of the rules that took part in it."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, TypeAlias
@@ -11,11 +11,12 @@ from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.errors import ProofError, SaturationError, nearest
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.options import check_symbols
-from relax_egraph.optimize.run import book_for, explain, prepare
+from relax_egraph.optimize.prepare import book_for, prepare
+from relax_egraph.optimize.run import run
+from relax_egraph.optimize.session import Session, check_symbols
 from relax_egraph.proof.prove import prove
 from relax_egraph.reasons.no_block import NO_BLOCK
-from relax_egraph.rules import Given, Rules, read
+from relax_egraph.rules import Given, read
 
 LIMITS: Mapping[str, Any] = {"budget": Budget(seconds=60.0), "time_limit": 60.0}
 """What an optimization may take if nothing else is said: tries that a clock cuts short, or the
@@ -61,16 +62,14 @@ class Costs:
 
 @dataclass(slots=True)
 class Restricted:
-    """The optimization of `module` by keywords `how`, in which rules of `book` may be left out.
+    """The optimization of `module` in a `session`, in which rules of `book` may be left out.
 
-    A try has those rules that it is asked for, and what is generated: lowering, and the deduction
-    of facts.  Rules of the book that can say nothing of the module are in no try.
+    A try has the rules that it is asked for, and what is generated: lowering, and the deduction
+    of facts.  Rules of the book that cannot match in the module are in no try.
     """
 
     module: IRModule
-    rules: Rules
-    without: tuple[str, ...]
-    how: Mapping[str, Any]
+    session: Session
     book: Mapping[str, RuleInfo]
     told: Told
     tries: int = 0
@@ -78,23 +77,21 @@ class Restricted:
 
     @staticmethod
     def of(
-        module: IRModule, rules: Iterable[Given], how: Mapping[str, Any], told: Told | None
+        module: IRModule, rules: Sequence[Given], options: Mapping[str, Any], told: Told | None
     ) -> "Restricted":
-        """That of `relax_egraph.optimize.run` with these arguments; raises `RuleError`."""
-        check_symbols(module, how)
-        given, rest = read(rules), {**LIMITS, **how}
-        without = tuple(rest.pop("without", ()))
-        prepared = prepare(module, rest.get("tolerance"))
-        book = book_for(prepared, given, without, rest.get("fast_math", False))
-        return Restricted(
-            module, given, without, rest, {r.name: r for r in book.rewrites}, told or untold
-        )
+        """The optimization with the arguments of `optimize`; raises `RuleError`."""
+        read_once = read(rules)
+        session = Session((read_once,), **{**LIMITS, **options})
+        check_symbols(module, session)
+        prepared = prepare(module, session.tolerance)
+        book = book_for(prepared, read_once, session.without, session.fast_math)
+        return Restricted(module, session, {r.name: r for r in book.rewrites}, told or untold)
 
     def known(self, names: Iterable[str]) -> frozenset[str]:
         """The `names` of rules; raises ``ValueError`` for one that is in neither book nor files."""
         wanted = frozenset(names)
         if wanted - self.book.keys():  # rules that can say nothing of the module are not there
-            every = RuleBook.default([self.rules], fast_math=True, bounded=True)
+            every = RuleBook.default([read(self.session.rules)], fast_math=True, bounded=True)
             known = [rule.name for rule in every.rewrites]
             for name in sorted(wanted.difference(known)):
                 said = f"no rule is named {name!r}", nearest(name, known)
@@ -147,11 +144,13 @@ class Restricted:
         return tuple(name for name in matched if name in used)
 
     def _explained(self, kept: Set[str]) -> Explanation:
-        without = (*self.without, *sorted(self.book.keys() - kept))
-        how = dict(self.how)
-        if schedule := how.get("schedule"):
-            how["schedule"] = tuple(self._without_empty(phase, kept) for phase in schedule)
-        explanation = explain(self.module, [self.rules], without=without, **how)
+        session = replace(
+            self.session, without=(*self.session.without, *sorted(self.book.keys() - kept))
+        )
+        if session.schedule:
+            phases = tuple(self._without_empty(phase, kept) for phase in session.schedule)
+            session = replace(session, schedule=phases)
+        explanation = run(self.module, session)
         if not explanation.regions:
             raise ValueError(NO_BLOCK)
         return explanation

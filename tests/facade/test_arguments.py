@@ -21,7 +21,7 @@ from relax_egraph.base.parameters import FLAG, takes
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import REFERENCE_PROFILE, Level
-from relax_egraph.optimize.options import OPTIONS
+from relax_egraph.optimize.session import OPTIONS
 from tests.support.onnx_models import node, one
 
 TABLE = Path(__file__).parent / "arguments" / "wrong_values.txt"

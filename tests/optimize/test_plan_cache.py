@@ -31,7 +31,7 @@ from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.passes import PassContext
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 
-OPTIMIZE = import_module("relax_egraph.optimize.run")
+REGIONS = import_module("relax_egraph.optimize.regions")
 ROOT = Path(__file__).parents[2]
 
 W = np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32)
@@ -89,7 +89,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             done.append(name)
             return do(*args, **how)
 
-        monkeypatch.setattr(OPTIMIZE, name, partial(noted, name, getattr(OPTIMIZE, name)))
+        monkeypatch.setattr(REGIONS, name, partial(noted, name, getattr(REGIONS, name)))
     return done
 
 
@@ -314,11 +314,11 @@ import time
 from pathlib import Path
 import relax_egraph as rx
 from relax_egraph.optimize import cache as plan_cache
-from tests.optimize.test_plan_cache import DENSE, OPTIMIZE
+from tests.optimize.test_plan_cache import DENSE, REGIONS
 
 plan_cache.planner_version = lambda: "this one"
 if "read" in sys.argv:
-    OPTIMIZE.saturate = OPTIMIZE.extract = OPTIMIZE.RuleBook = None
+    REGIONS.saturate = REGIONS.extract = REGIONS.book_for = None
 print(rx.optimize(DENSE).script())
 """
 

@@ -326,7 +326,7 @@ def test_all_plans_are_of_one_saturation(monkeypatch: pytest.MonkeyPatch) -> Non
         return saturate(view, *more)
 
     monkeypatch.setenv("RELAX_EGRAPH_CACHE", "off")
-    monkeypatch.setattr(import_module("relax_egraph.optimize.run"), "saturate", counted)
+    monkeypatch.setattr(import_module("relax_egraph.optimize.regions"), "saturate", counted)
     rx.optimize(LOW_RANK, variants=THREE)
 
     assert len(runs) == 1

@@ -18,7 +18,6 @@ from relax_egraph.egraph.rulebook.book import reading_of
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import RegionReport
-from relax_egraph.optimize.run import explain
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.trace import Proof, Trace
 from tests.support.exported import module_of
@@ -35,7 +34,7 @@ def proof_of(region: RegionReport) -> Proof:
 
 
 def traces_of(module: rx.IRModule, rules: Sequence[str] = (), **how: Any) -> list[Trace]:
-    regions = explain(module, rules, **how).regions
+    regions = rx.explain(module, rules, **how).regions
     return [trace for region in regions for trace in proof_of(region).traces]
 
 
@@ -139,7 +138,7 @@ def test_weights_within_a_tolerance_are_proven_over_both_runs() -> None:
             out = builder.emit_output(ir.call("matmul", x, ir.const(w)))
         builder.emit_func_output(out)
 
-    explained = explain(builder.get(), tolerance=0.02)
+    explained = rx.explain(builder.get(), tolerance=0.02)
     (region,) = explained.regions
 
     assert len(region.runs) == 2
@@ -163,7 +162,7 @@ def test_a_residual_block_of_convolutions_is_proven() -> None:
 
 def test_what_rules_did_is_counted() -> None:
     module = module_of("x(n, 4)", "gv = R.nn.relu(R.add(x, c(0.0)))")
-    (region,) = explain(module).regions
+    (region,) = rx.explain(module).regions
 
     firings = proof_of(region).firings
 
@@ -178,8 +177,8 @@ def test_what_rules_did_is_counted() -> None:
 
 
 def test_a_program_that_no_rule_leads_to_is_refused() -> None:
-    (region,) = explain(module_of("x(n, 4)", "gv = R.nn.relu(x)")).regions
-    (other,) = explain(module_of("x(n, 4)", "gv = R.exp(x)")).regions
+    (region,) = rx.explain(module_of("x(n, 4)", "gv = R.nn.relu(x)")).regions
+    (other,) = rx.explain(module_of("x(n, 4)", "gv = R.exp(x)")).regions
 
     with pytest.raises(ProofError) as caught:
         proof_of(replace(region, view=other.view, extraction=other.extraction))
@@ -202,9 +201,9 @@ def test_every_rule_of_the_book_is_read() -> None:
 
 def test_the_tolerance_of_a_function_is_in_its_traces() -> None:
     module = module_of("x(n, 4)", "gv = R.nn.relu(x)")
-    (region,) = explain(module, tolerance=0.01).regions
+    (region,) = rx.explain(module, tolerance=0.01).regions
 
-    tolerance = tolerance_of("main", explain(module, tolerance=0.01).module["main"].attrs)
+    tolerance = tolerance_of("main", rx.explain(module, tolerance=0.01).module["main"].attrs)
     found = prove(region, ["gv"], tolerance)
 
     assert [(t.function, t.output, t.tolerance) for t in found.traces] == [("main", "gv", 0.01)]

@@ -1,6 +1,6 @@
 """``pytest --replay``: every optimization that a test makes is proved, and its proof re-executed.
 
-`explain`, which all optimizations go through, is wrapped: when it returns, the regions of the
+`run`, which all optimizations go through, is wrapped: when it returns, the regions of the
 module are proved equal to what they were, and each step of each proof is computed in numpy.  The
 test fails if that does.  What a run has replayed is kept by name in a folder that its processes
 share, so that equal regions, of equal rules and options, are replayed once.
@@ -22,7 +22,7 @@ from relax_egraph.ir.expr import Constant
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.lower.jit.object_cache import digest
 from relax_egraph.optimize.explanation import Explanation, RegionReport
-from relax_egraph.optimize.run import explain
+from relax_egraph.optimize.run import run
 from relax_egraph.proof.prove import prove
 from relax_egraph.proof.replay import replay
 from relax_egraph.proof.trace import Proof
@@ -80,10 +80,10 @@ class Replaying:
 
     def pytest_collection_finish(self) -> None:
         """Put the wrapped function wherever the plain one is."""
-        wrapped = self.wrapped(explain)
+        wrapped = self.wrapped(run)
         for module in list(sys.modules.values()):
             if module.__name__.partition(".")[0] in ("relax_egraph", "tests", "bench"):
-                _replace(module, explain, wrapped)
+                _replace(module, run, wrapped)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:

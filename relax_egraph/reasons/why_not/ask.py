@@ -10,7 +10,6 @@ from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.egraph.engine import (
     Budget,
     Report,
-    Schedule,
     before_weights,
     saturate,
 )
@@ -27,8 +26,9 @@ from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.options import OPTIONS, check_symbols
-from relax_egraph.optimize.run import explain, operators_in, prepare
+from relax_egraph.optimize.prepare import operators_in, prepare
+from relax_egraph.optimize.run import run
+from relax_egraph.optimize.session import OPTIONS, Session, check_symbols
 from relax_egraph.passes.check_assumptions import bound_symbols
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.no_block import NO_BLOCK
@@ -55,14 +55,7 @@ def why_not(
     at: str | None = None,
     *,
     rules: Sequence[Given] = (),
-    without: Sequence[str] = (),
-    fast_math: bool = False,
-    tolerance: float | None = None,
-    assume: Sequence[str] = (),
-    budget: Budget | None = None,
-    schedule: Schedule | None = None,
-    isolate: bool | None = None,
-    **pricing: Any,
+    **options: Any,
 ) -> WhyNot:
     """Why `rule` did not match in `module`, or not `at` a value of it.
 
@@ -72,38 +65,29 @@ def why_not(
 
     The rules are run as `optimize` does with the same options, and the rule is looked for in the
     e-graph as it is when the rule has had its last turn.  What it gains where it fired is the
-    difference of two optimizations, by `pricing`: `hints`, `variants`, `profile`, `prices` and
-    `time_limit` of `optimize`.
+    difference of two optimizations.
 
     Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module;
     and what `optimize` raises.
     """
-    check_symbols(module, {"assume": assume, **pricing})
-    known = assumptions.parse(assume)
-    prepared = prepare(module, tolerance, known)
+    session = Session(rules, **options)
+    check_symbols(module, session)
+    known = assumptions.parse(session.assume)
+    prepared = prepare(module, session.tolerance, known)
     parts = list(parts_in(prepared))
     if not parts:
         raise ValueError(NO_BLOCK)
     bounds = {name: tolerance_of(name, f.attrs) for name, f in prepared.relax_functions()}
     bounded = any(bounds.values())
-    given = read(rules)
-    every = Rules.of(given, without, fast_math, bounded, operators_in(prepared), schedule)
+    every = Rules.of(
+        *(read(rules), session.without, session.fast_math, bounded, operators_in(prepared)),
+        session.schedule,
+    )
     info = every.named(rule)
 
     @cache
     def best(*left_out: str) -> Explanation:
-        return explain(
-            module,
-            rules,
-            without=(*without, *left_out),
-            fast_math=fast_math,
-            tolerance=tolerance,
-            assume=assume,
-            budget=budget,
-            schedule=schedule,
-            isolate=isolate,
-            **pricing,
-        )
+        return run(module, replace(session, without=(*session.without, *left_out)))
 
     place = None if at is None else asked(at, parts, lambda: running_in(best()))
     chosen = different(parts, {}) if place is None else different([*place.names], place.names)
@@ -112,7 +96,7 @@ def why_not(
     for part, uses in chosen:
         with assuming(known.about(bound_symbols(part.definition))):
             names = None if place is None else place.names[part]
-            asking = _Asking(info, every, budget or Budget(), isolate, names)
+            asking = _Asking(info, every, session.budget or Budget(), session.isolate, names)
             found = asking.seen(part, narrowing, bounds[part.function])
             seen.append(replace(found, uses=uses))
     answer = verdict(info, every, place and place.said, seen)

@@ -1,0 +1,119 @@
+"""One region: its view saturated and its best program chosen, or both read from the cache."""
+
+from collections.abc import Hashable
+from functools import cached_property
+
+from relax_egraph.egraph.engine import (
+    Budget,
+    Report,
+    RuleBook,
+    Saturated,
+    Schedule,
+    check_schedule,
+    default_schedule,
+    saturate,
+)
+from relax_egraph.egraph.saturation.in_process import Saturating
+from relax_egraph.egraph.view import View
+from relax_egraph.extract import REFERENCE_PROFILE, Hints, baseline_cost, extract
+from relax_egraph.ir import assumptions
+from relax_egraph.ir.module import IRModule
+from relax_egraph.lower.library import Library
+from relax_egraph.optimize.cache import PlanCache, Priced
+from relax_egraph.optimize.prepare import book_for, has_tolerance, operators_in
+from relax_egraph.optimize.session import Session
+from relax_egraph.passes import PassContext
+from relax_egraph.passes.fold_constant import GROWTH_LIMIT
+from relax_egraph.rules import read
+
+
+class RegionOptimizer:
+    """Optimizes the regions of one prepared module, as a session asks.
+
+    The book and the schedule are made when a region is not in the cache; wrong ones raise at once.
+    """
+
+    def __init__(self, prepared: IRModule, session: Session) -> None:
+        self._prepared = prepared
+        self._session = session
+        self._rules = read(session.rules)
+        self._library = Library()
+        self._profile = session.profile or REFERENCE_PROFILE
+        self._growth_limit = PassContext.current().option(GROWTH_LIMIT.key)
+        if session.rules or session.without or session.schedule:
+            _ = self.schedule
+        self._cache = PlanCache(
+            (
+                *(self._rules, session.without, session.fast_math, has_tolerance(prepared)),
+                *(operators_in(prepared), session.budget, session.schedule),
+            ),
+            (
+                *(self._library, self._profile, session.prices),
+                *(self._growth_limit, session.time_limit),
+            ),
+        )
+
+    @cached_property
+    def book(self) -> RuleBook:
+        """The rules of all regions."""
+        session = self._session
+        return book_for(self._prepared, self._rules, session.without, session.fast_math)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The phases of a saturation; raises ``ValueError`` for one that the book cannot run."""
+        asked = self._session.schedule
+        return default_schedule(self.book) if asked is None else check_schedule(asked, self.book)
+
+    def saturated(self, key: Hashable, view: View, phases: Schedule | None) -> Saturated:
+        """`view`, whose region is known by `key`, saturated by `phases` or the whole schedule."""
+        session = self._session
+        return self._cache.saturated(
+            key,
+            view,
+            lambda: saturate(
+                view,
+                self.book,
+                session.budget,
+                self.schedule if phases is None else phases,
+                session.isolate,
+            ),
+        )
+
+    def repeatable(self, view: View, phases: Schedule | None, report: Report) -> Saturating:
+        """How `saturated` was run on `view`, so that a proof can repeat it."""
+        return Saturating(
+            view,
+            lambda: self.book,
+            self._session.budget or Budget(),
+            lambda: self.schedule if phases is None else phases,
+            report,
+            assumptions.active(),
+        )
+
+    def best(self, key: Hashable, source: View, saturated: Saturated, hints: Hints) -> Priced:
+        """The best program of a saturated region at the sizes `hints`, and the cost of `source`."""
+        session, view = self._session, saturated.view
+        return self._cache.priced(
+            key,
+            hints,
+            saturated,
+            lambda: Priced(
+                extract(
+                    view,
+                    self._library,
+                    profile=self._profile,
+                    hints=hints,
+                    prices=session.prices,
+                    growth_limit=self._growth_limit,
+                    time_limit=session.time_limit,
+                ),
+                baseline_cost(
+                    source,
+                    self._library,
+                    profile=self._profile,
+                    hints=hints,
+                    prices=session.prices,
+                ),
+            ),
+        )
