@@ -11,13 +11,13 @@ import relax_egraph as rx
 from bench.timing import Run
 from bench.workloads import workloads
 from examples.digits.model import Digits, build_model
-from relax_egraph.build import lower_module
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.intrinsics import INTRINSICS, gemm
 from relax_egraph.lower.jit import compile_kernels
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import ObjectCache
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.tir.stmt import PrimFunc
 
 TIMES = 6

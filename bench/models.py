@@ -30,6 +30,7 @@ from bench.workloads import Task
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.ir.walk import constants_of
+from relax_egraph.optimize.explanation import Explanation
 
 MOST_NODES = 50_000
 TOLERANCE = 1e-4
@@ -54,7 +55,7 @@ class Outcome:
     """
 
     name: str
-    explained: rx.Explanation
+    explained: Explanation
     greedy: float
     seconds: float
     before: Census

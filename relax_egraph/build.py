@@ -1,7 +1,6 @@
-"""From a module to an executable: loops, schedules, machine code, bytecode.
+"""From a module to an executable: lowered, compiled, and put together.
 
 build(module)            # IRModule -> Executable, ready to run or save
-lower_module(module)     # the same, as far as scheduled loop functions: it prints
 llvm_text(module)        # the LLVM text of each kernel
 assembly_text(module)    # what becomes of that on this processor
 """
@@ -19,74 +18,20 @@ from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
 from relax_egraph.lower import jit
 from relax_egraph.lower.emit.target import ANY
-from relax_egraph.lower.fuse_tir import fuse_tir
-from relax_egraph.lower.gathered import read_gathered
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
-from relax_egraph.lower.legalize_ops import legalize_ops
-from relax_egraph.lower.mark_tolerance import mark_tolerance
-from relax_egraph.lower.prepare_constants import store_constants
+from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
-from relax_egraph.lower.schedule_calls import schedule_calls
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
-from relax_egraph.passes import (
-    Sequential,
-    inline_called_once,
-    lambda_lift,
-)
-from relax_egraph.passes.attach_global_symbol import attach_global_symbol
-from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
-from relax_egraph.passes.check_claims import check_claims
-from relax_egraph.passes.drop_proven_checks import drop_proven_checks
-from relax_egraph.passes.kill_after_last_use import kill_after_last_use
-from relax_egraph.passes.static_plan_block_memory import static_plan_block_memory
-from relax_egraph.passes.to_non_dataflow import to_non_dataflow
-from relax_egraph.passes.vm_memory_lower import vm_memory_lower
-from relax_egraph.passes.vm_shape_lower import vm_shape_lower
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
-
-TO_STAGES = Sequential(
-    (
-        *(inline_called_once, lambda_lift, check_claims, drop_proven_checks),
-        *(read_gathered, fuse_tir, legalize_ops),
-    ),
-    name="to-stages",
-)
-"""Local functions are lifted; operators and fused functions become calls of loop functions."""
-
-TO_LOOPS = Sequential(
-    (mark_tolerance, schedule_calls),
-    name="to-loops",
-)
-"""Loop functions are scheduled; what they compute of constants is computed."""
-
-TO_VM = Sequential(
-    (
-        *(to_non_dataflow, call_tir_rewrite, static_plan_block_memory, vm_memory_lower),
-        *(kill_after_last_use, vm_shape_lower, attach_global_symbol),
-    ),
-    name="to-vm",
-)
-"""Blocks, allocation and symbols become what the virtual machine knows."""
-
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
 _BUILD = {"module": MODULE, "targets": _TARGETS, "portable": FLAG}
 """Checked within `build`: what wraps a function holds its arguments, and so their weights."""
-
-
-@takes(module=MODULE)
-def lower_module(module: IRModule) -> IRModule:
-    """The module with scheduled loop functions, called by ``R.call_tir``.
-
-    Raises `IllFormed` if the module breaks a law of the IR.
-    """
-    assert_well_formed(module)
-    return store_constants(TO_LOOPS(TO_STAGES(module)))
 
 
 @readable

@@ -1,6 +1,6 @@
 """Measure this machine: what it can do, and what a kernel of this compiler costs to launch.
 
-    profile = rx.calibrate()                  # takes some seconds, on one core
+    profile = calibrate()                  # takes some seconds, on one core
     best = rx.optimize(module, profile=profile)
 
 Rates are those of loops that do nothing else; which share of them kernels reach, ``Schedule``

@@ -15,6 +15,8 @@ from bench.architectures.export import Exported, Exporter, exported
 from bench.architectures.subject import Array, Sizes, Subject
 from bench.census import census
 from bench.timing import Run, least
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.optimize.explanation import Explanation
 
 onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
 
@@ -77,7 +79,7 @@ def outcome_of(subject: Subject, exporter: Exporter, seconds: float) -> Outcome:
     try:
         made: Exported = step("export", lambda: exported(subject, exporter))
         module: rx.IRModule = step("import", lambda: rx.from_onnx(made.model))
-        explained: rx.Explanation = step("optimize", lambda: rx.explain(module))
+        explained: Explanation = step("optimize", lambda: rx.explain(module))
         executable = step("build", lambda: rx.build(explained.module))
         machine = rx.VirtualMachine(executable, num_threads=1)
         agreements = step("run", lambda: _agreements(subject, made, machine))
@@ -137,7 +139,7 @@ def _session(made: Exported, inputs: dict[str, Array]) -> Run:
     return partial(session.run, None, inputs)
 
 
-def _families(explained: rx.Explanation) -> dict[str, int]:
+def _families(explained: Explanation) -> dict[str, int]:
     """How often rules of each family matched."""
     family, found = _family_of(), Counter[str]()
     for rule, count in explained.rules.items():
@@ -147,4 +149,4 @@ def _families(explained: rx.Explanation) -> dict[str, int]:
 
 @cache
 def _family_of() -> dict[str, str]:
-    return {rule.name: rule.ruleset for rule in rx.RuleBook.default().rewrites}
+    return {rule.name: rule.ruleset for rule in RuleBook.default().rewrites}

@@ -9,11 +9,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.failure_text import failure_text, suggested, text_of
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import known_rule, rule_commands
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.cases import Case, cases_of
 from relax_egraph.verify.check import INSTANCES, check_rules
 from relax_egraph.verify.file_tests.cases import book_tests
@@ -67,7 +67,7 @@ def check_files(
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
-    book = rx.RuleBook.default(files, fast_math=True, bounded=True)
+    book = RuleBook.default(files, fast_math=True, bounded=True)
     names = _names(book, files, only)
     with counted("checking rules", len(names)) as done:
         how = {"trials": trials, "seed": seed, "processes": processes}
@@ -87,7 +87,7 @@ def check_files(
         sys.exit(1)
 
 
-def _names(book: rx.RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[str]:
+def _names(book: RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[str]:
     """The rules that are asked for: those of `files` or of the book, or `only` some of them."""
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import relax_egraph as rx
+from relax_egraph.egraph.rulebook.scope import vocabulary
 
 DECLARES = ("relation", "function", "constructor", "datatype", "sort", "ruleset")
 RULES = ("rewrite", "birewrite", "rule")
@@ -34,7 +34,7 @@ _END = r"(?![^\s()\";])"
 
 def _kinds() -> Mapping[str, list[str]]:
     """The names of the vocabulary by what they are: operators, and facts or guards."""
-    every = rx.vocabulary()
+    every = vocabulary()
     return {
         "operator": sorted(d.name for d in every if d.kind == "constructor"),
         "fact": sorted(d.name for d in every if d.kind != "constructor"),
@@ -163,7 +163,7 @@ def _rows(names: Iterable[str]) -> list[str]:
 def snippets() -> str:
     """Snippets of VS Code: a name completes with places for its arguments, between parentheses."""
     found: dict[str, Any] = {}
-    for d in rx.vocabulary():
+    for d in vocabulary():
         places = (f"${{{k}:{p.name}}}" for k, p in enumerate(d.params, 1))
         found[d.name] = {
             "scope": "egg",
@@ -176,7 +176,7 @@ def snippets() -> str:
 
 def words() -> str:
     """A dictionary: a name a line."""
-    return "".join(f"{d.name}\n" for d in rx.vocabulary())
+    return "".join(f"{d.name}\n" for d in vocabulary())
 
 
 FORMS: Mapping[str, Callable[[], str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-import relax_egraph as rx
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.failures.shown import operands, results
 from relax_egraph.verify.rule_text import RuleText, rule_text
 from relax_egraph.verify.verdict import Verdict
@@ -14,7 +14,7 @@ from relax_egraph.verify.verdict import Verdict
 _OPERAND = re.compile(r"(\S+)(?:: | = )(.*)", re.DOTALL)
 
 
-def failure_text(book: rx.RuleBook, verdict: Verdict) -> str:
+def failure_text(book: RuleBook, verdict: Verdict) -> str:
     """What is wrong with a rule of `book`: where, for which operands, and what would be right."""
     text = text_of(book, verdict)
     blocks = [
@@ -26,7 +26,7 @@ def failure_text(book: rx.RuleBook, verdict: Verdict) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def text_of(book: rx.RuleBook, verdict: Verdict) -> RuleText:
+def text_of(book: RuleBook, verdict: Verdict) -> RuleText:
     """The text of the rule that a verdict is on."""
     return rule_text(book, next(rule for rule in book.rules if rule.name == verdict.rule))
 

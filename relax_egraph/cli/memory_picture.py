@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from relax_egraph.memory import MemoryPlan
+from relax_egraph.lower.memory import MemoryPlan
 
 LEFT, RIGHT, TOP, BOTTOM = 96, 24, 56, 56
 """The margins, in pixels: for the scale of bytes, the title, the scale of steps."""

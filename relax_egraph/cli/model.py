@@ -4,13 +4,16 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 import relax_egraph as rx
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
+
+if TYPE_CHECKING:
+    from relax_egraph.optimize.explanation import Explanation
 
 ONNX, EXECUTABLE = ".onnx", ".rxe"
 
@@ -21,9 +24,8 @@ How: TypeAlias = Mapping[str, Any]
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
     """Say on the error stream which sizes were assumed, and how to say others."""
     if assumed:
-        from relax_egraph.optimize.sizes import (
-            assumed_text,  # and sympy, which a saved file runs without
-        )
+        # With sympy, which a saved file runs without.
+        from relax_egraph.optimize.sizes import assumed_text
 
         hints = " ".join(f"--hint {name}=SIZE" for name in assumed)
         sizes = assumed_text(assumed)
@@ -72,11 +74,11 @@ class ModelFile:
         with self._named():
             return rx.load(self.path)
 
-    def optimized(self, how: How) -> "rx.Explanation":
+    def optimized(self, how: How) -> "Explanation":
         """The optimized program, with the reasons; what cannot be taken is wrong use."""
         return self.optimized_as(self.module(), how)
 
-    def optimized_as(self, module: "rx.IRModule", how: How) -> "rx.Explanation":
+    def optimized_as(self, module: "rx.IRModule", how: How) -> "Explanation":
         """`module`, which is the program, optimized as `optimized` does."""
         try:
             with step("optimizing"):

@@ -14,6 +14,7 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
 from relax_egraph.cli.progress import step
+from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.accuracy import approximations
 
@@ -60,7 +61,7 @@ def optimize(
     click.echo(f"{output}: {_summary(found)}")
 
 
-def _summary(found: rx.Explanation) -> str:
+def _summary(found: Explanation) -> str:
     before, after = (f"{seconds * 1e6:.2f} µs" for seconds in (found.cost_before, found.cost))
     rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
     estimate = f"estimated {before} → {after}{at_assumed(found.assumed)}"

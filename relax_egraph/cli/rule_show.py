@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.rules import known_rule, rule_commands, rule_fields
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.description import Description, describe
 from relax_egraph.verify.file_tests.cases import book_tests, read_tests
 
@@ -20,7 +20,7 @@ from relax_egraph.verify.file_tests.cases import book_tests, read_tests
 @options.as_json
 def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
     """Print the rule NAME, what it needs, and which file tests see it fire."""
-    book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
+    book = RuleBook.default(rules, fast_math=True, bounded=True)
     by_name = {rule.name: rule for rule in book.rules}
     rule = by_name[known_rule(name, by_name)]
     described, seen = describe(book, rule), list(_seen(rule.name))

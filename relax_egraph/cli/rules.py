@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.cli.group import Unusable, commands
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.errors import nearest
 
 
@@ -43,7 +44,7 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) 
             raise click.UsageError("--editor is of the whole vocabulary, in a form of its own")
         click.echo(FORMS[editor](), nl=False)
         return
-    every = {declaration.name: declaration for declaration in rx.vocabulary()}
+    every = {declaration.name: declaration for declaration in vocabulary()}
     chosen = [every[known_name("name", name, every)] for name in names] or list(every.values())
     if as_json:
         click.echo(json.dumps([asdict(declaration) for declaration in chosen]))
@@ -65,7 +66,7 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     Of each its family, its law, what it does to rounding, and its place; one a line, with tabs
     between, where the output is no terminal.
     """
-    book = rx.RuleBook.default(rules, fast_math=True, bounded=True)
+    book = RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
     chosen = {known_name("family", family, known) for family in families} or known
     found = [rule for rule in book.rules if rule.ruleset in chosen]
@@ -86,7 +87,7 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     console.print(table)
 
 
-def rule_fields(book: rx.RuleBook, rule: Any) -> dict[str, Any]:
+def rule_fields(book: RuleBook, rule: Any) -> dict[str, Any]:
     """What is told of a rule of `book` as JSON."""
     fields = ("name", "ruleset", "kind", "law", "float_class", "form")
     place = {"place": str(rule.span), "file": rule.span.file, "line": rule.span.line}

@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 import relax_egraph as rx
+from relax_egraph.build import assembly_text, llvm_text
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import known_rule
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.reasons.touched import touched
 
@@ -61,7 +63,7 @@ def show(
 
 def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
     """The classes of the saturated e-graphs that the rule called `name` touched."""
-    book = rx.RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
+    book = RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
     rules = {rule.name: rule for rule in book.rules}
     rule = rules[known_rule(name, rules)]
     lines: list[str] = []
@@ -91,8 +93,8 @@ def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
             case "tir":
                 return rx.lower_module(report.module).script()
             case "llvm":
-                return rx.llvm_text(report.module)
+                return llvm_text(report.module)
             case "asm":
-                return rx.assembly_text(report.module)
+                return assembly_text(report.module)
             case _:
                 return rx.build(report.module).as_text()

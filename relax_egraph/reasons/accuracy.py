@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.build import build, lower_module
+from relax_egraph.build import build
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.tolerance import tolerance_of
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.lower.schedule.conv import FILTER
 from relax_egraph.lower.schedule.conv.minimal_filters import APPROXIMATE
 from relax_egraph.tir.stmt import PrimFunc

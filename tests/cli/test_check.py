@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import relax_egraph as rx
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.rule_text import rule_text
 from tests.support.command import invoke
 
@@ -297,14 +297,14 @@ PREMISES = {
 
 @pytest.mark.parametrize("rule", PREMISES)
 def test_a_premise_is_put_where_premises_stand(rule: str) -> None:
-    book = rx.RuleBook.default([f"; a law\n{rule}\n"])
+    book = RuleBook.default([f"; a law\n{rule}\n"])
     text = rule_text(book, book.rules[-1])
 
     assert text.with_premise("(= 1 g)") == f"; a law\n{PREMISES[rule]}"
 
 
 def test_a_premise_that_is_long_has_a_line_of_its_own() -> None:
-    book = rx.RuleBook.default(["(rule ((= t (R.exp x)))\n      ((union t x)))\n"])
+    book = RuleBook.default(["(rule ((= t (R.exp x)))\n      ((union t x)))\n"])
     text = rule_text(book, book.rules[-1])
 
     assert text.with_premise(LONG) == (
@@ -313,7 +313,7 @@ def test_a_premise_that_is_long_has_a_line_of_its_own() -> None:
 
 
 def test_a_float_class_is_stated_where_none_is() -> None:
-    book = rx.RuleBook.default(["; a law\n(rewrite (R.exp x) x)\n"])
+    book = RuleBook.default(["; a law\n(rewrite (R.exp x) x)\n"])
     text = rule_text(book, book.rules[-1])
 
     assert text.with_class("fast") == "; a law\n; float: fast\n(rewrite (R.exp x) x)"

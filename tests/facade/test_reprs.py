@@ -3,6 +3,7 @@
 import numpy as np
 
 import relax_egraph as rx
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.ir.module import IRModule
 from relax_egraph.vm import ExecBuilder
 
@@ -87,7 +88,7 @@ MemoryPlan: 4 tensors in 2 storages, 2,004 bytes, 0 of weights
 
 def test_the_rule_book_and_rules_of_a_user() -> None:
     text = '(rewrite (R.exp (R.log x)) x :name "exp-of-log")'
-    book = rx.RuleBook.default([text], families=["fma", "masks"])
+    book = RuleBook.default([text], families=["fma", "masks"])
 
     assert repr(book).endswith(" in 2 families, 1 of the user>")
     head, *lines = str(book).splitlines()

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import relax_egraph as rx
 from relax_egraph import rules
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.egraph.rulebook.forms import Atom, Source, Tree
 from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.scope import vocabulary
 from tests.support.command import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +182,7 @@ def test_what_is_known_is_coloured_as_what_it_is(line: str, grammar: Any) -> Non
 
 
 def test_every_name_of_the_vocabulary_is_known(grammar: Any) -> None:
-    for declaration in rx.vocabulary():
+    for declaration in vocabulary():
         _, head, *_ = tokens(grammar, f"({declaration.name} x)")
         kind = "operator" if declaration.kind == "constructor" else "fact"
         assert head == Token(1, declaration.name, f"support.function.{kind}.egg")
@@ -260,14 +260,14 @@ def test_a_snippet_completes_a_name_with_its_arguments() -> None:
         "body": "R.sum ${1:x} ${2:axis} ${3:keepdims}",
         "description": (
             "(R.sum x:Tensor axis:Axes keepdims:bool): "
-            + next(d.meaning for d in rx.vocabulary() if d.name == "R.sum")
+            + next(d.meaning for d in vocabulary() if d.name == "R.sum")
         ),
     }
-    assert set(snippets) == {d.name for d in rx.vocabulary()}
+    assert set(snippets) == {d.name for d in vocabulary()}
 
 
 def test_a_dictionary_has_a_name_a_line() -> None:
-    assert printed("--editor", "words").split("\n") == [*(d.name for d in rx.vocabulary()), ""]
+    assert printed("--editor", "words").split("\n") == [*(d.name for d in vocabulary()), ""]
 
 
 def test_a_form_for_editors_is_of_the_whole_vocabulary() -> None:

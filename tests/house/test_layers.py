@@ -11,16 +11,16 @@ from relax_egraph.extract.components import components
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "calibrate", "egraph", "extract", "frontends", "ir", "loading", "lower"),
-        *("memory", "optimize", "passes", "proof", "reasons", "rules", "script", "tir", "verify"),
-        "vm",
+        *("build", "calibrate", "extract", "frontends", "ir", "loading", "lower", "optimize"),
+        *("passes", "proof", "reasons", "rules", "script", "tir", "vm"),
     },
     "__main__": {"cli"},
     "cli": {
-        *("", "calibrate", "extract", "memory", "reasons", "rules", "optimize.sizes"),
+        *("", "build", "calibrate", "egraph.rulebook", "extract", "lower.memory", "reasons"),
+        *("rules", "optimize.explanation", "optimize.sizes"),
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
     },
-    "reasons.accuracy": {"build", "ir", "lower.schedule.conv", "tir", "vm"},
+    "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
         *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "proof"),
         *("rules", "verify", "vm"),
@@ -28,7 +28,6 @@ MAY_IMPORT = {
     "proof": {"egraph", "optimize.explanation", "extract", "ir", "verify"},
     "frontends.onnx_backend": {"", "frontends", "onnx"},
     "frontends": {"passes", "ir", "onnx"},
-    "memory": {"build", "passes", "ir"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
         *("egraph", "extract", "lower.library", "lower.jit.object_cache", "passes", "ir", "rules"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build, parse
-from relax_egraph.build import TO_STAGES, lower_module
 from relax_egraph.ir.module import IRModule
+from relax_egraph.lower.pipeline import TO_STAGES, lower_module
 from relax_egraph.tir.stmt import PrimFunc
 
 PARAMS = """

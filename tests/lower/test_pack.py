@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build, ir
-from relax_egraph.build import lower_module
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.module import IRModule
@@ -16,6 +15,7 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.pack import pack
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.lower.schedule import schedule_with
 from relax_egraph.lower.schedule.packed import Panels
 from relax_egraph.tir import te

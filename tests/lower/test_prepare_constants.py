@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.build import lower_module
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.module import BaseFunc
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.tir.rewrite import stores
 from relax_egraph.tir.stmt import PrimFunc
 

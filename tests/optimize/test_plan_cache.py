@@ -19,6 +19,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.base import sources
 from relax_egraph.egraph.engine import Budget, default_schedule
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.expr import Constant, Function, PrimValue, ShapeExpr, Var
@@ -150,7 +151,7 @@ OTHER: dict[str, Callable[[], object]] = {
     "without a rule": lambda: rx.optimize(DENSE, without=["fma"]),
     "fast math": lambda: rx.optimize(DENSE, fast_math=True),
     "budget": lambda: rx.optimize(DENSE, budget=Budget(nodes=1000)),
-    "schedule": lambda: rx.optimize(DENSE, schedule=default_schedule(rx.RuleBook.default())[1:]),
+    "schedule": lambda: rx.optimize(DENSE, schedule=default_schedule(RuleBook.default())[1:]),
     "tolerance": lambda: rx.optimize(DENSE, tolerance=0.02),
     "assumption": lambda: rx.optimize(DENSE, assume=["n >= 1"]),
     "hints": lambda: rx.optimize(DENSE, hints={"n": 1}),

@@ -5,12 +5,12 @@ import pytest
 
 import relax_egraph as rx
 from bench.transformer import Sizes, encoder
-from relax_egraph.build import lower_module
 from relax_egraph.errors import IllFormed, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.well_formed import find_ill_formed
-from relax_egraph.memory import plan_memory
+from relax_egraph.lower.memory import plan_memory
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.static_plan_block_memory import static_plan_block_memory
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow

@@ -6,6 +6,7 @@ import pytest
 import relax_egraph as rx
 from examples.digits import demo
 from examples.digits.model import Digits, build_model
+from relax_egraph.optimize.explanation import Explanation
 
 
 @pytest.fixture(scope="module")
@@ -14,25 +15,25 @@ def digits() -> Digits:
 
 
 @pytest.fixture(scope="module")
-def report(digits: Digits) -> rx.Explanation:
+def report(digits: Digits) -> Explanation:
     return rx.explain(build_model(digits.weights))
 
 
-def test_two_fused_functions_are_left_and_no_transpose(report: rx.Explanation) -> None:
+def test_two_fused_functions_are_left_and_no_transpose(report: Explanation) -> None:
     script = report.module.script()
 
     assert list(report.module.functions) == ["fused_matmul_add_relu", "fused_matmul_add", "main"]
     assert "permute_dims" not in script
 
 
-def test_it_is_proven_to_be_the_cheapest_program(report: rx.Explanation) -> None:
+def test_it_is_proven_to_be_the_cheapest_program(report: Explanation) -> None:
     assert [r.extraction.status for r in report.regions] == ["optimal"]
     assert report.gap == 0
     assert report.cost < report.cost_before
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 1797])
-def test_every_prediction_is_numpys(digits: Digits, report: rx.Explanation, n: int) -> None:
+def test_every_prediction_is_numpys(digits: Digits, report: Explanation, n: int) -> None:
     main = rx.VirtualMachine(rx.build(report.module))["main"]
 
     logits = main(digits.images[:n])

@@ -17,6 +17,7 @@ from relax_egraph.errors import RunError
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
+from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.passes import (
     Pass,
     canonicalize_bindings,
@@ -118,7 +119,7 @@ def check(program: RandomProgram, folder: Path, *, fast_math: bool = False) -> N
         assert_same(result, copy)
 
 
-def cut_by_time(report: rx.Explanation) -> bool:
+def cut_by_time(report: Explanation) -> bool:
     """Whether another run of the optimizer may stop elsewhere."""
     return any(
         "time limit" in region.extraction.status

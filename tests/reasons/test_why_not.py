@@ -7,6 +7,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, Phase
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.workers.worker_process import close_worker
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.why_not import WhyNot, why_not
@@ -95,7 +96,7 @@ deduce it (2 other rules, too)
 
 
 def test_a_rule_has_its_place() -> None:
-    (rule,) = (r for r in rx.RuleBook.default().rules if r.name == "gelu-from-erf")
+    (rule,) = (r for r in RuleBook.default().rules if r.name == "gelu-from-erf")
 
     assert why_not("gelu-from-erf", gelu(), "g").place == f"rules/idioms.egg:{rule.span.line}"
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build
-from relax_egraph.build import TO_VM
 from relax_egraph.errors import RunError
 from relax_egraph.ir.expr import DataflowBlock, Function, SeqExpr
 from relax_egraph.ir.module import IRModule
+from relax_egraph.lower.pipeline import TO_VM
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from relax_egraph import BlockBuilder, IRModule, VirtualMachine, build, optimize, te, te_tensor
-from relax_egraph.build import TO_VM
+from relax_egraph import BlockBuilder, IRModule, VirtualMachine, build, optimize, te
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.expr import Var, const
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.ir.structural import assert_structural_equal, structural_equal
+from relax_egraph.lower.pipeline import TO_VM
 from relax_egraph.lower.vm_codegen import codegen
+from relax_egraph.tir.block_builder import te_tensor
 from relax_egraph.tir.stmt import PrimFunc
 from tests.seeds.programs import floats, machines, read
 

@@ -24,8 +24,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relax_egraph import build, parse
-from relax_egraph.build import link
 from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.loading import link
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit import link as link_kernels
 from relax_egraph.lower.jit.compiled import CompiledKernels

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from relax_egraph import BlockBuilder, VirtualMachine, build, te, te_tensor
+from relax_egraph import BlockBuilder, VirtualMachine, build, te
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.expr import Var, const
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+from relax_egraph.tir.block_builder import te_tensor
 
 n, m = dims.symbol("n"), dims.symbol("m")
 

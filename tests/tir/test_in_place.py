@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from relax_egraph.build import lower_module
 from relax_egraph.ir import dims
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.tir.in_place import in_place_pairs
 from relax_egraph.tir.stmt import PrimFunc
 from tests.support.kernels import sample

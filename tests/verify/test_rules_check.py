@@ -10,6 +10,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.errors import RuleError
 from relax_egraph.verify import workers
+from relax_egraph.verify.given import Verdict
 
 MINE = """
 ; --x = x
@@ -43,11 +44,11 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def verdicts(mine: Path) -> Mapping[str, rx.Verdict]:
+def verdicts(mine: Path) -> Mapping[str, Verdict]:
     return {v.rule: v for v in rx.rules.check(mine, processes=1)}
 
 
-def test_each_rule_of_a_file_has_a_verdict(verdicts: Mapping[str, rx.Verdict]) -> None:
+def test_each_rule_of_a_file_has_a_verdict(verdicts: Mapping[str, Verdict]) -> None:
     assert {name: (v.kind, v.sound) for name, v in verdicts.items()} == {
         "twice-negative": ("exact", True),
         "factored": ("reassociates", True),
@@ -57,7 +58,7 @@ def test_each_rule_of_a_file_has_a_verdict(verdicts: Mapping[str, rx.Verdict]) -
     }
 
 
-def test_a_sound_rule_has_a_line(verdicts: Mapping[str, rx.Verdict], mine: Path) -> None:
+def test_a_sound_rule_has_a_line(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     found = verdicts["nothing-left"]
 
     assert str(found) == (
@@ -67,7 +68,7 @@ def test_a_sound_rule_has_a_line(verdicts: Mapping[str, rx.Verdict], mine: Path)
     )
 
 
-def test_what_a_rule_changes_is_measured(verdicts: Mapping[str, rx.Verdict]) -> None:
+def test_what_a_rule_changes_is_measured(verdicts: Mapping[str, Verdict]) -> None:
     exact, factored = verdicts["twice-negative"], verdicts["factored"]
 
     assert (exact.ulps, exact.differs_on) == (0, ())
@@ -76,7 +77,7 @@ def test_what_a_rule_changes_is_measured(verdicts: Mapping[str, rx.Verdict]) -> 
 
 
 def test_a_wrong_rule_comes_with_the_operands_it_is_wrong_for(
-    verdicts: Mapping[str, rx.Verdict],
+    verdicts: Mapping[str, Verdict],
 ) -> None:
     _, *example = str(verdicts["symmetric"]).splitlines()
 
@@ -89,13 +90,13 @@ def test_a_wrong_rule_comes_with_the_operands_it_is_wrong_for(
     ]
 
 
-def test_a_rule_that_never_fires_says_why(verdicts: Mapping[str, rx.Verdict], mine: Path) -> None:
+def test_a_rule_that_never_fires_says_why(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     assert str(verdicts["of-what-none-says"]) == (
         f"of-what-none-says ({mine}:21:1): never fired: no rule deduces never-said"
     )
 
 
-def test_a_verdict_is_data(verdicts: Mapping[str, rx.Verdict], mine: Path) -> None:
+def test_a_verdict_is_data(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     said = json.loads(json.dumps(verdicts["nothing-left"].as_dict()))
 
     assert {k: said[k] for k in ("rule", "file", "line", "kind", "stated", "differs_on")} == {
@@ -111,11 +112,9 @@ def test_a_verdict_is_data(verdicts: Mapping[str, rx.Verdict], mine: Path) -> No
     ]
 
 
-def test_processes_come_to_the_same_verdicts(
-    verdicts: Mapping[str, rx.Verdict], mine: Path
-) -> None:
+def test_processes_come_to_the_same_verdicts(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     names = ["factored", "symmetric"]
-    told: list[rx.Verdict] = []
+    told: list[Verdict] = []
 
     found = rx.rules.check(mine, only=names, processes=2, told=told.append)
 
@@ -123,7 +122,7 @@ def test_processes_come_to_the_same_verdicts(
     assert sorted(map(str, told)) == sorted(map(str, found))
 
 
-def test_another_seed_draws_other_instances(verdicts: Mapping[str, rx.Verdict], mine: Path) -> None:
+def test_another_seed_draws_other_instances(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     first, again = (
         rx.rules.check(mine, only=["factored"], seed=1, processes=1)[0] for _ in range(2)
     )

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 import relax_egraph as rx
-from relax_egraph.build import TO_VM, lower_module
 from relax_egraph.ir.block_builder import BlockBuilder, call_packed, call_tir
 from relax_egraph.ir.expr import Call, ExternFunc, Tuple, TupleGetItem, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import tensor
+from relax_egraph.lower.pipeline import TO_VM, lower_module
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.vm import ExecBuilder, Executable
 from relax_egraph.vm.bytecode import Call as CallInstruction

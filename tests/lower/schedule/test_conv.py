@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build
-from relax_egraph.build import lower_module
 from relax_egraph.ir import call, const, dims, tensor
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -20,6 +19,7 @@ from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.legalize import LEGALIZE
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Buffer

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from relax_egraph import VirtualMachine, build, load_module, optimize, save_module
-from relax_egraph.build import lower_module
 from relax_egraph.ir import call, const, tensor
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.module import IRModule
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.conv.minimal_filters import F2, F4
 from relax_egraph.reasons.accuracy import Approximation, approximations, relative_errors

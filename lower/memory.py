@@ -5,11 +5,11 @@ plans["main"].peak({"n": 128})                   # bytes
 """
 
 from relax_egraph.base.parameters import takes
-from relax_egraph.build import lower_module
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim as Dim
 from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.passes.analyses import plan_memory as planning
 from relax_egraph.passes.analyses.memory_plan import MemoryPlan as MemoryPlan
 from relax_egraph.passes.analyses.memory_plan import written as written
