@@ -28,7 +28,7 @@ class Polynomial:
         total = dict(self.terms)
         for monomial, coefficient in other.terms:
             total[monomial] = total.get(monomial, 0) + coefficient
-        return made(total)
+        return from_terms(total)
 
     def __sub__(self, other: "Polynomial") -> "Polynomial":
         return self + other.times(-1)
@@ -39,11 +39,11 @@ class Polynomial:
             for b, y in other.terms:
                 monomial = tuple(sorted((*a, *b)))
                 total[monomial] = total.get(monomial, 0) + x * y
-        return made(total)
+        return from_terms(total)
 
     def times(self, factor: int) -> "Polynomial":
         """``factor · self``."""
-        return made({m: c * factor for m, c in self.terms})
+        return from_terms({m: c * factor for m, c in self.terms})
 
     @property
     def constant(self) -> int | None:
@@ -76,7 +76,7 @@ class Polynomial:
         return total
 
 
-def made(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Polynomial:
+def from_terms(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Polynomial:
     """The sum of `terms`, whose factors are all different."""
     return Polynomial(tuple(sorted((m, c) for m, c in dict(terms).items() if c)))
 
@@ -104,7 +104,7 @@ def polynomial(dim: Dim) -> Polynomial:
         if not coefficient.is_Integer:  # of fractions only the whole is an integer
             return atom(dims.text(dim))
         total[monomial] = total.get(monomial, 0) + int(cast(sympy.Integer, coefficient))
-    return made(total)
+    return from_terms(total)
 
 
 def _atoms(factor: sympy.Expr) -> list[str]:

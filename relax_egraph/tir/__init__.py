@@ -1,1 +1,1 @@
-"""The loop language: what a kernel does, loop by loop, before it is machine code."""
+"""The loop language: kernels as loops, between the graph and machine code."""

@@ -14,7 +14,7 @@ Environment = Mapping[TirVar, Polynomial | None]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A variable, as an atom, that runs from 0; each of `bounds` is as much as its turns or more.
+    """A loop variable, as an atom, that runs from 0; each of `bounds` bounds its iterations.
 
     A bound may be over variables of other loops.
     """
@@ -25,7 +25,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a loop contributes to an offset: ``step`` for each turn, of which there are `bounds`."""
+    """The contribution of a loop to an offset: ``step`` for each of at most `bounds` iterations."""
 
     loop: str
     step: Polynomial
@@ -33,7 +33,7 @@ class Term:
 
 
 def affine(expr: TirExpr, known: Environment) -> Polynomial | None:
-    """The value of `expr`; ``None`` if it is no polynomial of what is known."""
+    """`expr` as a polynomial; ``None`` if it is none over known values."""
     match expr:
         case TirVar():
             return known.get(expr)
@@ -50,7 +50,7 @@ def affine(expr: TirExpr, known: Environment) -> Polynomial | None:
 
 
 def bounds_of(extent: TirExpr, known: Environment) -> tuple[Polynomial, ...]:
-    """Polynomials that the value of `extent` is at most: of a minimum each part."""
+    """Upper bounds of `extent`: each operand of a minimum."""
     match extent:
         case Binary(kind="min", a=a, b=b):
             return (*bounds_of(a, known), *bounds_of(b, known))
@@ -75,9 +75,9 @@ def split(value: Polynomial, loop: str) -> tuple[Polynomial, Polynomial] | None:
 
 
 def whole_loops(terms: Sequence[Term]) -> list[Term]:
-    """`terms`, those of a loop that was cut into tiles made one again.
+    """`terms`, with the two loops of a tiled loop merged into one.
 
-    The turns ``i < min(T, n - T·o)`` of tiles ``o`` are those of one loop of ``n`` turns.
+    The iterations ``i < min(T, n - T·o)`` of tiles ``o`` are those of one loop of ``n`` iterations.
     """
     left = list(terms)
     for inner in reversed(terms):
@@ -94,12 +94,12 @@ def _merged(outer: Term, inner: Term) -> Term | None:
     for size in (b.constant for b in inner.bounds):
         if outer is inner or size is None or outer.step != inner.step.times(size):
             continue
-        found: list[Polynomial] = []
+        bounds: list[Polynomial] = []
         for bound in inner.bounds:
             parts = split(bound, outer.loop)
             if parts is not None and parts[0].constant == -size:
-                found.append(parts[1])
-        return Term(outer.loop, inner.step, tuple(found)) if found else None
+                bounds.append(parts[1])
+        return Term(outer.loop, inner.step, tuple(bounds)) if bounds else None
     return None
 
 
@@ -109,7 +109,7 @@ def mentions(value: Polynomial, loops: Set[str]) -> bool:
 
 
 def dim_of(expr: TirExpr) -> Dim | None:
-    """`expr` as a dimension; ``None`` if it is built of more than literals and symbols."""
+    """`expr` as a dimension; ``None`` if it has more than literals and symbols."""
     match expr:
         case DimSymbol(name=name):
             return dims.symbol(name)

@@ -1,4 +1,4 @@
-"""What is known of a loop function without running it: symbols, sizes, and identity up to names."""
+"""Static analyses of loop functions: symbols, buffers, work, and identity up to names."""
 
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
@@ -55,12 +55,12 @@ def private_buffers(stmt: Stmt) -> list[Buffer]:
 
 
 def buffers_of(stmt: Stmt) -> list[Buffer]:
-    """The buffers that `stmt` reads, writes or hands to tensor intrinsics, each once."""
-    found = {access.buffer: None for access in (*loads(stmt), *stores(stmt))}
+    """The buffers that `stmt` reads, writes or passes to tensor intrinsics, each once."""
+    buffers = {access.buffer: None for access in (*loads(stmt), *stores(stmt))}
     for call in statements(stmt):
         if isinstance(call, TensorIntrinsic):
-            found.update(dict.fromkeys(buffer for buffer, _ in call.buffers))
-    return list(found)
+            buffers.update(dict.fromkeys(buffer for buffer, _ in call.buffers))
+    return list(buffers)
 
 
 def symbols_of_buffers(buffers: Iterable[Buffer]) -> frozenset[str]:
@@ -69,9 +69,9 @@ def symbols_of_buffers(buffers: Iterable[Buffer]) -> frozenset[str]:
 
 
 def unbound_symbols(params: Iterable[Buffer], used: Iterable[str]) -> tuple[str, ...]:
-    """The symbols that no parameter has alone as a dimension, sorted: `PrimFunc.scalars`.
+    """The symbols that are no whole dimension of a parameter, sorted: `PrimFunc.scalars`.
 
-    `used` are those of the body; those of the parameters' shapes are added.
+    `used` are the symbols of the body; the symbols of the parameters' shapes are added.
     """
     known = tuple(params)
     bound = {dims.text(d) for b in known for d in b.shape if not isinstance(d, int)}
@@ -79,7 +79,7 @@ def unbound_symbols(params: Iterable[Buffer], used: Iterable[str]) -> tuple[str,
 
 
 def tree_size(expr: TirExpr) -> int:
-    """The number of nodes that `expr` has when it is written out, shared ones counted again."""
+    """The number of nodes of `expr` as a tree, in which shared nodes count each time."""
     size: dict[int, int] = {}
     for e in postorder(expr):
         size[id(e)] = 1 + sum(size[id(o)] for o in operands(e))
@@ -87,7 +87,7 @@ def tree_size(expr: TirExpr) -> int:
 
 
 def work(expr: TirExpr) -> int:
-    """The arithmetic of computing `expr` once, in simple operations; 0 of what only moves data.
+    """The simple operations of one evaluation of `expr`; 0 if it only moves data.
 
     Arithmetic on indices is not counted.
     """
@@ -114,9 +114,9 @@ def work(expr: TirExpr) -> int:
 
 @lru_cache(1 << 10)
 def structural_key(function: PrimFunc) -> Hashable:
-    """A value that two functions share exactly if they are the same but for names.
+    """A key that two functions share exactly if they are equal up to names.
 
-    The names of buffers, variables and symbols do not count, those of blocks and attributes do.
+    Names of buffers, variables and symbols are ignored, names of blocks and attributes are not.
     """
     return _Key().function(function)
 
@@ -150,7 +150,7 @@ class _Key:
         return (self._number(b), tuple(self._dim(d) for d in b.shape), b.dtype, b.scope)
 
     def _expr(self, e: TirExpr) -> int:
-        """The number of `e` in the list of all different nodes, which is part of the key."""
+        """The number of `e` in the list of distinct nodes, which is part of the key."""
         if id(e) not in self._memo:
             for node in postorder(e):
                 if id(node) not in self._memo:
@@ -180,8 +180,8 @@ class _Key:
             case BufferLoad(buffer=buffer):
                 return ("load", self._number(buffer), below)
 
-    def _exprs(self, given: Iterable[TirExpr]) -> Hashable:
-        return tuple(self._expr(e) for e in given)
+    def _exprs(self, exprs: Iterable[TirExpr]) -> Hashable:
+        return tuple(self._expr(e) for e in exprs)
 
     def _stmt(self, s: Stmt | None) -> Hashable:
         match s:

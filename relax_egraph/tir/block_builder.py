@@ -21,18 +21,18 @@ from relax_egraph.tir.tensor import Tensor
 
 
 class BlockBuilder(block_builder.BlockBuilder):
-    """Emits values of the graph, and what tensor expressions compute of them."""
+    """Emits values of the graph and tensor expressions over them."""
 
     @takes(module=optional(MODULE))
     def __init__(self, module: IRModule | None = None) -> None:
         super().__init__(module)
 
     def emit(self, value: Expr | Tensor, name: str | None = None) -> Var:
-        """Bind `value`, or what it computes of the `te_tensor`s below it, to a new variable."""
+        """Bind `value`, or the call that computes a tensor expression, to a new variable."""
         return super().emit(self._called(value), name)
 
     def emit_output(self, value: Expr | Tensor, name: str | None = None) -> Var:
-        """As `emit`, to a variable that is seen outside of the open dataflow block."""
+        """As `emit`, to a variable that is visible outside of the open dataflow block."""
         return super().emit_output(self._called(value), name)
 
     def call_te(
@@ -40,8 +40,8 @@ class BlockBuilder(block_builder.BlockBuilder):
     ) -> Call:
         """``R.call_tir`` of `function` of the tensors, shapes and host scalars `args`.
 
-        The loop function is called `name`, by default as `function`; `attrs` are handed to
-        it.  Raises `IllTyped` for a tensor of which shape or dtype is not known.
+        The name of the loop function is `name`, by default that of `function`, which also receives
+        `attrs`.  Raises `IllTyped` for a tensor of unknown shape or dtype.
         """
         return call_te(self, function, *args, name=name, operands=None, **attrs)
 
@@ -56,24 +56,24 @@ class BlockBuilder(block_builder.BlockBuilder):
             return value
         outputs = computed(value)
         inputs = _placeholders(outputs)
-        given: list[Expr] = []
+        operands: list[Expr] = []
         for tensor in inputs:
             if tensor.value is None:
                 raise IllTyped(
                     f"emit: {value.name} reads the placeholder {tensor.name}, which stands for no "
                     "value of the graph: make it with te_tensor(value)"
                 )
-            given.append(tensor.value)
-        return call_tensors(self, outputs, inputs, given, value.name)
+            operands.append(tensor.value)
+        return call_tensors(self, outputs, inputs, operands, value.name)
 
 
 @takes(
     value=Kind("a value of the graph", lambda value: isinstance(value, Expr)), name=optional(NAME)
 )
 def te_tensor(value: "Expr", name: str | None = None) -> Tensor:
-    """`value` as a tensor that expressions index; `BlockBuilder.emit` reads it through.
+    """`value` as a tensor for expressions to index; `BlockBuilder.emit` passes the value.
 
-    Raises `IllTyped` unless shape and dtype are known: match_cast it first.
+    Raises `IllTyped` unless shape and dtype are known: emit a match_cast before.
     """
     info = value.struct_info
     if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
@@ -83,6 +83,8 @@ def te_tensor(value: "Expr", name: str | None = None) -> Tensor:
 
 
 def _placeholders(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors that `outputs` read and that nothing computes, in order of appearance."""
-    found = (read for stage in stages_of(outputs) for read in reads(stage) if read.body is None)
-    return list(dict.fromkeys(found))
+    """The placeholders that `outputs` read, in order of appearance."""
+    placeholders = (
+        read for stage in stages_of(outputs) for read in reads(stage) if read.body is None
+    )
+    return list(dict.fromkeys(placeholders))

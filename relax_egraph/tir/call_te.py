@@ -23,18 +23,18 @@ _SAME: Mapping[str, Dim] = {}
 TeFunction: TypeAlias = Callable[..., Tensor | Sequence[Tensor] | PrimFunc]
 """A function of tensors, shapes and attributes that computes one tensor or several.
 
-It may also write the loop function itself, over the placeholders it is given.
+It may also build the loop function itself, over its placeholders.
 """
 
 
 class TypedFloat(float):
-    """A float of the host whose dtype Python's own does not tell."""
+    """A float of the host with a dtype other than that of Python's floats."""
 
     dtype: str
 
 
 class TypedInt(int):
-    """An int or bool of the host whose dtype Python's own does not tell."""
+    """An int or bool of the host with a dtype other than that of Python's numbers."""
 
     dtype: str
 
@@ -47,23 +47,23 @@ def call_te(
     operands: Sequence[str] | None = None,
     **attrs: Attr,
 ) -> Call:
-    """``R.call_tir`` of `function` made a loop function and added to the module of `bb`.
+    """``R.call_tir`` of the loop function of `function`, which is added to the module of `bb`.
 
-    `function` gets a placeholder for each tensor, a tuple of placeholders for each tuple, a tuple
-    of dimensions for each shape, a dimension or number for each host scalar, and `attrs`.  If the
-    module has the same loop function but for names, that one is called.  `name` is the new one's,
-    by default `function`'s own.
-    Raises `IllTyped` for an operand of which shape or dtype is not known.
+    `function` receives a placeholder for each tensor, a tuple of placeholders for each tuple, a
+    tuple of dimensions for each shape, a dimension or number for each host scalar, and `attrs`.  An
+    equal loop function of the module, up to names, is shared.  A new one is called `name`, by
+    default as `function`.
+    Raises `IllTyped` for an operand of unknown shape or dtype.
     """
     names = operands or operand_names(function, len(args))
     values = [_operand(n, a) for n, a in zip(names, args, strict=True)]
-    given = [pair for a, v in zip(args, values, strict=True) for pair in _tensors(a, v)]
-    inputs = [placeholder for _, placeholder in given]
-    made, passed = function(*values, **attrs), [arg for arg, _ in given]
+    pairs = [pair for a, v in zip(args, values, strict=True) for pair in _tensors(a, v)]
+    inputs = [placeholder for _, placeholder in pairs]
+    result, passed = function(*values, **attrs), [arg for arg, _ in pairs]
     hint = name or function.__name__.strip("_<>")
-    if isinstance(made, PrimFunc):
-        return call_prim_func(share_prim_func(bb, made, hint), made, passed)
-    return call_tensors(bb, computed(made), inputs, passed, hint)
+    if isinstance(result, PrimFunc):
+        return call_prim_func(share_prim_func(bb, result, hint), result, passed)
+    return call_tensors(bb, computed(result), inputs, passed, hint)
 
 
 def call_tensors(
@@ -73,7 +73,7 @@ def call_tensors(
     args: Sequence[Expr],
     name: str,
 ) -> Call:
-    """``R.call_tir`` that computes `outputs` of `args`, for which `inputs` stand."""
+    """``R.call_tir`` that computes `outputs`; `inputs` are the placeholders of `args`."""
     prim_func = create_prim_func(*inputs, *inline_injective(outputs))
     return call_prim_func(share_prim_func(bb, prim_func, name), prim_func, args)
 
@@ -99,9 +99,9 @@ def call_prim_func(
 
 
 def share_prim_func(bb: BlockBuilder, prim_func: PrimFunc, name: str) -> GlobalVar:
-    """The function of the module that is `prim_func` but for names; it is added if there is none.
+    """The function of the module that equals `prim_func` up to names, which is added if needed.
 
-    An added function is called `name`, with a number if that is taken.
+    An added function is called `name`, with a number if that is in use.
     """
     key = structural_key(prim_func)
     for known, function in bb.get().functions.items():
@@ -118,10 +118,10 @@ def operand_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def computed(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """`outputs` so that each is computed and none is there twice: others become copies."""
-    given = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    """`outputs`, each of them computed and distinct; placeholders and repeated ones are copied."""
+    tensors = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     done: list[Tensor] = []
-    for t in given:
+    for t in tensors:
         is_new = t.body is not None and t not in done
         done.append(t if is_new else compute(t.shape, t.at, "copy"))
     return tuple(done)
@@ -156,10 +156,10 @@ def _number(value: PrimValue) -> Dim | float:
 
 
 def _tensors(arg: Expr, value: Value) -> list[tuple[Expr, Tensor]]:
-    """The tensors that `arg` hands over, each with its placeholder."""
+    """The tensors of `arg`, each with its placeholder."""
     if isinstance(value, Tensor):
         return [(arg, value)]
     if isinstance(arg, Tuple) and isinstance(value, tuple):
         pairs = zip(arg.fields, value, strict=True)
-        return [found for field, part in pairs for found in _tensors(field, part)]
+        return [tensor for field, part in pairs for tensor in _tensors(field, part)]
     return []

@@ -1,4 +1,4 @@
-"""From tensors to a loop function in unscheduled form: one nest of serial loops for each tensor."""
+"""Lowers tensors to an unscheduled loop function: a nest of serial loops for each tensor."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from relax_egraph.tir.tensor import Reduction, Tensor
 
 
 def create_prim_func(*tensors: Tensor, attrs: FunctionAttrs | None = None) -> PrimFunc:
-    """The function with these parameters: first placeholders, then the tensors to compute.
+    """The loop function with these parameters: first placeholders, then computed tensors.
 
-    Tensors on the way that are no parameters become `allocs`.  Raises `IllFormed` if a
-    placeholder comes after a computed tensor, is missing, or a tensor is given twice.
+    Intermediate tensors that are no parameters become `allocs`.  Raises `IllFormed` if a
+    placeholder comes after a computed tensor, is missing, or a tensor is repeated.
     """
     outputs = [t for t in tensors if t.body is not None]
     _check(tensors, outputs)
     stages = stages_of(outputs)
     names = _Names(symbols_of_buffers((*tensors, *stages)))
-    given = [t for t in tensors if t.body is None]
+    placeholders = [t for t in tensors if t.body is None]
     buffers: dict[Buffer, Buffer] = {
-        t: Buffer(names.take(t.name), t.shape, t.dtype) for t in (*given, *stages)
+        t: Buffer(names.take(t.name), t.shape, t.dtype) for t in (*placeholders, *stages)
     }
     params = tuple(buffers[t] for t in tensors)
     body = seq(*(_nest(stage, buffers, names) for stage in stages))
@@ -35,7 +35,7 @@ def create_prim_func(*tensors: Tensor, attrs: FunctionAttrs | None = None) -> Pr
 
 
 def stages_of(outputs: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """The computed tensors that `outputs` need, themselves included, each after what it reads."""
+    """The computed tensors that `outputs` need, with the outputs, in topological order."""
     order: dict[Tensor, None] = {}
     begun: set[Tensor] = set()
     todo = [(output, False) for output in reversed([*outputs])]
@@ -51,9 +51,9 @@ def stages_of(outputs: Iterable[Tensor]) -> tuple[Tensor, ...]:
 
 
 def reads(tensor: Tensor) -> tuple[Tensor, ...]:
-    """The tensors whose elements `tensor` is computed of, in order of appearance."""
-    found = (load.buffer for load in _loads_of(tensor))
-    return tuple(dict.fromkeys(b for b in found if isinstance(b, Tensor)))
+    """The tensors that the elements of `tensor` are computed from, in order of appearance."""
+    buffers = (load.buffer for load in _loads_of(tensor))
+    return tuple(dict.fromkeys(b for b in buffers if isinstance(b, Tensor)))
 
 
 def _loads_of(tensor: Tensor) -> tuple[BufferLoad, ...]:
@@ -63,7 +63,7 @@ def _loads_of(tensor: Tensor) -> tuple[BufferLoad, ...]:
 def _check(tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     if len(set(tensors)) != len(tensors):
         repeated = next(t for k, t in enumerate(tensors) if t in tensors[:k])
-        raise IllFormed(f"create_prim_func: {repeated.name} is given twice")
+        raise IllFormed(f"create_prim_func: {repeated.name} is repeated")
     if not outputs:
         raise IllFormed("create_prim_func: needs a computed tensor, got only placeholders")
     for tensor in tensors[len(tensors) - len(outputs) :]:
@@ -79,21 +79,21 @@ def _check(tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
 
 @dataclass(slots=True)
 class _Names:
-    """Names of one function: a second `x` becomes ``x_1``."""
+    """The names of a function: a second `x` becomes ``x_1``."""
 
-    taken: set[str]
+    used: set[str]
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.taken = set(taken)
+    def __init__(self, used: Iterable[str]) -> None:
+        self.used = set(used)
 
     def free(self, name: str) -> str:
-        if name not in self.taken:
+        if name not in self.used:
             return name
-        return next(n for n in self._numbered(name) if n not in self.taken)
+        return next(n for n in self._numbered(name) if n not in self.used)
 
     def take(self, name: str) -> str:
         unique = self.free(name)
-        self.taken.add(unique)
+        self.used.add(unique)
         return unique
 
     @staticmethod
@@ -105,8 +105,8 @@ class _Names:
 
 
 def _nest(stage: Tensor, buffers: Mapping[Buffer, Buffer], names: _Names) -> Stmt:
-    """Loops over all axes around one block; loops have the axes' names, axes a ``v_`` before."""
-    local = _Names(names.taken)
+    """Loops, named as the axes, around one block, whose axes have the prefix ``v_``."""
+    local = _Names(names.used)
     extents = (*stage.shape, *(a.extent for a in stage.reduce_axes))
     old = (*stage.axes, *stage.reduce_axes)
     loops = [TirVar(local.take(a.name)) for a in old]

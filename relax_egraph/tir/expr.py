@@ -147,8 +147,8 @@ class Cast(_Arithmetic):
 class Select(_Arithmetic):
     """``a if condition else b``.
 
-    Both sides are evaluated, unless it is `lazy`: then what is not chosen reads no memory, so that
-    its indices may lie outside of a buffer.
+    Both sides are evaluated, unless it is `lazy`: then the other side reads no memory, so that its
+    indices may lie outside of a buffer.
     """
 
     condition: "TirExpr"
@@ -185,8 +185,8 @@ class Buffer:
     scope: Scope = "global"
 
     def __getitem__(self, indices: "Operand | tuple[Operand, ...]") -> "BufferLoad":
-        given = indices if isinstance(indices, tuple) else (indices,)
-        return BufferLoad(self, tuple(as_expr(i) for i in given))
+        several = indices if isinstance(indices, tuple) else (indices,)
+        return BufferLoad(self, tuple(as_expr(i) for i in several))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The scalar functions of the loop language: their operands, and what they mean in numpy."""
+"""The scalar functions of the loop language: operands, and meaning in numpy."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ SIMPLE = (
 
 
 def takes(name: str, dtype: str) -> bool:
-    """Whether the function `name` is one of `dtype`: those in no other set are of floats."""
+    """Whether the function `name` accepts `dtype`; by default functions accept floats."""
     if name in ANY:
         return True
     if is_float(dtype):
@@ -54,14 +54,14 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _fma(a: Any, b: Any, c: Any) -> Any:
-    """Of floats in float64: exact for float32 but for rounding twice."""
+    """``a · b + c`` in float64: exact for float32, except that it is rounded twice."""
     if isinstance(a, np.floating):
         return np.float64(a) * np.float64(b) + np.float64(c)
     return np.add(np.multiply(a, b), c)
 
 
 def _round(x: Any) -> Any:
-    """Halves away from 0; what `x` has beyond an integer is exact."""
+    """Rounds halves away from 0; the fraction of `x` is exact."""
     whole = np.trunc(x)
     return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
 

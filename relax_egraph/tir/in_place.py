@@ -1,11 +1,11 @@
-"""Which outputs of a loop function may lie in the bytes of an input: proven from its loops.
+"""Outputs of a loop function that may share the memory of an input, proven from its loops.
 
-So it is where each element of the input is read before anything is written in its place, or in the
-very statement that writes there.  A read and a write have loops in common.  In each turn of these
-the read comes first; and different turns touch different places, which is proven of the offsets:
-what the common loops contribute are numbers in a mixed radix, and what the loops within contribute
-is less than the least step of these.  In which order turns run is then of no account: they may be
-lanes of a vector, or on other threads.
+They may if each element of the input is read before its place is written, or by the statement that
+writes it.  A read and a write have common loops.  In each iteration of these the read comes first,
+and different iterations touch different places.  The latter is proven from the offsets: the common
+loops contribute the digits of a number in a mixed radix, and the inner loops less than its least
+step.  So the order of iterations does not matter: they may be lanes of a vector, or run on other
+threads.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,36 +44,34 @@ MOST_BOUNDS = 4
 """Ways to bound the offsets within a turn that are tried at most."""
 
 _LARGE = 1009
-"""What dimensions are taken for, to tell which of two steps is likely the larger."""
+"""A sample value of dimensions, to guess which of two steps is larger."""
 
 
 @lru_cache(1 << 12)
 def in_place_pairs(function: PrimFunc) -> frozenset[tuple[int, int]]:
-    """The numbers of an input and an output of which the latter may take the former's bytes.
+    """Pairs of an input and an output, by number, that may share memory.
 
-    Their elements are of one size.  It holds where both tensors have the same number of them, and
-    no other operand lies in these bytes, save for inputs of which the same is said.
+    Their elements have one size.  It holds if both tensors have the same number of elements and no
+    other operand lies in this memory, except inputs that have a pair with the same output.
     """
     accesses = _Accesses()
     accesses.stmt(function.body, (), {})
-    found = accesses.found
+    collected = accesses.collected
     return frozenset(
         (i, j)
         for i, read in enumerate(function.inputs)
         for j, written in enumerate(function.outputs)
         if TABLE[read.dtype].bits == TABLE[written.dtype].bits
         and _is_in_place(
-            [a for a in found if a.buffer is read], [a for a in found if a.buffer is written]
+            [a for a in collected if a.buffer is read],
+            [a for a in collected if a.buffer is written],
         )
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """A read or write in statement number `at`, an `offset` in elements from the first.
-
-    ``None`` is an offset that is not known.
-    """
+    """A read or write in statement number `at`; `offset` counts elements, ``None`` if unknown."""
 
     buffer: Buffer
     at: int
@@ -83,10 +81,10 @@ class _Access:
 
 
 class _Accesses:
-    """Collects the accesses of a function in order of the text; each statement has a number."""
+    """Collects the accesses of a function in textual order; each statement has a number."""
 
     def __init__(self) -> None:
-        self.found: list[_Access] = []
+        self.collected: list[_Access] = []
         self._at = 0
         self._loops = 0
 
@@ -98,7 +96,7 @@ class _Accesses:
             case Store(buffer=buffer, indices=indices, value=value):
                 self._read((*indices, value), loops, known)
                 offset = _offset(buffer, indices, known)
-                self.found.append(_Access(buffer, self._at, loops, offset, True))
+                self.collected.append(_Access(buffer, self._at, loops, offset, True))
             case For(var=var, extent=extent, body=body):
                 self._read((extent,), loops, known)
                 self._loops += 1
@@ -123,7 +121,7 @@ class _Accesses:
                 self._read((*(i for _, at in buffers for i in at), *scalars), loops, known)
                 for buffer, _ in buffers:
                     for writes in (False, True):
-                        self.found.append(_Access(buffer, self._at, loops, None, writes))
+                        self.collected.append(_Access(buffer, self._at, loops, None, writes))
 
     def _read(
         self,
@@ -134,13 +132,13 @@ class _Accesses:
         reads = {read: None for e in exprs for read in loads(e)}
         for read in reads:
             offset = _offset(read.buffer, read.indices, known)
-            self.found.append(_Access(read.buffer, self._at, loops, offset, False))
+            self.collected.append(_Access(read.buffer, self._at, loops, offset, False))
 
 
 def _offset(
     buffer: Buffer, indices: Sequence[TirExpr], known: Mapping[TirVar, Polynomial | None]
 ) -> Polynomial | None:
-    """The place of an element, in row-major order."""
+    """The offset of an element, in row-major order."""
     total, stride = Polynomial(), number(1)
     for extent, index in zip(reversed(buffer.shape), reversed(indices), strict=True):
         place = affine(index, known)
@@ -160,7 +158,7 @@ def _is_in_place(of_input: Sequence[_Access], of_output: Sequence[_Access]) -> b
 
 
 def _apart(read: _Access, write: _Access) -> bool:
-    """Whether different turns of the loops around both accesses touch different places."""
+    """Whether different iterations of the common loops touch different places."""
     if read.offset is None or write.offset is None:
         return False
     common = [a for a, b in zip(read.loops, write.loops, strict=False) if a is b]
@@ -186,7 +184,7 @@ def _apart(read: _Access, write: _Access) -> bool:
 def _spans(
     offset: Polynomial, inner: Sequence[Loop], loops: set[str]
 ) -> Iterator[tuple[Polynomial, Polynomial]]:
-    """Pairs that `offset` lies between while the `inner` loops run."""
+    """Lower and upper bounds of `offset` over the `inner` loops."""
     terms: list[Term] = []
     for loop in inner:
         parts = split(offset, loop.atom)
@@ -202,7 +200,7 @@ def _spans(
 
 
 def _reaches(terms: Sequence[Term], loops: set[str]) -> Iterator[Polynomial]:
-    """What `terms` add to an offset at most, in as many ways as their bounds say."""
+    """Upper bounds of the contribution of `terms` to an offset, one for each choice of bounds."""
     ways = [[b for b in t.bounds if not mentions(b, loops)][:MOST_BOUNDS] for t in terms]
     for bounds in product(*ways):
         total = Polynomial()
@@ -212,7 +210,7 @@ def _reaches(terms: Sequence[Term], loops: set[str]) -> Iterator[Polynomial]:
 
 
 def _is_radix(reach: Polynomial, terms: Sequence[Term], loops: set[str]) -> bool:
-    """Whether the steps of `terms`, which ascend, each exceed all that is below, and `reach`."""
+    """Whether each step of `terms`, which ascend, exceeds `reach` and the sum of all below."""
     reaches = [reach]
     for term in terms:
         if mentions(term.step, loops) or not any(

@@ -1,14 +1,14 @@
-"""Puts tensors that are computed element by element into the tensors that read them.
+"""Inlines elementwise tensors into the tensors that read them.
 
-What is inlined, of the tensors that are neither reductions nor results:
+Of the tensors that are neither reductions nor results, these are inlined:
 
-* one that only moves data, everywhere, save that a contraction (a reduction which reads the
-  same element for several results, such as a product of matrices) keeps plain indices;
-* cheap arithmetic, everywhere but into a contraction;
-* any other, where one tensor reads it and reads no element for two of its own points.
+* data movement, everywhere, except that a contraction (a reduction that reads one element for
+  several results, such as a product of matrices) keeps plain indices;
+* cheap arithmetic, everywhere except into a contraction;
+* other tensors, if a single tensor reads them, and reads each element at one of its points only.
 
-So nothing expensive is computed twice: of ``softmax``, ``exp(x - max)`` stays, as the sum and
-the quotient both read it.
+So nothing expensive is computed twice: ``exp(x - max)`` of ``softmax`` stays, as the sum and the
+quotient both read it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ MAX_NODES = 512
 
 
 def inline_injective(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Tensors equal to `outputs`, computed by fewer tensors in between."""
+    """Tensors equal to `outputs`, with fewer intermediate tensors."""
     stages = stages_of(outputs)
     bodies: dict[Tensor, Body] = {s: s.body for s in stages if s.body is not None}
     for stage in reversed(stages):
@@ -64,7 +64,7 @@ def _is_inlined(
 
 
 def _repeats(reader: Tensor, body: Body, stage: Tensor) -> bool:
-    """Whether `reader` reads an element of `stage` at more than one of its own points."""
+    """Whether `reader` reads an element of `stage` at more than one of its points."""
     return any(_missing(reader, body, load) for load in _loads(body, stage))
 
 
@@ -78,7 +78,7 @@ def _contracts(reader: Tensor, body: Body, stage: Tensor) -> bool:
 
 
 def _missing(reader: Tensor, body: Body, load: BufferLoad) -> set[TirVar]:
-    """The axes of `reader` that `load` does not move with."""
+    """The axes of `reader` that the indices of `load` do not depend on."""
     axes = {a for a, d in zip(reader.axes, reader.shape, strict=True) if d != 1}
     if isinstance(body, Reduction):
         axes |= {a for a in body.axes if a.extent != 1}
@@ -108,17 +108,17 @@ def _source(body: Body) -> TirExpr:
 
 
 def _inlined(reader: Tensor, body: Body, stage: Tensor, definition: Body) -> Body:
-    """`body` with the elements of `stage` replaced by what they are."""
+    """`body` with the elements of `stage` replaced by their definitions."""
     element = _source(definition)
-    made: dict[tuple[TirExpr, ...], TirExpr] = {}
+    elements: dict[tuple[TirExpr, ...], TirExpr] = {}
 
     def change(e: TirExpr) -> TirExpr:
         if not isinstance(e, BufferLoad) or e.buffer is not stage:
             return e
         # Elements read twice at one point become one shared node.
-        if e.indices not in made:
-            made[e.indices] = substitute(element, dict(zip(stage.axes, e.indices, strict=True)))
-        return made[e.indices]
+        if e.indices not in elements:
+            elements[e.indices] = substitute(element, dict(zip(stage.axes, e.indices, strict=True)))
+        return elements[e.indices]
 
     source = simplify(rewrite(_source(body), change), _extents(reader, body))
     return replace(body, source=source) if isinstance(body, Reduction) else source
@@ -133,7 +133,7 @@ def _extents(tensor: Tensor, body: Body) -> Extents:
 def _rebuilt(outputs: Sequence[Tensor], bodies: Mapping[Tensor, Body]) -> tuple[Tensor, ...]:
     """`outputs` over new tensors with these bodies, each of which reads only earlier ones.
 
-    What did not change stays the same object.
+    Unchanged tensors stay the same objects.
     """
     new: dict[Buffer, Buffer] = {}
     rebuilt: dict[Tensor, Tensor] = {}

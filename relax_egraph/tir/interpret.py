@@ -1,4 +1,4 @@
-"""Runs loop functions one scalar at a time: slow and plain, what compiled kernels are held to."""
+"""An interpreter of loop functions, one scalar at a time: the reference of compiled kernels."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +58,8 @@ def interpret(
 ) -> tuple[Array, ...]:
     """Run `prim_func` and return its outputs.
 
-    `arrays` are one for each parameter, the outputs written in place, or one for each input,
-    the outputs then being made here.  `scalars` are the values of ``prim_func.scalars``.
+    `arrays` are one for each parameter, the outputs written in place, or one for each input;
+    then the outputs are allocated here.  `scalars` are the values of ``prim_func.scalars``.
     A loop over a reduction runs the block's `init` also if it has no iterations.  Raises
     `RunError` for arrays that do not fit the parameters, `IndexError` for an index outside
     of its buffer, `KeyError` for an unknown tensor intrinsic.
@@ -67,9 +67,9 @@ def interpret(
     symbols = {**_bind(prim_func, arrays), **scalars}
     if missing := [s for s in prim_func.symbols if s not in symbols]:
         raise RunError(f"no value for the symbol {missing[0]}: pass scalars")
-    made = [_fresh(b, symbols) for b in prim_func.params[len(arrays) :]]
+    allocated = [_fresh(b, symbols) for b in prim_func.params[len(arrays) :]]
     machine = _Machine(symbols, intrinsics)
-    for buffer, array in zip(prim_func.params, [*arrays, *made], strict=True):
+    for buffer, array in zip(prim_func.params, [*arrays, *allocated], strict=True):
         machine.give(buffer, array)
     for buffer in prim_func.allocs:
         machine.give(buffer, _fresh(buffer, symbols))
@@ -79,7 +79,7 @@ def interpret(
 
 
 def run_in_place(function: BaseFunc, values: Sequence[Any]) -> None:
-    """Run a loop function on its arrays, outputs included, then its scalars.
+    """Run a loop function on its arrays, with the outputs, and then its scalars.
 
     ``evaluate(module, name, …, prim_func=run_in_place)`` runs modules that call loop functions.
     """
@@ -90,7 +90,7 @@ def run_in_place(function: BaseFunc, values: Sequence[Any]) -> None:
 
 
 def _bind(prim_func: PrimFunc, arrays: Sequence[Array]) -> dict[str, int]:
-    """The values of the symbols that are alone a dimension of a given array."""
+    """The values of the symbols that are a whole dimension of an array."""
     if len(arrays) not in (len(prim_func.params), len(prim_func.inputs)):
         raise RunError(
             f"got {len(arrays)} arrays, needs {len(prim_func.params)}: "
@@ -106,7 +106,7 @@ def _bind(prim_func: PrimFunc, arrays: Sequence[Array]) -> dict[str, int]:
 
 
 def _fresh(buffer: Buffer, symbols: Mapping[str, int]) -> Array:
-    """An array of values that no computation should meet, so that reading before writing shows."""
+    """An array of conspicuous values, which reveal reads before writes."""
     shape = [dims.evaluate(d, symbols) for d in buffer.shape]
     garbage = math.nan if is_float(buffer.dtype) else 0x55
     return np.full(shape, garbage, buffer.dtype)
@@ -171,7 +171,7 @@ class _Machine:
         return all(self.values[a.var] == 0 for a in axes if a.kind == "reduce")
 
     def only_init(self, stmt: Stmt) -> None:
-        """Run what initialises a reduction over nothing: each `init`, at 0 of the reduce loops."""
+        """Run the initialisation of an empty reduction: each `init`, at 0 of the reduce loops."""
         match stmt:
             case For(var=var, extent=extent, body=body):
                 points = 1 if _reduces(stmt) else int(self.value(extent))
@@ -216,9 +216,9 @@ class _Machine:
     # --- expressions ------------------------------------------------------------------
 
     def value(self, expr: TirExpr) -> Any:
-        """A numpy scalar of the expression's dtype, or the one it is computed in.
+        """A numpy scalar of the expression's dtype, or of the dtype of its arithmetic.
 
-        Of ``int64`` it may be a Python int.
+        For ``int64`` it may be a Python int.
         """
         match expr:
             case TirVar():
@@ -232,8 +232,8 @@ class _Machine:
             case DimSymbol(name=name):
                 return self.symbols[name]
             case Cast(dtype=dtype, value=value):
-                given = converted(np.asarray(self.value(value)), computed(dtype))
-                return _computed(given.astype(dtype)[()])
+                number = converted(np.asarray(self.value(value)), computed(dtype))
+                return _computed(number.astype(dtype)[()])
             case Select(condition=condition, a=a, b=b, lazy=True):
                 return self.value(a if self.value(condition) else b)
             case Select(condition=condition, a=a, b=b):
@@ -256,7 +256,7 @@ def _reduces(loop: For) -> bool:
 
 
 def _room(indices: Sequence[TirExpr], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far each index may go: after a literal 0, over both axes as if they were one."""
+    """The extent of each index; behind a literal 0 an index runs over both axes as one."""
     room: list[int] = []
     before = 1
     for index, extent in zip(indices, shape, strict=False):
@@ -266,7 +266,7 @@ def _room(indices: Sequence[TirExpr], shape: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _is_integer_zero(b: Any) -> bool:
-    """Whether dividing by `b` gives 0, and leaves 0, as numpy says; of Python's own int too."""
+    """Whether `b` is an integer 0, by which numpy divides with quotient and remainder 0."""
     return isinstance(b, int | np.integer) and b == 0
 
 
@@ -291,7 +291,7 @@ _BINARY: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
 
 
 def _computed(number: Any) -> Any:
-    """`number`, of a storage type as what it is computed in."""
+    """`number`, converted from a storage type to the dtype of its arithmetic."""
     name = name_of(number.dtype)
     return np.dtype(computed(name)).type(number) if is_stored(name) else number
 

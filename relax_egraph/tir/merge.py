@@ -1,4 +1,4 @@
-"""Several loop functions, one after the other, as one."""
+"""Merges several loop functions, which run in sequence, into one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,39 +19,39 @@ from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, Seq, Stmt, TirBlock
 
 @dataclass(slots=True)
 class Merger:
-    """Calls of loop functions, in order; what each computes is a buffer that later ones read."""
+    """Calls of loop functions, in order; later calls read the buffers of earlier results."""
 
     names: set[str] = field(default_factory=set[str])
     blocks: set[str] = field(default_factory=set[str])
     body: list[Stmt] = field(default_factory=list[Stmt])
-    made: list[Buffer] = field(default_factory=list[Buffer])
+    computed: list[Buffer] = field(default_factory=list[Buffer])
 
     def param(self, name: str, shape: tuple[Dim, ...], dtype: str) -> Buffer:
-        """A new buffer that comes from outside."""
-        return Buffer(_taken(name, self.names), shape, dtype)
+        """A new buffer that is a parameter."""
+        return Buffer(_unused(name, self.names), shape, dtype)
 
     def call(
         self, function: PrimFunc, inputs: Sequence[Buffer], symbols: Mapping[str, Dim]
     ) -> tuple[Buffer, ...]:
-        """Run `function` of `inputs` next; returns the new buffers of its results.
+        """Add a call of `function` on `inputs`; returns the new buffers of its results.
 
         `symbols` are the values of the dimension symbols of `function`.
         """
         buffers = dict(zip(function.inputs, inputs, strict=True))
         for b in (*function.outputs, *function.allocs, *private_buffers(function.body)):
             shape = tuple(dims.substitute(d, symbols) for d in b.shape)
-            name = _taken(b.name, self.names)
+            name = _unused(b.name, self.names)
             buffers[b] = replace(b, name=name, shape=shape)
         self.body.append(self._copied(function.body, buffers, symbols))
-        self.made += [buffers[b] for b in (*function.outputs, *function.allocs)]
+        self.computed += [buffers[b] for b in (*function.outputs, *function.allocs)]
         return tuple(buffers[b] for b in function.outputs)
 
     def function(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], attrs: FunctionAttrs
     ) -> PrimFunc:
-        """The calls as one function; what is computed on the way to `outputs` is allocated."""
+        """The calls as one function; intermediate buffers are allocated."""
         params = (*inputs, *outputs)
-        allocs = tuple(b for b in self.made if b not in outputs)
+        allocs = tuple(b for b in self.computed if b not in outputs)
         body = seq(*self.body)
         used = symbols_of_stmt(body) | symbols_of_buffers(allocs)
         scalars = unbound_symbols(params, used)
@@ -60,7 +60,7 @@ class Merger:
     def _copied(
         self, body: Stmt, buffers: Mapping[Buffer, Buffer], symbols: Mapping[str, Dim]
     ) -> Stmt:
-        """`body` over other buffers and symbols, with variables and block names of its own."""
+        """A copy of `body` over other buffers and symbols, with new variables and block names."""
         variables: dict[TirVar, TirVar] = {}
         for s in statements(body):
             defined = [s.var] if isinstance(s, For) else []
@@ -82,7 +82,7 @@ class Merger:
         return self._redefined(changed, variables)
 
     def _redefined(self, stmt: Stmt, variables: Mapping[TirVar, TirVar]) -> Stmt:
-        """`stmt` that defines the new variables; blocks get names that no other has."""
+        """`stmt` with new variables; blocks get unique names."""
 
         def walk(s: Stmt) -> Stmt:
             match s:
@@ -95,7 +95,7 @@ class Merger:
                     return Seq(tuple(walk(b) for b in body))
                 case TirBlock():
                     axes = tuple(replace(a, var=variables[a.var]) for a in s.axes)
-                    name, init = _taken(s.name, self.blocks), s.init and walk(s.init)
+                    name, init = _unused(s.name, self.blocks), s.init and walk(s.init)
                     return replace(s, name=name, axes=axes, body=walk(s.body), init=init)
                 case _:
                     return s
@@ -103,8 +103,8 @@ class Merger:
         return walk(stmt)
 
 
-def _taken(name: str, names: set[str]) -> str:
-    """`name`, or the first of ``name_1``, ``name_2``... not in `names`, where it is from now on."""
+def _unused(name: str, names: set[str]) -> str:
+    """`name`, or the first of ``name_1``, ``name_2``... not in `names`; adds it to `names`."""
     unique, number = name, 0
     while unique in names:
         number += 1

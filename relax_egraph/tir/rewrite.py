@@ -1,7 +1,7 @@
-"""Walks over the loop language: what it reads and writes, and the same with parts replaced.
+"""Walks over and rewrites of the loop language.
 
-Expressions are trees in meaning but may share nodes.  Every walk visits a shared node once
-and keeps it shared, so that the cost is that of the graph and not of the tree.
+Expressions are trees that may share nodes.  Every walk visits a shared node once and keeps it
+shared, so that its cost is that of the graph and not of the tree.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ def rewrite(
 ) -> TirExpr:
     """`expr` with `change` applied to every node, operands first.
 
-    `done` shares the work, and the nodes, of several calls with one `change`.
+    `done` is the memo of several calls with one `change`; they share nodes.
     """
     memo = {} if done is None else done
     for e in postorder(expr):
@@ -102,7 +102,7 @@ def rewrite(
             old = operands(e)
             new = tuple(memo[id(o)][1] for o in old)
             same = all(a is b for a, b in zip(old, new, strict=True))
-            # The node itself is held too: an id is only its own as long as the object lives.
+            # The node is kept alive too: an id is unique only among living objects.
             memo[id(e)] = (e, change(e if same else with_operands(e, new)))
     return memo[id(expr)][1]
 
@@ -134,10 +134,10 @@ def rewrite_stmt(
     change: Callable[[TirExpr], TirExpr],
     buffers: Mapping[Buffer, Buffer] = _NO_BUFFERS,
 ) -> Stmt:
-    """`stmt` with `change` applied to each whole expression; `buffers` renames what is written."""
+    """`stmt` with `change` applied to each whole expression, and written `buffers` replaced."""
 
-    def exprs(given: tuple[TirExpr, ...]) -> tuple[TirExpr, ...]:
-        return tuple(change(e) for e in given)
+    def exprs(several: tuple[TirExpr, ...]) -> tuple[TirExpr, ...]:
+        return tuple(change(e) for e in several)
 
     def walk(s: Stmt) -> Stmt:
         match s:
@@ -194,7 +194,7 @@ def nodes(expr: TirExpr) -> Iterator[TirExpr]:
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
-    """`stmt` and every statement in it, in order of the text; an `init` before its body."""
+    """`stmt` and every statement in it, in textual order; an `init` before its body."""
     yield stmt
     match stmt:
         case For(body=body):

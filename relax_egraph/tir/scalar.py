@@ -1,4 +1,4 @@
-"""The scalar functions that the elements of tensors are written in."""
+"""The scalar functions for the elements of tensor expressions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ from relax_egraph.tir.expr import (
 
 
 def const(value: float, dtype: str) -> Imm:
-    """The literal `value`, rounded to what `dtype` is computed in."""
+    """The literal `value`, rounded to the dtype of the arithmetic of `dtype`."""
     if is_float(dtype):
         return Imm(float(np.dtype(computed(dtype)).type(value)), dtype)
     return Imm(int(bool(value)) if dtype == "bool" else int(value), dtype)
@@ -50,7 +50,7 @@ def select(condition: TirExpr, a: Operand, b: Operand) -> TirExpr:
 
 
 def if_then_else(condition: TirExpr, a: Operand, b: Operand) -> TirExpr:
-    """``a if condition else b``, as `select`, but what is not chosen reads no memory."""
+    """``a if condition else b``, as `select`, but the other side reads no memory."""
     chosen = select(condition, a, b)
     return replace(chosen, lazy=True) if isinstance(chosen, Select) else chosen
 

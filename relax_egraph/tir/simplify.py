@@ -1,8 +1,8 @@
 """Simplifies index arithmetic: sums of products, and ``//`` and ``%`` of variables in a range.
 
-An index is kept as a polynomial: a map from products of atoms to coefficients.  Atoms are
-variables, dimension symbols, and whatever is not ``+ - *``, for instance a load or a ``//``
-that does not go away.
+An index is represented as a polynomial: a map from products of atoms to coefficients.  Atoms are
+variables, dimension symbols, and everything else but ``+ - *``, for instance a load or a ``//``
+that does not simplify.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Extents: TypeAlias = Mapping[TirVar, Dim]
 def simplify(expr: TirExpr, extents: Extents) -> TirExpr:
     """`expr` with simpler indices; equal for all values of the variables within `extents`.
 
-    Only indices that contain ``//`` or ``%`` are touched.
+    Only indices with ``//`` or ``%`` change.
     """
 
     def change(e: TirExpr) -> TirExpr:
@@ -77,7 +77,7 @@ class _Simplifier:
         return {(e,): 1}
 
     def _rejoined(self, p: Poly) -> Poly:
-        """`p` with ``x`` for each ``(x // c) · c + x % c``."""
+        """`p` with ``(x // c) · c + x % c`` replaced by ``x``."""
         for monomial, coefficient in p.items():
             for atom in monomial:
                 if not isinstance(atom, Binary) or atom.kind != "%":
@@ -148,7 +148,7 @@ class _Simplifier:
         return top is not None and bound is not None and dims.prove_ge(dims.sub(bound, 1), top)
 
     def _greatest(self, p: Poly) -> Dim | None:
-        """An upper bound of `p`, of which no term is negative; ``None`` if none is known."""
+        """An upper bound of `p`, whose terms are nonnegative; ``None`` if none is known."""
         total: Dim = 0
         for monomial, coefficient in p.items():
             tops = [self._greatest_atom(x) for x in monomial]
@@ -202,7 +202,7 @@ def _dim(p: Poly) -> Dim | None:
 
 
 def _expr(p: Poly) -> TirExpr:
-    """`p` written out: positive terms first, and a constant last among them."""
+    """`p` as an expression: positive terms first, a constant last among them."""
     terms = sorted(p.items(), key=lambda item: (item[1] < 0, not item[0]))
     result: TirExpr = Imm(0, "int64")
     for monomial, coefficient in terms:

@@ -67,7 +67,7 @@ class BlockAxis:
 
 @dataclass(frozen=True, slots=True)
 class TirBlock:
-    """A computation whose axes are named, so that schedules can move the loops around it.
+    """A computation over named axes, so that schedules can transform the loops around it.
 
     `init` runs where all reduce axes are 0, before `body`.
     """
@@ -83,7 +83,7 @@ class TirBlock:
 class TensorIntrinsic:
     """A call of a hand-written micro-kernel by name: ``T.call_intrin("gemm_tile", …)``.
 
-    `buffers` are passed as the address of the given element; `scalars` as ``int64``.
+    `buffers` are passed as the address of an element; `scalars` as ``int64``.
     """
 
     name: str
@@ -135,11 +135,11 @@ class PrimFunc:
 
         The compiled kernel takes them as trailing ``int64`` arguments, after the buffers.
         """
-        found: dict[str, None] = dict.fromkeys(self.scalars)
+        symbols: dict[str, None] = dict.fromkeys(self.scalars)
         for buffer in self.params:
             for dim in buffer.shape:
-                found.update(dict.fromkeys(sorted(symbols_of(PrimStructInfo("int64", dim)))))
-        return tuple(found)
+                symbols.update(dict.fromkeys(sorted(symbols_of(PrimStructInfo("int64", dim)))))
+        return tuple(symbols)
 
 
 def _info(buffer: Buffer) -> TensorStructInfo:

@@ -1,4 +1,4 @@
-"""Tensor expressions: what users write loops in, without loops.
+"""Tensor expressions: kernels written by users as functions of indices.
 
 A = te.placeholder((n, 64), "float32", name="A")
 k = te.reduce_axis(64)

@@ -1,4 +1,4 @@
-"""Tensors that know how their elements are computed."""
+"""Tensors with the rules that compute their elements."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Combine: TypeAlias = Literal["+", "*", "min", "max"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReduceAxis(TirVar):
-    """A variable that a reduction lets run from 0 to `extent`."""
+    """A variable of a reduction, from 0 to `extent`."""
 
     extent: Dim = 1
 
@@ -53,7 +53,7 @@ class Tensor(Buffer):
 
     @property
     def source(self) -> TirExpr | None:
-        """The expression over the elements of other tensors; ``None`` of a placeholder."""
+        """The expression over the elements of other tensors; ``None`` for a placeholder."""
         return self.body.source if isinstance(self.body, Reduction) else self.body
 
     @property
@@ -63,7 +63,7 @@ class Tensor(Buffer):
 
 
 def placeholder(shape: Sequence[Dim], dtype: str = "float32", name: str = "placeholder") -> Tensor:
-    """A tensor that is given: a parameter."""
+    """A tensor without a rule: a parameter."""
     return Tensor(name, tuple(dims.canonical(d) for d in shape), dtype)
 
 
@@ -101,8 +101,7 @@ def compute(
 ) -> Tensor:
     """The tensor whose element at ``(i0, i1, …)`` is ``fcompute(i0, i1, …)``.
 
-    Sums and products of a storage type are taken in the dtype it is computed in, by a tensor of
-    their own.
+    Sums and products of a storage type are computed in its wider dtype, by a tensor of their own.
     """
     extents = tuple(dims.canonical(d) for d in shape)
     axes = tuple(TirVar(f"i{k}") for k in range(len(shape)))

@@ -123,7 +123,7 @@ B = te.compute((n,), lambda i: A[i], "B")
     [
         ([A], "create_prim_func: needs a computed tensor, got only placeholders"),
         ([B, A], "create_prim_func: placeholder A is after an output"),
-        ([A, B, B], "create_prim_func: B is given twice"),
+        ([A, B, B], "create_prim_func: B is repeated"),
         ([B], "create_prim_func: B reads A, which is no parameter"),
     ],
 )

@@ -9,7 +9,7 @@ from math import gcd
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.polynomial import Polynomial, atom, made, number
+from relax_egraph.ir.polynomial import Polynomial, atom, from_terms, number
 
 ALIGNMENT = 64
 """Offsets are multiples of so many bytes."""
@@ -152,7 +152,7 @@ class ByteSizes:
         """As if each part of a size, which is a multiple of one number, were aligned by itself."""
         part = gcd(*(c for _, c in size.terms))
         whole = -(-part // ALIGNMENT) * ALIGNMENT
-        return made({m: c // part * whole for m, c in size.terms})
+        return from_terms({m: c // part * whole for m, c in size.terms})
 
 
 def _upper_bound(sizes: Iterable[Polynomial]) -> Polynomial:
@@ -163,7 +163,7 @@ def _upper_bound(sizes: Iterable[Polynomial]) -> Polynomial:
     terms = [dict(size.terms) for size in sizes]
     bound = Polynomial()
     for monomial in sorted({m for t in terms for m in t}):
-        product = made({monomial: 1})
+        product = from_terms({monomial: 1})
         counts = [t.get(monomial, 0) for t in terms]
         low, high = min(counts), max(counts)
         if product.is_nonnegative:
