@@ -1,4 +1,4 @@
-"""Other names under which a script imports R, T and I: ``from tvm.script import tir as tt``."""
+"""Import aliases of R, T and I: ``from tvm.script import tir as tt``."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from relax_egraph.script.spellings import MODULES
 
 
 def use_own_names(tree: ast.Module) -> None:
-    """Rewrite `tree` to say ``R``, ``T`` and ``I`` where it imports these under other names."""
+    """Rewrite `tree` to use ``R``, ``T`` and ``I`` instead of the aliases that it imports."""
     renamed = {alias: name for alias, name in _imported(tree) if alias != name}
     if renamed:
         _Renaming(renamed).visit(tree)
@@ -17,12 +17,12 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for statement in tree.body:
         match statement:
             case ast.Import(names=names):
-                found = [(n.name, n.asname) for n in names]
+                imports = [(n.name, n.asname) for n in names]
             case ast.ImportFrom(module=module, names=names):
-                found = [(f"{module}.{n.name}", n.asname or n.name) for n in names]
+                imports = [(f"{module}.{n.name}", n.asname or n.name) for n in names]
             case _:
                 continue
-        for module, alias in found:
+        for module, alias in imports:
             if alias is not None and module in MODULES:
                 yield alias, MODULES[module]
 

@@ -46,10 +46,10 @@ _NOT_A_DIM = "is no dimension: it is not built of + - * // % min max"
 
 @dataclass(slots=True)
 class Annotations:
-    """What annotations are read against: the symbols and variables known at that point.
+    """Reads annotations in a scope of symbols and variables.
 
-    `defining` is set while a signature or a pattern is read: an unknown symbol in a string is
-    then a new one, and so is one outside of a string if `bare` is set too.
+    `defining` is set for signatures and patterns: an unknown symbol in a string is then a new one,
+    and also one outside of a string if `bare` is set.
     """
 
     source: Source
@@ -60,13 +60,13 @@ class Annotations:
     _seen: dict[str, StructInfo] = field(default_factory=dict[str, StructInfo])
 
     def pattern(self, *, bare: bool = True) -> "Annotations":
-        """The same scope, where strings define symbols, and bare names unless said otherwise."""
+        """The same scope for patterns: strings define symbols, and bare names if `bare`."""
         return replace(self, defining=True, bare=bare)
 
     # --- struct info ------------------------------------------------------------------
 
     def struct_info(self, node: ast.expr) -> StructInfo:
-        """The struct info that `node` writes."""
+        """The struct info of an annotation."""
         cached = not self.defining and not isinstance(node, ast.Subscript)
         text = self.source.written(node) if cached else None
         if text in self._seen:
@@ -105,15 +105,15 @@ class Annotations:
                 raise self.source.error(node, message, nearest(name, known))
 
     def _tensor(self, node: ast.Call, *, computed: bool) -> TensorStructInfo:
-        """A tensor; where its shape is a variable, its extents are not asked for if `computed`."""
-        given = arguments(self.source, node, ("shape", "dtype", "ndim"))
-        shape = given.get("shape")
-        if _names_a_dtype(shape) and "dtype" not in given:
-            given["dtype"], shape = shape, None  # R.Tensor("float32", ndim=2)
+        """A tensor; a shape that is a variable stays a variable if `computed`."""
+        by_name = arguments(self.source, node, ("shape", "dtype", "ndim"))
+        shape = by_name.get("shape")
+        if _names_a_dtype(shape) and "dtype" not in by_name:
+            by_name["dtype"], shape = shape, None  # R.Tensor("float32", ndim=2)
         dtype = None
-        if "dtype" in given and not is_unknown(given["dtype"]):
-            dtype = read_dtype(self.source, given["dtype"])
-        ndim = self._int(given["ndim"], "ndim") if "ndim" in given else -1
+        if "dtype" in by_name and not is_unknown(by_name["dtype"]):
+            dtype = read_dtype(self.source, by_name["dtype"])
+        ndim = self._int(by_name["ndim"], "ndim") if "ndim" in by_name else -1
         if shape is None or is_unknown(shape):
             return TensorStructInfo(None, dtype, ndim)
         if isinstance(shape, ast.Name) and shape.id in self.variables:
@@ -129,9 +129,9 @@ class Annotations:
     def of_shape(
         self, node: ast.Name, dtype: str | None, *, computed: bool = False
     ) -> TensorStructInfo:
-        """A tensor of the shape that a variable holds.
+        """A tensor whose shape is the value of a variable.
 
-        It is said by the variable if `computed`, or if its extents are not known.
+        The shape is the variable if it is `computed` or its extents are unknown, else the extents.
         """
         variable = self.variables[node.id]
         info = variable.struct_info
@@ -147,11 +147,13 @@ class Annotations:
         return isinstance(node, ast.Name) and node.id in self.variables
 
     def _shape_info(self, node: ast.Call) -> ShapeStructInfo:
-        given = arguments(self.source, node, ("values", "ndim"))
-        if "values" in given and not is_unknown(given["values"]):
-            values = self.shape(given["values"])
+        by_name = arguments(self.source, node, ("values", "ndim"))
+        if "values" in by_name and not is_unknown(by_name["values"]):
+            values = self.shape(by_name["values"])
             return ShapeStructInfo(values, len(values))
-        return ShapeStructInfo(None, self._int(given["ndim"], "ndim") if "ndim" in given else -1)
+        return ShapeStructInfo(
+            None, self._int(by_name["ndim"], "ndim") if "ndim" in by_name else -1
+        )
 
     def _tuple(self, node: ast.Call) -> TupleStructInfo:
         fields = node.args
@@ -162,20 +164,20 @@ class Annotations:
         return TupleStructInfo(tuple(map(self._struct_info, fields)))
 
     def _prim(self, node: ast.Call) -> PrimStructInfo:
-        given = arguments(self.source, node, ("dtype", "value"))
-        dtype = read_dtype(self.source, given["dtype"]) if "dtype" in given else "int64"
-        return PrimStructInfo(dtype, self.dim(given["value"]) if "value" in given else None)
+        by_name = arguments(self.source, node, ("dtype", "value"))
+        dtype = read_dtype(self.source, by_name["dtype"]) if "dtype" in by_name else "int64"
+        return PrimStructInfo(dtype, self.dim(by_name["value"]) if "value" in by_name else None)
 
     def _callable(self, node: ast.Call) -> FuncStructInfo:
-        given = arguments(self.source, node, ("params", "ret", "purity"))
+        by_name = arguments(self.source, node, ("params", "ret", "purity"))
         params = None
-        if "params" in given and not is_unknown(given["params"]):
-            listed = given["params"]
+        if "params" in by_name and not is_unknown(by_name["params"]):
+            listed = by_name["params"]
             if not isinstance(listed, ast.List | ast.Tuple):
                 raise self.source.error(listed, "R.Callable takes its parameters as a tuple")
             params = tuple(map(self._struct_info, listed.elts))
-        ret = self._struct_info(given["ret"]) if "ret" in given else ObjectStructInfo()
-        purity = read_literal(self.source, given["purity"]) if "purity" in given else True
+        ret = self._struct_info(by_name["ret"]) if "ret" in by_name else ObjectStructInfo()
+        purity = read_literal(self.source, by_name["purity"]) if "purity" in by_name else True
         return FuncStructInfo(params, ret, bool(purity))
 
     def _int(self, node: ast.expr, what: str) -> int:
@@ -189,8 +191,8 @@ class Annotations:
     def shape(self, node: ast.expr) -> Shape:
         """The dimensions of a tuple or list of them, or of ``R.shape([…])``."""
         if isinstance(node, ast.Call) and dotted(node.func) == "R.shape":
-            given = arguments(self.source, node, ("values",))
-            node = given.get("values", node)
+            by_name = arguments(self.source, node, ("values",))
+            node = by_name.get("values", node)
         string = None
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             string, node = node, self._quoted(node, node.value, "is no shape: needs a tuple")
@@ -206,7 +208,7 @@ class Annotations:
         return dim
 
     def dim(self, node: ast.expr) -> Dim:
-        """The dimension that `node` writes, itself or in a string: ``n * 2``, ``"n * 2"``."""
+        """The dimension of `node`, an expression or a string: ``n * 2``, ``"n * 2"``."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return self._dim(self._quoted(node, node.value, _NOT_A_DIM), node)
         return self._dim(node, None)

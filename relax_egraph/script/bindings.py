@@ -1,4 +1,4 @@
-"""Reads what variables are bound to: with an annotation, by a run-time check, several at once."""
+"""Reads bindings: with an annotation, by a run-time check, of several variables at once."""
 
 import ast
 from collections.abc import Sequence
@@ -56,8 +56,8 @@ class Bindings:
                 self._bind(name, leaf, leaf.struct_info)
             return
         if isinstance(node, ast.Call) and dotted(node.func) == "R.match_shape":
-            given = arguments(self._source, node, ("value", "pattern"))
-            node = node if "pattern" in given else given.get("value", node)
+            by_name = arguments(self._source, node, ("value", "pattern"))
+            node = node if "pattern" in by_name else by_name.get("value", node)
         value = self._expressions.value(node)
         info = value.struct_info
         if isinstance(info, ShapeStructInfo):
@@ -78,13 +78,13 @@ class Bindings:
     def checked(
         self, node: ast.expr | None, declared: StructInfo | None, known: StructInfo, what: str
     ) -> StructInfo:
-        """The declared struct info, unless what is known of the value speaks against it."""
+        """The declared struct info; raises `ScriptError` if that of the value contradicts it."""
         if node is None or declared is None or declared == known:
             return known
-        found = relation(declared, known)
-        if found == "contradiction":
+        match = relation(declared, known)
+        if match == "contradiction":
             raise self._source.error(node, f"{what} is declared {declared}, but it is {known}")
-        stronger = found == "implied" and not isinstance(known, ObjectStructInfo)
+        stronger = match == "implied" and not isinstance(known, ObjectStructInfo)
         return known if stronger and self._scope.older else declared
 
     def _bind(self, name: str, value: Expr, info: StructInfo) -> None:

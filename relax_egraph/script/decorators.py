@@ -1,8 +1,8 @@
-"""Scripts that stand in Python files: ``@I.ir_module``, ``@R.function``, ``@T.prim_func``.
+"""Scripts in Python files: ``@I.ir_module``, ``@R.function``, ``@T.prim_func``.
 
-A decorator takes the source of what it decorates and reads it; Python never runs the body.  A
-name that the body does not give a meaning itself means what it means in Python at that point:
-a number is a number, a numpy array a constant, a function another function of the module.
+A decorator parses the source of the decorated function or class; Python never runs the body.  A
+name that the body does not define has its value in Python at that point: a number, a numpy array
+for a constant, a decorated function for another function of the module.
 """
 
 import ast
@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from relax_egraph.errors import ScriptError, Span
 from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.script.outer_names import OuterNames
 from relax_egraph.script.parser import read_class, read_function
 from relax_egraph.script.source import Source, dotted
-from relax_egraph.script.surroundings import Surroundings
 
 Node = TypeVar("Node", ast.ClassDef, ast.FunctionDef)
 
@@ -27,12 +27,12 @@ SPOKEN: dict[int, str] = {}
 
 
 def module_of(cls: type, frame: FrameType | None) -> IRModule:
-    """The module that the class `cls`, which is being decorated in `frame`, writes."""
+    """The module of the class `cls`, which is decorated in `frame`."""
     file, line = _file(frame), frame.f_lineno if frame else 1
     source = _source_of(file, line, cls.__name__, frame)
     node = _definition(source, ast.ClassDef, cls.__name__, line)
     methods = [m for m in vars(cls).values() if isinstance(m, FunctionType)]
-    around = Surroundings(source, _values(frame, *methods), SPOKEN)
+    around = OuterNames(source, _values(frame, *methods), SPOKEN)
     functions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
     own = {node.name, *(f.name for f in functions), *_declared(node)}
     body = [
@@ -40,14 +40,14 @@ def module_of(cls: type, frame: FrameType | None) -> IRModule:
         for n in node.body
     ]
     plain = ast.ClassDef(node.name, [], [], body, [ast.Name("ir_module", ast.Load())])
-    taken = ast.copy_location(plain, node)
-    return read_class(source, taken, around.symbols, around.functions)
+    resolved = ast.copy_location(plain, node)
+    return read_class(source, resolved, around.symbols, around.functions)
 
 
 def decorated(definition: Callable[..., Any] | None, kind: str, frame: FrameType | None) -> Any:
-    """What a decorator called `kind`, applied in `frame`, makes of `definition`.
+    """The result of the decorator `kind` for `definition` in `frame`.
 
-    With options it is called before there is a definition.  A method is left for its class.
+    A decorator with options is called before there is a definition.  Methods are left to the class.
     """
     if definition is None:
 
@@ -69,14 +69,14 @@ def _function_of(function: FunctionType, kind: str, frame: FrameType | None) -> 
     name, line = function.__name__, code.co_firstlineno
     source = _source_of(code.co_filename, line, name, frame)
     node = _definition(source, ast.FunctionDef, name, line)
-    around = Surroundings(source, _values(frame, function), SPOKEN)
-    taken = around.function(node, {name})
-    taken.decorator_list = [d for d in taken.decorator_list if _is(d, kind)]
+    around = OuterNames(source, _values(frame, function), SPOKEN)
+    resolved = around.function(node, {name})
+    resolved.decorator_list = [d for d in resolved.decorator_list if _is(d, kind)]
     if around.functions:
         other = next(iter(around.functions))
         message = f"{name} refers to the function {other}, which is no part of it"
         raise source.error(node, message, "put both into a class with @I.ir_module")
-    return read_function(source, taken, around.symbols)
+    return read_function(source, resolved, around.symbols)
 
 
 def _is(decorator: ast.expr, kind: str) -> bool:
@@ -84,13 +84,13 @@ def _is(decorator: ast.expr, kind: str) -> bool:
 
 
 def _declared(node: ast.ClassDef) -> set[str]:
-    """The names that stand in the class itself: symbols of the module."""
+    """The names that the class itself defines: symbols of the module."""
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
 
 
 def _values(frame: FrameType | None, *functions: FunctionType) -> Mapping[str, object]:
-    """The names around a definition: of its file, of the functions it stands in."""
+    """The names around a definition: of its file and of the enclosing functions."""
     values: dict[str, object] = {}
     for function in functions:
         values |= function.__globals__
@@ -109,7 +109,7 @@ def _file(frame: FrameType | None) -> str:
 
 
 def _source_of(file: str, line: int, name: str, frame: FrameType | None) -> Source:
-    """The whole text of the file, so that errors point into it."""
+    """The text of the whole file, so that errors point into it."""
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file, frame.f_globals if frame else None))
     if not text:
@@ -125,7 +125,7 @@ def _source(text: str, file: str) -> Source:
 
 
 def _definition(source: Source, kind: type[Node], name: str, line: int) -> Node:
-    """The definition of `name` one of whose decorators stands on `line`."""
+    """The definition of `name` that has a decorator on `line`."""
     named = [n for n in ast.walk(source.tree) if isinstance(n, kind) and n.name == name]
     for node in named:
         lines = [(d.lineno, d.end_lineno or d.lineno) for d in node.decorator_list]

@@ -48,7 +48,7 @@ class Constants:
 
 
 class ExpressionPrinter:
-    """Prints expressions over variables that have `names`.
+    """Prints expressions over variables with `names`.
 
     `functions` are the printed names of the module's functions; `uses_module` tells whether
     any of them was printed.
@@ -122,18 +122,18 @@ class ExpressionPrinter:
                 return head, [*map(self.text, call.args), *self._attrs(call), *self._said(call)]
 
     def _in_order(self, op: Op, call: Call) -> list[str]:
-        """Operands and attributes in the order of the slots, by name but for the first."""
-        given = {attr.partition("=")[0]: attr for attr in self._attrs(call)}
+        """Operands and attributes in the order of the slots, by name except the first."""
+        by_name = {attr.partition("=")[0]: attr for attr in self._attrs(call)}
         for operand, arg in zip(op.operands, call.args, strict=False):
             text = self._list(arg.values) if isinstance(arg, ShapeExpr) else self.text(arg)
-            given[operand.name] = f"{operand.name}={text}"
-        return [self.text(call.args[0]), *(given[s] for s in op.slots[1:] if s in given)]
+            by_name[operand.name] = f"{operand.name}={text}"
+        return [self.text(call.args[0]), *(by_name[s] for s in op.slots[1:] if s in by_name)]
 
     def _list(self, values: Shape) -> str:
         return f"[{', '.join(map(self.info.dim, values))}]"
 
     def _attrs(self, call: Call) -> list[str]:
-        """The attributes that are not what they are by default."""
+        """The attributes that differ from their defaults."""
         if not isinstance(call.op, Op) or not call.op.attrs:
             return []
         complete = complete_attrs(call.op, call.attrs)

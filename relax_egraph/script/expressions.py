@@ -1,7 +1,7 @@
 """Reads expressions of the graph level: operators, calls, tuples, constants.
 
-Operands that are calls themselves are bound to variables first, so that what comes out is in
-the normal form of the IR.
+Operands that are calls are bound to variables first, so that the result is in the normal form of
+the IR.
 """
 
 import ast
@@ -38,7 +38,7 @@ from relax_egraph.ir.struct_info import (
 from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
-from relax_egraph.script.literals import read_const, read_literal, read_string, taken_over
+from relax_egraph.script.literals import outer_constant, read_const, read_literal, read_string
 from relax_egraph.script.low_calls import LowCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
@@ -81,9 +81,9 @@ class Expressions:
         }
 
     def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:
-        """What `node` writes; the operands of a call in it are variables or leaves.
+        """The expression of `node`, whose operands are variables or leaves.
 
-        `declared` is what the annotation says, which older forms depend on.
+        `declared` is the annotation, which decides older forms.
         """
         match node:
             case ast.Name(id=name):
@@ -116,60 +116,60 @@ class Expressions:
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._operators.infix(node, op, [left, right])
             case ast.Constant():
-                return taken_over(node) or host_literal(self.source, node)
+                return outer_constant(node) or host_literal(self.source, node)
             case _:
                 pass
         raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
 
     def leaf(self, node: ast.expr) -> Expr:
-        """What `node` writes, bound to a variable unless it is a variable or a leaf."""
+        """The expression of `node`, bound to a variable unless it is a variable or a leaf."""
         value = self.value(node)
         return value if is_leaf(value) else self.scope.emit(value)
 
     def _linear(self, node: ast.Call) -> Expr:
         """``R.linear(data, weight, bias)``: a transposition, a product and perhaps a sum."""
-        given = arguments(self.source, node, ("data", "weight", "bias"))
-        if len(node.args) + len(node.keywords) < 2 or "weight" not in given:
+        by_name = arguments(self.source, node, ("data", "weight", "bias"))
+        if len(node.args) + len(node.keywords) < 2 or "weight" not in by_name:
             raise self.source.error(node, "R.linear takes data, a weight, and perhaps a bias")
-        data, weight = self.leaf(given["data"]), self.leaf(given["weight"])
+        data, weight = self.leaf(by_name["data"]), self.leaf(by_name["weight"])
         turned = self.scope.emit(self._operators.apply(node, OPS["permute_dims"], [weight], {}))
         product = self._operators.apply(node, OPS["matmul"], [data, turned], {})
-        if "bias" not in given:
+        if "bias" not in by_name:
             return product
-        bias = self.leaf(given["bias"])
+        bias = self.leaf(by_name["bias"])
         return self._operators.apply(node, OPS["add"], [self.scope.emit(product), bias], {})
 
     def cast(self, node: ast.Call) -> tuple[Expr, StructInfo, str]:
-        """What ``R.match_cast`` or ``R.match_shape`` checks, what it claims, and its refusal."""
+        """The value, the claim and the refusal of ``R.match_cast`` or ``R.match_shape``."""
         name = dotted(node.func)
         second = "struct_info" if name == "R.match_cast" else "pattern"
         takes_refusal = ("refusal",) if name == "R.match_cast" else ()
-        given = arguments(self.source, node, ("value", second, *takes_refusal))
-        refusal = self._refusal(given.get("refusal"))
-        if not {"value", second} <= given.keys():
+        by_name = arguments(self.source, node, ("value", second, *takes_refusal))
+        refusal = self._refusal(by_name.get("refusal"))
+        if not {"value", second} <= by_name.keys():
             takes = (
                 "a struct info" if name == "R.match_cast" else "a pattern: R.match_shape(x, (n,))"
             )
             raise self.source.error(node, f"{name} takes a value and {takes}")
-        value, claim = self.leaf(given["value"]), given[second]
+        value, claim = self.leaf(by_name["value"]), by_name[second]
         annotations = self.scope.annotations
         if name == "R.match_cast":
             pattern = annotations.pattern() if self.scope.older else annotations
             return value, pattern.struct_info(claim), refusal
         shape = annotations.pattern().shape(claim)
         info = value.struct_info
-        found: StructInfo = ShapeStructInfo(shape, len(shape))
+        matched: StructInfo = ShapeStructInfo(shape, len(shape))
         if isinstance(info, TensorStructInfo):
-            found = tensor(shape, info.dtype)
-        if relation(found, info) == "contradiction":
-            message = f"{name}: `{ast.unparse(given['value'])}` is {info}, it is not of shape"
+            matched = tensor(shape, info.dtype)
+        if relation(matched, info) == "contradiction":
+            message = f"{name}: `{ast.unparse(by_name['value'])}` is {info}, it is not of shape"
             raise self.source.error(node, f"{message} {shape_text(shape)}")
-        return value, found, refusal
+        return value, matched, refusal
 
     def _refusal(self, node: ast.expr | None) -> str:
         if node is None:
             return ""
-        refusal = read_string(self.source, node, "what a match_cast says")
+        refusal = read_string(self.source, node, "the refusal of a match_cast")
         try:
             extents_of(refusal)
         except ValueError as problem:
@@ -180,7 +180,7 @@ class Expressions:
         return name in self.scope.module.aliases and name not in self.scope.variables
 
     def _is_shape(self, elements: Sequence[ast.expr]) -> bool:
-        """Whether a tuple is a shape in an older script: all of it is arithmetic of symbols."""
+        """Whether a tuple is a shape in an older script: arithmetic of symbols throughout."""
         if not self.scope.older or not elements:
             return False
         names = [n for e in elements for n in ast.walk(e) if isinstance(n, ast.expr)]
@@ -210,36 +210,36 @@ class Expressions:
         return self._operators.apply(node, op, args, {}, self._sinfo_args(node))
 
     def _emit(self, node: ast.Call, declared: StructInfo | None) -> Expr:
-        given = arguments(self.source, node, ("value",))
-        if "value" not in given:
+        by_name = arguments(self.source, node, ("value",))
+        if "value" not in by_name:
             raise self.source.error(node, "R.emit takes a value")
-        return self.value(given["value"], declared)
+        return self.value(by_name["value"], declared)
 
     def _function(self, node: ast.Call) -> Call:
         """A call of a function of the module, or of a function in a variable.
 
-        A loop function that is called directly writes its last operands and returns nothing.
+        A direct call of a loop function writes its last operands and returns nothing.
         """
         callee = self.value(node.func)
         name = ast.unparse(node.func)
         if not isinstance(callee, GlobalVar | Var | ExternFunc):
             raise self.source.error(node, f"`{name}` is no function")
-        said = self._sinfo_args(node)
+        claims = self._sinfo_args(node)
         args = tuple(map(self.leaf, node.args))
         info = callee.struct_info
         if not isinstance(info, FuncStructInfo | ObjectStructInfo):
             raise self.source.error(node, f"{name} is {info}, needs a function")
-        call = Call(callee, args, {}, said)
+        call = Call(callee, args, {}, claims)
         writes = isinstance(callee, GlobalVar) and callee.name in self.scope.module.loops
         if self.scope.in_dataflow and (writes or not is_pure(call)):
             message = f"{name} has side effects, which a dataflow block does not allow"
             raise self.source.error(node, message, "move it out of `with R.dataflow():`")
-        result: StructInfo = said[0] if said else ObjectStructInfo()
+        result: StructInfo = claims[0] if claims else ObjectStructInfo()
         if not writes:
             if isinstance(info, FuncStructInfo) and info.params is not None:
                 self._accepts(node, name, info.params, [a.struct_info for a in args])
             result = infer(call)
-        return Call(callee, args, {}, said, result, self.source.span(node))
+        return Call(callee, args, {}, claims, result, self.source.span(node))
 
     def _accepts(
         self, node: ast.Call, name: str, params: Sequence[StructInfo], args: Sequence[StructInfo]

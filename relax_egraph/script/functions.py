@@ -52,8 +52,8 @@ _NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {
 class FunctionReader:
     """Reads one function: the signature on construction, the body by `read`.
 
-    The function's struct info is known in between, so that functions may call each other.
-    `outer` is the scope of the function in which a local one stands.
+    Its struct info is known after construction, so that functions may call each other.  `outer` is
+    the scope around a local function.
     """
 
     def __init__(self, module: Globals, node: ast.FunctionDef, outer: Scope | None = None) -> None:
@@ -85,7 +85,7 @@ class FunctionReader:
 
     @property
     def struct_info(self) -> FuncStructInfo:
-        """What a caller sees; without an annotation the result is an object."""
+        """The signature; without an annotation the result is an object."""
         params = tuple(p.struct_info for p in self.params)
         return FuncStructInfo(params, self.ret or ObjectStructInfo(), self.pure)
 
@@ -151,7 +151,7 @@ class FunctionReader:
         self.scope.symbols.update(names)
 
     def _effect(self, node: ast.Call) -> None:
-        """A statement that is a call: what it returns is bound to ``_``."""
+        """A call as a statement: its result is bound to ``_``."""
         name = dotted(node.func)
         if name == "R.func_attr" and len(node.args) == 1:
             for key, value in read_attrs(self.module.source, node.args[0]).items():
@@ -167,21 +167,21 @@ class FunctionReader:
             raise self._error(node, "a dataflow block inside another")
         *statements, last = node.body
         match last:
-            case ast.Expr(value=ast.Call(func=func, args=given)) if dotted(func) == "R.output":
+            case ast.Expr(value=ast.Call(func=func, args=arguments)) if dotted(func) == "R.output":
                 pass
             case _:
                 raise self._error(
                     node, "the dataflow block has no R.output", "end it with R.output(…)"
                 )
         self._close_block()
-        self.scope.outputs = frozenset(n.id for n in given if isinstance(n, ast.Name))
+        self.scope.outputs = frozenset(n.id for n in arguments if isinstance(n, ast.Name))
         for statement in statements:
             if type(statement) in _NOT_IN_DATAFLOW:
                 what = _NOT_IN_DATAFLOW[type(statement)]
                 raise self._error(statement, f"{what} inside a dataflow block")
             self._statement(statement)
         bound = {b.var.name for b in self.scope.bindings}
-        for output in given:
+        for output in arguments:
             if not isinstance(output, ast.Name) or output.id not in bound:
                 written = ast.unparse(output)
                 message = f"R.output gives out {written}, which the block does not bind"
@@ -218,17 +218,17 @@ class FunctionReader:
             raise self._error(node.test, f"the condition is {info}, needs a boolean scalar")
         if not node.orelse:
             raise self._error(node, "`if` has no `else`, which must bind the same variable")
-        name, true_branch, told = self._branch(node.body)
-        other, false_branch, also_told = self._branch(node.orelse)
+        name, true_branch, bound_inside = self._branch(node.body)
+        other, false_branch, also_bound = self._branch(node.orelse)
         if name != other:
             message = f"the branches end with {name} and with {other}, need one variable"
             raise self._error(node.orelse[-1], message)
         result = common(true_branch.struct_info, false_branch.struct_info)
-        result = in_scope(result, free_symbols(result) - told - also_told)
+        result = in_scope(result, free_symbols(result) - bound_inside - also_bound)
         return name, If(condition, true_branch, false_branch, result)
 
     def _branch(self, statements: Sequence[ast.stmt]) -> tuple[str, SeqExpr, set[str]]:
-        """The variable bound last, the branch with its value as result, symbols only it knows."""
+        """The last variable, the branch with its value as result, and the symbols that it binds."""
         outside, bound = dict(self.scope.variables), set(self.scope.bound)
         blocks, self._blocks = self._blocks, []
         bindings, self.scope.bindings = self.scope.bindings, []
@@ -249,9 +249,9 @@ class FunctionReader:
         self._blocks, self.scope.bindings = blocks, bindings
         self.scope.variables.clear()
         self.scope.variables.update(outside)
-        told = self.scope.bound - bound
-        self.scope.bound -= told
-        return last.var.name, branch, told
+        bound_inside = self.scope.bound - bound
+        self.scope.bound -= bound_inside
+        return last.var.name, branch, bound_inside
 
     # --- parts ------------------------------------------------------------------------
 

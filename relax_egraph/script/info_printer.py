@@ -20,7 +20,7 @@ from relax_egraph.ir.struct_info import (
 class InfoPrinter:
     """Prints struct info; `names` are the names of the variables so far.
 
-    In a signature, where no symbol is declared yet, dimensions with symbols stand in quotes.
+    In a signature, where no symbol is declared yet, dimensions with symbols are quoted.
     """
 
     def __init__(self, names: Mapping[Var, str], *, signature: bool = False) -> None:
@@ -29,7 +29,7 @@ class InfoPrinter:
         self._seen: dict[StructInfo, str] = {}
 
     def text(self, info: StructInfo) -> str:
-        """`info` as the parser reads it."""
+        """`info`, as the parser reads it."""
         if info not in self._seen:
             self._seen[info] = self._text(info)
         return self._seen[info]
@@ -82,7 +82,7 @@ class InfoPrinter:
         return parts
 
     def _variable(self, shape: Expr | None) -> str | None:
-        """The name of a computed shape in scope; of any other only the rank is said."""
+        """The name of a computed shape that is in scope, else only its rank."""
         return self._names.get(shape) if isinstance(shape, Var) else None
 
     def _callable(self, info: FuncStructInfo) -> str:
@@ -91,9 +91,9 @@ class InfoPrinter:
             comma = "," if len(info.params) == 1 else ""
             parts.append(f"({', '.join(map(self._text, info.params))}{comma})")
         named = {"ret": "R.Object", "purity": "True"}
-        said = {"ret": self._text(info.ret), "purity": str(info.purity)}
+        others = {"ret": self._text(info.ret), "purity": str(info.purity)}
         if info.params is None:
-            parts += [f"{key}={text}" for key, text in said.items() if text != named[key]]
+            parts += [f"{key}={text}" for key, text in others.items() if text != named[key]]
         else:
-            parts += said.values()
+            parts += others.values()
         return f"R.Callable({', '.join(parts)})" if parts else "R.Callable"

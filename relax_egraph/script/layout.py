@@ -1,4 +1,4 @@
-"""Lines of text as black sets them: what is too long gets its brackets opened."""
+"""Lays out lines of text as black does: brackets of long lines are opened."""
 
 import keyword
 import re
@@ -15,7 +15,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|\w+|[()\[\]{},]')
 
 
 def call_lines(indent: str, head: str, args: Sequence[str], tail: str = ")") -> list[str]:
-    """``head(args)``: on one line, or the arguments on one line, or one line for each.
+    """The lines of ``head(args)``: one line, or the arguments on one line, or a line for each.
 
     `head` ends with the opening bracket, `tail` begins with the closing one.
     """
@@ -31,7 +31,7 @@ def call_lines(indent: str, head: str, args: Sequence[str], tail: str = ")") -> 
 
 
 def def_lines(indent: str, head: str, params: Sequence[str], tail: str) -> list[str]:
-    """The first lines of a function: on one line, or one line for each parameter."""
+    """The head of a function: on one line, or with a line for each parameter."""
     whole = f"{indent}{head}{', '.join(params)}{tail}"
     if len(whole) <= WIDTH or not params:
         return wrapped(indent, whole[len(indent) :])
@@ -40,16 +40,16 @@ def def_lines(indent: str, head: str, params: Sequence[str], tail: str) -> list[
 
 
 def wrapped(indent: str, text: str) -> list[str]:
-    """`text` on one line if it fits, else its longest outermost list is opened.
+    """The lines of `text`: one if it fits, else with its longest outermost list opened.
 
-    A list is the arguments of a call, or has a comma: a comma after its last item changes nothing.
+    A list is the arguments of a call, or has a comma, so that a trailing comma changes nothing.
     """
     if len(indent) + len(text) <= WIDTH:
         return [indent + text]
-    found = _longest_list(text)
-    if found is None:
+    brackets = _longest_list(text)
+    if brackets is None:
         return [indent + text]
-    start, commas, end = found
+    start, commas, end = brackets
     starts = [start + 1, *(c + 1 for c in commas)]
     items = [text[a:b].strip() for a, b in zip(starts, [*commas, end], strict=True)]
     items = [i for i in items if i]
@@ -61,7 +61,7 @@ def wrapped(indent: str, text: str) -> list[str]:
 
 def _longest_list(text: str) -> tuple[int, list[int], int] | None:
     """The opening bracket, commas and closing bracket of the longest outermost list."""
-    found = None
+    brackets = None
     stack: list[int] = []
     commas: list[int] = []
     touches, longest, before = False, 1, -1
@@ -77,22 +77,22 @@ def _longest_list(text: str) -> tuple[int, list[int], int] | None:
             start = stack.pop()
             is_list = bool(commas) if not touches else mark == ")"
             if not stack and is_list and place - start > longest:
-                found, longest = (start, commas, place), place - start
+                brackets, longest = (start, commas, place), place - start
         elif mark == "," and len(stack) == 1:
             commas.append(place)
         before = token.end()
-    return found
+    return brackets
 
 
 class Names:
-    """Gives out names that are identifiers and in use only once."""
+    """Allocates unique identifiers."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken = {"R", "T", "I", "cls", "Module", "metadata", *reserved}
         self._numbers: dict[str, int] = {}
 
     def take(self, wanted: str) -> str:
-        """`wanted`, made an identifier, with a number if it is in use."""
+        """`wanted` as an identifier, with a number if it is in use."""
         base = re.sub(r"\W", "_", wanted)
         if not base or base[0].isdigit() or keyword.iskeyword(base):
             base = f"_{base}"

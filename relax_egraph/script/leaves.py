@@ -1,4 +1,4 @@
-"""Reads what an expression may consist of alone: scalars and strings of the host, constants."""
+"""Reads leaves of expressions: scalars and strings of the host, constants."""
 
 import ast
 
@@ -15,10 +15,10 @@ METADATA = "relax.expr.Constant"
 
 def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
     """``R.prim_value(n * 2)``, ``R.prim_value(T.float32(0.5))``."""
-    given = arguments(scope.source, node, ("value",))
-    if "value" not in given:
+    by_name = arguments(scope.source, node, ("value",))
+    if "value" not in by_name:
         raise scope.source.error(node, "R.prim_value takes a value")
-    written = given["value"]
+    written = by_name["value"]
     if isinstance(written, ast.Call) and (name := dotted(written.func)) in WRAPPERS:
         dtype = name.removeprefix("T.")
         if is_integer(dtype) and len(written.args) == 1:
@@ -47,10 +47,10 @@ def host_literal(source: Source, node: ast.expr) -> Expr:
 
 def string(source: Source, node: ast.Call) -> str:
     """The string that is the only argument of a call."""
-    given = arguments(source, node, ("value",))
-    if "value" not in given:
+    by_name = arguments(source, node, ("value",))
+    if "value" not in by_name:
         raise source.error(node, f"{dotted(node.func)} takes a string")
-    return read_string(source, given["value"], f"the argument of {dotted(node.func)}")
+    return read_string(source, by_name["value"], f"the argument of {dotted(node.func)}")
 
 
 def metadata(scope: Scope, node: ast.expr, key: object, number: object) -> Constant:

@@ -1,4 +1,4 @@
-"""Python literals in a script: numbers, strings, lists, and the tensors made of them."""
+"""Python literals in a script: numbers, strings, lists, and tensor constants."""
 
 import ast
 import math
@@ -24,7 +24,7 @@ def quoted(value: str) -> str:
 
 
 def literal_text(value: FunctionAttr) -> str:
-    """`value` as `read_attrs` reads it; a tuple prints as a list, one of pairs as a dictionary."""
+    """The inverse of `read_attrs`: a tuple prints as a list, one of pairs as a dictionary."""
     match value:
         case ((str(), _), *_):
             return attrs_text(dict(cast(tuple[tuple[str, int], ...], value)))
@@ -65,7 +65,7 @@ def read_literal(source: Source, node: ast.expr) -> Any:
 
 
 def read_string(source: Source, node: ast.expr, what: str) -> str:
-    """The value of a string literal that gives `what`."""
+    """The value of a string literal; `what` names it in the message of an error."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     raise source.error(node, f"{what} is `{ast.unparse(node)}`, needs a string")
@@ -110,27 +110,27 @@ def read_const(source: Source, node: ast.Call) -> Constant:
     ``shape=`` gives the shape of a tensor without elements.  Without a dtype, floats are
     float32 and ints int64.
     """
-    given = dict(zip(("value", "dtype", "shape"), node.args, strict=False))
-    given |= {k.arg or "**": k.value for k in node.keywords}
-    if "value" not in given or given.keys() - {"value", "dtype", "shape"} or len(node.args) > 2:
+    by_name = dict(zip(("value", "dtype", "shape"), node.args, strict=False))
+    by_name |= {k.arg or "**": k.value for k in node.keywords}
+    if "value" not in by_name or by_name.keys() - {"value", "dtype", "shape"} or len(node.args) > 2:
         raise source.error(node, "R.const takes a value and a dtype")
-    dtype = read_dtype(source, given["dtype"]) if "dtype" in given else None
-    taken = taken_over(given["value"])
-    value = read_literal(source, given["value"]) if taken is None else taken.data
+    dtype = read_dtype(source, by_name["dtype"]) if "dtype" in by_name else None
+    outer = outer_constant(by_name["value"])
+    value = read_literal(source, by_name["value"]) if outer is None else outer.data
     try:
         with np.errstate(over="ignore"):
-            made = const(value, dtype)
-            if "shape" in given:
-                made = Constant(made.data.reshape(read_literal(source, given["shape"])))
+            constant = const(value, dtype)
+            if "shape" in by_name:
+                constant = Constant(constant.data.reshape(read_literal(source, by_name["shape"])))
     except (ValueError, TypeError, OverflowError) as problem:
         raise source.error(node, f"no tensor constant: {problem}") from None
-    if made.data.dtype.name not in DTYPES:
-        raise source.error(node, f"`{ast.unparse(given['value'])}` is no tensor constant")
-    return made
+    if constant.data.dtype.name not in DTYPES:
+        raise source.error(node, f"`{ast.unparse(by_name['value'])}` is no tensor constant")
+    return constant
 
 
-def taken_over(node: ast.expr) -> Constant | None:
-    """The constant that stands in the syntax itself: an array from around a decorated function."""
+def outer_constant(node: ast.expr) -> Constant | None:
+    """The constant in the syntax tree itself: an array from around a decorated function."""
     value: object = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, Constant) else None
 

@@ -1,7 +1,7 @@
-"""Reads calls of what is below the graph: loop functions and packed functions.
+"""Reads calls of functions below the graph: loop functions and packed functions.
 
-They are written with what they return, ``out_sinfo``; once they were written with the shape
-of it first, ``R.call_tir((n, m), f, [x])``.
+Today's form has the struct info of the results, ``out_sinfo``; older ones have the shape of the
+result first, ``R.call_tir((n, m), f, [x])``.
 """
 
 import ast
@@ -58,54 +58,54 @@ class LowCalls:
         self._leaf = leaf
 
     def call_tir(self, node: ast.Call, declared: StructInfo | None) -> Call:
-        """``R.call_tir(cls.f, (x,), out_sinfo=…)``, and what is written like it."""
+        """``R.call_tir(cls.f, (x,), out_sinfo=…)``, and similar calls."""
         name = dotted(node.func)
         if self._is_shape_first(node, name):
             return self._shape_first(node, name, declared)
-        given = arguments(self._source, node, _PARAMETERS[name])
+        by_name = arguments(self._source, node, _PARAMETERS[name])
         packed = name == "R.call_dps_packed"
         args: list[Expr] = []
-        if "func" in given:
-            args.append((self._packed if packed else self._value)(given["func"]))
-        if "args" in given:
-            args.append(self._operand_tuple(given["args"]))
-        if "tir_vars" in given:
-            args.append(ShapeExpr(self._scope.annotations.shape(given["tir_vars"])))
+        if "func" in by_name:
+            args.append((self._packed if packed else self._value)(by_name["func"]))
+        if "args" in by_name:
+            args.append(self._operand_tuple(by_name["args"]))
+        if "tir_vars" in by_name:
+            args.append(ShapeExpr(self._scope.annotations.shape(by_name["tir_vars"])))
         attrs: dict[str, Attr] = {}
-        if "inplace_indices" in given:
-            attrs["inplace_indices"] = read_literal(self._source, given["inplace_indices"])
-        return self._operators.apply(node, OPS[name[2:]], args, attrs, self._out(given))
+        if "inplace_indices" in by_name:
+            attrs["inplace_indices"] = read_literal(self._source, by_name["inplace_indices"])
+        return self._operators.apply(node, OPS[name[2:]], args, attrs, self._out(by_name))
 
     def call_packed(self, node: ast.Call, declared: StructInfo | None) -> Call:
-        """``R.call_packed("f", x, sinfo_args=…)``; in older scripts the annotation says it."""
+        """``R.call_packed("f", x, sinfo_args=…)``; older scripts annotate the result."""
         args: list[Expr] = [self._packed(a) for a in node.args[:1]]
         args += [self._leaf(a) for a in node.args[1:]]
-        name, said = dotted(node.func)[2:], self.sinfo_args(node)
+        name, claims = dotted(node.func)[2:], self.sinfo_args(node)
         if self._scope.older:
             name = "call_pure_packed" if self._scope.in_dataflow else name
-            said = said or (() if declared is None else (declared,))
-        return self._operators.apply(node, OPS[name], args, {}, said)
+            claims = claims or (() if declared is None else (declared,))
+        return self._operators.apply(node, OPS[name], args, {}, claims)
 
     def call_inplace_packed(self, node: ast.Call, _: StructInfo | None) -> Call:
         """``R.call_inplace_packed("f", x, inplace_indices=[0], sinfo_args=…)``."""
         args = [*map(self._packed, node.args[:1]), *map(self._leaf, node.args[1:])]
-        given = self._keywords(node, ("inplace_indices", "sinfo_args"))
+        by_name = self._keywords(node, ("inplace_indices", "sinfo_args"))
         attrs: dict[str, Attr] = {}
-        if "inplace_indices" in given:
-            attrs["inplace_indices"] = read_literal(self._source, given["inplace_indices"])
-        said = self._infos(given["sinfo_args"]) if "sinfo_args" in given else ()
-        out = said if len(said) < 2 else (TupleStructInfo(said),)
+        if "inplace_indices" in by_name:
+            attrs["inplace_indices"] = read_literal(self._source, by_name["inplace_indices"])
+        claims = self._infos(by_name["sinfo_args"]) if "sinfo_args" in by_name else ()
+        out = claims if len(claims) < 2 else (TupleStructInfo(claims),)
         return self._operators.apply(node, OPS["call_inplace_packed"], args, attrs, out)
 
     def message(self, node: ast.Call, _: StructInfo | None) -> Call:
         """``R.print(x, format="x is {}")``, ``R.assert_op(condition, x, format="x is {}")``."""
         name = dotted(node.func)[2:]
-        given = self._keywords(node, ("format", "format_args"))
-        written = given.get("format", ast.copy_location(ast.Constant(""), node))
+        by_name = self._keywords(node, ("format", "format_args"))
+        written = by_name.get("format", ast.copy_location(ast.Constant(""), node))
         format = self._value(written)
         if not isinstance(format, StringImm):
             raise self._source.error(written, f"R.{name}: the format is no string")
-        written = [*node.args, *([given["format_args"]] if "format_args" in given else [])]
+        written = [*node.args, *([by_name["format_args"]] if "format_args" in by_name else [])]
         listed = [a.elts if isinstance(a, ast.Tuple | ast.List) else [a] for a in written]
         values = [self._leaf(a) for several in listed for a in several]
         place = 1 if name == "assert_op" else 0
@@ -114,14 +114,14 @@ class LowCalls:
         )
 
     def sinfo_args(self, node: ast.Call) -> tuple[StructInfo, ...]:
-        """What a call says of its result by the keyword ``sinfo_args``, the only one it has."""
-        given = self._keywords(node, ("sinfo_args",))
-        return self._infos(given["sinfo_args"]) if given else ()
+        """The claims on the result, by ``sinfo_args``, the only keyword of the call."""
+        by_name = self._keywords(node, ("sinfo_args",))
+        return self._infos(by_name["sinfo_args"]) if by_name else ()
 
     # --- the shape first --------------------------------------------------------------
 
     def _is_shape_first(self, node: ast.Call, name: str) -> bool:
-        """Whether the first argument is no function."""
+        """Whether the first argument is a shape, not a function."""
         if name == "R.call_dps":
             return True
         if name == "R.call_tir_inplace" or len(node.args) < 2:
@@ -135,27 +135,29 @@ class LowCalls:
                 return False
 
     def _shape_first(self, node: ast.Call, name: str, declared: StructInfo | None) -> Call:
-        given = arguments(self._source, node, _SHAPE_FIRST)
-        if missing := [n for n in _SHAPE_FIRST[:3] if n not in given]:
+        by_name = arguments(self._source, node, _SHAPE_FIRST)
+        if missing := [n for n in _SHAPE_FIRST[:3] if n not in by_name]:
             message = (
                 f"{name} takes a shape, a function and a list of operands, got no {missing[0]}"
             )
             raise self._source.error(node, message, "today: R.call_tir(f, (x,), out_sinfo=…)")
-        callee, operands = self._packed(given["func"]), self._operand_tuple(given["args"])
-        shapes = _several(given["shape"])
-        made = callee.struct_info.ret if isinstance(callee.struct_info, FuncStructInfo) else None
+        callee, operands = self._packed(by_name["func"]), self._operand_tuple(by_name["args"])
+        shapes = _several(by_name["shape"])
+        returned = (
+            callee.struct_info.ret if isinstance(callee.struct_info, FuncStructInfo) else None
+        )
         count = len(shapes or [node])
-        dtypes = self._dtypes(node, name, count, (declared, made), operands)
+        dtypes = self._dtypes(node, name, count, (declared, returned), operands)
         if shapes is None:
-            out: StructInfo = self._tensor(given["shape"], dtypes[0])
+            out: StructInfo = self._tensor(by_name["shape"], dtypes[0])
         else:
             out = TupleStructInfo(tuple(map(self._tensor, shapes, dtypes)))
         args = [callee, operands]
-        if "tir_vars" in given:
+        if "tir_vars" in by_name:
             if not isinstance(callee, GlobalVar):
                 message = f"{name}: a packed function takes no tir_vars"
-                raise self._source.error(given["tir_vars"], message)
-            args.append(ShapeExpr(self._scope.annotations.shape(given["tir_vars"])))
+                raise self._source.error(by_name["tir_vars"], message)
+            args.append(ShapeExpr(self._scope.annotations.shape(by_name["tir_vars"])))
         op = OPS["call_tir" if isinstance(callee, GlobalVar) else "call_dps_packed"]
         return self._operators.apply(node, op, args, {}, (out,))
 
@@ -180,22 +182,22 @@ class LowCalls:
         node: ast.Call,
         name: str,
         count: int,
-        said: Iterable[StructInfo | None],
+        claims: Iterable[StructInfo | None],
         operands: Expr,
     ) -> list[str]:
-        """The dtypes of the results: what is `said` of all has them, else the first operand."""
+        """The dtypes of the results: those of `claims`, else that of the first operand."""
         fields = operands.fields if isinstance(operands, Tuple) else ()
         first = next(filter(None, (_dtype(f.struct_info) for f in fields)), "")
-        found = [""] * count
-        for info in said:
+        dtypes = [""] * count
+        for info in claims:
             several = info.fields if isinstance(info, TupleStructInfo) else (info,)
             if len(several) == count:
-                found = [f or _dtype(i) for f, i in zip(found, several, strict=True)]
-        found = [f or first for f in found]
-        if not all(found):
+                dtypes = [f or _dtype(i) for f, i in zip(dtypes, several, strict=True)]
+        dtypes = [f or first for f in dtypes]
+        if not all(dtypes):
             message = f"{name}: nothing says the dtype of the result"
             raise self._source.error(node, message, 'annotate it: y: R.Tensor((…), "float32") = …')
-        return found
+        return dtypes
 
     # --- parts ------------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class LowCalls:
         return ExternFunc(value.value) if isinstance(value, StringImm) else value
 
     def _keywords(self, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
-        """What a call gives by keyword; these are all it may."""
+        """The keyword arguments of a call; others than `names` are errors."""
         named = ast.copy_location(ast.Call(node.func, [], node.keywords), node)
         return arguments(self._source, named, names)
 
@@ -214,10 +216,10 @@ class LowCalls:
         value = self._leaf(node)
         return value if isinstance(value.struct_info, TupleStructInfo) else Tuple((value,))
 
-    def _out(self, given: Mapping[str, ast.expr]) -> tuple[StructInfo, ...]:
-        if "out_sinfo" not in given:
+    def _out(self, by_name: Mapping[str, ast.expr]) -> tuple[StructInfo, ...]:
+        if "out_sinfo" not in by_name:
             return ()
-        infos = self._infos(given["out_sinfo"])
+        infos = self._infos(by_name["out_sinfo"])
         return infos if len(infos) == 1 else (TupleStructInfo(infos),)
 
     def _infos(self, node: ast.expr) -> tuple[StructInfo, ...]:
@@ -226,7 +228,7 @@ class LowCalls:
 
 
 def _dtype(info: StructInfo | None) -> str:
-    """The dtype of a tensor, empty if it is not known."""
+    """The dtype of a tensor, empty if it is unknown."""
     return (info.dtype or "") if isinstance(info, TensorStructInfo) else ""
 
 

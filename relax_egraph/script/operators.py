@@ -68,7 +68,7 @@ class Operators:
         attrs: Mapping[str, Attr],
         sinfo_args: tuple[StructInfo, ...] = (),
     ) -> Call:
-        """Apply an operator, with the struct info that its rule gives."""
+        """Apply an operator, with the struct info of its rule."""
         if self._scope.in_dataflow and not op.pure:
             raise self._source.error(
                 node,
@@ -92,11 +92,11 @@ class Operators:
             takes = ", ".join(slots)
             message = f"{op} takes {len(slots)} operands ({takes}), got {len(node.args)}"
             raise self._source.error(node, message)
-        given: list[tuple[str, ast.expr, ast.AST]] = [
+        passed: list[tuple[str, ast.expr, ast.AST]] = [
             (name, arg, arg) for name, arg in zip(slots, node.args, strict=False)
         ]
-        given += [(k.arg or "**", k.value, k) for k in node.keywords]
-        for name, written, place in given:
+        passed += [(k.arg or "**", k.value, k) for k in node.keywords]
+        for name, written, place in passed:
             if name in operands or name in attrs:
                 raise self._source.error(place, f"{op} got {name!r} twice")
             if name in names:
@@ -114,12 +114,12 @@ class Operators:
             raise self._source.error(node, str(problem)) from None
         return self.apply(node, op, args, complete)
 
-    def _operands(self, op: Op, given: Mapping[str, ast.expr]) -> list[Expr]:
+    def _operands(self, op: Op, by_name: Mapping[str, ast.expr]) -> list[Expr]:
         args: list[Expr] = []
         numbers: list[tuple[int, ast.expr]] = []
         left_out = ""
         for operand in op.operands:
-            written = given.get(operand.name)
+            written = by_name.get(operand.name)
             if written is None or (operand.optional and _is_none(written)):
                 left_out = left_out or operand.name
                 continue
@@ -165,7 +165,7 @@ class Operators:
         return ShapeExpr(tuple(map(self._scope.annotations.dim, written)))
 
     def _shape(self, node: ast.Tuple | ast.List, before: Sequence[Expr]) -> ShapeExpr:
-        """A shape operand; an extent -1 is what the elements of the first operand leave."""
+        """A shape operand; an extent -1 follows from the elements of the first operand."""
         rest = [e for e in node.elts if plain_number(e) != -1]
         info = before[0].struct_info if before else None
         if len(rest) != len(node.elts) - 1 or not isinstance(info, TensorStructInfo):
@@ -180,7 +180,7 @@ class Operators:
         return ShapeExpr((*known[:place], left, *known[place:]))
 
     def infix(self, node: ast.expr, symbol: ast.AST, sides: list[ast.expr]) -> Call:
-        """``x + y``: the operator that Python's `symbol` stands for."""
+        """``x + y``: the operator of Python's `symbol`."""
         op = OPS.get(_OPERATORS.get(type(symbol), ""))
         if op is None:
             raise self._source.error(node, f"unsupported operator in `{ast.unparse(node)}`")
@@ -203,7 +203,7 @@ class Operators:
 
 
 def unwrapped(node: ast.expr, wrapper: str) -> ast.expr:
-    """The one operand of a call of `wrapper`; any other `node` itself."""
+    """The only operand of a call of `wrapper`; any other `node` unchanged."""
     match node:
         case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) == wrapper:
             return inner
@@ -212,7 +212,7 @@ def unwrapped(node: ast.expr, wrapper: str) -> ast.expr:
 
 
 def plain_number(node: ast.expr) -> float | int | None:
-    """The value of a number, perhaps negative; ``None`` of anything else."""
+    """The value of a number, perhaps negative; ``None`` for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = plain_number(node.operand)
         return None if inner is None else -inner

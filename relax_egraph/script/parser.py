@@ -40,9 +40,8 @@ def parse(
 ) -> IRModule:
     """Read a module, or a function without a module around it.
 
-    `constants` are what ``metadata["relax.expr.Constant"][i]`` means; without them it is what
-    the text itself says of ``metadata``.  The text may be indented as a whole.  Raises
-    `ScriptError`; there is no half-read module.
+    `constants` are the values of ``metadata["relax.expr.Constant"][i]``, by default those that the
+    text assigns to ``metadata``.  The text may be indented as a whole.  Raises `ScriptError`.
     """
     source = Source(text, filename)
     with _deep(source):
@@ -55,9 +54,9 @@ def read_class(
     symbols: Iterable[str] = (),
     functions: Mapping[str, BaseFunc] = _NONE,
 ) -> IRModule:
-    """Read a module that stands in Python as a class.
+    """Read a module that is a class of a Python file.
 
-    Its functions also see `symbols` and `functions` from around, of which the module gets those.
+    Its functions also see outer `symbols` and `functions`; the module gets these functions.
     """
     module = _around(Globals(source, {"cls", "Module"}), symbols, functions)
     with _deep(source):
@@ -66,7 +65,7 @@ def read_class(
 
 
 def read_function(source: Source, node: ast.FunctionDef, symbols: Iterable[str] = ()) -> BaseFunc:
-    """Read a function that stands in Python without a module around it."""
+    """Read a function of a Python file without a module around it."""
     module = _around(Globals(source, {"cls", "Module"}), symbols, {})
     with _deep(source):
         return _functions(module, [node])[node.name]
@@ -142,7 +141,7 @@ def _declaration(module: Globals, node: ast.stmt) -> None:
 
 
 def _functions(module: Globals, nodes: Sequence[ast.FunctionDef]) -> IRModule:
-    """All functions: loop functions and signatures first, so that any may call any."""
+    """All functions; loop functions and signatures come first, so that each may call each."""
     loops: dict[str, PrimFunc] = {}
     graph: dict[str, FunctionReader] = {}
     module.impure |= _impure(module, nodes)
@@ -168,7 +167,7 @@ def _functions(module: Globals, nodes: Sequence[ast.FunctionDef]) -> IRModule:
 
 
 def _impure(module: Globals, nodes: Sequence[ast.FunctionDef]) -> frozenset[str]:
-    """The functions among `nodes` that have side effects, said or seen; loop functions have."""
+    """The functions among `nodes` with side effects: declared, inferred, or as loop functions."""
     relax: dict[str, ast.FunctionDef] = {}
     writes = module.loops | module.impure
     marked: dict[str, bool] = {}

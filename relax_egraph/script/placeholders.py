@@ -1,6 +1,6 @@
-"""What the names of scripts are to Python itself, which evaluates annotations and decorators.
+"""The values of script names in Python, which evaluates annotations and decorators.
 
-The body of a decorated function is read and never run, so that most names need no value at all.
+The body of a decorated function is parsed and never run, so that most names need no value.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from relax_egraph.errors import ScriptError, Span
 
 
 class Name:
-    """A name of the script language, as ``R.exp``; it has a meaning in a script only."""
+    """A name of the script language, as ``R.exp``, which has a meaning in scripts only."""
 
     def __init__(self, name: str, meaning: str = "") -> None:
         self.name = name
@@ -27,12 +27,12 @@ class Name:
         return self.name
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Refused with the place of the call."""
+        """Raises an error with the place of the call."""
         _refuse(self.name, inspect.currentframe())
 
 
 class Annotation(Name):
-    """A name that Python meets in annotations: it takes anything."""
+    """A name in annotations that Python evaluates: it accepts any arguments."""
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The whole annotation."""
@@ -43,7 +43,7 @@ class Annotation(Name):
 
 
 class Applied:
-    """A whole annotation; what it was made of is read where it stands."""
+    """A whole annotation; its arguments are read from the source."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class Applied:
 
 
 class Symbol:
-    """A dimension symbol that Python sees: ``n = T.int64()``."""
+    """A dimension symbol in Python: ``n = T.int64()``."""
 
     def _computed(self, *_: object) -> "Computed":
         return Computed()
@@ -63,7 +63,7 @@ class Symbol:
 
 
 class Computed(Symbol):
-    """What Python computes of symbols; it is read where it stands, this is nothing."""
+    """The result of arithmetic on symbols in Python, without content: the source is read."""
 
 
 class ScalarType(Annotation):
@@ -95,7 +95,7 @@ def _refuse(name: str, frame: FrameType | None) -> NoReturn:
 
 
 def place_of(frame: FrameType) -> tuple[int, int]:
-    """The line and column, from 1, of what `frame` does now; the first column if not known."""
+    """The current line and column of `frame`, from 1; the first column if it is unknown."""
     positions = list(frame.f_code.co_positions())
     line, _, column, _ = positions[frame.f_lasti // 2]
     return line or frame.f_lineno, (column or 0) + 1

@@ -38,9 +38,8 @@ INDENT = "    "
 def print_module(module: IRModule, *, show_meta: bool = False) -> str:
     """The text of `module`: ``print_module(parse(t)) == t`` for every `t` printed before.
 
-    Tensor constants are printed as numbered ``metadata``, whose values `show_meta` puts before
-    the module, so that the text is complete in itself.  Names that are in use twice in a
-    function get numbers.
+    Tensor constants are printed as numbered ``metadata``; `show_meta` puts their values before the
+    module, so that the text is self-contained.  Repeated names in a function get numbers.
     """
     text, constants = print_with_constants(module)
     if not show_meta or not constants:
@@ -51,7 +50,7 @@ def print_module(module: IRModule, *, show_meta: bool = False) -> str:
 
 @deep(IllFormed, "the module is nested too deeply to be printed")
 def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]:
-    """The text of `module`, and the constants that it means by ``metadata``, in order."""
+    """The text of `module`, and the constants of its ``metadata``, in order."""
     constants = Constants()
     names = Names()
     functions = {name: names.take(name) for name in module.functions}
@@ -81,7 +80,7 @@ class _FunctionPrinter:
         self._signature = InfoPrinter(self._variables, signature=True)
 
     def lines(self, name: str, function: Function, indent: str) -> list[str]:
-        """The function with its symbols declared, and the module named if it is used."""
+        """The lines of the function, with declared symbols, and with the module's name if used."""
         symbols = symbols_in(function)
         for symbol in symbols:
             self._names.take(symbol)
@@ -148,7 +147,7 @@ class _FunctionPrinter:
         return call_lines(indent, f"{target}{head}", args)
 
     def _parts(self, binding: Binding) -> tuple[str, list[str] | None]:
-        """The right side: the head and arguments of a call, or the whole of anything else."""
+        """The right side of a binding: head and arguments of a call, or another value whole."""
         if isinstance(binding, MatchCast):
             value = self._expressions.text(binding.value)
             claim = self._expressions.info.text(binding.struct_info)
@@ -173,9 +172,9 @@ class _FunctionPrinter:
         return [*lines, f"{indent}else:", *branch]
 
     def _branch(self, name: str, branch: SeqExpr, indent: str) -> list[str]:
-        """The branch, whose result is bound to `name` last.
+        """The lines of a branch, whose last binding binds the result to `name`.
 
-        A result that the last binding computes is not bound twice: its variable takes the name.
+        If the last binding computes the result, its variable gets the name.
         """
         computed = _computed_last(branch)
         if computed is not None:
@@ -194,7 +193,7 @@ class _FunctionPrinter:
 
 
 def _conditional_alone(branch: SeqExpr) -> If | None:
-    """The conditional that all of `branch` is: it is written ``elif``."""
+    """The conditional that is all of `branch`, which is printed as ``elif``."""
     match branch.blocks:
         case (BindingBlock(bindings=(VarBinding(var=var, value=If() as value),)),):
             return value if branch.body is var else None

@@ -1,4 +1,4 @@
-"""Which functions of a script have side effects, where their decorators do not say."""
+"""Inference of side effects for functions of a script whose decorators do not declare them."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from relax_egraph.script.source import dotted
 
 @dataclass(frozen=True, slots=True)
 class _Effects:
-    """What a body does itself: `direct` effects, and the `calls` whose effects are its own."""
+    """The effects of a body: `direct` ones, and those of the functions that it `calls`."""
 
     direct: bool
     calls: frozenset[str]
@@ -23,30 +23,29 @@ def impure_functions(
 ) -> frozenset[str]:
     """The names of `functions` that have side effects.
 
-    `marked` says it of those whose decorators do.  Any other has effects if its body, outside of
-    dataflow blocks, applies an impure operator, or calls a function that has effects: one of these,
-    or one of `writes`.  A local function has effects where it is called, not
-    where it is defined.
+    `marked` are the declarations of decorators.  Another function has effects if its body, outside
+    of dataflow blocks, applies an impure operator or calls a function with effects: one of these,
+    or one of `writes`.  A local function has effects where it is called, not where it is defined.
     """
     others = frozenset(writes)
     effects = {
         name: _Effects(not marked[name], frozenset()) if name in marked else _effects(node)
         for name, node in functions.items()
     }
-    impure = {name for name, found in effects.items() if found.direct or found.calls & others}
-    while more := {n for n, found in effects.items() if found.calls & impure} - impure:
+    impure = {name for name, own in effects.items() if own.direct or own.calls & others}
+    while more := {n for n, own in effects.items() if own.calls & impure} - impure:
         impure |= more
     return frozenset(impure)
 
 
 def has_effects(function: ast.FunctionDef, impure: Iterable[str]) -> bool:
-    """Whether a local function has effects, in a module of which the functions `impure` have."""
-    found = _effects(function)
-    return found.direct or not found.calls.isdisjoint(impure)
+    """Whether a local function has effects; `impure` are the functions of the module that have."""
+    own = _effects(function)
+    return own.direct or not own.calls.isdisjoint(impure)
 
 
 def _effects(function: ast.FunctionDef) -> _Effects:
-    """The effects of the body, those of the local functions that it calls included."""
+    """The effects of the body, with those of the local functions that it calls."""
     local = {n.name: n for n in _own_nodes(function) if isinstance(n, ast.FunctionDef)}
     direct = False
     calls: set[str] = set()

@@ -1,9 +1,9 @@
 """``from relax_egraph.script import relax as R``: the graph level, in Python files.
 
-`function` reads the function that it decorates.  All other names are for the reader, and for
-tools that look at Python: they mean something in a decorated body, where Python never runs them.
-Python does evaluate annotations: `Tensor` and its like take whatever they are given, but a symbol
-must be known to Python.  Any of these will do::
+`function` reads the function that it decorates.  All other names are for readers and tools:
+they have a meaning in a decorated body, which Python never runs.
+Python does evaluate annotations: `Tensor` and its like accept any arguments, but a symbol must be
+known to Python.  Any of these will do::
 
     def main(x: R.Tensor(("n", 4), "float32")): ...     # a string
 
@@ -13,7 +13,7 @@ must be known to Python.  Any of these will do::
     from __future__ import annotations                  # annotations are not evaluated at all
     def main(x: R.Tensor((n, 4), "float32")): ...       # n may be declared in the body
 
-Nothing here has a type for type checkers, which therefore let scripts be.
+Nothing here has a type for type checkers, which therefore accept scripts.
 """
 
 import inspect
@@ -45,7 +45,7 @@ def function(
 ) -> Any:
     """Read the decorated function as a `Function` of the graph level; in a class the class does.
 
-    What it is told is read from the source too.  Raises `ScriptError` at the place in the file.
+    Its options are read from the source too.  Raises `ScriptError` at the place in the file.
     """
     del private, pure
     frame = inspect.currentframe()

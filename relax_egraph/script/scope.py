@@ -1,4 +1,4 @@
-"""What names mean at a point of a script: functions, variables, symbols, and the open block."""
+"""The scope at a point of a script: functions, variables, symbols, and the open block."""
 
 import ast
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ from relax_egraph.script.source import Source
 
 @dataclass(slots=True)
 class Globals:
-    """What every function of a module sees.
+    """The names that every function of a module sees.
 
-    `aliases` are the names under which the module itself is known: ``cls``, ``Module``; `loops`
+    `aliases` are the names of the module itself: ``cls``, ``Module``; `loops`
     are those of its functions that are loop functions, `impure` those that have side effects.
     """
 
@@ -48,11 +48,11 @@ class Globals:
 class Scope:
     """The variables of a function, and the block into which bindings go.
 
-    Of the declared `symbols` those are `bound` that a parameter or a cast above has told.
+    `bound` are the declared `symbols` that a parameter or an earlier cast binds.
     `hidden` are the names of dataflow variables whose block is closed; `node` is the syntax of
-    the whole function, whose names are kept clear of names made up for nested calls.  In an
-    `older` function symbols need no declaration, annotations only add to what is known, and a
-    packed function in a dataflow block is taken to be pure.
+    the whole function, whose names differ from those generated for nested calls.  In an `older`
+    function symbols need no declaration, annotations only add information, and a packed function
+    in a dataflow block counts as pure.
     """
 
     module: Globals
@@ -79,14 +79,14 @@ class Scope:
 
     @property
     def in_dataflow(self) -> bool:
-        """Whether the open block is a dataflow block; `outputs` are then the names it gives out."""
+        """Whether the open block is a dataflow block; `outputs` are then its output names."""
         return self.outputs is not None
 
     def variable(self, node: ast.Name) -> Var:
-        """The variable that a name means."""
-        found = self.variables.get(node.id)
-        if found is not None:
-            return found
+        """The variable of a name."""
+        variable = self.variables.get(node.id)
+        if variable is not None:
+            return variable
         if node.id in self.hidden:
             raise self.source.error(
                 node,

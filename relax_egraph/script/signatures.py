@@ -1,4 +1,4 @@
-"""What functions of both levels begin with: decorator, parameters, declared symbols."""
+"""The heads of functions of both levels: decorator, parameters, declared symbols."""
 
 import ast
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def is_older(node: ast.FunctionDef) -> bool:
 
 
 def declares_symbol(node: ast.expr) -> bool:
-    """Whether `node` makes a symbol: ``T.int64()``, ``T.var("n")``, not ``T.int64(3)``."""
+    """Whether `node` declares a symbol: ``T.int64()``, ``T.var("n")``, not ``T.int64(3)``."""
     if not isinstance(node, ast.Call) or (name := dotted(node.func)) not in _DECLARATIONS:
         return False
     return not node.args or (len(node.args) == 1 and name in ("T.var", "R.shape_vars"))
@@ -45,23 +45,23 @@ def declared_symbols(node: ast.stmt) -> list[str]:
 
 
 def leading_symbols(body: Sequence[ast.stmt]) -> set[str]:
-    """The symbols that are declared before anything happens: a signature may use them."""
-    found: set[str] = set()
+    """The symbols that the first statements declare: a signature may use them."""
+    symbols: set[str] = set()
     for statement in body:
         declared = declared_symbols(statement)
         if not declared and not isinstance(statement, ast.Expr):
             break
-        found.update(declared)
-    return found
+        symbols.update(declared)
+    return symbols
 
 
 def read_options(node: ast.FunctionDef, module: Globals, names: tuple[str, ...]) -> dict[str, bool]:
-    """What a function's decorator says: ``@R.function(private=True, pure=False)``."""
+    """The options of a function's decorator: ``@R.function(private=True, pure=False)``."""
     decorator = node.decorator_list[0]
     if not isinstance(decorator, ast.Call):
         return {}
-    given = arguments(module.source, decorator, (*names, "check_well_formed"))
-    return {name: bool(read_literal(module.source, value)) for name, value in given.items()}
+    by_name = arguments(module.source, decorator, (*names, "check_well_formed"))
+    return {name: bool(read_literal(module.source, value)) for name, value in by_name.items()}
 
 
 def unquoted(annotation: ast.expr | None, source: Source) -> ast.expr | None:

@@ -1,4 +1,4 @@
-"""A script's text and its syntax tree, and errors that point into the text as it was given."""
+"""The text of a script and its syntax tree, and errors that point into the original text."""
 
 import ast
 import gc
@@ -10,13 +10,13 @@ from relax_egraph.ir.syntax import parsed
 from relax_egraph.script.spellings import KEYWORDS, today
 
 _TAB_WIDTHS = (4, 8)
-"""How wide a tab may be meant where tabs and spaces are mixed; the first that reads is taken."""
+"""How wide a tab may be meant where tabs and spaces are mixed; the first that parses is used."""
 
 
 class Source:
-    """A text, its name, and how far it is indented as a whole.
+    """A text, its name, and its indentation as a whole.
 
-    Syntax nodes are of the dedented text; `span` and `error` speak of the given one.
+    Syntax nodes belong to the dedented text; `span` and `error` refer to the original one.
     Raises `ScriptError` where the text is no Python.
     """
 
@@ -43,7 +43,7 @@ class Source:
             self._read(next(filter(_is_python, spaced), spaced[0]))
 
     def span(self, node: ast.AST) -> Span:
-        """Where `node` begins."""
+        """The span of `node`."""
         line: int = getattr(node, "lineno", 1)
         column: int = getattr(node, "col_offset", 0)
         return Span(self.filename, line, self._characters(line, column) + self._margin + 1)
@@ -92,7 +92,7 @@ class Source:
 
 
 def dotted(node: ast.expr) -> str:
-    """``R.nn.relu`` of the attribute chain, in today's spelling; empty of anything else."""
+    """``R.nn.relu`` for the attribute chain, in today's spelling; empty for anything else."""
     return today(_chain(node))
 
 
@@ -115,7 +115,7 @@ def _is_python(text: str) -> bool:
 
 def _spaced(text: str, width: int) -> str:
     """`text` with spaces for the tabs that lines begin with: Python refuses a mixture."""
-    return re.sub(r"(?m)^[ \t]+", lambda found: found[0].replace("\t", " " * width), text)
+    return re.sub(r"(?m)^[ \t]+", lambda match: match[0].replace("\t", " " * width), text)
 
 
 def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
@@ -124,7 +124,7 @@ def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[st
     if len(node.args) > len(names):
         takes = ", ".join(names) or "nothing"
         raise source.error(node.args[len(names)], f"{callee} takes {takes}; this is one too many")
-    given = dict(zip(names, node.args, strict=False))
+    by_name = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
         name = keyword.arg or "**"
         if name not in names:
@@ -133,7 +133,7 @@ def arguments(source: Source, node: ast.Call, names: tuple[str, ...]) -> dict[st
             takes = ", ".join(names) or "none"
             message = f"{callee} has no argument {name!r}; it has: {takes}"
             raise source.error(keyword, message, nearest(name, names))
-        if name in given:
+        if name in by_name:
             raise source.error(keyword, f"{callee} got the argument {name!r} twice")
-        given[name] = keyword.value
-    return given
+        by_name[name] = keyword.value
+    return by_name

@@ -1,4 +1,4 @@
-"""Other spellings of today's names: those of older scripts, and those of the newest TVM.
+"""Spellings of names in older scripts and in the newest TVM.
 
 Today's are those of TVMScript 0.13 to 0.20; every module is printed in them.
 """
@@ -76,7 +76,7 @@ _RENAMINGS = 4
 
 @lru_cache(1 << 16)
 def today(name: str) -> str:
-    """The name that is meant by `name`, a chain of names with dots; most mean themselves."""
+    """Today's spelling of `name`, a dotted chain of names; most are unchanged."""
     for _ in range(_RENAMINGS):
         before = name
         name = _NAMES.get(name, name)

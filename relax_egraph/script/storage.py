@@ -27,8 +27,8 @@ _HEADER = re.compile(r"# constants: (\S+) sha256=([0-9a-f]{64})\n")
 def save_module(module: IRModule, path: str | os.PathLike[str]) -> None:
     """Write the text of `module` to `path`, and its constants to ``<path>.npz`` if it has any.
 
-    Each file is written aside and then renamed, the text last; it names the archive and its
-    digest, so that a text is never read with the constants of another.
+    Each file is written under another name and then renamed, the text last.  The text has the name
+    and the digest of the archive, so that it is never read with the constants of another.
     """
     target = Path(path)
     text, constants = print_with_constants(module)

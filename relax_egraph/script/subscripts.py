@@ -1,6 +1,6 @@
-"""Annotations with square brackets, as they were written first: ``R.Tensor[(n, k), "f32"]``.
+"""Annotations with square brackets, the oldest form: ``R.Tensor[(n, k), "f32"]``.
 
-Each is rewritten as the call that is written today, ``R.Tensor((n, k), "f32")``.
+Each is rewritten as today's call, ``R.Tensor((n, k), "f32")``.
 """
 
 import ast
@@ -11,9 +11,9 @@ from relax_egraph.script.spellings import DTYPE_NAMES
 
 
 def as_call(node: ast.Subscript, is_shape: Callable[[ast.expr], bool]) -> ast.Call:
-    """The call that is written today; `is_shape` tells of a name whether it holds a shape.
+    """The call in today's form; `is_shape` decides whether a name is a variable with a shape.
 
-    ``_`` is what is not known.  Python does not tell ``R.Tensor[(n, m)]`` from
+    ``_`` stands for an unknown part.  Python does not distinguish ``R.Tensor[(n, m)]`` from
     ``R.Tensor[n, m]``: the second is a dtype if the first is a whole shape.
     """
     inner = node.slice
@@ -47,7 +47,7 @@ def _tensor(
 
 
 def _is_whole(node: ast.expr, is_shape: Callable[[ast.expr], bool]) -> bool:
-    """Whether `node` is a shape and no extent of one."""
+    """Whether `node` is a shape, not an extent."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.strip().startswith("(") or is_unknown(node)
     return isinstance(node, ast.Tuple | ast.List) or is_unknown(node) or is_shape(node)

@@ -1,4 +1,4 @@
-"""Which dimension symbols a function needs to declare, in which order."""
+"""The dimension symbols that a printed function declares, in order."""
 
 from collections.abc import Iterator
 
@@ -19,14 +19,14 @@ from relax_egraph.ir.walk import children
 
 def symbols_in(function: Function) -> dict[str, None]:
     """The symbols of `function`, in order of appearance; those of one dimension sorted."""
-    found: dict[str, None] = {}
+    symbols: dict[str, None] = {}
     seen: set[StructInfo] = set()
     for info in _infos(function):
         if info not in seen:
             seen.add(info)
             for dim in _dims(info):
-                found.update(dict.fromkeys(sorted(dims.symbols(dim))))
-    return found
+                symbols.update(dict.fromkeys(sorted(dims.symbols(dim))))
+    return symbols
 
 
 def _dims(info: StructInfo) -> Iterator[Dim]:
@@ -48,7 +48,7 @@ def _dims(info: StructInfo) -> Iterator[Dim]:
 
 
 def _infos(expr: Expr) -> Iterator[StructInfo]:
-    """The struct info that is printed of `expr`."""
+    """The struct info that the printed form of `expr` has."""
     match expr:
         case Function(params=params, ret_struct_info=ret, body=body):
             yield from (p.struct_info for p in params)

@@ -1,8 +1,8 @@
 """``from relax_egraph.script import tir as T``: the loop level, in Python files.
 
-`prim_func` reads the function that it decorates; all other names mean something in its body
-only, but for those that Python meets in annotations: `Buffer`, `handle`, and the dtypes, of which
-``n = T.int64()`` makes a dimension symbol.
+`prim_func` reads the function that it decorates; all other names have a meaning in its body
+only, except those of annotations that Python evaluates: `Buffer`, `handle`, and the dtypes;
+``n = T.int64()`` declares a dimension symbol.
 """
 
 import inspect
@@ -32,7 +32,7 @@ _WORDS = (
 def prim_func(definition: abc.Callable[..., Any] | None = None, /, *, private: bool = False) -> Any:
     """Read the decorated function as a `PrimFunc`; in a class the class does.
 
-    What it is told is read from the source too.  Raises `ScriptError` at the place in the file.
+    Its options are read from the source too.  Raises `ScriptError` at the place in the file.
     """
     del private
     frame = inspect.currentframe()

@@ -17,7 +17,7 @@ _HINT_NAMES = ("script_parsing_detect_access", "buffer_dim_align", "double_buffe
 
 
 def check_hints(scope: TirScope, node: ast.expr) -> None:
-    """Refuse annotations of a block or loop but those that only guide a scheduler of TVM's."""
+    """Refuse annotations of a block or loop, except hints for a scheduler of TVM."""
     for name in read_attrs(scope.source, node, "an annotation"):
         if not name.startswith(_HINTS) and name not in _HINT_NAMES:
             message = f"the annotation {name!r} has no meaning here"
@@ -26,7 +26,7 @@ def check_hints(scope: TirScope, node: ast.expr) -> None:
 
 
 class BlockReader:
-    """Reads one block; `sequence` reads statements, of which it may leave some to `own`."""
+    """Reads one block; `sequence` reads statements and leaves those of a block to `own`."""
 
     def __init__(self, scope: TirScope, body: Callable[[Sequence[ast.stmt]], Stmt]) -> None:
         self._scope = scope
@@ -41,7 +41,7 @@ class BlockReader:
         call: ast.Call,
         sequence: Callable[[Sequence[ast.stmt], Callable[[ast.stmt], bool]], list[Stmt]],
     ) -> Stmt:
-        """The block, in the loops over its axes if it was written with their extents."""
+        """The block, inside loops over its axes if it declares their extents."""
         name, extents = self._head(node, call)
         names = [v for item in node.items for v in elements(item.optional_vars)]
         names += [item.context_expr for item in node.items[1:]]
@@ -60,16 +60,16 @@ class BlockReader:
         return result
 
     def own(self, node: ast.stmt) -> bool:
-        """Read what only stands in a block; whether `node` is that."""
+        """Read a statement that only a block may have; whether `node` is one."""
         match node:
             case ast.With(items=[ast.withitem(ast.Call(func=func))]) if dotted(func) == "T.init":
                 if self._init is not None:
                     raise self._scope.error(node, "a block has one T.init")
                 self._init = self._body(node.body)
-            case ast.Assign(targets=[target], value=ast.Call(func=func) as made) if dotted(
+            case ast.Assign(targets=[target], value=ast.Call(func=func) as call) if dotted(
                 func
             ).startswith("T.axis."):
-                self._axes += self._axis_of(target, made)
+                self._axes += self._axis_of(target, call)
             case ast.Expr(value=ast.Call() as call) if dotted(call.func) == "T.where":
                 if self._where is not None or len(call.args) != 1:
                     raise self._scope.error(node, "a block has one T.where of one condition")
@@ -97,15 +97,15 @@ class BlockReader:
             case _:
                 extents, rest = call.args, []
         plain = ast.copy_location(ast.Call(call.func, rest, call.keywords), call)
-        given = arguments(self._scope.source, plain, ("name", "no_realize"))
-        if "name" not in given:
+        by_name = arguments(self._scope.source, plain, ("name", "no_realize"))
+        if "name" not in by_name:
             return "block", extents
-        return read_string(self._scope.source, given["name"], "a block's name"), extents
+        return read_string(self._scope.source, by_name["name"], "a block's name"), extents
 
     def _loops(
         self, names: Sequence[ast.expr], extents: Sequence[ast.expr], node: ast.With
     ) -> list[TirVar]:
-        """The loops around the block, and its axes; none where ``T.bind`` says the values."""
+        """The loops around the block, and its axes; no loops where ``T.bind`` has the values."""
         kinds = ["R" if _is_reduce(e) else "S" for e in extents]
         sizes = [self._scope.expressions.index(_extent(e)) for e in extents]
         bound = {
@@ -132,11 +132,11 @@ class BlockReader:
         return loops
 
     def _bind(self, call: ast.Call) -> None:
-        """``T.bind(i, value)`` was read with the head; hold that it is of an axis."""
+        """Check that ``T.bind(i, value)``, which the head has read, is about an axis."""
         axes = [axis.var for axis in self._axes]
         name = call.args[0] if call.args else call
-        found = self._scope.expressions.names.get(name.id) if isinstance(name, ast.Name) else None
-        if len(call.args) != 2 or found not in axes:
+        axis = self._scope.expressions.names.get(name.id) if isinstance(name, ast.Name) else None
+        if len(call.args) != 2 or axis not in axes:
             raise self._scope.error(call, "T.bind takes an axis of the block and its value")
 
     # --- axes -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a loop function declares: parameters, buffers, dimension symbols."""
+"""Declarations of a loop function: parameters, buffers, dimension symbols."""
 
 import ast
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ _SCALARS = frozenset({"T.int64", "T.int32"})
 
 
 class TirDeclarations:
-    """Reads the signature on construction, and declarations in the body when they come.
+    """Reads the signature on construction, then the declarations of the body.
 
-    What is declared goes into `names`, which the rest of the function is read against.
+    Declarations extend `names`, the scope of the rest of the function.
     """
 
     def __init__(self, module: Globals, node: ast.FunctionDef, names: dict[str, Meaning]) -> None:
@@ -33,7 +33,7 @@ class TirDeclarations:
         self._signature(parameters(node, module))
 
     def params(self) -> tuple[Buffer, ...]:
-        """The buffers that are passed; every handle must have been matched to a shape."""
+        """The buffers that are parameters; every handle must be matched to a shape."""
         for name, buffer in self._params.items():
             if buffer is None:
                 note = f'write X = T.match_buffer({name}, (…), "float32")'
@@ -41,17 +41,19 @@ class TirDeclarations:
         return tuple(buffer for buffer in self._params.values() if buffer is not None)
 
     def buffer(self, name: str, node: ast.Call, *, alloc: bool = False) -> Buffer:
-        """``T.Buffer(shape, dtype)`` and its like; but for `alloc` its shape defines symbols."""
-        given = arguments(self._source, node, ("shape", "dtype", "scope"))
-        if "shape" not in given:
+        """``T.Buffer(shape, dtype)`` and its like; its shape defines symbols unless `alloc`."""
+        by_name = arguments(self._source, node, ("shape", "dtype", "scope"))
+        if "shape" not in by_name:
             raise self._source.error(node, f"{dotted(node.func)} takes a shape and a dtype")
-        dtype = read_dtype(self._source, given["dtype"]) if "dtype" in given else "float32"
-        scope = read_string(self._source, given["scope"], "the scope") if "scope" in given else ""
+        dtype = read_dtype(self._source, by_name["dtype"]) if "dtype" in by_name else "float32"
+        scope = (
+            read_string(self._source, by_name["scope"], "the scope") if "scope" in by_name else ""
+        )
         if scope not in ("", "global") and not (alloc and scope == "local"):
             message = f'unsupported scope "{scope}" of {name}'
-            raise self._source.error(given["scope"], message)
+            raise self._source.error(by_name["scope"], message)
         annotations = self._annotations if alloc else self._annotations.pattern()
-        shape = annotations.shape(given["shape"])
+        shape = annotations.shape(by_name["shape"])
         buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
         self._names[name] = buffer
         self.name_symbols()
@@ -69,7 +71,7 @@ class TirDeclarations:
         self._params[handle] = self.buffer(name, rest)
 
     def name_symbols(self) -> None:
-        """Give every symbol its meaning, where no variable has its name."""
+        """Define every symbol whose name no variable has."""
         for symbol in sorted(self.symbols):
             self._names.setdefault(symbol, DimSymbol(symbol))
 

@@ -33,7 +33,7 @@ _LEVELS = {
 
 
 class TirExpressionPrinter:
-    """Prints expressions over what was named; `symbols` are the dimension symbols met so far."""
+    """Prints expressions over named variables; `symbols` are the dimension symbols so far."""
 
     def __init__(self) -> None:
         self.symbols: set[str] = set()
@@ -45,7 +45,7 @@ class TirExpressionPrinter:
         return name
 
     def element(self, buffer: Buffer, indices: tuple[TirExpr, ...]) -> str:
-        """``A[i, j]``; ``A[()]`` of a scalar."""
+        """``A[i, j]``; ``A[()]`` for a scalar."""
         inside = ", ".join(map(self.text, indices)) or "()"
         return f"{self._names.get(buffer, buffer.name)}[{inside}]"
 
@@ -71,7 +71,7 @@ class TirExpressionPrinter:
         return [f"{indent}{head}(", *lines, f"{indent})"]
 
     def _chain(self, expr: Binary, indent: str) -> list[str]:
-        """A line for each operand of the operators that bind as tightly as that of `expr`."""
+        """A line for each operand of a chain of operators of one precedence."""
         if len(indent) + len(text := self.text(expr)) <= WIDTH:
             return [indent + text]
         level = _LEVELS[expr.kind]
@@ -140,7 +140,7 @@ class TirExpressionPrinter:
 
 
 def _call(expr: TirExpr) -> tuple[str, tuple[TirExpr, ...]]:
-    """The function and the operands of what prints as a call of expressions."""
+    """The function and the operands of an expression that prints as a call."""
     match expr:
         case Binary(kind="min" | "max" as kind, a=a, b=b):
             return f"T.{kind}", (a, b)
@@ -157,7 +157,7 @@ def _select(expr: Select) -> str:
 
 
 def _level(expr: TirExpr) -> int:
-    """How tightly `expr` binds if it is an infix operation, else 0."""
+    """The precedence of `expr` if it is an infix operation, else 0."""
     return _LEVELS.get(expr.kind, 0) if isinstance(expr, Binary) else 0
 
 
@@ -166,7 +166,7 @@ def _is_zero(expr: TirExpr) -> bool:
 
 
 def _immediate(expr: Imm, around: int) -> str:
-    """A bare number is ``int64``; any other dtype is said."""
+    """A literal: a bare number for ``int64``, else with its dtype."""
     if expr.dtype == "int64":
         text = str(int(expr.value))
         return _bracketed(text, _UNARY, around) if text[0] == "-" else text

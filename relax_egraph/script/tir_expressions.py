@@ -80,7 +80,7 @@ KNOWN = (
 
 @dataclass(slots=True)
 class TirExpressions:
-    """Reads expressions over the names known at that point; raises `ScriptError`."""
+    """Reads expressions over the names in scope; raises `ScriptError`."""
 
     source: Source
     names: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
@@ -114,11 +114,11 @@ class TirExpressions:
         return buffer, tuple(map(self.index, indices))
 
     def buffer(self, node: ast.Name) -> Buffer:
-        """The buffer that a name means."""
-        found = self._meaning(node)
-        if not isinstance(found, Buffer):
+        """The buffer of a name."""
+        meaning = self._meaning(node)
+        if not isinstance(meaning, Buffer):
             raise self.source.error(node, f"{node.id} is a scalar, needs a buffer")
-        return found
+        return meaning
 
     # --- numbers ----------------------------------------------------------------------
 
@@ -130,17 +130,17 @@ class TirExpressions:
         return Imm(float(value) if is_float(dtype) else value, dtype)
 
     def _unified(self, nodes: list[ast.expr], what: str) -> list[TirExpr]:
-        """Operands of one dtype: that of the first that is no bare number."""
+        """Operands of one dtype: that of the first operand that is no bare number."""
         values = [self._weak(n) for n in nodes]
         strong = next((v.dtype for v in values if not isinstance(v, int | float)), None)
         default = "float32" if any(isinstance(v, float) for v in values) else "int64"
         dtype = strong or default
-        made = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
-        for node, value in zip(nodes, made, strict=True):
+        operands = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
+        for node, value in zip(nodes, operands, strict=True):
             if value.dtype != dtype:
                 message = f"{what}: `{ast.unparse(node)}` is {value.dtype}, needs {dtype}"
                 raise self.source.error(node, message)
-        return made
+        return operands
 
     # --- expressions ------------------------------------------------------------------
 
@@ -151,11 +151,11 @@ class TirExpressions:
             case ast.Constant(value=int() | float() as value):
                 return value
             case ast.Name():
-                found = self._meaning(node)
-                if isinstance(found, Buffer):
+                meaning = self._meaning(node)
+                if isinstance(meaning, Buffer):
                     message = f"{node.id} is a buffer, needs an element of it"
                     raise self.source.error(node, message)
-                return found
+                return meaning
             case ast.Subscript():
                 return BufferLoad(*self.element(node))
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _BINARY:
@@ -214,13 +214,13 @@ class TirExpressions:
         match name:
             case "T.Cast" | "T.cast":
                 order = ("dtype", "value") if name == "T.Cast" else ("value", "dtype")
-                given = arguments(self.source, node, order)
-                if len(given) < 2:
+                by_name = arguments(self.source, node, order)
+                if len(by_name) < 2:
                     raise self.source.error(node, f"{name} takes a dtype and a value")
-                value = self._weak(given["value"])
+                value = self._weak(by_name["value"])
                 default = "float32" if isinstance(value, float) else "int64"
-                strong = self._strong(given["value"], value, default)
-                return Cast(read_dtype(self.source, given["dtype"]), strong)
+                strong = self._strong(by_name["value"], value, default)
+                return Cast(read_dtype(self.source, by_name["dtype"]), strong)
             case "T.let":
                 return self._let(node)
             case "T.Not":
@@ -231,7 +231,7 @@ class TirExpressions:
                 raise self.source.error(node, message, nearest(name, KNOWN))
 
     def _let(self, node: ast.Call) -> TirExpr:
-        """``T.let(v, value, body)``: `body` with `value` where it says `v`."""
+        """``T.let(v, value, body)``: `body` with `value` substituted for `v`."""
         self._count(node, "T.let", 3)
         name, value, body = node.args
         if not isinstance(name, ast.Name):
@@ -243,7 +243,7 @@ class TirExpressions:
         return result
 
     def _immediate(self, node: ast.Call, dtype: str) -> TirExpr:
-        """``T.float32(0.5)``, ``T.float32("inf")``; of anything but a literal it is a cast."""
+        """``T.float32(0.5)``, ``T.float32("inf")``; for anything but a literal it is a cast."""
         self._count(node, f"T.{dtype}", 1)
         inner = node.args[0]
         bare = inner.operand if isinstance(inner, ast.UnaryOp) else inner
@@ -257,8 +257,8 @@ class TirExpressions:
             raise self.source.error(node, f"{name} takes {count} operands, got {len(node.args)}")
 
     def _meaning(self, node: ast.Name) -> Meaning:
-        found = self.names.get(node.id)
-        if found is None:
+        meaning = self.names.get(node.id)
+        if meaning is None:
             note = nearest(node.id, self.names)
             raise self.source.error(node, f"undefined variable {node.id}", note)
-        return found
+        return meaning

@@ -1,8 +1,8 @@
-"""Reads scalars of loop functions that have a name: ``v = A[i]``, ``with T.let(v, A[i]):``.
+"""Reads named scalars of loop functions: ``v = A[i]``, ``with T.let(v, A[i]):``.
 
-The loop language has no such node.  A scalar that reads no buffer is written where it is used;
-any other is kept in a local buffer of one element, because what it reads may be written before
-it is used.
+The loop language has no such node.  A scalar that reads no buffer is substituted for its uses; any
+other is stored in a local buffer of one element, because the buffer that it reads may be written
+before its use.
 """
 
 import ast
@@ -19,7 +19,7 @@ _AT = (Imm(0, "int64"),)
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A scalar that was given a name; `body` is what sees it, ``None`` for all that follows."""
+    """A named scalar; `body` is its scope, ``None`` for all that follows."""
 
     name: ast.Name
     value: ast.expr
@@ -28,14 +28,16 @@ class Let:
 
 
 def as_let(scope: TirScope, node: ast.stmt) -> Let | None:
-    """What `node` gives a name to, if it is such a statement."""
+    """The named scalar of `node`, if it is such a statement."""
     match node:
         case ast.Assign(targets=[ast.Name() as name], value=value):
             if isinstance(value, ast.Call) and dotted(value.func) == "T.meta_var":
                 value = arguments(scope.source, value, ("value",)).get("value", value)
             return Let(name, value)
-        case ast.AnnAssign(target=ast.Name() as name, annotation=said, value=ast.expr() as value):
-            return Let(name, value, said)
+        case ast.AnnAssign(
+            target=ast.Name() as name, annotation=annotation, value=ast.expr() as value
+        ):
+            return Let(name, value, annotation)
         case ast.With(items=[ast.withitem(ast.Call() as call, target)], body=body):
             if dotted(call.func) == "T.let":
                 return _block(scope, call, target, body)
@@ -45,15 +47,15 @@ def as_let(scope: TirScope, node: ast.stmt) -> Let | None:
 
 
 def read_let(scope: TirScope, let: Let) -> tuple[Buffer, Stmt] | None:
-    """Give the name its meaning; the buffer that keeps the value, and what writes it, if needed."""
+    """Define the name; returns the buffer of the value and its store, if they are needed."""
     names, name = scope.expressions.names, let.name.id
     if not isinstance(names.get(name, DimSymbol(name)), DimSymbol):
         note = f'{name} = T.alloc_buffer((1,), "float32", scope="local") may be written again'
         raise scope.error(let.name, f"{name} has a meaning already, it cannot get another", note)
     dtype = "float32" if _is_float(let.value) else "int64"
-    said = dotted(let.annotation).removeprefix("T.") if let.annotation else dtype
-    value = scope.expressions.typed(let.value, said)
-    if let.annotation and value.dtype != said:
+    declared = dotted(let.annotation).removeprefix("T.") if let.annotation else dtype
+    value = scope.expressions.typed(let.value, declared)
+    if let.annotation and value.dtype != declared:
         message = f"{name} is declared {ast.unparse(let.annotation)}, but it is {value.dtype}"
         raise scope.error(let.annotation, message)
     if not _reads(value):
@@ -67,8 +69,8 @@ def read_let(scope: TirScope, let: Let) -> tuple[Buffer, Stmt] | None:
 def _block(scope: TirScope, call: ast.Call, target: ast.expr | None, body: list[ast.stmt]) -> Let:
     """``with T.let(v, value):``, ``with T.LetStmt(value, var=v):``, ``… (value) as v:``."""
     named = [k.value for k in call.keywords if k.arg == "var"]
-    given = [*named, *([target] if target else []), *call.args]
-    match given:
+    parts = [*named, *([target] if target else []), *call.args]
+    match parts:
         case [ast.Name() as name, value]:
             return Let(name, value, None, body)
         case _:

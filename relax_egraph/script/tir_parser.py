@@ -40,13 +40,13 @@ _REGIONS = frozenset({"T.reads", "T.writes"})
 
 
 def _block_of(kept: tuple[Buffer, Stmt], rest: Sequence[Stmt]) -> TirBlock:
-    """What sees a scalar that is kept in a buffer: each run of the block has one of its own."""
+    """The block that is the scope of a scalar in a buffer: each run of it has its own buffer."""
     buffer, store = kept
     return TirBlock(buffer.name, (), seq(store, *rest), None, (buffer,))
 
 
 def read_prim_func(module: Globals, node: ast.FunctionDef) -> PrimFunc:
-    """The loop function that `node` writes; raises `ScriptError`."""
+    """The loop function of `node`; raises `ScriptError`."""
     return _PrimFuncReader(module, node).read()
 
 
@@ -79,14 +79,14 @@ class _PrimFuncReader:
     def _body(self, nodes: Sequence[ast.stmt]) -> Stmt:
         """The statements in a scope of their own."""
         with self._scope.names():
-            made = self._sequence(nodes)
-        return seq(*made) if made else Seq(())
+            statements = self._sequence(nodes)
+        return seq(*statements) if statements else Seq(())
 
     def _sequence(
         self, nodes: Sequence[ast.stmt], own: Callable[[ast.stmt], bool] | None = None
     ) -> list[Stmt]:
-        """Statements one after the other; of those of a block, `own` reads some itself."""
-        made: list[Stmt] = []
+        """Statements in order; inside a block, `own` reads some of them."""
+        statements: list[Stmt] = []
         for number, node in enumerate(nodes):
             if own is not None and own(node):
                 continue
@@ -94,30 +94,30 @@ class _PrimFuncReader:
                 continue
             let = as_let(self._scope, node)
             if let is None:
-                made += self._statement(node)
+                statements += self._statement(node)
             elif let.body is not None:
-                made.append(self._let(let, let.body))
+                statements.append(self._let(let, let.body))
             elif (kept := read_let(self._scope, let)) is None:
                 continue
             elif own is not None:
                 self._scope.allocs.append(kept[0])
-                made.append(kept[1])
+                statements.append(kept[1])
             else:
                 rest = self._sequence(nodes[number + 1 :])
-                return [*made, _block_of(kept, rest)]
-        return made
+                return [*statements, _block_of(kept, rest)]
+        return statements
 
     def _let(self, let: Let, body: Sequence[ast.stmt]) -> Stmt:
         """``with T.let(v, value):``."""
         with self._scope.names():
             kept = read_let(self._scope, let)
-            made = self._sequence(body)
+            statements = self._sequence(body)
         if kept is None:
-            return seq(*made) if made else Seq(())
-        return _block_of(kept, made)
+            return seq(*statements) if statements else Seq(())
+        return _block_of(kept, statements)
 
     def _declares(self, node: ast.stmt) -> bool:
-        """Read a declaration of symbols or of a buffer; whether `node` is that."""
+        """Read a declaration of symbols or of a buffer; whether `node` is one."""
         if names := declared_symbols(node):
             self._declared.symbols.update(names)
             self._declared.name_symbols()
@@ -135,7 +135,7 @@ class _PrimFuncReader:
         return False
 
     def _statement(self, node: ast.stmt) -> list[Stmt]:
-        """What a statement does: one thing, or nothing."""
+        """The statements of `node`: one or none."""
         match node:
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 return [self._store(target, value)]
@@ -203,7 +203,7 @@ class _PrimFuncReader:
         raise self._error(node, f"unsupported statement `{ast.unparse(node)}`")
 
     def _region(self, node: ast.expr) -> None:
-        """Hold that ``T.reads`` or ``T.writes`` names buffers; what they say is known anyway."""
+        """Check that ``T.reads`` or ``T.writes`` names buffers; the rest is redundant."""
         for part in elements(node):
             named = part.value if isinstance(part, ast.Subscript) else part
             if not isinstance(named, ast.Name):
@@ -230,7 +230,7 @@ class _PrimFuncReader:
     # --- loops ------------------------------------------------------------------------
 
     def _loops(self, names: list[ast.expr], header: ast.expr, body: list[ast.stmt]) -> Stmt:
-        """``for i in T.serial(n):``, and ``with T.grid(n) as i:`` as it was written once."""
+        """``for i in T.serial(n):``, and the older ``with T.grid(n) as i:``."""
         kind, extents = self._header(header)
         with self._scope.names():
             variables = self._scope.loop_variables(names, extents, names[0] if names else header)

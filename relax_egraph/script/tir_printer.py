@@ -81,12 +81,12 @@ class _PrimFuncPrinter:
         return lines
 
     def _buffer(self, buffer: Buffer) -> str:
-        """Name a buffer; its name is not used again in the function."""
+        """Name a buffer, uniquely in the function."""
         return self._expressions.name(buffer, self._names.take(buffer.name))
 
     @contextmanager
     def _variables(self, variables: Iterable[TirVar]) -> Generator[list[str]]:
-        """Name variables that are visible inside; then the names are free for others."""
+        """Name variables inside; afterwards the names are free for others."""
         named = [self._expressions.name(v, self._names.take(v.name)) for v in variables]
         yield named
         for name in named:

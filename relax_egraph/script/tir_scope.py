@@ -1,4 +1,4 @@
-"""What is known at a point of a loop function: names, extents of loops, buffers to allocate."""
+"""The scope at a point of a loop function: names, extents of loops, buffers to allocate."""
 
 import ast
 from collections.abc import Generator, Sequence
@@ -14,9 +14,9 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
 
 @dataclass(slots=True)
 class TirScope:
-    """The state of reading one loop function.
+    """The state of the reader of one loop function.
 
-    `extents` are those of the loop variables, which ``T.axis.remap`` takes over; `allocs` are
+    `extents` are those of the loop variables, for ``T.axis.remap``; `allocs` are
     the buffers of the innermost open block, or of the function.
     """
 
@@ -32,7 +32,7 @@ class TirScope:
 
     @contextmanager
     def names(self) -> Generator[None]:
-        """Names that are given inside mean what they meant before again afterwards."""
+        """Restore the meanings of names afterwards."""
         names = self.expressions.names
         before = dict(names)
         yield
@@ -41,7 +41,7 @@ class TirScope:
         self.declared.name_symbols()
 
     def variable(self, node: ast.expr) -> TirVar:
-        """A new variable of the name that `node` is."""
+        """A new variable with the name of `node`."""
         if not isinstance(node, ast.Name):
             raise self.error(node, f"`{ast.unparse(node)}` is no variable")
         variable = TirVar(node.id)
@@ -65,7 +65,7 @@ class TirScope:
 
 
 def elements(node: ast.expr | None) -> list[ast.expr]:
-    """What a tuple or a list has in it; anything else is alone."""
+    """The elements of a tuple or list; anything else is its only element."""
     if node is None:
         return []
     return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]

@@ -1,7 +1,7 @@
-"""Takes over what a decorated function refers to: numbers, arrays, functions around it.
+"""Resolves outer names of a decorated function: numbers, arrays, other functions.
 
-The syntax is rewritten before it is read: what consists of names from around the function, and
-of nothing else, is evaluated by Python and replaced by its value.
+The syntax tree is rewritten before it is read: an expression of outer names only is evaluated by
+Python and replaced by its value.
 """
 
 import ast
@@ -22,16 +22,16 @@ from relax_egraph.tir.stmt import PrimFunc
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ALLOWED = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "str", "sum", "tuple"})
-"""Functions of Python that may be applied to what is taken over."""
+"""Functions of Python that may be applied to outer values."""
 
 _NOTHING = object()
 
 
-class Surroundings(ast.NodeTransformer):
-    """Rewrites the syntax of a definition; `values` are the names around it with their values.
+class OuterNames(ast.NodeTransformer):
+    """Rewrites the syntax of a definition; `values` are the outer names with their values.
 
-    `spoken` are the objects that stand for names of the script: the modules, the decorators.
-    What is found besides literals is in `functions` and `symbols`.  Raises `ScriptError`.
+    `spoken` are the objects of script names: the modules, the decorators.  Outer functions and
+    symbols are collected in `functions` and `symbols`.  Raises `ScriptError`.
     """
 
     def __init__(
@@ -47,35 +47,35 @@ class Surroundings(ast.NodeTransformer):
         self._names: dict[int, str] = {}
 
     def function(self, node: ast.FunctionDef, own: Iterable[str] = ()) -> ast.FunctionDef:
-        """A copy of `node` with what it refers to; `own` are names that the module gives."""
+        """A copy of `node` with outer names resolved; `own` are the names of the module."""
         self._own = {"_", "cls", "metadata", *own, *_own_names(node)}
         return self.visit(copy.deepcopy(node))
 
     def statement(self, node: ast.stmt, own: Iterable[str]) -> ast.stmt:
-        """A copy of a statement of the module itself; `own` are the names that the module gives."""
+        """A copy of a statement of the module itself; `own` are the names of the module."""
         self._own = set(own)
         return self.visit(copy.deepcopy(node))
 
     def visit(self, node: ast.AST) -> Any:
-        """`node`, or what it stands for."""
+        """`node`, or its value."""
         if isinstance(node, ast.expr) and not isinstance(node, ast.Constant):
             value = self._value(node)
-            made = None if value is _NOTHING else self._written(node, value)
-            if made is not None:
-                for part in ast.walk(made):
+            literal = None if value is _NOTHING else self._written(node, value)
+            if literal is not None:
+                for part in ast.walk(literal):
                     ast.copy_location(part, node)
-                return made
+                return literal
         return self.generic_visit(node)
 
     def _value(self, node: ast.expr) -> object:
-        """The value of what consists of names from around."""
+        """The value of an expression of outer names."""
         if isinstance(node, ast.Name):
             return _NOTHING if node.id in self._own else self._values.get(node.id, _NOTHING)
         names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-        taken = [n for n in names if n not in self._own and n in self._values]
-        if not taken or any(n not in taken and n not in _ALLOWED for n in names):
+        outer = [n for n in names if n not in self._own and n in self._values]
+        if not outer or any(n not in outer and n not in _ALLOWED for n in names):
             return _NOTHING
-        if any(self._is_script(self._values[n]) for n in taken):
+        if any(self._is_script(self._values[n]) for n in outer):
             return _NOTHING
         code = compile(ast.Expression(node), self._source.filename, "eval")
         try:
@@ -136,7 +136,7 @@ class Surroundings(ast.NodeTransformer):
 
 
 def _own_names(function: ast.FunctionDef) -> set[str]:
-    """The names that a function gives a meaning itself, in a string of its signature too."""
+    """The names that a function defines itself, also in a string of its signature."""
     own: set[str] = set()
     for node in ast.walk(function):
         match node:
