@@ -1,6 +1,6 @@
 """Replaces the operators in a module by what can run: loop functions and packed functions."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from relax_egraph.errors import NotLowerable
@@ -32,7 +32,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.lower.legalize import BUILTINS, CHECKS, CHOICES, LEGALIZE, VIEWS, Legalize
 from relax_egraph.lower.legalize.index import are_inside
-from relax_egraph.passes.infra import Pass, module_pass
+from relax_egraph.passes.infra import module_pass
 from relax_egraph.tir.call_te import call_te
 
 
@@ -48,21 +48,12 @@ def legalize_ops(module: IRModule) -> IRModule:
       ``vm.builtin.prim_less_equal`` for dimensions;
     * ``relax.run.<operator>`` where what decides is known only at run time.
     """
-    return _legalized(module, {})
-
-
-def legalize_ops_with(op_map: Mapping[str, Legalize]) -> Pass:
-    """`legalize_ops` with other loops for the operators that `op_map` names."""
-    return Pass("legalize_ops", 0, lambda module: _legalized(module, op_map))
-
-
-def _legalized(module: IRModule, op_map: Mapping[str, Legalize]) -> IRModule:
     bb = BlockBuilder(module)
     writes = any(writes_in_place(f) for _, f in module.relax_functions())
     rewritten: dict[str, BaseFunc] = {}
     for name, function in module.relax_functions():
         if not function.attrs.get("primitive"):
-            new = _Legalizer(bb, op_map, writes).visit_expr(function)
+            new = _Legalizer(bb, writes).visit_expr(function)
             assert isinstance(new, Function)
             rewritten[name] = new
     return IRModule({name: rewritten.get(name, f) for name, f in bb.get().functions.items()})
@@ -74,10 +65,9 @@ class _Legalizer(ExprMutator):
     Where tensors are written in place (`writes`) none is the view of another.
     """
 
-    def __init__(self, bb: BlockBuilder, op_map: Mapping[str, Legalize], writes: bool) -> None:
+    def __init__(self, bb: BlockBuilder, writes: bool) -> None:
         super().__init__()
         self._bb = bb
-        self._op_map = op_map
         self._writes = writes
         self._known: dict[Hashable, Call] = {}
 
@@ -91,7 +81,7 @@ class _Legalizer(ExprMutator):
         args = tuple(_with_known_shape(a) for a in call.args)
         if op.name in BUILTINS:
             return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
-        viewed = op.name in VIEWS and op.name not in self._op_map and not self._writes
+        viewed = op.name in VIEWS and not self._writes
         if viewed and op.name == "reshape":  # which refuses another number of elements
             return call_packed("vm.builtin.reshape", args, (info,), pure=True)
         if not all(map(_is_known, args)):
@@ -102,8 +92,8 @@ class _Legalizer(ExprMutator):
             return _view(args[0], info)
         if op.name in CHOICES:
             args = (self._with_an_element(op, args[0], call.attrs.get("axis")),)
-        function = self._op_map.get(op.name, LEGALIZE.get(op.name))
-        is_copied = self._writes or op.name not in VIEWS - self._op_map.keys()
+        function = LEGALIZE.get(op.name)
+        is_copied = self._writes or op.name not in VIEWS
         if function is not None and is_copied:
             try:
                 return self._call_of_loops(op, function, args, complete_attrs(op, call.attrs))

@@ -31,8 +31,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.ir.run_time import run_time_attrs, run_time_call
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, tensor
-from relax_egraph.lower.legalize_ops import legalize_ops, legalize_ops_with
-from relax_egraph.tir import te
+from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.tir.interpret import interpret
 from relax_egraph.tir.stmt import PrimFunc
 
@@ -282,18 +281,6 @@ def test_a_packed_function_must_get_every_attribute() -> None:
         run_time_attrs(OPS["sum"], [True])
 
     assert str(raised.value) == "R.sum has 2 attributes, got 1 values"
-
-
-def test_loops_may_be_given_for_an_operator() -> None:
-    def doubled(x: te.Tensor) -> te.Tensor:
-        return te.compute(x.shape, lambda *i: x[i] * 2, "doubled")
-
-    x = Var("x", f32(n))
-    before = module([x], call("flatten", x), call("exp", x))
-
-    legal = legalize_ops_with({"exp": doubled, "flatten": doubled})(before)
-
-    assert [described(v)[0] for v in values_of(legal)] == ["flatten", "flatten"]
 
 
 def test_primitive_functions_and_intrinsics_stay() -> None:

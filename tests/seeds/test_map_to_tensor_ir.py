@@ -10,10 +10,8 @@ from relax_egraph.ir.module import BaseFunc
 from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.lower.fuse_tir import fuse_tir
-from relax_egraph.lower.legalize_ops import legalize_ops, legalize_ops_with
 from relax_egraph.passes import canonicalize_bindings, dead_code_elimination
 from relax_egraph.tir.stmt import PrimFunc
-from tests.seeds import lower_to_tensor_ir as lower
 from tests.seeds.dense_add_fusion import fuse_dense_add
 from tests.seeds.lower_to_tensor_ir import lower_to_tensor_ir
 from tests.seeds.mlp import IMAGE, assert_runs, create_model, expected, listing
@@ -132,16 +130,6 @@ def test_the_wrapper_is_a_pass_of_level_0() -> None:
 def test_the_lowered_model_runs() -> None:
     assert_runs(lowered())
     assert_runs(listing("mlp_lowered"))
-
-
-def test_legalize_ops_with_the_same_loops_does_the_same() -> None:
-    """It also makes loops of the operators that the table does not name."""
-    op_map = {"matmul": lower.matmul, "add": lower.add, "nn.relu": lower.relu}
-
-    legal = legalize_ops_with(op_map)(create_model())
-
-    assert_structural_equal(legal, legalize_ops(lower_to_tensor_ir(create_model())))
-    assert_runs(legal)
 
 
 # --- FuseTIR --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Dead code elimination: before and after."""
+"""`remove_all_unused`: bindings and private functions that nothing needs, before and after."""
 
 from dataclasses import replace
 
