@@ -43,7 +43,7 @@ def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Val
     try:
         with np.errstate(all="ignore"):
             result = _referred(op, reference, operands, complete_attrs(op, attrs))
-    except RunError:  # which says what is wrong with the values themselves
+    except RunError:  # a message about the values themselves
         raise
     except _MISFITS as error:
         raise RunError(_refusal(op, operands, attrs, error)) from None
@@ -51,7 +51,7 @@ def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Val
 
 
 _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""What Python and numpy raise where operands and attributes do not fit together."""
+"""The exceptions of Python and numpy for operands and attributes that do not fit together."""
 
 
 def _refusal(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr], error: Exception) -> str:

@@ -181,7 +181,7 @@ class _Conditions:
         linear = _linear(expr)
         if linear is None:
             if implied:
-                return  # nothing is lost but what sympy may find out by itself
+                return  # sympy may still decide it by itself
             message = "a condition is on one symbol, with numbers"
             raise condition.source.error(condition.left, message)
         name, slope, offset = linear

@@ -26,7 +26,7 @@ from relax_egraph.ir.struct_info import (
 )
 
 MAX_RANK = 6
-"""The ranks that are tried for an operand of unknown rank."""
+"""The greatest rank that is tried for an operand of unknown rank."""
 
 
 def joined(a: StructInfo, b: StructInfo) -> StructInfo:
@@ -90,7 +90,7 @@ def _of_operand(
 
 
 _OF_ONE_SHAPE = (OPS["ewise_add"],)
-"""Operators whose operands have one shape, though the rule takes the known one for the result."""
+"""Operators whose operands have one shape; their rules accept unknown shapes."""
 
 
 def _dtype(

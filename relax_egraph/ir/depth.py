@@ -10,7 +10,7 @@ from relax_egraph.base.forks import free_in_forks
 from relax_egraph.errors import RelaxEgraphError
 
 FRAMES = 10_000
-"""The calls of Python that may be open at a time: some hundred conditionals in each other."""
+"""The nested calls of Python that are allowed: some hundred nested conditionals."""
 
 
 @contextmanager

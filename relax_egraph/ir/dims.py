@@ -56,7 +56,7 @@ def _evaluated(expr: sympy.Expr) -> sympy.Expr:
     for _ in range(_ROUNDS):
         if not expanded.has(sympy.Min, sympy.Max, sympy.floor, sympy.Mod):
             break
-        # sympy leaves some of what it builds inside of these unevaluated, as in Min(n, Max(1, 2))
+        # sympy leaves some operands of these unevaluated, as in Min(n, Max(1, 2))
         again = replaced(expanded, {})
         if again == expanded:
             break
@@ -179,7 +179,7 @@ def divides(a: Dim, b: Dim) -> bool:
     if divisor == 0:
         return False
     quotient = inward(sympy.sympify(b)) / divisor
-    # Of a number there is nothing to cancel: then sympy would simplify for long, and in vain.
+    # By a number nothing cancels: sympy would simplify for a long time, in vain.
     return integral(sympy.expand(quotient if divisor.is_Integer else sympy.simplify(quotient)))
 
 

@@ -319,7 +319,9 @@ class _Frame:
             )
         inputs = [np.asarray(self.evaluate(f), order="C") for f in operands.fields]
         for place in filter(lambda p: p >= 0, inplace):
-            inputs[place] = np.require(inputs[place], requirements="W")  # no constant is written
+            inputs[place] = np.require(
+                inputs[place], requirements="W"
+            )  # copies read-only constants
         infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
         places = inplace or [-1] * len(infos)
         new = [i for i, place in zip(infos, places, strict=True) if place < 0]

@@ -34,7 +34,7 @@ Attr: TypeAlias = int | float | bool | str | tuple[int, ...] | tuple[float, ...]
 Attrs: TypeAlias = Mapping[str, Attr]
 
 FunctionAttr: TypeAlias = Attr | tuple[tuple[str, int], ...]
-"""The value of an attribute of a function; pairs are written as a dictionary."""
+"""The value of an attribute of a function; pairs print as a dictionary."""
 
 FunctionAttrs: TypeAlias = Mapping[str, FunctionAttr]
 

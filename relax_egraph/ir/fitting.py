@@ -34,7 +34,7 @@ from relax_egraph.ir.struct_info import (
 )
 
 Cast: TypeAlias = Callable[[Expr, Shape, str], Expr]
-"""Emits the check that a tensor or shape has certain extents, or is refused; returns its result."""
+"""Emits a check of the extents of a tensor or shape, with a message; returns its result."""
 
 
 def fit(call: Call, cast: Cast, bounds: LowerBounds) -> Call:
@@ -84,7 +84,7 @@ class _Checks:
             case Var(struct_info=TensorStructInfo(dims=shape) | ShapeStructInfo(values=shape)):
                 return value if shape is None else self._result(value, shape)
             case ShapeExpr(values=values):
-                if not self.results:  # else it is known by now
+                if not self.results:  # else an operand has been checked
                     self._result(value, values)
                 return ShapeExpr(self._replaced(values))
             case _:

@@ -7,10 +7,10 @@ import numpy as np
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 GROWTH_LIMIT = 1 << 20
-"""The bytes up to which what is stored may be larger than what it is computed of, by default."""
+"""The default limit, in bytes, of stored results that are larger than their operands."""
 
 _REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
-"""Operators whose result is only their operand again and again."""
+"""Operators that only repeat elements of their operand."""
 
 
 def is_worth_storing(op: str, size: int | None, before: int, growth_limit: int) -> bool:

@@ -46,7 +46,7 @@ class LowerBounds:
         if any(_holds(dims.sub(dim, low)) for low in (0, *self._nonnegative)):
             return True
         slackened = dim
-        for term, value in reversed(self._over_slack):  # a later one may have an earlier one in it
+        for term, value in reversed(self._over_slack):  # a later term may contain an earlier one
             if not isinstance(slackened, int):
                 slackened = dims.canonical(slackened.xreplace({term: value}))
         return _holds(slackened)

@@ -19,7 +19,7 @@ def extreme(kind: Kind, parts: Iterable[sympy.Expr]) -> sympy.Expr:
     """``kind(*parts)``; the parts are expanded."""
     flat = [p for part in parts for p in _flat(kind, part)]
     if any(isinstance(p, sympy.Min | sympy.Max) for p in flat):
-        return cast(sympy.Expr, kind(*flat))  # which knows what minima of maxima have in common
+        return cast(sympy.Expr, kind(*flat))  # sympy has laws of minima of maxima
     kept: list[sympy.Expr] = []
     for part in flat:
         if not any(_dominates(kind, other, part) for other in kept):

@@ -10,7 +10,7 @@ _IN_PLACE = frozenset({"call_tir_inplace", "call_inplace_packed"})
 """The intrinsics that write into their operands."""
 
 _ALLOCATE = frozenset({"call_tir", "call_dps_packed"})
-"""The intrinsics all of whose results are new tensors."""
+"""The intrinsics whose results are all new tensors."""
 
 
 def writes_operands(module: IRModule, call: Call) -> bool:
@@ -81,7 +81,7 @@ class _SharedNames:
         self.all: dict[Var, Var] = {}
 
     def first(self, var: Var) -> Var:
-        """The variable that stands for the group of `var`."""
+        """The representative of the group of `var`."""
         path: list[Var] = []
         while (parent := self.all.setdefault(var, var)) is not var:
             path.append(var)

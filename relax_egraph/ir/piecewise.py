@@ -11,7 +11,7 @@ import sympy
 
 _MEMO = 1 << 14
 _MOST = 128
-"""The largest offset of a piece; of larger ones nothing is decided."""
+"""The largest offset of a piece; expressions with larger ones are not decided."""
 
 _EXTREMES: Mapping[type, Callable[..., int]] = {sympy.Min: min, sympy.Max: max}
 

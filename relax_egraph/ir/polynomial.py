@@ -15,7 +15,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 
 Monomial: TypeAlias = tuple[str, ...]
-"""The factors of a term, sorted; none of a constant."""
+"""The sorted factors of a term; a constant has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def polynomial(dim: Dim) -> Polynomial:
         coefficient, rest = term.as_coeff_Mul()
         factors = [] if rest == 1 else sympy.Mul.make_args(rest)
         monomial = tuple(sorted(name for f in factors for name in _atoms(f)))
-        if not coefficient.is_Integer:  # of fractions only the whole is an integer
+        if not coefficient.is_Integer:  # with fractions, only the whole sum is an integer
             return atom(dims.text(dim))
         total[monomial] = total.get(monomial, 0) + int(cast(sympy.Integer, coefficient))
     return from_terms(total)

@@ -44,7 +44,7 @@ RESULT_IS_CHECKED = frozenset({"call_packed", "call_pure_packed", "call_inplace_
 """Intrinsics whose ``sinfo_args`` are checked, if there are any."""
 
 _UNKNOWN = frozenset({"invoke_closure", "invoke_pure_closure", "assert_op"})
-"""Intrinsics that run what is not known before, or that are there to refuse."""
+"""Intrinsics that call unknown functions, and assertions."""
 
 
 def operator_may_refuse(call: Call, op: Op) -> bool:
@@ -65,7 +65,7 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
     Layers repeat, so answers are memoised by the struct info of the operands.
     """
     operands = tuple(repr(a) if isinstance(a, PrimValue) else a.struct_info for a in call.args)
-    attrs = repr(call.attrs)  # texts: a list has no hash, and 1 is not True
+    attrs = repr(call.attrs)  # text, as lists have no hash and 1 == True
     key = (active(), op.name, operands, attrs)
     judged = _JUDGED.get(key)
     if judged is None:
@@ -74,7 +74,7 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
         known = op.name not in DATA_DECIDES and all(_is_known(a.struct_info, op) for a in call.args)
         if len(_JUDGED) >= _MOST:
             _JUDGED.clear()
-        refused = any(r.kind != "window" for r in undecided)  # it leaves a result without elements
+        refused = any(r.kind != "window" for r in undecided)  # its result is empty
         judged = _JUDGED[key] = (info, refused or not known)
     return judged
 
@@ -125,7 +125,7 @@ def holds(known: StructInfo, claim: StructInfo) -> bool:
 
 
 class Refusals:
-    """Which bindings and values of a module may refuse; answers about functions are memoised."""
+    """The bindings and values of a module that may refuse; answers about functions are memoised."""
 
     def __init__(self, module: IRModule) -> None:
         self._module = module
@@ -191,7 +191,7 @@ class Refusals:
             self._functions[name] = True
             function = self._module[name]
             if isinstance(function, Function):
-                with assuming(None):  # what is assumed is about symbols of the caller
+                with assuming(None):  # assumptions are about symbols of the caller
                     body, claim = function.body, function.ret_struct_info
                     fused = bool(function.attrs.get("primitive"))
                     self._functions[name] = not fused and self._branch(body, claim)

@@ -9,7 +9,7 @@ import sympy
 from relax_egraph.ir import dims
 
 _TRIALS = 120
-"""How many ways of pairing symbols that stand only inside of products and sums are tried."""
+"""The number of pairings of symbols inside of products and sums that are tried."""
 
 
 class Renaming:

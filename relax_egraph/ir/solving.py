@@ -87,11 +87,11 @@ def _where_one(dim: Dim) -> tuple[Mapping[Dim, int], ...]:
     """A cover of the cases in which `dim` is 1: each maps dimensions to values."""
     if isinstance(dim, int):
         return ({},) if dim == 1 else ()
-    if isinstance(dim, sympy.Min | sympy.Max):  # one of these is 1 then
+    if isinstance(dim, sympy.Min | sympy.Max):  # then an operand is 1
         return tuple(case for a in dim.args for case in _where_one(dims.canonical(a)))
     if isinstance(dim, sympy.Mul):
         factors = [dims.canonical(a) for a in dim.args]
-        if all(dims.divides(1, f) and dims.prove_ge(f, 0) for f in factors):  # all are 1 then
+        if all(dims.divides(1, f) and dims.prove_ge(f, 0) for f in factors):  # then all are 1
             return () if any(isinstance(f, int) for f in factors) else (dict.fromkeys(factors, 1),)
     if len(dim.free_symbols) == 1:
         (symbol,) = cast(set[sympy.Symbol], dim.free_symbols)

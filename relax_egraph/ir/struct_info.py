@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from relax_egraph.ir.expr import Expr
 
 Shape: TypeAlias = tuple[Dim, ...]
-"""The dimensions of a tensor whose shape is known symbolically."""
+"""The dimensions of a tensor of known shape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ SYMBOL: Mapping[str, Any] = {"dimension symbol": True}
 """The metadata of a dataclass field that holds the name, or the names, of dimension symbols."""
 
 LABEL: Mapping[str, Any] = {"label": True}
-"""The metadata of a dataclass field that only says how a part of a program is called."""
+"""The metadata of a dataclass field that is only a label of a part of a program."""
 
 
 def structural_equal(a: "IRModule | BaseFunc | Expr", b: "IRModule | BaseFunc | Expr") -> bool:
@@ -140,7 +140,7 @@ class _Comparison:
             if self._variables.get(id(a), (None, None))[1] is not b:
                 self.differ(a, b)
             return
-        self._variables[id(a)] = (a, b)  # holding both keeps their ids from being reused
+        self._variables[id(a)] = (a, b)  # keeps both alive, so that their ids stay unique
         self._taken[id(b)] = b
         self._fields(a, b, skip="name")
 

@@ -28,7 +28,7 @@ def tolerance_of(name: str, attrs: Mapping[str, Any]) -> float:
 
 
 TOLERANCE = number("a share from 0 to below 1, such as 0.02", lambda value: 0 <= value < 1)
-"""What tolerances are: results that may be off by their whole size need not be computed."""
+"""The condition on tolerances: below 1, as results of an error of 1 need no computation."""
 
 
 def _is_tolerance(value: object) -> bool:

@@ -24,7 +24,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.op import Op, is_pure
 
 Leaf: TypeAlias = Var | Constant | ShapeExpr | PrimValue | StringImm | GlobalVar | ExternFunc
-"""What may be an operand in normal form, besides tuples of these."""
+"""The operands of the normal form, besides tuples of them."""
 
 
 METHODS: dict[type, str] = {

@@ -124,7 +124,7 @@ class _Checker:
         var = binding.var
         self.at = var.name
         if isinstance(binding.value, Function):
-            self.visible.add(var)  # it may call itself
+            self.visible.add(var)  # for recursion
         self.value(binding.value)
         self.at = var.name
         if isinstance(binding, MatchCast):
@@ -249,7 +249,7 @@ class _Checker:
             self.report(f"uses {var.name}, a dataflow variable, outside of its block")
         else:
             self.report(f"uses {var.name} outside of the branch or function that defines it")
-        self.visible.add(var)  # reported once
+        self.visible.add(var)  # report it once
 
     def struct_info(self, info: StructInfo) -> None:
         """Check that the symbols and variables in `info` are bound."""
@@ -260,7 +260,7 @@ class _Checker:
                 f"uses the symbol {name}, which no parameter and no match_cast before has "
                 "alone as a dimension"
             )
-            self.symbols.add(name)  # reported once
+            self.symbols.add(name)  # report it once
 
     def agrees(self, declared: StructInfo, known: StructInfo) -> None:
         if relation(declared, known) == "contradiction":

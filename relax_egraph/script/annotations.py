@@ -260,7 +260,7 @@ _CASTS = ("T.int64", "T.int32")
 
 
 _BARE = frozenset({"Tensor", "Shape", "Tuple", "Prim", "Object", "Callable"})
-"""Annotations that were written without ``R.`` once."""
+"""Annotations that older scripts write without ``R.``."""
 
 
 def _names_a_dtype(node: ast.expr | None) -> TypeGuard[ast.Constant]:

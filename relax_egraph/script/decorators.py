@@ -23,7 +23,7 @@ from relax_egraph.script.source import Source, dotted
 Node = TypeVar("Node", ast.ClassDef, ast.FunctionDef)
 
 SPOKEN: dict[int, str] = {}
-"""What stands for names of the script, by identity: the modules R, T and I, and decorators."""
+"""The objects of script names, by identity: the modules R, T and I, and decorators."""
 
 
 def module_of(cls: type, frame: FrameType | None) -> IRModule:
@@ -99,7 +99,7 @@ def _values(frame: FrameType | None, *functions: FunctionType) -> Mapping[str, o
     for function in functions:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
-            with suppress(ValueError):  # empty: a name that gets its value later, as the class
+            with suppress(ValueError):  # an empty cell: a name with a later value, as the class
                 values[name] = cell.cell_contents
     return values
 

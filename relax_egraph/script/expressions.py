@@ -45,7 +45,7 @@ from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import Source, arguments, dotted
 
 _Reader: TypeAlias = Callable[[ast.Call, StructInfo | None], Expr]
-"""Reads a call that is no operator's, with what the annotation says of it."""
+"""Reads a call other than of an operator; the second argument is the annotation."""
 
 
 class Expressions:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from relax_egraph.ir.names import unused
 
 WIDTH = 100
-"""No line is longer, unless one name alone is."""
+"""The most columns of a line, except for a single longer name."""
 
 _STEP = "    "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|\w+|[()\[\]{},]')
-"""A string, a word (after which a bracket takes an index), or a mark that matters here."""
+"""A string, a word (after which a bracket takes an index), or a punctuation mark of the layout."""
 
 
 def call_lines(indent: str, head: str, args: Sequence[str], tail: str = ")") -> list[str]:

@@ -49,7 +49,7 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
 }
 
 _VOID: Mapping[str, frozenset[Any]] = {"out_dtype": frozenset({"", "void", None})}
-"""Attributes that TVM prints and that say nothing, with the values for which that is so."""
+"""Redundant attributes that TVM prints, with the values for which they are redundant."""
 
 
 class Operators:

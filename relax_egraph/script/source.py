@@ -10,7 +10,7 @@ from relax_egraph.ir.syntax import parsed
 from relax_egraph.script.spellings import KEYWORDS, today
 
 _TAB_WIDTHS = (4, 8)
-"""How wide a tab may be meant where tabs and spaces are mixed; the first that parses is used."""
+"""The widths of tabs to try where tabs and spaces are mixed; the first that parses is used."""
 
 
 class Source:
@@ -63,7 +63,7 @@ class Source:
 
     def _parse(self, text: str) -> ast.Module:
         collects = gc.isenabled()
-        gc.disable()  # half of the time of a long text would go into looking for garbage
+        gc.disable()  # collection takes half of the time of a long text
         try:
             return parsed(text)
         except TabError:

@@ -15,7 +15,7 @@ _PREFIXES = (
     *(("tvm.script.ir.", "I."), ("tvm.script.", "I.")),
     *(("R.op.", "R."), ("R.vm.builtin.", "R.vm.")),
 )
-"""How a name may begin, and how it begins today; the first that fits is replaced, then again."""
+"""Prefixes of names and today's prefixes; the first that fits is replaced, repeatedly."""
 
 _NAMES: Mapping[str, str] = {
     "ir_module": "I.ir_module",
@@ -50,7 +50,7 @@ KEYWORDS: Mapping[str, str] = {
 """Other names of arguments."""
 
 ATTRIBUTES: Mapping[str, str] = {"Primitive": "primitive"}
-"""Other names of a function's attributes that say yes or no, by 1 or 0."""
+"""Other names of a function's boolean attributes, whose values are 1 or 0."""
 
 DTYPE_NAMES: Mapping[str, str] = {
     dtype.replace("uint", "u").replace("int", "i").replace("float", "f"): dtype
@@ -68,10 +68,10 @@ MODULES: Mapping[str, str] = {
     "relax_egraph.script.tir": "T",
     "relax_egraph.script.ir": "I",
 }
-"""What a script may import, and the name under which it is known here."""
+"""The modules that a script may import, with their names here."""
 
 _RENAMINGS = 4
-"""How often a name may be rewritten: ``tvm.script.relax.op.dot`` is, three times."""
+"""The most rewrites of a name: ``tvm.script.relax.op.dot`` has three."""
 
 
 @lru_cache(1 << 16)

@@ -182,7 +182,7 @@ def _is_reduce(node: ast.expr) -> bool:
 
 
 def _extent(node: ast.expr) -> ast.expr:
-    """The extent of a range from 0: ``(0, n)``, ``T.reduce_axis(0, n)``; any other as it is."""
+    """The extent of a range from 0: ``(0, n)``, ``T.reduce_axis(0, n)``, or plain ``n``."""
     match node:
         case ast.Tuple(elts=[ast.Constant(value=0), extent]):
             return extent

@@ -29,7 +29,7 @@ _LEVELS = {
     **dict.fromkeys(("+", "-"), 5),
     **dict.fromkeys(("*", "/", "//", "%"), 6),
 }
-"""How tightly an operator binds, as in Python; ``min`` and ``max`` are calls."""
+"""The precedence of operators, as in Python; ``min`` and ``max`` are calls."""
 
 
 class TirExpressionPrinter:

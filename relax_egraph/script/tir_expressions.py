@@ -25,10 +25,10 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.functions import INTRINSICS
 
 Meaning: TypeAlias = TirExpr | Buffer
-"""What a name of a loop function stands for."""
+"""The meaning of a name in a loop function."""
 
 Weak: TypeAlias = TirExpr | int | float
-"""An expression, or a bare number whose dtype its surroundings decide."""
+"""An expression, or a bare number whose dtype its context decides."""
 
 _BINARY: Mapping[type[ast.AST], BinaryKind] = {
     ast.Add: "+",
@@ -66,7 +66,7 @@ _BITS: Mapping[type[ast.AST], str] = {
     ast.RShift: "shift_right",
 }
 _SELECTS = {"T.Select": False, "T.if_then_else": True}
-"""Whether what is not chosen is left unevaluated."""
+"""Whether the other side is left unevaluated."""
 _IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
 KNOWN = (
     *(f"T.{name}" for name in INTRINSICS),

@@ -9,7 +9,7 @@ from relax_egraph.ir.polynomial import Polynomial, number, polynomial
 from relax_egraph.tir.expr import Binary, DimSymbol, Imm, TirExpr, TirVar
 
 Environment = Mapping[TirVar, Polynomial | None]
-"""The values of variables over loops and dimensions; ``None`` of what is not known."""
+"""The values of variables over loops and dimensions; ``None`` for unknown ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Term:
 
 
 def affine(expr: TirExpr, known: Environment) -> Polynomial | None:
-    """`expr` as a polynomial; ``None`` if it is none over known values."""
+    """`expr` as a polynomial over known values; ``None`` if it is none."""
     match expr:
         case TirVar():
             return known.get(expr)

@@ -40,7 +40,7 @@ from relax_egraph.tir.stmt import (
 )
 
 EXPENSIVE = 8
-"""What `work` counts for a division or a transcendental function."""
+"""The cost of a division or a transcendental function in `work`."""
 
 
 def symbols_of_stmt(stmt: Stmt) -> frozenset[str]:

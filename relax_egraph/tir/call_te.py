@@ -128,7 +128,7 @@ def computed(outputs: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 Value: TypeAlias = Tensor | tuple["Value", ...] | Dim | float
-"""What a function of tensors gets for an operand."""
+"""An argument of a function of tensors."""
 
 
 def _operand(name: str, value: Expr) -> Value:

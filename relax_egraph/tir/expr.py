@@ -21,13 +21,13 @@ from relax_egraph.tir.functions import PREDICATES
 BinaryKind: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "and", "or"
 ]
-"""``//`` and ``%`` round down, as Python's; ``/`` is of floats; ``min``/``max`` pass NaN on."""
+"""``//`` and ``%`` round down, as in Python; ``/`` is of floats; ``min``/``max`` pass NaN on."""
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 LOGICAL = frozenset({"and", "or"})
 
 Scope: TypeAlias = Literal["global", "local"]
-"""Where a buffer lives: ``global`` in memory, ``local`` on the stack of the kernel."""
+"""The storage of a buffer: ``global`` in memory, ``local`` on the stack of the kernel."""
 
 
 class _Arithmetic:
@@ -207,7 +207,7 @@ TirExpr: TypeAlias = (
 )
 
 Operand: TypeAlias = TirExpr | _Arithmetic | int | float | sympy.Expr
-"""What Python's operators accept beside nodes: numbers take the dtype of the other side."""
+"""Operands of Python's operators beside nodes: numbers take the dtype of the other side."""
 
 
 def as_expr(value: Operand, dtype: str = "int64") -> TirExpr:
@@ -260,7 +260,7 @@ _COMPUTED: Mapping[BinaryKind, Callable[[int, int], int]] = {
 """The arithmetic of integers."""
 
 _END = 1 << 63
-"""The first number that ``int64`` does not have: what wraps around is left to the program."""
+"""The first number beyond ``int64``: arithmetic that wraps around is not folded."""
 
 
 def from_dim(dim: Dim) -> TirExpr:

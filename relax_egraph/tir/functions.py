@@ -17,8 +17,8 @@ BITWISE = frozenset({"bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"})
 INTEGER = frozenset({"shift_left", "shift_right", "truncmod"})
 """The functions of integers only.
 
-What is shifted by less than 0, or by its width and more, is shifted out: 0 is left, or -1 of a
-negative number that is shifted to the right.  The rest of a division by 0 is 0.
+A shift by less than 0, or by the width or more, gives 0, or -1 for a negative number that is
+shifted to the right.  The remainder of a division by 0 is 0.
 """
 
 ANY = frozenset({"abs", "fma"})

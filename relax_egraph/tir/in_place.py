@@ -38,10 +38,10 @@ from relax_egraph.tir.stmt import (
 )
 
 MOST_PAIRS = 500
-"""Reads and writes that are compared at most, of one input and one output."""
+"""The most pairs of a read and a write that are compared for one input and output."""
 
 MOST_BOUNDS = 4
-"""Ways to bound the offsets within a turn that are tried at most."""
+"""The most bounds of offsets within an iteration that are tried."""
 
 _LARGE = 1009
 """A sample value of dimensions, to guess which of two steps is larger."""

@@ -22,10 +22,10 @@ from relax_egraph.tir.simplify import Extents, simplify
 from relax_egraph.tir.tensor import Body, Reduction, Tensor
 
 CHEAP = EXPENSIVE // 2
-"""Up to this much work is repeated rather than written to memory and read back."""
+"""The most work that is repeated rather than written to memory and read back."""
 
 MAX_NODES = 512
-"""No element's expression grows above this many nodes, written out, by inlining."""
+"""The most nodes of an element's expression, as a tree, after inlining."""
 
 
 def inline_injective(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -33,7 +33,7 @@ def inline_injective(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     stages = stages_of(outputs)
     bodies: dict[Tensor, Body] = {s: s.body for s in stages if s.body is not None}
     for stage in reversed(stages):
-        # Whatever reads `stage` has its final form here, but for what is still to come.
+        # The readers of `stage` are final here, except for later stages.
         readers = [s for s in bodies if s is not stage and _loads(bodies[s], stage)]
         merged = {s: _inlined(s, bodies[s], stage, bodies[stage]) for s in readers}
         if stage not in outputs and _is_inlined(stage, bodies, readers, merged):

@@ -44,7 +44,7 @@ from relax_egraph.tir.stmt import (
 Array: TypeAlias = npt.NDArray[Any]
 
 MicroKernel: TypeAlias = Callable[..., None]
-"""What a `TensorIntrinsic` stands for: gets a flat view of each buffer that begins at the
+"""The function of a `TensorIntrinsic`: takes a flat view of each buffer that begins at the
 addressed element, then the scalars."""
 
 _NONE: Mapping[str, Any] = {}

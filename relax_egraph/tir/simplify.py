@@ -20,7 +20,7 @@ Poly: TypeAlias = dict[Monomial, int]
 """Coefficients, none of them 0, in order of first appearance."""
 
 Extents: TypeAlias = Mapping[TirVar, Dim]
-"""Variables run from 0 to below their extent; nothing is known of the others."""
+"""Variables run from 0 to below their extent; other variables are unbounded."""
 
 
 def simplify(expr: TirExpr, extents: Extents) -> TirExpr:

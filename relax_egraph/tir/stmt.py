@@ -101,7 +101,7 @@ class PrimFunc:
     Parameters are buffers, the last `num_outputs` of them written, then ``int64`` scalars for
     the dimension symbols that no buffer's shape binds directly.  `allocs` are the buffers of
     the root block.
-    """  # no slots: what is cached lies in the dictionary
+    """  # no slots: cached properties need the dictionary
 
     params: tuple[Buffer, ...]
     body: Stmt

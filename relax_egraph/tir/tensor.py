@@ -12,7 +12,7 @@ from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, Operand, TirExpr, Tir
 from relax_egraph.tir.scalar import cast, const, greatest, least
 
 Combine: TypeAlias = Literal["+", "*", "min", "max"]
-"""How a reduction joins two values."""
+"""The function of a reduction of two values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ def placeholder(shape: Sequence[Dim], dtype: str = "float32", name: str = "place
 
 
 Element: TypeAlias = Body | Operand
-"""What the function of a `compute` may return."""
+"""The possible results of the function of a `compute`."""
 
 
 class _OfAll(Protocol):

@@ -1,4 +1,4 @@
-"""The activations of neural networks, in the namespace ``R.nn``: elementwise but for `prelu`."""
+"""The activations of neural networks, in the namespace ``R.nn``: elementwise, except `prelu`."""
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.op import op

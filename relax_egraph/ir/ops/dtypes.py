@@ -5,7 +5,7 @@ from relax_egraph.ir.dtypes import DTYPES, is_integer
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 INTEGERS = tuple(d for d in DTYPES if is_integer(d))
-"""The dtypes that indices may have."""
+"""The dtypes of indices."""
 
 
 def known_dtype(name: str, x: TensorStructInfo, dtype: str) -> str:

@@ -55,7 +55,7 @@ def nonzero(x: TensorStructInfo) -> StructInfo:
 
 @op()
 def size(x: TensorStructInfo) -> StructInfo:
-    """How many elements `x` has, as a tensor of rank 0."""
+    """The number of elements of `x`, as a tensor of rank 0."""
     return tensor((), "int64")
 
 

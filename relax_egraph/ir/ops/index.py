@@ -1,4 +1,4 @@
-"""Reading at positions: those that other tensors give, and slices.
+"""Indexing: reads at positions of index tensors, and slices.
 
 An index counts from the end of its axis if it is negative.  No index reads outside of memory: one
 that is still outside of the axis reads the nearest element, and 0 if the axis has none.  `R.take`
@@ -26,7 +26,7 @@ from relax_egraph.ir.struct_info import (
 )
 
 MODES = ("fast", "clip", "wrap", "nan")
-"""What `take` makes of an index outside of the axis."""
+"""The modes of `take` for an index outside of the axis."""
 
 
 def integers(subject: str, indices: TensorStructInfo) -> None:

@@ -74,7 +74,7 @@ def split(
 ) -> StructInfo:
     """``out`` is the parts of `x` along `axis`, as a tuple: so many, or cut before the indices.
 
-    So many parts are of extent ``⌈d / parts⌉``, save that the last ones are smaller, or empty, if
+    So many parts are of extent ``⌈d / parts⌉``, except that the last ones are smaller, or empty, if
     that does not divide ``d``.  An index beyond the end is the end.
     """
     count = part_count(x, indices_or_sections)
@@ -90,7 +90,7 @@ def split(
 
 
 def part_count(x: TensorStructInfo, indices_or_sections: int | tuple[int, ...]) -> int:
-    """How many parts `x` is split into."""
+    """The number of parts of a split."""
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1:
             raise IllTyped(f"R.split of {x} into {indices_or_sections} parts: needs 1 or more")

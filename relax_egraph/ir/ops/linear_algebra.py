@@ -63,7 +63,7 @@ def outer(x1: TensorStructInfo, x2: TensorStructInfo) -> StructInfo:
 def einsum(operands: TupleStructInfo, *, subscripts: str) -> StructInfo:
     """``out[output] = Σ Π operands[term]`` over the letters that the output has not.
 
-    As numpy's, save that all axes of one letter are of one extent.
+    As in numpy, except that all axes of one letter have one extent.
     """
     tensors = tuple(o for o in operands.fields if isinstance(o, TensorStructInfo))
     subject = f'{subject_of("einsum", *tensors)} by "{subscripts}"'

@@ -175,7 +175,7 @@ def _by_channel(
     channel_axis: int,
     axes: tuple[int, ...],
 ) -> Dim | None:
-    """The result's struct info; `parameters` have the extent of the channel axis of `data`."""
+    """The extent of the channel axis, not one of `axes`; `parameters` are vectors of it."""
     subject = subject_of(name, data, *parameters.values())
     one_float(subject, data, *parameters.values())
     places = _distinct(name, data, axes)

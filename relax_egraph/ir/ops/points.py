@@ -9,10 +9,10 @@ from relax_egraph.ir.requirements import differ
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 
 BEYOND = ("zeros", "border", "reflection")
-"""What is beyond the border of an image."""
+"""The modes of points beyond the border of an image."""
 
 POOLED = ("avg", "max")
-"""What becomes of the points in a bin."""
+"""The modes of combining the points of a bin."""
 
 
 @op("image")

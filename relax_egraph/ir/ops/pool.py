@@ -93,7 +93,7 @@ _ADAPTIVE_MEAN = {
 
 for _rank, _meaning in _MAXIMUM.items():
     _define_pool(f"max_pool{_rank}d", _rank, _meaning, counts_padding=False, needs_float=False)
-for _rank, _meaning in _MEAN.items():  # by default as TVM: only in two dimensions without padding
+for _rank, _meaning in _MEAN.items():  # as in TVM, padding counts by default, except over two axes
     _define_pool(f"avg_pool{_rank}d", _rank, _meaning, counts_padding=_rank != 2, needs_float=True)
 for _rank, _meaning in _ADAPTIVE_MEAN.items():
     _define_adaptive_pool(_rank, _meaning)

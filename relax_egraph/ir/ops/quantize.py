@@ -9,10 +9,10 @@ from relax_egraph.ir.requirements import misfits
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
 
 NARROW = ("int8", "uint8", "int16", "uint16")
-"""What numbers are quantised to, and what zero points are."""
+"""The dtypes of quantised numbers and of zero points."""
 
 WIDE = (*NARROW, "int32")
-"""What is dequantised."""
+"""The dtypes that can be dequantised."""
 
 
 @op()

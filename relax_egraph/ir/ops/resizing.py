@@ -8,7 +8,7 @@ from relax_egraph.ir.ops.window import SPATIAL, Order, canonical, check_rank, la
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, StructInfo, TensorStructInfo, tensor
 
 TAPS = {"nearest_neighbor": 1, "linear": 2, "cubic": 4}
-"""How many pixels along an axis each method reads."""
+"""The number of pixels along an axis that each method reads."""
 
 CROP = "tf_crop_and_resize"
 """The mode that resizes a region of interest, in fractions of the image."""

@@ -1,4 +1,4 @@
-"""Rounding to integers, limiting to a range, and telling numbers from what is none: elementwise."""
+"""Rounding to integers, clamping to a range, tests for NaN and infinity: elementwise."""
 
 import math
 

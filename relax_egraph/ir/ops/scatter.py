@@ -1,4 +1,4 @@
-"""Writing at positions: those that other tensors give, slices, and masks.
+"""Scattering: writes at positions of index tensors, slices, and masks.
 
 An index counts from the end of its axis if it is negative.  No index writes outside of memory: one
 that is still outside of the axis writes to the nearest element, unless `R.check_indices` refuses
@@ -29,7 +29,7 @@ from relax_egraph.ir.struct_info import (
 )
 
 REDUCTIONS = ("update", "add", "mul", "max", "min")
-"""How an update is combined with what is there; also ``"mean"``, half of the sum of both."""
+"""The ways to combine an update with the element; also ``"mean"``, half of the sum of both."""
 
 
 @op()

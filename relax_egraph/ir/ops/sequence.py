@@ -12,7 +12,7 @@ from relax_egraph.ir.ops.create import extent, known_dtype
 from relax_egraph.ir.struct_info import PrimStructInfo, StructInfo, tensor
 
 Number: TypeAlias = Dim | float | None
-"""The value of a number of the host, as far as it is known."""
+"""The value of a number of the host, if it is known."""
 
 
 @op()

@@ -7,7 +7,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 
 BEYOND = 1 << 62
-"""No extent is this great; ends that mean "all" often are."""
+"""Above every extent; ends that mean "all" are often this great."""
 
 
 def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] | None:
@@ -19,7 +19,7 @@ def slice_of(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, Dim] 
     first, last = (_position(at, extent, least, most) for at in (begin, end))
     if first is None or last is None:
         return None
-    # Only the side that counts is clamped: a slice that begins past its end takes nothing.
+    # Only one side is clamped: a slice that begins past its end is empty.
     if stride > 0:
         stop = _lesser(last, most)
         span = _lesser(dims.sub(stop, first), stop)
@@ -51,7 +51,7 @@ def _position(at: Dim, extent: Dim, least: Dim, most: Dim) -> Dim | None:
         return most if at > 0 else least
     if dims.prove_ge(-1, at):
         return dims.add(at, extent)
-    # `extent - 1` is negative only where the extent is 0: there it is the same from either end.
+    # `extent - 1` is negative only where the extent is 0: both ends agree there.
     if dims.prove_ge(at, 0) or dims.equal(at, dims.sub(extent, 1)):
         return at
     return None

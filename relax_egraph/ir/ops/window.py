@@ -14,7 +14,7 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 T = TypeVar("T")
 
 SPATIAL = ("", "W", "HW", "DHW")
-"""The letters of the spatial axes in a layout, by their number."""
+"""The letters of the spatial axes in a layout, by rank."""
 
 Order = tuple[int, ...]
 """The place in a layout of each axis of ``NCHW``, for data, or of ``OIHW``, for kernels."""

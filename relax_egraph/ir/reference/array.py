@@ -10,8 +10,8 @@ Array: TypeAlias = npt.NDArray[Any]
 Axes: TypeAlias = tuple[int, ...] | None
 
 Reference: TypeAlias = Callable[..., Any]
-"""From operands (arrays, shapes, tuples of arrays, host scalars) and complete attributes to the
-result; a result may be a view of an operand, or a scalar of numpy."""
+"""A function of operands (arrays, shapes, tuples of arrays, host scalars) and complete attributes;
+its result may be a view of an operand, or a scalar of numpy."""
 
 
 def in_double(f: Callable[..., Array]) -> Reference:

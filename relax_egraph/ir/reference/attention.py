@@ -41,7 +41,7 @@ def _attention(
 
 
 def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether `shape` broadcasts to `wanted` without its last axis."""
+    """Whether `shape` broadcasts to `wanted`, and the last extents are equal."""
     fits = all(d in (1, w) for d, w in zip(shape, wanted, strict=True))
     return fits and shape[-1] == wanted[-1]
 

@@ -57,7 +57,7 @@ def _resize(rank: int, data: Array, size: tuple[int, ...], **attrs: Any) -> Arra
             x = np.take(x, np.clip(at, 0, x.shape[2 + k] - 1), 2 + k)
         result = converted(x, dtype.name)
     else:
-        # the weights are whole numbers where they can be, and divided by their scale at the end
+        # whole weights where possible, divided by their scale at the end
         total, scale = x.astype(np.float64), np.ones(size)
         for k, target in enumerate(size):
             extent, axis = x.shape[2 + k], 2 + k

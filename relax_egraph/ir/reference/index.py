@@ -1,4 +1,4 @@
-"""Reading at positions: those that other tensors give, and slices."""
+"""Indexing: reads at positions of index tensors, and slices."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from relax_egraph.ir.reference.array import Array, Reference, in_double
 
 
 def _dropout(data: Array, *, rate: float) -> tuple[Array, Array]:
-    del rate  # that of training
+    del rate  # used in training only
     return data, np.ones_like(data)
 
 

@@ -112,7 +112,7 @@ def _mean(x: Array, axes: Sequence[int]) -> Array:
 
 
 def _standard(x: Array, axes: Sequence[int], epsilon: float) -> Array:
-    """`x` with mean 0 and, but for `epsilon`, variance 1 over `axes`."""
+    """`x` with mean 0 and, up to `epsilon`, variance 1 over `axes`."""
     deviation = x - _mean(x, axes)
     return deviation / np.sqrt(_mean(deviation**2, axes) + epsilon)
 

@@ -10,10 +10,10 @@ from relax_egraph.ir.ops.resizing import TAPS
 from relax_egraph.ir.reference.array import Array, Reference
 
 _ALPHA = -0.75
-"""What decides the cubic's slope."""
+"""The coefficient of the cubic kernel."""
 
 _MOST_POINTS = 1 << 12
-"""So many points along an axis a bin may have; images have fewer pixels."""
+"""The most points of a bin along an axis; images have fewer pixels."""
 
 
 def _grid_sample(

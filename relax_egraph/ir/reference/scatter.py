@@ -1,4 +1,4 @@
-"""Writing at positions: those that other tensors give, slices, and masks."""
+"""Scattering: writes at positions of index tensors, slices, and masks."""
 
 import math
 from collections.abc import Mapping, Sequence
