@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
 from relax_egraph.extract.cut import TOGETHER, Cut, Structure, Term
@@ -11,14 +11,14 @@ from relax_egraph.extract.nodes import results_of
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.dtypes import is_float, scalar
 from relax_egraph.ir.expr import Binding
-from relax_egraph.ir.kernel import Input, Kernel, Step
+from relax_egraph.ir.kernel import Input, Kernel, Promise, Step
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A kernel that the library runs by the schedule `anchor`, at `seconds`."""
+    """A kernel that the library runs by the schedule `anchor`, at `seconds`: its promise."""
 
     kernel: Kernel
     anchor: str
@@ -97,7 +97,9 @@ class Catalogue:
         if schedule is None:
             return None
         seconds = self._pricing.kernel(kernel, schedule)
-        return Offer(kernel, schedule.anchor, seconds) if seconds < math.inf else None
+        promise = Promise(schedule.anchor, seconds)
+        offered = Offer(replace(kernel, promise=promise), schedule.anchor, seconds)
+        return offered if seconds < math.inf else None
 
     def kernel(self, cut: Cut) -> Kernel:
         """The kernel that computes `cut`, whether the library runs it or not."""

@@ -6,6 +6,7 @@ A schedule is a rewriting of the loop language, so that what is printed is what 
 from collections.abc import Collection
 from dataclasses import replace
 
+from relax_egraph.ir.kernel import ANCHOR
 from relax_egraph.lower.schedule import (
     attention,
     columns,
@@ -22,12 +23,25 @@ from relax_egraph.lower.schedule.scheduled import CONSTANT_INPUTS, Scheduled
 from relax_egraph.lower.schedule.stages import stages_of
 from relax_egraph.tir.stmt import PrimFunc
 
+ANCHORS = {
+    "attention": attention,
+    "conv": conv,
+    "matmul": matmul,
+    "pool": pool,
+    "movement": movement,
+    "elementwise": elementwise,
+    "rows": rows,
+    "columns": columns,
+}
+"""Schedules in the order in which they are tried, by the attribute ``schedule`` of the result."""
+
 
 def schedule(function: PrimFunc) -> PrimFunc:
     """`function` with the loops of the first anchor that fits; the same results.
 
-    The attribute ``schedule`` of the result names the anchor; a function that has it is
-    returned as it is.  Sums may be added up in another order.
+    A function may say what it was priced as, in the attribute ``anchor``: that is tried first.  The
+    attribute ``schedule`` of the result names the anchor; a function that has it is returned as it
+    is.  Sums may be added up in another order.
     """
     return function if "schedule" in function.attrs else schedule_with(function, ()).function
 
@@ -43,7 +57,8 @@ def schedule_with(function: PrimFunc, constants: Collection[int]) -> Scheduled:
     stages = stages_of(function)
     if stages is None:
         return slices.apply(function) or generic.verbatim(function)
-    for anchor in (attention, conv, matmul, pool, movement, elementwise, rows, columns):
-        if scheduled := anchor.apply(function, stages):
+    promised = str(function.attrs.get(ANCHOR))
+    for name in sorted(ANCHORS, key=lambda name: name != promised):
+        if scheduled := ANCHORS[name].apply(function, stages):
             return scheduled
     return generic.apply(function, stages)

@@ -5,13 +5,16 @@ and the extracted ones become fused functions.  Values are numbered: first the i
 then the steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+
+ANCHOR, SECONDS = "anchor", "seconds"
+"""The attributes of a fused function that have the `Promise` of its kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """What extraction pays for: a kernel of the schedule `anchor`, which takes `seconds`.
+
+    The time is that at the sizes that extraction assumes.
+    """
+
+    anchor: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
-    """Inputs, steps in order of execution, and the numbers of the values it writes."""
+    """Inputs, steps in order of execution, and the numbers of the values it writes.
+
+    A kernel that a library offers has its `promise`.
+    """
 
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
+    promise: Promise | None = field(default=None, compare=False)
 
     def info(self, value: int) -> TensorStructInfo:
         """The struct info of value `value`."""

@@ -22,7 +22,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
-from relax_egraph.ir.kernel import Kernel
+from relax_egraph.ir.kernel import ANCHOR, SECONDS, Kernel
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import Op, infer
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, symbols_of
@@ -112,7 +112,10 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
     returned = [values[o] for o in kernel.outputs]
     body = returned[0] if len(returned) == 1 else Tuple(tuple(returned))
     seq = SeqExpr((DataflowBlock(tuple(bindings)),), body)
-    attributes: Mapping[str, Attr] = {"primitive": True, "private": True}
+    attributes: dict[str, Attr] = {"primitive": True, "private": True}
+    if kernel.promise:
+        seconds = float(f"{kernel.promise.seconds:.3g}")
+        attributes |= {ANCHOR: kernel.promise.anchor, SECONDS: seconds}
     return Function(tuple(params), seq, body.struct_info, True, attributes)
 
 

@@ -5,7 +5,7 @@ from typing import TypeAlias, cast
 
 from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.extract import Extraction
-from relax_egraph.ir.kernel import Input, Kernel, Step
+from relax_egraph.ir.kernel import Input, Kernel, Promise, Step
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.optimize.cache.saturated import Nodes, node_data
 from relax_egraph.optimize.cache.values import (
@@ -53,7 +53,8 @@ def _how(how: Kernel | ENode, infos: Infos) -> Data:
         ]
         for s in how.steps
     ]
-    return {"inputs": inputs, "steps": steps, "outputs": how.outputs}
+    promise = how.promise and (how.promise.anchor, how.promise.seconds)
+    return {"inputs": inputs, "steps": steps, "outputs": how.outputs, "promise": promise}
 
 
 def _operand_data(operand: Operand) -> Data:
@@ -76,11 +77,12 @@ class _Choices:
             check(given == made.classes and len(written) == 1)
         return Choice(made, given, written)
 
-    def _kernel(self, inputs: Data, steps: Data, outputs: Data) -> Kernel:
+    def _kernel(self, inputs: Data, steps: Data, outputs: Data, promise: Data) -> Kernel:
         read = tuple(Input(self._infos[whole(info)], _scalar(scalar)) for info, scalar in inputs)
         made = tuple(self._step(len(read) + k, *step) for k, step in enumerate(steps))
         count = len(read) + len(made)
-        return Kernel(read, made, tuple(whole(number, below=count) for number in outputs))
+        written = tuple(whole(number, below=count) for number in outputs)
+        return Kernel(read, made, written, _promise(promise))
 
     def _step(self, number: int, name: Data, operands: Data, attrs: Data, info: Data) -> Step:
         """The step that makes value `number`, of those before it."""
@@ -98,6 +100,14 @@ def _operand(data: Data, number: int) -> Operand:
             return tuple(whole(value, below=number) for value in cast(list[Data], data))
         case _:
             return whole(data, below=number)
+
+
+def _promise(data: Data) -> Promise | None:
+    if data is None:
+        return None
+    anchor, seconds = data
+    check(type(anchor) is str and type(seconds) is float)
+    return Promise(anchor, seconds)
 
 
 def _scalar(data: Data) -> float | int | bool | None:
