@@ -23,6 +23,7 @@ from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.share_constants import share_constants
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc
+from relax_egraph.vm.promises import KernelPromise
 
 Numbers: TypeAlias = frozenset[int]
 """Which inputs of a loop function are constants."""
@@ -152,3 +153,15 @@ class _Preparer(ExprMutator):
         callee = GlobalVar(variant.name, function.struct_info)
         fields = tuple(operands[b] for b in function.inputs)
         return replace(visited, args=(callee, Tuple(fields), *parts.sizes))
+
+
+def promises_in(functions: Mapping[str, PrimFunc]) -> dict[str, KernelPromise]:
+    """What the optimizer promised of scheduled `functions`, and how they are scheduled."""
+    found: dict[str, KernelPromise] = {}
+    for name, function in functions.items():
+        match function.attrs:
+            case {"anchor": str(anchor), "seconds": float(seconds), "schedule": str(schedule)}:
+                found[name] = KernelPromise(anchor, seconds, schedule)
+            case _:
+                pass
+    return found

@@ -24,10 +24,12 @@ from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
+from relax_egraph.lower.schedule_calls import promises_in
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.promises import KEY, promises_text
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
 _BUILD = {"module": MODULE, "targets": _TARGETS, "portable": FLAG}
@@ -60,7 +62,10 @@ def build(
         del module, staged, lowered  # a weight that nobody else holds is let go when it is packed
         executable = codegen(program)
     sets = tuple(map(kernel_set, compiled))
-    return replace(executable, kernels=sets, work=work, linker=link, driver=driver())
+    metadata = {KEY: promises_text(promises)} if (promises := promises_in(kernels)) else {}
+    return replace(
+        executable, kernels=sets, work=work, metadata=metadata, linker=link, driver=driver()
+    )
 
 
 @takes(module=MODULE)

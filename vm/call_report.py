@@ -38,7 +38,8 @@ class TimedCall:
     `nbytes` counts each of them once, and what is read and written twice: what is moved at least,
     if all of it is used; of builtins, 0.
     `operations` are known of kernels that say them; `share` is the least time that the machine
-    takes for these, and for the bytes, as a share of `seconds`.
+    takes for these, and for the bytes, as a share of `seconds`.  `price` is what the optimizer paid
+    for the kernel: seconds at the sizes that it assumed.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class TimedCall:
     nbytes: int
     operations: int | None
     share: float | None = None
+    price: float | None = None
 
     @property
     def bandwidth(self) -> float:
@@ -154,7 +156,7 @@ class CallReport:
         for heading in ("", "value", "calls"):
             table.add_column(heading, no_wrap=True)
         table.add_column("arrays")
-        for heading in ("time", "of all", "GB/s", "GFLOP/s", "roofline"):
+        for heading in ("time", "of all", "price", "GB/s", "GFLOP/s", "roofline"):
             table.add_column(heading, justify="right", no_wrap=True)
         for number, call in enumerate(named):
             shapes = _shapes(call.arrays)
@@ -163,7 +165,7 @@ class CallReport:
         for total in self.sums():
             if total.kind != "builtin" and total.count > 1:
                 of_all = self._of_all(total.seconds)
-                table.add_row("", f"{total.count} ×", total.name, "", *of_all, "", "", "")
+                table.add_row("", f"{total.count} ×", total.name, "", *of_all, *[""] * 4)
         table.add_section()
         table.add_row("", f"{len(builtins)} ×", "builtins", "", *self._of_all(sum(builtins)))
         table.add_row("", "", "between calls", "", *self._of_all(self.outside))
@@ -182,9 +184,10 @@ class CallReport:
         return duration(seconds), f"{seconds / self.seconds:.1%}" if self.seconds else ""
 
     def _figures(self, call: TimedCall) -> tuple[str, ...]:
+        price = "" if call.price is None else duration(call.price)
         rate = "" if call.rate is None else f"{call.rate / 1e9:.3g}"
         share = "" if call.share is None else f"{call.share:.1%}"
-        return *self._of_all(call.seconds), f"{call.bandwidth / 1e9:.3g}", rate, share
+        return *self._of_all(call.seconds), price, f"{call.bandwidth / 1e9:.3g}", rate, share
 
 
 def _shapes(arrays: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.message import counted, some
 from relax_egraph.vm.bytecode import Instruction, decode
 from relax_egraph.vm.native.program import Driver
+from relax_egraph.vm.promises import KernelPromise, promises_of
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -127,6 +128,11 @@ class Executable:
         return some([f"{f.name}({some(f.params)})" for f in public]) or "no function"
 
     @property
+    def promises(self) -> Mapping[str, KernelPromise]:
+        """What the optimizer promised of kernels, by their names."""
+        return promises_of(self.metadata)
+
+    @property
     def packed_names(self) -> tuple[str, ...]:
         """The callees that are not functions of this executable."""
         own = {f.name for f in self.functions}
@@ -163,6 +169,7 @@ class Executable:
             f"  code: {instructions} instructions, {len(self.code)} words\n"
             f"  kernels: {len(self.kernel_names)} in {sum(k.size for k in self.kernels)} bytes"
             f"{_by_target(self.kernels)}"
+            f"{_broken(self.promises)}"
         )
 
     def as_text(self, *, analyses: bool = False) -> str:
@@ -218,6 +225,11 @@ class Executable:
 
 def _by_target(kernels: tuple[KernelSet, ...]) -> str:
     return f": {', '.join(f'{k.target} {k.size}' for k in kernels)}" if kernels else ""
+
+
+def _broken(promises: Mapping[str, KernelPromise]) -> str:
+    broken = [f"{n} ({p.anchor}, is {p.schedule})" for n, p in promises.items() if not p.is_kept]
+    return f"\n  kernels that are not as promised ({len(broken)}): {some(broken)}" if broken else ""
 
 
 def _kind(constant: ConstantValue) -> str:

@@ -34,6 +34,7 @@ class Recorder:
     def __init__(self, executable: Executable) -> None:
         self._kernels = executable.kernel_names
         self._work = {name: compile_dim(text) for name, text in executable.work.items()}
+        self._prices = {name: p.seconds for name, p in executable.promises.items()}
         self._calls: list[TimedCall] = []
         self._spans: list[Span] = []
         self._open: list[_Open] = []
@@ -87,6 +88,7 @@ class Recorder:
             max(arrays, key=lambda a: a.nbytes).dtype.name if arrays else "",
             _moved(kind, arrays),
             self._operations(site.callee, values) if kind == "kernel" else None,
+            price=self._prices.get(site.callee) if kind == "kernel" else None,
         )
         self._calls.append(call)
 

@@ -18,6 +18,9 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Store
 
+ATTRIBUTE = "streamed"
+"""The attribute of a scheduled function: the only one that its code depends on."""
+
 LARGE = 1 << 24
 """How many bytes of a result are too many for the caches."""
 
@@ -30,7 +33,7 @@ NARROWEST = 16
 
 def streamed_buffers(function: PrimFunc) -> frozenset[Buffer]:
     """The parameters that the attribute ``streamed`` of `function` names by their numbers."""
-    numbers = function.attrs.get("streamed")
+    numbers = function.attrs.get(ATTRIBUTE)
     if not isinstance(numbers, tuple):
         return frozenset()
     return frozenset(b for k, b in enumerate(function.params) if k in numbers)

@@ -1,11 +1,11 @@
 """Loop functions to machine code, each different one once."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from relax_egraph.errors import NotLowerable
-from relax_egraph.lower.codegen import generate
+from relax_egraph.lower.codegen import generate, stream
 from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module
 from relax_egraph.lower.emit.target import ANY, Target, host
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
@@ -36,7 +36,7 @@ def compile_kernels(
     kernels: dict[str, KernelInfo] = {}
     symbols: dict[Hashable, str] = {}
     for name, function in functions.items():
-        key = structural_key(function)
+        key = code_key(function)
         if key not in symbols:
             try:
                 symbols[key] = compiler.add(function)
@@ -47,6 +47,12 @@ def compile_kernels(
         kernels[name] = KernelInfo(symbols[key], dtypes, function.num_outputs, scalars)
     compiler.cache.trim()
     return CompiledKernels(compiler.target, compiler.objects, kernels)
+
+
+def code_key(function: PrimFunc) -> Hashable:
+    """The same for scheduled functions of the same code."""
+    attrs = {k: v for k, v in function.attrs.items() if k == stream.ATTRIBUTE}
+    return structural_key(replace(function, attrs=attrs))
 
 
 @dataclass(slots=True)
@@ -67,7 +73,7 @@ class _Compiler:
         calls = [s for s in statements(function.body) if isinstance(s, TensorIntrinsic)]
         is_own = all(_is_own(self.intrinsics.get(c.name)) for c in calls)
         version = compiler_version(self.target) if is_own else None
-        key = version and digest("kernel", version, repr(structural_key(function)))
+        key = version and digest("kernel", version, repr(code_key(function)))
         stored = self.cache.get(key) if key else None
         if stored is None:
             symbol, data = self._kernel(function, calls, is_kept=key is None)

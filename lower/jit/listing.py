@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from relax_egraph.lower.codegen import generate
 from relax_egraph.lower.emit.module_text import IntrinsicEmitter, Module
 from relax_egraph.lower.emit.target import Target, host
+from relax_egraph.lower.jit.compiling import code_key
 from relax_egraph.lower.jit.machine_code import assembly
-from relax_egraph.tir.analysis import structural_key
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 
@@ -18,13 +18,13 @@ def assemblies(
 ) -> Iterator[tuple[str, str]]:
     """Names and texts: of each different one of `functions`, then of what they call.
 
-    Functions of one structure are one kernel; it is under the name of the first.
+    Functions of the same code are one kernel; it is under the name of the first.
     """
     target = target or host()
     seen: set[Hashable] = set()
     called: dict[str, None] = {}
     for name, function in functions.items():
-        if (key := structural_key(function)) in seen:
+        if (key := code_key(function)) in seen:
             continue
         seen.add(key)
         text = str(generate(function, "kernel", target, intrinsics))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.lower.codegen.stream import LARGE
+from relax_egraph.lower.codegen.stream import ATTRIBUTE, LARGE
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.inline import reads_of
 from relax_egraph.lower.schedule.scheduled import Scheduled
@@ -34,7 +34,7 @@ def streaming(scheduled: Scheduled, stages: Sequence[Stage], *, ahead: bool) -> 
     ]
     named = {id(b) for b in (*inputs, *outputs)}
     numbers = tuple(k for k, b in enumerate(function.params) if id(b) in named)
-    return scheduled.with_attrs({"streamed": numbers}) if numbers else scheduled
+    return scheduled.with_attrs({ATTRIBUTE: numbers}) if numbers else scheduled
 
 
 def _may_have(buffer: Buffer, size: int) -> bool:

@@ -299,7 +299,7 @@ MIXED = ("float32[]", "float32[4]", "int64[2, 3, 4]")
 def report() -> CallReport:
     calls = (
         call("vm.builtin.alloc_storage", 1e-6, 2e-6, kind="builtin", nbytes=0, operations=None),
-        call("exp", 2e-6, 4e-6, share=0.25, seconds=1.6e-6),
+        call("exp", 2e-6, 4e-6, share=0.25, seconds=1.6e-6, price=1.25e-6),
         call("exp", 5e-6, 9e-6, origin="z", share=0.125),
         call("user.see", 9e-6, 9.5e-6, kind="packed", origin="", operations=None, arrays=MIXED),
     )
@@ -313,16 +313,16 @@ def test_a_report_prints_as_a_table(report: CallReport) -> None:
 TABLE = """\
 main: 10 µs, the least of 3, interpreted
 
-      value   calls           arrays                       time   of all   GB/s   GFLOP/s   roofline
- ────────────────────────────────────────────────────────────────────────────────────────────────────
-  0   y       exp             float32 4×1000             1.6 µs    16.0%     10       2.5      25.0%
-  1   z       exp             float32 4×1000               4 µs    40.0%      4         1      12.5%
-  2           user.see        float32 () 4 int64 2×3×4   500 ns     5.0%     32
+      value   calls           arrays                       time   of all     price   GB/s   GFLOP/s   roofline
+ ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  0   y       exp             float32 4×1000             1.6 µs    16.0%   1.25 µs     10       2.5      25.0%
+  1   z       exp             float32 4×1000               4 µs    40.0%                4         1      12.5%
+  2           user.see        float32 () 4 int64 2×3×4   500 ns     5.0%               32
 
       2 ×     exp                                        5.6 µs    56.0%
 
       1 ×     builtins                                     1 µs    10.0%
-              between calls                              2.5 µs    25.0%"""
+              between calls                              2.5 µs    25.0%"""  # noqa: E501 (as wide as it prints)
 
 
 def test_a_report_as_plain_data(report: CallReport) -> None:
@@ -342,6 +342,7 @@ def test_a_report_as_plain_data(report: CallReport) -> None:
         "nbytes": 16_000,
         "operations": 4000,
         "share": 0.25,
+        "price": 1.25e-6,
         "bandwidth": pytest.approx(1e10),
         "rate": pytest.approx(2.5e9),
     }
