@@ -73,10 +73,10 @@ def _constants_of_calls(module: IRModule) -> Mapping[str, Collection[Numbers]]:
 
     for _, function in module.relax_functions():
         post_order_visit(function, visit)
-    return {
-        name: dict.fromkeys((*calls[name], *((NOTHING,) * (count > len(calls[name])))))
-        for name, count in uses.items()
-    }
+    for name, count in uses.items():
+        if count > len(calls[name]):
+            calls[name].append(NOTHING)
+    return {name: dict.fromkeys(sets) for name, sets in calls.items()}
 
 
 @dataclass(frozen=True, slots=True)
