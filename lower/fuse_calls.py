@@ -107,7 +107,7 @@ class _Merging(FusedBody):
         """`results` so that each is computed and none is there twice: others become copies."""
         done: list[Buffer] = []
         for result in results:
-            is_new = result in self.merger.made and result not in done
+            is_new = result in self.merger.computed and result not in done
             done.append(result if is_new else self.copy(result))
         return done
 
