@@ -1,4 +1,4 @@
-"""Packages that load what is in them when it is asked for: to import one costs little.
+"""Packages that load their names on first use: to import one costs little.
 
 if TYPE_CHECKING:
 from relax_egraph import rules as rules

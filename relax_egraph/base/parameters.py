@@ -41,7 +41,7 @@ def _no_parts(_: str, value: Any) -> "Iterable[tuple[str, Any, Kind]]":
 class Kind:
     """The values that a parameter takes; `needs` says in words which these are.
 
-    `parts` are the values within one of a given name, each with a name and a kind of its own.
+    `parts` are the values within one, by its name, each with a name and a kind of its own.
     """
 
     needs: str
@@ -178,8 +178,8 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name in kwargs:
                 if name not in kinds:
                     near = nearest(name, (*kinds,))
-                    said = f"{function.__name__} has no keyword {name!r}", near
-                    raise TypeError("; ".join(filter(None, said)))
+                    problem = f"{function.__name__} has no keyword {name!r}"
+                    raise TypeError("; ".join(filter(None, (problem, near))))
             try:
                 values = signature.bind(*args, **kwargs).arguments
             except TypeError as error:

@@ -1,4 +1,4 @@
-"""Which sources of this package a process runs: what is kept on disk is named by what made it."""
+"""The version of the sources that a process runs, for the keys of its caches on disk."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 _SETTLED = 60
-"""In seconds: what was changed later than so long before the import may not be what it read."""
+"""In seconds: a file that changed later than this before the import may have been read earlier."""
 
 _SUFFIXES = (".py", ".egg")
 _PACKAGE = Path(__file__).parents[1]
@@ -16,12 +16,12 @@ _imported = time.time()
 
 @cache
 def sources_in(folders: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Names, sizes and times of all sources in `folders` of the package, and in folders there.
+    """Names, sizes and times of all sources in `folders` of the package, and below.
 
-    That is what Python, too, tells by that they have changed.  ``None`` where the sources are not
+    Python's own byte-code cache tells changes the same way.  ``None`` where the sources are not
     files, or are being edited.
     """
-    found: list[str] = []
+    versions: list[str] = []
     try:
         for folder in folders:
             for entry in _files(_PACKAGE / folder):
@@ -29,10 +29,10 @@ def sources_in(folders: tuple[str, ...]) -> tuple[str, ...] | None:
                 if status.st_mtime > _imported - _SETTLED:
                     return None
                 name = os.path.relpath(entry.path, _PACKAGE)
-                found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+                versions.append(f"{name} {status.st_size} {status.st_mtime_ns}")
     except OSError:
         return None
-    return tuple(sorted(found))
+    return tuple(sorted(versions))
 
 
 def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:

@@ -1,4 +1,4 @@
-"""Why an optimized module is what it is: what each region of it went through."""
+"""The report of an optimization: each region, its e-graph, its program, its cost."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
@@ -33,12 +33,12 @@ from relax_egraph.optimize.sizes import Scenario, assumed_in, at_assumed
 
 @dataclass(frozen=True, slots=True)
 class RegionReport:
-    """What happened to one region of a dataflow block, and to all `uses` regions that are like it.
+    """The report on one region of a dataflow block, and on all `uses` regions that are equal to it.
 
-    `function` has the first of them.  `cost_before` is of its operators one by one; costs and
-    counts of matches are those of one.  `source` is the first as it was loaded, and `became` says
-    which class of `view` each class of it is; `runs` are the saturations in between, in a row.
-    Costs are the mean of those at the sizes of `priced_at`, by their weights.
+    The first of them is in `function`.  `cost_before` is the cost of its operators one by one;
+    costs and counts of matches are of one region.  `source` is its view before saturation, `became`
+    maps its classes to the classes of `view`, and `runs` are the saturations in between.  Costs are
+    means over the sizes of `priced_at`, by their weights.
     """
 
     function: str
@@ -64,7 +64,7 @@ class RegionReport:
 
     @property
     def stop(self) -> str:
-        """Why each phase of saturation ended, the same reason said once, and what went wrong."""
+        """Why each phase of saturation ended, equal reasons once, and failures."""
         reasons = {p.stop for p in self.saturation.phases}
         if len(reasons) == 1 and not self.saturation.bans:
             return "; ".join((str(reasons.pop()), *self.saturation.notes))
@@ -73,10 +73,10 @@ class RegionReport:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRegion:
-    """A region where the module has it: in `function`, which is a plan of its function `source`.
+    """A region at its place: in `function`, a plan of the function `source` of the module.
 
-    `origin` says which class of `region.source` each variable of the source is, and `values`
-    what holds the value of each class of `region.view` in the plan, before it was cleaned up.
+    `origin` maps variables of the source to classes of `region.source`, and `values` classes of
+    `region.view` to expressions of the plan, before clean-up.
     """
 
     function: str
@@ -90,8 +90,8 @@ class PlacedRegion:
 class StoredWeights:
     """The weights of products that are stored as `dtype`: how many, and their bytes.
 
-    Each column of a product is off by no more than `error` times the norms of a row and a column:
-    what was measured of the worst weight that may be stored so.
+    The error of each column of a product is at most `error` times the norms of a row and a column:
+    it is measured on the worst weight.
     """
 
     dtype: str
@@ -105,9 +105,9 @@ class StoredWeights:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What the program for some sizes costs, in seconds at these: ``2 <= s <= 64``; "" are all.
+    """The costs in seconds of the program for a range of sizes: ``2 <= s <= 64``; "" are all sizes.
 
-    `regions` are those that differ; totals count each as often as the module has it.
+    Equal regions are one of `regions`; totals count each of them.
     """
 
     sizes: str
@@ -115,33 +115,33 @@ class PlanReport:
 
     @property
     def assumed(self) -> Mapping[str, int]:
-        """The sizes of symbols that costs rest on and no hint has said."""
+        """The assumed sizes of symbols, which have no hint, by symbol."""
         return assumed_in(s for region in self.regions for s in region.priced_at)
 
     @property
     def cost_before(self) -> float:
-        """The cost of the blocks as they came, each operator a kernel."""
+        """The cost of the original blocks, each operator a kernel."""
         return sum(r.cost_before * r.uses for r in self.regions)
 
     @property
     def cost(self) -> float:
-        """The cost of the program that was chosen."""
+        """The cost of the chosen program."""
         return sum(r.extraction.cost * r.uses for r in self.regions)
 
     @property
     def bound(self) -> float:
-        """No program in the e-graphs costs less: proven."""
+        """The proven lower bound of the cost of any program in the e-graphs."""
         return sum(r.extraction.bound * r.uses for r in self.regions)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The optimized module, and why it is what it is: a plan for each combination of variants.
+    """The optimized module and its report: a plan for each combination of variants.
 
     Costs are in seconds, by the cost model; of several plans they are the mean.  `weights` are
-    those that are stored in fewer bits, within the tolerance that was asked for.  `placed` are
-    all regions, where they are in the functions of the module.  `demands` are conditions on sizes
-    that the program itself checks, as its operators refuse any other.
+    stored in fewer bits, within the tolerance.  `placed` are all regions, at their places in the
+    functions of the module.  `demands` are conditions on sizes that the program checks, because
+    its operators refuse other sizes.
     """
 
     module: IRModule
@@ -152,48 +152,48 @@ class Explanation:
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:
-        """The regions that differ, once for each of the sizes at which they were priced."""
+        """The regions without repetition, one for each set of sizes at which it was priced."""
         return tuple({id(r): r for plan in self.plans for r in plan.regions}.values())
 
     @property
     def rules(self) -> Mapping[str, int]:
-        """How often each rule matched, for rules that did; the most frequent first."""
+        """The number of matches of each rule that matched, the most frequent rule first."""
         total = Counter[str]()
-        for region in self.plans[0].regions:  # those of other plans are the same, saturated once
+        for region in self.plans[0].regions:  # other plans have the same e-graphs
             total.update({r: n * region.uses for r, n in region.saturation.matches.items()})
         return {name: count for name, count in total.most_common() if count}
 
     @property
     def cost_before(self) -> float:
-        """The cost of the blocks as they came, each operator a kernel."""
+        """The cost of the original blocks, each operator a kernel."""
         return fmean(plan.cost_before for plan in self.plans)
 
     @property
     def cost(self) -> float:
-        """The cost of the program that was chosen."""
+        """The cost of the chosen program."""
         return fmean(plan.cost for plan in self.plans)
 
     @property
     def bound(self) -> float:
-        """No program in the e-graphs costs less: proven."""
+        """The proven lower bound of the cost of any program in the e-graphs."""
         return fmean(plan.bound for plan in self.plans)
 
     @property
     def assumed(self) -> Mapping[str, tuple[int, ...]]:
-        """The sizes of symbols that costs rest on and no hint has said: in each plan, one."""
-        found: dict[str, dict[int, None]] = {}
+        """The assumed sizes of symbols, which have no hint: one size for each plan."""
+        sizes: dict[str, dict[int, None]] = {}
         for plan in self.plans:
             for name, size in plan.assumed.items():
-                found.setdefault(name, {})[size] = None
-        return {name: tuple(sizes) for name, sizes in found.items()}
+                sizes.setdefault(name, {})[size] = None
+        return {name: tuple(assumed) for name, assumed in sizes.items()}
 
     @property
     def gap(self) -> float:
-        """How far `cost` may be above the best, as a share of it."""
+        """The most that `cost` may exceed the optimum, as a share of `cost`."""
         return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
     def table(self) -> Table:
-        """Rules that fired, stop reasons, and costs, to be printed by rich."""
+        """A table for rich: rules that matched, stop reasons, costs."""
         table = Table("rule", "matches", title="what fired", title_justify="left")
         for name, count in self.rules.items():
             table.add_row(name, str(count))
@@ -224,7 +224,7 @@ class Explanation:
         return plain_text(self.table())
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, costs in seconds."""
+        """The report as plain data, costs in seconds."""
         return {
             "rules": dict(self.rules),
             "stop": [r.stop for r in self.regions],
@@ -251,7 +251,7 @@ class Explanation:
 
     def egraph_text(self) -> str:
         """The saturated e-graphs, one class a line: its name, its type, then its nodes."""
-        regions = self.plans[0].regions  # those of other plans are of the same e-graphs
+        regions = self.plans[0].regions  # other plans have the same e-graphs
         return "\n".join(line for region in regions for line in region.egraph_lines())
 
     def egraph_document(
@@ -268,11 +268,11 @@ class Explanation:
         return serialize(graphs, partial(node_text, whole=False))
 
 
-def plain_text(shown: RenderableType) -> str:
-    """What rich prints of `shown` where there is no terminal, in 120 columns."""
+def plain_text(renderable: RenderableType) -> str:
+    """The text of a rich object without a terminal, in 120 columns."""
     console = Console(file=StringIO(), width=120, color_system=None)
     with console.capture() as captured:
-        console.print(shown)
+        console.print(renderable)
     return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
 
 

@@ -1,4 +1,4 @@
-"""Plans of one function that are equal become one; of several, an entry calls that which fits."""
+"""Equal plans of one function become one; an entry function chooses among different plans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,10 +10,10 @@ from relax_egraph.optimize.variants import Case, Part
 from relax_egraph.passes.dispatch import Decision, Split, dispatch
 
 
-def merged(name: str, plans: Mapping[Case, Function], taken: set[str]) -> dict[str, Function]:
-    """Function `name`, which does by `plans` what they do; before it those that it calls.
+def merged(name: str, plans: Mapping[Case, Function], reserved: set[str]) -> dict[str, Function]:
+    """The function `name` for all `plans`, after the functions that it calls, by name.
 
-    There are none of these if all plans are equal.  Their names are not among those `taken`.
+    Equal plans need no callee.  The names of callees are not in `reserved`.
     """
     distinct: list[Function] = []
     plan_of: dict[Case, int] = {}
@@ -26,7 +26,7 @@ def merged(name: str, plans: Mapping[Case, Function], taken: set[str]) -> dict[s
         return {name: distinct[0]}
     columns = [tuple(dict.fromkeys(column)) for column in zip(*plans, strict=True)]
     decision = _decide(columns, plan_of)
-    names = {k: unused(text, taken) for k, text in _names(decision, name).items()}
+    names = {k: unused(text, reserved) for k, text in _names(decision, name).items()}
     callees = {
         names[k]: replace(plan, attrs={**plan.attrs, "private": True})
         for k, plan in enumerate(distinct)
@@ -36,31 +36,31 @@ def merged(name: str, plans: Mapping[Case, Function], taken: set[str]) -> dict[s
 
 
 def _decide(
-    columns: Sequence[tuple[Part, ...]], plan_of: Mapping[Case, int], before: Case = ()
+    columns: Sequence[tuple[Part, ...]], plan_of: Mapping[Case, int], prefix: Case = ()
 ) -> Decision:
-    """Which plan is for each case that begins with `before`; like neighbours are one branch."""
-    if len(before) == len(columns):
-        return plan_of[before]
+    """The plan for each case that begins with `prefix`; equal neighbours share a branch."""
+    if len(prefix) == len(columns):
+        return plan_of[prefix]
     branches: list[tuple[int | None, Decision]] = []
-    for part in columns[len(before)]:
-        decision = _decide(columns, plan_of, (*before, part))
+    for part in columns[len(prefix)]:
+        decision = _decide(columns, plan_of, (*prefix, part))
         if branches and branches[-1][1] == decision:
             branches.pop()
         branches.append((part.most, decision))
     if len(branches) == 1:
         return branches[0][1]
-    return Split(columns[len(before)][0].symbol, tuple(branches))
+    return Split(columns[len(prefix)][0].symbol, tuple(branches))
 
 
 def _names(decision: Decision, name: str) -> dict[int, str]:
-    """What each plan is called, by the first sizes that it is for: ``main_s_2_64``."""
+    """A name for each plan, from the first sizes that it is for: ``main_s_2_64``."""
     if isinstance(decision, int):
         return {decision: name}
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     least = 0
     for most, branch in decision.branches:
         last = "up" if most is None else str(most)
         sizes = last if most == least else f"{least}_{last}"
-        found = {**_names(branch, f"{name}_{decision.symbol}_{sizes}"), **found}
+        names = {**_names(branch, f"{name}_{decision.symbol}_{sizes}"), **names}
         least = 0 if most is None else most + 1
-    return found
+    return names

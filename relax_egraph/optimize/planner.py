@@ -1,7 +1,7 @@
 """The best program for each function: its dataflow blocks through the e-graph, region by region.
 
-Regions that are alike are saturated once, and extracted once for each set of sizes that are asked
-about: a program is chosen by what it costs at these.
+Equal regions are saturated once, and extracted once for each set of sizes: the sizes decide the
+cost, and so the program.
 """
 
 from collections.abc import Hashable
@@ -46,9 +46,9 @@ from relax_egraph.optimize.sizes import Sizing
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A function as it is best at some sizes; for each of its regions, what happened to it.
+    """The best program of a function at some sizes, with the reports of its regions.
 
-    `placed` are the regions that are in it; a block that stayed as it was has none.
+    `placed` are the regions at their places; a block that is left unchanged has none.
     """
 
     function: Function
@@ -58,9 +58,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
-    """Regions that are alike, the first of them in `function`; `reports` are by sizes.
+    """A set of equal regions, the first of them in `function`; `reports` are by sizes.
 
-    `region` is what makes them alike, and `runs` are how it was saturated.
+    `region` is the key of the set, and `runs` are its saturations.
     """
 
     function: str
@@ -100,19 +100,19 @@ class Planner:
         self._parts: dict[tuple[str, DataflowBlock], tuple[_Part, ...]] = {}
 
     def fused(self) -> dict[str, BaseFunc]:
-        """The functions of kernels that the plans so far call."""
+        """The fused functions that the plans call."""
         functions = self._builder.get().functions
         return {name: f for name, f in functions.items() if name not in self._module}
 
     def plan(self, name: str, function: Function, sizing: Sizing) -> Plan:
-        """`function` with each of its dataflow blocks as it is best at the sizes of `sizing`."""
+        """`function` with the best program of each dataflow block at the sizes of `sizing`."""
         written = written_variables(function, self._module)
         planned = _FunctionPlan(self, name, sizing, self._fused, written)
         body = planned.sequence(function.body)
         return Plan(replace(function, body=body), tuple(planned.reports), tuple(planned.placed))
 
     def parts(self, name: str, block: DataflowBlock) -> tuple[_Part, ...]:
-        """The regions of a block of function `name`, each with the kind that it is of."""
+        """The regions of a block of function `name`, each with its kind."""
         if (name, block) not in self._parts:
             refusing = frozenset(self._refusals.among(block.bindings))
             regions = regions_of(block.bindings, _kept(block), refusing=refusing)
@@ -124,7 +124,7 @@ class Planner:
         return self._parts[name, block]
 
     def report(self, kind: _Kind, sizing: Sizing) -> RegionReport:
-        """The best program of regions of a `kind`, at the sizes of symbols that matter to it."""
+        """The report of a `kind` at the sizes of the symbols in it, with its best program."""
         scenarios = sizing.scenarios(kind.symbols)
         sizes = tuple((s.weight, tuple(s.sizes.items()), s.assumed) for s in scenarios)
         if sizes not in kind.reports:
@@ -163,7 +163,7 @@ class Planner:
         return kind
 
     def _once(self, view: View, phases: Schedule | None) -> tuple[Hashable, Saturated]:
-        """What `phases` make of views that are like `view`, and what tells these from others."""
+        """`view` saturated by `phases`, once for equal views, with the key of these."""
         if phases == ():
             return None, untouched(view)
         key = (signature(view), assumptions.active(), phases)
@@ -175,7 +175,7 @@ class Planner:
 
 
 class _FunctionPlan:
-    """One plan of one function, while it is made."""
+    """The construction of one plan of one function."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class _FunctionPlan:
         self._written = written
 
     def sequence(self, seq: SeqExpr) -> SeqExpr:
-        """`seq` with its dataflow blocks, and those in branches, as they are best."""
+        """`seq` with the best program of each dataflow block, in branches too."""
         return replace(seq, blocks=tuple(map(self._block, seq.blocks)))
 
     def _block(self, block: Block) -> Block:
@@ -215,8 +215,8 @@ class _FunctionPlan:
     def _dataflow(self, block: DataflowBlock) -> DataflowBlock:
         parts = self._planner.parts(self._name, block)
         leaves = (leaf for part in parts for leaf in part.source.view.leaves)
-        taken = {leaf.name for leaf in leaves if isinstance(leaf, Var)}
-        taken |= {v.name for part in parts for v in part.region.outputs}
+        names = {leaf.name for leaf in leaves if isinstance(leaf, Var)}
+        names |= {v.name for part in parts for v in part.region.outputs}
         binders = binders_of(block.bindings)
         bindings: list[Binding] = []
         placed: list[PlacedRegion] = []
@@ -233,7 +233,7 @@ class _FunctionPlan:
                 [(v, now[source.origin[v]]) for v in part.region.outputs],
                 {now[c]: v.name for v, c in named if c in now},
                 self._fused,
-                taken=taken,
+                taken=names,
                 binders=binders,
                 values=values,
             )
@@ -244,14 +244,14 @@ class _FunctionPlan:
 
 
 def _same_tensor(binding: Binding) -> tuple[Var, ...]:
-    """The variables of a binding that gives a tensor another name."""
+    """The variables of a binding that is an alias of a tensor."""
     if isinstance(binding.value, Call):
         return ()
     return (binding.var, *free_vars(binding.value))
 
 
 def _kept(block: DataflowBlock) -> list[Var]:
-    """The outputs, before them the variables that their struct info names as shapes."""
+    """The outputs of a block, after the shape variables of their struct info."""
     outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
     named = frozenset[Var]().union(*(shape_variables_of(v.struct_info) for v in outputs))
     shapes = [b.var for b in block.bindings if b.var in named]
@@ -259,7 +259,7 @@ def _kept(block: DataflowBlock) -> list[Var]:
 
 
 def _symbols_of(view: View) -> frozenset[str]:
-    """The symbols that the prices of programs of `view` may depend on."""
+    """The symbols on which the costs of programs of `view` may depend."""
     infos: set[StructInfo] = {eclass.struct_info for eclass in view.classes.values()}
     for eclass in view.classes.values():
         children = (c for node in eclass.nodes for c in node.children)

@@ -30,7 +30,8 @@ from relax_egraph.rules import read
 class RegionOptimizer:
     """Optimizes the regions of one prepared module, as a session asks.
 
-    The book and the schedule are made when a region is not in the cache; wrong ones raise at once.
+    The rule book and the schedule are built when a region is not in the cache; if the session has
+    rules or a schedule of its own they are checked at once.
     """
 
     def __init__(self, prepared: IRModule, session: Session) -> None:
@@ -62,8 +63,10 @@ class RegionOptimizer:
     @cached_property
     def schedule(self) -> Schedule:
         """The phases of a saturation; raises ``ValueError`` for one that the book cannot run."""
-        asked = self._session.schedule
-        return default_schedule(self.book) if asked is None else check_schedule(asked, self.book)
+        schedule = self._session.schedule
+        if schedule is None:
+            return default_schedule(self.book)
+        return check_schedule(schedule, self.book)
 
     def saturated(self, key: Hashable, view: View, phases: Schedule | None) -> Saturated:
         """`view`, whose region is known by `key`, saturated by `phases` or the whole schedule."""

@@ -77,9 +77,9 @@ def optimize(module: IRModule, session: Session) -> IRModule:
     What was planned before is read from the folder that ``RELAX_EGRAPH_CACHE`` names, or the
     system's for caches; ``off`` there keeps nothing.  Reports then are those of the first time.
 
-    Raises `RuleError` for rules that do not read, `SaturationError` for a rule that is found
+    Raises `RuleError` for rules that do not read, `SaturationError` for a rule that proves
     unsound, `AssumptionError` for conditions that do not read, contradict each other or name no
-    symbol, ``TypeError`` or ``ValueError`` for an option that is not as said here, or that names
+    symbol, ``TypeError`` or ``ValueError`` for an option that is malformed, or that names
     nothing.
     """
     return run(module, session).module

@@ -105,9 +105,9 @@ def with_options_of(
 
 
 def check_symbols(module: IRModule, session: Session) -> None:
-    """Check that the symbols which the options of `session` name are symbols of `module`.
+    """Check that every symbol in the options of `session` is a symbol of `module`.
 
-    Raises `AssumptionError` for a condition that no function of the module can be held to, and
+    Raises `AssumptionError` for a condition that applies to no function of the module, and
     ``ValueError`` for `hints` and `variants` of other symbols.
     """
     functions = [f for _, f in module.relax_functions() if not f.attrs.get("primitive")]

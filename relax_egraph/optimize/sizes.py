@@ -1,9 +1,9 @@
 """The sizes of symbols at which programs are compared.
 
-A symbol that the hints do not name has the geometric mean of the sizes that it may have: those that
-are assumed of it, at most an upper bound that its function states, but for 0, where nothing runs.
-If nothing is known that is 64, the mean of 1 and 4096.  No size is guessed from a name such as
-``batch``: estimates say which sizes are assumed, and a program is right at any.
+A symbol without a hint has the geometric mean of its possible sizes: the range that `assume` and
+the upper bound of its function leave, without 0, where nothing runs.  Without any range that is 64,
+the mean of 1 and 4096.  No size is guessed from a name such as ``batch``: estimates list the sizes
+that they assume, and a program is correct at every size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from relax_egraph.optimize.variants import Case, Part, middle
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Sizes, and the `weight` of what programs cost at these; `assumed` are those of no hint."""
+    """Sizes, and the `weight` of costs at these sizes; symbols in `assumed` have no hint."""
 
     weight: float
     sizes: Sizes
@@ -26,9 +26,9 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What says the sizes of a function's symbols, in the plan for a case of the variants.
+    """The sizes of a function's symbols, in the plan for one case of the variants.
 
-    `known` is what is assumed of symbols, and `bounds` are upper bounds of some.
+    `known` are the assumptions on symbols, `bounds` upper bounds of some.
     """
 
     hints: Hints
@@ -37,16 +37,16 @@ class Sizing:
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def scenarios(self, names: Iterable[str]) -> tuple[Scenario, ...]:
-        """The sizes of the symbols `names`, for each of the hints that is in the case.
+        """The sizes of the symbols `names`, for each hint that lies in the case.
 
-        If none is, the hints have the sizes of the case in place of their own.
+        If no hint does, all hints are used, with sizes of the case for its symbols.
         """
         every = scenarios_of(self.hints)
         inside = [s for s in every if all(s[1].get(p.symbol) in p for p in self.case)]
         return tuple(self._scenario(w, sizes, names) for w, sizes in inside or every)
 
     def _scenario(self, weight: float, hinted: Sizes, names: Iterable[str]) -> Scenario:
-        parts = {p.symbol: p for p in self.case if p.asked}
+        parts = {p.symbol: p for p in self.case if p.requested}
         ranges, values = dict(self.known.ranges), dict(self.known.values)
         sizes: dict[str, int] = {}
         assumed: set[str] = set()
@@ -69,19 +69,19 @@ class Sizing:
 
 
 def _ends(known: Range, part: Part | None, bound: int | None) -> tuple[int, int | None]:
-    """The least and the greatest size in all of a range, a `part` and an upper bound."""
+    """The least and the greatest size in a range, a `part` and an upper bound."""
     ends = [end for end in (known.most, bound, part and part.most) if end is not None]
     least = max(known.least, part.least if part else 0)
     return least, max(least, min(ends)) if ends else None
 
 
 def assumed_in(scenarios: Iterable[Scenario]) -> dict[str, int]:
-    """The sizes that are assumed in `scenarios`, by symbol."""
+    """The assumed sizes of `scenarios`, by symbol."""
     return {name: s.sizes[name] for s in scenarios for name in sorted(s.assumed)}
 
 
 def assumed_text(assumed: Mapping[str, int | Sequence[int]]) -> str:
-    """``n = 64 (assumed), m = 1, 11 or 260 (assumed)``; empty if nothing is."""
+    """``n = 64 (assumed), m = 1, 11 or 260 (assumed)``; empty without assumed sizes."""
     return ", ".join(f"{name} = {_either(sizes)} (assumed)" for name, sizes in assumed.items())
 
 

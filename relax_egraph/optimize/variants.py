@@ -1,9 +1,9 @@
-"""Ranges of sizes, each of which gets a plan of its own.
+"""Ranges of sizes: each range has its own plan.
 
     variants={"s": [(1, 1), (2, 64), (65, None)]}
 
-Both ends belong to a range; ``None`` leaves the upper one open.  Every plan is right for every
-size, and is only chosen by what it costs in its range: ranges need not cover all sizes.
+Both ends belong to a range; ``None`` leaves the upper end open.  Every plan is correct for every
+size and is chosen by its cost within the range: ranges need not cover all sizes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,16 +16,16 @@ from relax_egraph.base.parameters import collection, mapping
 from relax_egraph.errors import known_names
 
 Variants: TypeAlias = Mapping[str, Sequence[tuple[int, int | None]]]
-"""For each symbol the ranges that get plans of their own, ascending."""
+"""For each symbol, ascending ranges with a plan each."""
 
 VARIANTS = mapping(
     'ranges by symbol, such as {"n": [(1, 1), (2, None)]}',
     collection("a sequence of ranges, such as [(1, 1), (2, None)]"),
 )
-"""What variants are; `parts_of` says what a range is."""
+"""The kind of the option; `parts_of` checks the ranges."""
 
 MOST = 16
-"""Combinations of ranges of several symbols at most, those in between among them."""
+"""The most combinations of ranges of several symbols, with the gaps between ranges."""
 
 _OPEN, _LEAST = 4, 16
 """A range without an upper end is priced at 4 times its lower end, or at 4 times 16."""
@@ -33,12 +33,12 @@ _OPEN, _LEAST = 4, 16
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The sizes of `symbol` from `least` to `most`, or all above; `asked` for, or in between."""
+    """The sizes of `symbol` from `least` to `most` or above: a `requested` range, or a gap."""
 
     symbol: str
     least: int
     most: int | None
-    asked: bool = True
+    requested: bool = True
 
     def __str__(self) -> str:
         if self.most == self.least:
@@ -52,15 +52,15 @@ class Part:
 
 
 Case: TypeAlias = tuple[Part, ...]
-"""A part of the sizes of each of several symbols: what one plan is for."""
+"""A part of the sizes of each symbol with variants: one plan."""
 
 
 def parts_of(variants: Variants, symbols: Collection[str]) -> dict[str, tuple[Part, ...]]:
-    """The sizes of each symbol in `variants`, in parts, from 0 on.
+    """The sizes of each symbol in `variants`, from 0 on, cut into parts.
 
-    What lies in between of the ranges is a part; but size 0 belongs to a range that begins at 1,
-    as nothing is computed there.  Raises ``ValueError`` for what are no ranges in ascending
-    order, for a symbol that is none of `symbols`, or for too many combinations.
+    A gap between ranges is a part; but size 0 belongs to a range that begins at 1, since nothing
+    is computed there.  Raises ``ValueError`` for ranges that are malformed or not ascending, for a
+    symbol that is not in `symbols`, or for too many combinations.
     """
     for name in variants:
         if name not in symbols:
@@ -74,48 +74,48 @@ def parts_of(variants: Variants, symbols: Collection[str]) -> dict[str, tuple[Pa
 
 
 def cases(parts: Mapping[str, tuple[Part, ...]], symbols: Collection[str]) -> list[Case]:
-    """Every combination of the parts of those of `symbols` that have parts."""
+    """Every combination of parts of the `symbols` that have parts."""
     return [*product(*(p for name, p in parts.items() if name in symbols))]
 
 
 def middle(least: int, most: int | None) -> int:
-    """The geometric mean of the ends of a range; without an upper end it is `_OPEN` times more."""
+    """The geometric mean of a range; without an upper end, `_OPEN` times its lower end."""
     if most is None:
         return _OPEN * max(least, _LEAST)
     return isqrt(max(least, min(1, most)) * most)
 
 
 def _parts(symbol: str, ranges: Iterable[tuple[int, int | None]]) -> list[Part]:
-    """The ranges of `symbol`, and what is between them."""
+    """The ranges of `symbol`, and the gaps between them."""
     parts: list[Part] = []
     free: int | None = 0
     before: object = None
-    for given in ranges:
-        least, most = _ends(symbol, given)
+    for value in ranges:
+        least, most = _ends(symbol, value)
         if free is None or least < free:
-            raise ValueError(f"variants of {symbol}: {given} overlaps {before}, or precedes it")
+            raise ValueError(f"variants of {symbol}: {value} overlaps {before}, or precedes it")
         if free == 0 and least == 1:
             least = 0
         if least > free:
-            parts.append(Part(symbol, free, least - 1, asked=False))
+            parts.append(Part(symbol, free, least - 1, requested=False))
         parts.append(Part(symbol, least, most))
-        free, before = (None if most is None else most + 1), given
+        free, before = (None if most is None else most + 1), value
     if not parts:
         raise ValueError(f"variants of {symbol}: there are no ranges")
     if free is not None:
-        parts.append(Part(symbol, free, None, asked=False))
+        parts.append(Part(symbol, free, None, requested=False))
     return parts
 
 
-def _ends(symbol: str, given: object) -> tuple[int, int | None]:
-    match given:
+def _ends(symbol: str, value: object) -> tuple[int, int | None]:
+    match value:
         case (int() as least, int() | None as most):
             pass
         case _:
             needed = "a pair of sizes, such as (2, 64) or (65, None)"
-            raise ValueError(f"variants of {symbol}: {given!r} is no range: needs {needed}")
+            raise ValueError(f"variants of {symbol}: {value!r} is no range: needs {needed}")
     if least < 0:
-        raise ValueError(f"variants of {symbol}: {given!r} is no range: a size is not negative")
+        raise ValueError(f"variants of {symbol}: {value!r} is no range: a size is not negative")
     if most is not None and most < least:
-        raise ValueError(f"variants of {symbol}: {given!r} is no range: it ends before it begins")
+        raise ValueError(f"variants of {symbol}: {value!r} is no range: it ends before it begins")
     return least, most

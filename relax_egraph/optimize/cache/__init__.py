@@ -1,9 +1,9 @@
-"""Plans of regions on disk: a region that was planned once, in any process, is only read.
+"""The plan cache: a region that was planned once, in any process, is read from disk.
 
-They lie in the folder of the kernels' objects, under its rules.  A plan is kept under a name for
-all that it depends on: the region, but for what its leaves hold; the rules, the machine and the
-limits; the sources of what makes plans.  What time or memory cut short is not kept, nor is what
-depends on functions of the user, which have no name.
+Plans lie in the folder of object files and follow its limits.  The key of a plan is everything that
+it depends on: the region, without the values of its leaves; the rules, the machine, the limits; the
+sources of the planner.  A plan that a limit of time or memory cut short is not stored, nor is one
+that depends on a function of the user.
 """
 
 import json
@@ -28,7 +28,7 @@ _CUT_SHORT = (StopReason.TIME, StopReason.MEMORY, StopReason.CRASH)
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """The program chosen for a region, and what the region cost before, operator by operator."""
+    """The program chosen for a region, and the cost of the region operator by operator."""
 
     extraction: Extraction
     cost_before: float
@@ -38,26 +38,26 @@ class Priced:
 class PlanCache:
     """The plans of regions in the folder that the environment names now.
 
-    `saturating` and `extracting` are what these two depend on besides the region; where they have
-    no name that says it in every process, nothing is kept.
+    `saturating` and `extracting` are what saturation and extraction depend on besides the region.
+    If one of them has no key, nothing is stored.
     """
 
     saturating: object = None
     extracting: object = None
 
     def saturated(self, region: object, loaded: View, make: Callable[[], Saturated]) -> Saturated:
-        """`loaded` saturated; `make` does so, if that is not kept for such a `region`."""
+        """`loaded` saturated: the entry for `region`, or else the result of `make`."""
         return _kept(
             ("saturated", self.saturating, region),
             make,
             read=lambda data: saturated_of(data, loaded),
-            written=lambda made: saturated_data(made) if _is_whole(made) else None,
+            written=lambda result: saturated_data(result) if _is_whole(result) else None,
         )
 
     def priced(
         self, region: object, sizes: object, saturated: Saturated, make: Callable[[], Priced]
     ) -> Priced:
-        """The program that is best at `sizes` of such a `region`, as it is `saturated`."""
+        """The best program of a `saturated` region at `sizes`: the entry, or else from `make`."""
         if not _is_whole(saturated):
             return make()
         return _kept(
@@ -74,9 +74,9 @@ def _kept(
     read: Callable[[Data], T],
     written: Callable[[T], Data | None],
 ) -> T:
-    """What `read` makes of the entry for what it `depends` on; else what `make` does.
+    """The entry under the key `depends`, as `read` decodes it, or else the result of `make`.
 
-    That is `written` to be the entry, unless it is ``None``.
+    The result is stored as `written` encodes it, unless that is ``None``.
     """
     cache, version = default_cache(), planner_version()
     if cache.folder is None or version is None:
@@ -87,24 +87,24 @@ def _kept(
         return make()
     if (entry := cache.get(name)) is not None:
         try:
-            found_name, data = json.loads(entry)
-            if found_name == name:
+            key, data = json.loads(entry)
+            if key == name:
                 return read(data)
         except Exception:
-            pass  # whatever this is, it is no plan that was written here
-    made = make()
+            pass  # the file is no plan of this version
+    result = make()
     try:
-        data = written(made)
+        data = written(result)
         if data is not None:
             cache.put(name, json.dumps([name, data], separators=(",", ":")).encode())
             cache.trim()
     except (Nameless, TypeError):
-        pass  # it holds what is no data: a shape that is a variable
-    return made
+        pass  # a value without a text: a shape that is a variable
+    return result
 
 
 def _is_whole(saturated: Saturated) -> bool:
-    """Whether another run would give the same: no clock and no other process had a part in it."""
+    """Whether another run gives the same result: no clock and no other process took part."""
     report = saturated.report
     return not report.notes and not any(phase.stop in _CUT_SHORT for phase in report.phases)
 

@@ -29,8 +29,8 @@ def extraction_data(extraction: Extraction) -> Data:
     """`extraction`; the numbers of classes are those of the view that it is of."""
     infos = Infos()
     program = [[_how(c.how, infos), c.inputs, c.outputs] for c in extraction.program]
-    said = asdict(replace(extraction, program=()))
-    return {**said, "program": program, "infos": infos.data()}
+    fields = asdict(replace(extraction, program=()))
+    return {**fields, "program": program, "infos": infos.data()}
 
 
 def extraction_of(data: Data, view: View) -> Extraction:
@@ -38,8 +38,8 @@ def extraction_of(data: Data, view: View) -> Extraction:
     read = _Choices(infos_of(data["infos"]), Nodes(view.classes, view))
     program = tuple(read.choice(*row) for row in data["program"])
     _check_order(program, view)
-    said: Data = {name: data[name] for name in data if name not in ("program", "infos")}
-    return Extraction(program, **said)
+    fields: Data = {name: data[name] for name in data if name not in ("program", "infos")}
+    return Extraction(program, **fields)
 
 
 def _how(how: Kernel | ENode, infos: Infos) -> Data:
@@ -69,26 +69,26 @@ class _Choices:
         self._nodes = nodes
 
     def choice(self, how: Data, inputs: Data, outputs: Data) -> Choice:
-        made = self._kernel(**how) if isinstance(how, dict) else self._nodes.node(*how)
-        given, written = self._nodes.classes(inputs), self._nodes.classes(outputs)
-        if isinstance(made, Kernel):
-            check(len(given) == len(made.inputs) and len(written) == len(made.outputs))
+        choice = self._kernel(**how) if isinstance(how, dict) else self._nodes.node(*how)
+        read, written = self._nodes.classes(inputs), self._nodes.classes(outputs)
+        if isinstance(choice, Kernel):
+            check(len(read) == len(choice.inputs) and len(written) == len(choice.outputs))
         else:
-            check(given == made.classes and len(written) == 1)
-        return Choice(made, given, written)
+            check(read == choice.classes and len(written) == 1)
+        return Choice(choice, read, written)
 
     def _kernel(self, inputs: Data, steps: Data, outputs: Data, promise: Data) -> Kernel:
         read = tuple(Input(self._infos[whole(info)], _scalar(scalar)) for info, scalar in inputs)
-        made = tuple(self._step(len(read) + k, *step) for k, step in enumerate(steps))
-        count = len(read) + len(made)
+        computed = tuple(self._step(len(read) + k, *step) for k, step in enumerate(steps))
+        count = len(read) + len(computed)
         written = tuple(whole(number, below=count) for number in outputs)
-        return Kernel(read, made, written, _promise(promise))
+        return Kernel(read, computed, written, _promise(promise))
 
     def _step(self, number: int, name: Data, operands: Data, attrs: Data, info: Data) -> Step:
         """The step that makes value `number`, of those before it."""
-        op, given = op_of(name), tuple(_operand(o, number) for o in operands)
-        check(len(given) == len(op.operands))
-        return Step(op, given, attrs_of(attrs), self._infos[whole(info)])
+        op, values = op_of(name), tuple(_operand(o, number) for o in operands)
+        check(len(values) == len(op.operands))
+        return Step(op, values, attrs_of(attrs), self._infos[whole(info)])
 
 
 def _operand(data: Data, number: int) -> Operand:
@@ -116,9 +116,9 @@ def _scalar(data: Data) -> float | int | bool | None:
 
 
 def _check_order(program: Program, view: View) -> None:
-    """Raise `ValueError` unless choices are made of what those before them make."""
-    made: set[ClassId] = set()
+    """Raise `ValueError` unless each choice reads roots of earlier choices only."""
+    computed: set[ClassId] = set()
     for choice in program:
-        check(made.issuperset(choice.inputs))
-        made.update(choice.outputs)
-    check(made.issuperset(view.roots))
+        check(computed.issuperset(choice.inputs))
+        computed.update(choice.outputs)
+    check(computed.issuperset(view.roots))

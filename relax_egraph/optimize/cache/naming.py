@@ -1,4 +1,4 @@
-"""What plans are kept under: the text of all that they depend on."""
+"""Keys of the plan cache: the text of everything that a plan depends on."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -13,13 +13,13 @@ from relax_egraph.ir import dims
 from relax_egraph.lower.jit.object_cache import digest
 
 _FOLDERS = ("egraph", "extract", "ir", "lower/library", "optimize", "rules")
-"""Where the sources are that plans depend on."""
+"""The folders of sources that plans depend on."""
 
 _LIBRARIES = ("egglog", "highspy", "sympy")
 
 
 class Nameless(Exception):
-    """A value has no text that says in every process what it is."""
+    """A value has no text that identifies it in every process."""
 
 
 def name_of(*parts: object) -> str:
@@ -37,10 +37,10 @@ def planner_version() -> str | None:
 
 
 def text_of(value: object) -> str:
-    """All that makes `value` equal to others, as text.
+    """A text that equal values share and different values do not.
 
-    Raises `Nameless` for what compares by identity, as variables and functions do, or in another
-    way that its fields do not tell.
+    Raises `Nameless` for a value that compares by identity, such as a variable or a function, or
+    by anything but its fields.
     """
     match value:
         case None | bool() | int() | float() | str():
@@ -60,9 +60,9 @@ def text_of(value: object) -> str:
         case type():
             return value.__qualname__
         case _ if _compares_by_fields(value):
-            given: Any = value
-            each = (text_of(getattr(given, f.name)) for f in fields(given) if f.compare)
-            return f"{type(given).__name__}({','.join(each)})"
+            record: Any = value
+            each = (text_of(getattr(record, f.name)) for f in fields(record) if f.compare)
+            return f"{type(record).__name__}({','.join(each)})"
         case _:
             raise Nameless(type(value).__name__)
 

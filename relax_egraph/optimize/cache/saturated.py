@@ -111,8 +111,8 @@ class Nodes:
         check(op in _OPS)
         if op in self._keys:
             whole(key, below=self._keys[op])
-        given = tuple(map(self._child, children))
-        return ENode(op, given, attrs_of(attrs), of_type(int, key), of_type(float, scalar))
+        operands = tuple(map(self._child, children))
+        return ENode(op, operands, attrs_of(attrs), of_type(int, key), of_type(float, scalar))
 
     def classes(self, data: Data) -> tuple[ClassId, ...]:
         """Numbers of classes."""

@@ -1,4 +1,4 @@
-"""What views and kernels are made of, as what JSON can hold, and back.
+"""Values in views and kernels, to plain JSON data and back.
 
 Equal struct infos are written once, and stand by number.  A dimension is a number, or the text of
 an expression.  What reads checks: `ValueError` says that this was not written here.
