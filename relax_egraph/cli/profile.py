@@ -45,8 +45,9 @@ def profile(
 ) -> None:
     """Run MODEL in the interpreter and time each kernel.
 
-    Arguments that are not given are random, the same each time, of the sizes that --size says. With
-    --machine each kernel is compared with what that machine needs at least.
+    Arguments that are not given are random, the same each time, of the sizes that --size says. The
+    price of a fused kernel is the time that the optimizer expects, at the sizes that it assumed.
+    With --machine each kernel is compared with what that machine needs at least.
     """
     vm, arguments = machine_for(model, function, inputs, sizes, threads)
     values = arguments.values.values()
