@@ -1,5 +1,7 @@
-"""Pages that are generated say what the code says."""
+"""Generated pages agree with the code, and pages name files that exist."""
 
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,3 +15,19 @@ def test_the_page_is_that_of_the_code(generated: ModuleType, pytestconfig: pytes
         generated.PAGE.write_text(generated.page(), encoding="utf-8")
 
     assert generated.PAGE.read_text(encoding="utf-8") == generated.page()
+
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "relax_egraph"
+PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "glossary.md", ROOT / "docs" / "tour.md"]
+PAGES += [*PACKAGE.glob("*/README.md"), *ROOT.glob("*.md")]
+PATH = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|egg|md))`")
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES)), ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    names = set(PATH.findall(page.read_text("utf-8")))
+
+    missing = [n for n in names if not any((f / n).exists() for f in (ROOT, PACKAGE, page.parent))]
+
+    assert not missing
