@@ -19,15 +19,15 @@ def test_the_page_is_that_of_the_code(generated: ModuleType, pytestconfig: pytes
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "relax_egraph"
-PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "glossary.md", ROOT / "docs" / "tour.md"]
-PAGES += [*PACKAGE.glob("*/README.md"), *ROOT.glob("*.md")]
-PATH = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|egg|md))`")
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *PACKAGE.glob("*/README.md")]
+PATH = re.compile(r"`((?:[a-z_]+/)*[a-z_]+\.py)`")
 
 
-@pytest.mark.parametrize("page", sorted(set(PAGES)), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_files_that_a_page_names_exist(page: Path) -> None:
-    names = set(PATH.findall(page.read_text("utf-8")))
+    names = sorted(set(PATH.findall(page.read_text("utf-8"))))
 
     missing = [n for n in names if not any((f / n).exists() for f in (ROOT, PACKAGE, page.parent))]
+    below = {file.name for file in page.parent.rglob("*.py")}
 
-    assert not missing
+    assert not [name for name in missing if "/" in name or name not in below]
