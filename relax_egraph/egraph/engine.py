@@ -1,9 +1,11 @@
 """Saturation: a view and a rule book in, the saturated view and a report out."""
 
+from relax_egraph.egraph.forks import egglog_works
 from relax_egraph.egraph.rulebook.book import RuleBook as RuleBook
 from relax_egraph.egraph.saturation.in_process import Saturated as Saturated
 from relax_egraph.egraph.saturation.in_process import saturate_here
 from relax_egraph.egraph.saturation.in_process import untouched as untouched
+from relax_egraph.egraph.saturation.isolated import saturate_isolated
 from relax_egraph.egraph.saturation.report import Ban as Ban
 from relax_egraph.egraph.saturation.report import PhaseReport as PhaseReport
 from relax_egraph.egraph.saturation.report import Report as Report
@@ -15,8 +17,6 @@ from relax_egraph.egraph.saturation.schedule import before_weights as before_wei
 from relax_egraph.egraph.saturation.schedule import check_schedule as check_schedule
 from relax_egraph.egraph.saturation.schedule import default_schedule as default_schedule
 from relax_egraph.egraph.view import View
-from relax_egraph.egraph.workers.home import egglog_works
-from relax_egraph.egraph.workers.isolated import saturate_isolated
 
 
 def saturate(
@@ -32,7 +32,7 @@ def saturate(
     without a `schedule`, `default_schedule`.  With `isolate`, the run is in a worker process, and
     a rule that takes all memory, or does not end, costs this block its rewrites and nothing else:
     the report says so.  By default that is done for a book with rules of users, and
-    in a process that egglog does not work in (`home`).
+    in a process that egglog does not work in (`forks`).
 
     Raises `SaturationError` if a rule equates values of different shape or dtype: the message names
     the rule; ``ValueError`` for a schedule that the book cannot run.  The same view and book give

@@ -13,7 +13,7 @@ from relax_egraph.verify.instances.makers import chain_to, chains_to, makers_of
 from relax_egraph.verify.instances.query import patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
-from relax_egraph.verify.workers import Workers
+from relax_egraph.verify.workers import Do, workers
 
 INSTANCES = 20
 """How many instances a rule has to match, by default."""
@@ -53,18 +53,18 @@ def check_rules(
     distant = [n for n in wanted if n not in close and all(chains[n])]
     work = Work(book, tuple(cases), trials, seed)
     so_far = _SoFar({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, told or _nobody)
-    with Workers(work, processes) as workers:
-        for found in _combined(workers, _groups("near", close, chains)):
+    with workers(work, processes) as do:
+        for found in _combined(work, do, _groups("near", close, chains)):
             so_far.verdicts[found.rule] = found
             if not work.lacks(found):
                 so_far.tell(found.rule)
         lacking = {n: wanted[n] for n, v in so_far.verdicts.items() if work.lacks(v)}
-        for found in _combined(workers, _in_cases(work, lacking, so_far.verdicts)):
+        for found in _combined(work, do, _in_cases(work, lacking, so_far.verdicts)):
             so_far.verdicts[found.rule] = found
         distant = [n for n in distant if work.lacks(so_far.verdicts[n])]
         so_far.tell(*(n for n in wanted if n not in distant))
         doubted = frozenset(n for n, v in so_far.verdicts.items() if v.needs == "unsound")
-        for found in _combined(workers, _groups("far", distant, chains, doubted)):
+        for found in _combined(work, do, _groups("far", distant, chains, doubted)):
             so_far.verdicts[found.rule] = found.together(so_far.verdicts[found.rule])
             so_far.tell(found.rule)
     return tuple(so_far.verdicts.values())
@@ -143,16 +143,16 @@ def _in_cases(
     return [Unit("in cases", family, known=tuple(some)) for family, some in families.items()]
 
 
-def _combined(workers: Workers, units: Sequence[Unit]) -> Iterator[Verdict]:
+def _combined(work: Work, do: Do, units: Sequence[Unit]) -> Iterator[Verdict]:
     """The verdicts of `units`, as they are ready; all those on one rule in one.
 
     Both directions of a rule have to fire.  What a rule deduces is tried with several that read it,
     of which one may be enough.
     """
-    rules = {r.name: r for r in workers.work.book.rules}
-    waiting = Counter(name for unit in units for name in workers.work.rules_of(unit))
+    rules = {r.name: r for r in work.book.rules}
+    waiting = Counter(name for unit in units for name in work.rules_of(unit))
     found: dict[str, Verdict] = {}
-    for verdict in workers.done(units):
+    for verdict in do(units):
         name = verdict.rule
         if name in found:
             both = found[name].beside if rules[name].kind == "birewrite" else found[name].together

@@ -1,26 +1,28 @@
 """A worker process runs rules of users: with the same result, and without its dangers."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from relax_egraph.egraph.engine import Budget, RuleBook, StopReason, saturate
+from relax_egraph.egraph.saturation import isolated
+from relax_egraph.egraph.saturation.transfer import Answer, Names, Request, Rows
 from relax_egraph.egraph.view import EClass, ENode, View
-from relax_egraph.egraph.workers import isolated, worker_process
-from relax_egraph.egraph.workers.transfer import Answer, Names, Request, Rows, receive, send
-from relax_egraph.egraph.workers.worker_process import close_worker, worker_pid
 from relax_egraph.errors import RuleError, SaturationError, Span
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.expr import Constant, Var
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+from relax_egraph.workers import process
+from relax_egraph.workers.pool import run_in_worker
+from relax_egraph.workers.process import Limits
 from tests.support.hand_made import leaf, made, ops, root, view
 
 RULE = '(rewrite (R.log (R.exp x)) x :name "my-log-of-exp")'
@@ -52,9 +54,16 @@ def chain(length: int) -> View:
     return view(*(leaf(k) for k in range(length)), *sums)
 
 
+def worker_pid() -> int:
+    """The process of the worker that is kept."""
+    pid = run_in_worker(os.getpid, Limits(60))
+    assert isinstance(pid, int)
+    return pid
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_GRACE", 1.0)
+    monkeypatch.setattr(isolated, "_GRACE", 1.0)
 
 
 def test_the_result_is_that_of_this_process() -> None:
@@ -65,15 +74,17 @@ def test_the_result_is_that_of_this_process() -> None:
     assert there.report.notes == ()
 
 
-def test_rules_of_users_run_in_the_worker_and_the_book_alone_does_not() -> None:
-    close_worker()
+def test_rules_of_users_run_in_the_worker_and_the_book_alone_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a worker")
 
-    saturate(PROGRAM)
-    before = worker_pid()
-    saturate(PROGRAM, BOOK)
+    monkeypatch.setattr(isolated, "run_in_worker", refuse)
 
-    assert before is None
-    assert worker_pid() is not None
+    assert saturate(PROGRAM).report.saturated
+    with pytest.raises(AssertionError, match="a worker"):
+        saturate(PROGRAM, BOOK)
 
 
 def test_the_worker_is_kept_for_the_next_run() -> None:
@@ -92,12 +103,11 @@ def test_weights_do_not_cross() -> None:
     weight = Constant(np.zeros((1000, 1000), np.float32))
     classes = {0: EClass("tensor", (ENode("leaf", key=0),), tensor((1000, 1000), "float32"), True)}
     program = View({**classes, 1: made("exp", 0, info=classes[0].struct_info)}, (1,), (weight,))
-    pipe = BytesIO()
 
-    send(pipe, (Rows.of(program), weight), Names())
+    sent = Names().dumps((Rows.of(program), weight))
     result = saturate(program, BOOK).view
 
-    assert len(pipe.getvalue()) < 2000
+    assert len(sent) < 2000
     assert result.leaves is program.leaves
 
 
@@ -113,12 +123,10 @@ def test_variables_that_name_shapes_come_back_as_themselves() -> None:
 
 
 def test_a_view_crosses_unchanged() -> None:
-    pipe, names = BytesIO(), Names()
+    names = Names()
     saturated = saturate(PROGRAM).view
 
-    send(pipe, Rows.of(saturated), names)
-    pipe.seek(0)
-    rows: Rows = receive(pipe, names)
+    rows: Rows = names.loads(names.dumps(Rows.of(saturated)))
 
     assert rows.view(saturated.leaves, saturated.opaque) == saturated
 
@@ -159,11 +167,9 @@ def test_other_exceptions_of_the_worker_are_raised_with_its_traceback() -> None:
 
 
 def test_errors_with_a_place_cross_as_they_are() -> None:
-    problem, pipe = RuleError(Span("my.egg", 1, 2), "wrong", "(oops)", "note"), BytesIO()
+    problem = RuleError(Span("my.egg", 1, 2), "wrong", "(oops)", "note")
 
-    send(pipe, problem, Names())
-    pipe.seek(0)
-    crossed = receive(pipe, Names())
+    crossed = pickle.loads(pickle.dumps(problem))
 
     assert (type(crossed), str(crossed), crossed.span) == (RuleError, str(problem), problem.span)
 
@@ -171,7 +177,6 @@ def test_errors_with_a_place_cross_as_they_are() -> None:
 def test_a_worker_that_was_killed_is_replaced() -> None:
     saturate(PROGRAM, BOOK)
     killed = worker_pid()
-    assert killed is not None
     os.kill(killed, signal.SIGKILL)
 
     saturated = saturate(PROGRAM, BOOK)
@@ -231,7 +236,7 @@ def test_a_fork_has_a_worker_of_its_own() -> None:
     script = f"""
 import os
 from relax_egraph.egraph.engine import RuleBook, saturate
-from relax_egraph.egraph.workers.worker_process import worker_pid
+from tests.egraph.test_engine_worker import worker_pid
 from tests.support.hand_made import leaf, made, view
 book = RuleBook.default([{RULE!r}], families=["fusion"])
 program = view(leaf(0), made("exp", 0), made("log", 1))
@@ -239,7 +244,6 @@ saturate(program, book)
 before = worker_pid()
 child = os.fork()
 if child == 0:
-    assert worker_pid() is None
     assert saturate(program, book).report.saturated
     os._exit(0 if worker_pid() != before else 1)
 assert os.waitpid(child, 0)[1] == 0
@@ -273,7 +277,7 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-def test_an_interrupted_run_leaves_no_worker_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_ends_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     saturate(PROGRAM, BOOK)
     interrupted = worker_pid()
 
@@ -281,13 +285,13 @@ def test_an_interrupted_run_leaves_no_worker_behind(monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker_process, "receive", interrupt)
+        patched.setattr(process, "receive", interrupt)
         with pytest.raises(KeyboardInterrupt):
             saturate(PROGRAM, BOOK)
 
-    assert worker_pid() is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(interrupted, 0)
     assert saturate(PROGRAM, BOOK).report.saturated
-    assert worker_pid() != interrupted
 
 
 def test_the_report_says_where_memory_cannot_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:

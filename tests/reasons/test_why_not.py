@@ -8,9 +8,9 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, Phase
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.workers.worker_process import close_worker
 from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.why_not import WhyNot, why_not
+from relax_egraph.workers.pool import close_worker
 
 ONE = 'x: R.Tensor(("n", 4), "float32")'
 TWO = f'{ONE}, y: R.Tensor(("n", 4), "float32")'

@@ -14,7 +14,7 @@ from threading import local
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.workers.home import new_egraph
+from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.errors import RuleError
 
 _KEPT = 4
@@ -108,7 +108,7 @@ def _closest(program: Program, every: Sequence[_Kept]) -> _Kept | None:
 
 
 def _leak() -> None:
-    """In a child of ``fork``: to let an e-graph go is to wait for ever (see `home`)."""
+    """In a child of ``fork``: to let an e-graph go is to wait for ever (see `forks`)."""
     kept = _threads.__dict__.pop("kept", None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 

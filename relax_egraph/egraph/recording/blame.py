@@ -11,6 +11,7 @@ from egglog.bindings import EGraph
 
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding.bulk import load_view
+from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
 from relax_egraph.egraph.rulebook.loader import RuleInfo
@@ -20,7 +21,6 @@ from relax_egraph.egraph.saturation.infer import ill_typed
 from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.egraph.saturation.schedule import OVERSTEP, Budget
 from relax_egraph.egraph.view import View
-from relax_egraph.egraph.workers.home import new_egraph
 from relax_egraph.errors import SaturationError
 
 _ROUNDS = 20

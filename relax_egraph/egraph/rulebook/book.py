@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 
 from egglog.bindings import EGraph
 
@@ -21,14 +21,17 @@ from relax_egraph.base.parameters import (
 )
 from relax_egraph.egraph.commands import Command, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
+from relax_egraph.egraph.forks import egglog_works, new_egraph
 from relax_egraph.egraph.rulebook.forms import Atom, Source
 from relax_egraph.egraph.rulebook.generate import generated_forms, generated_names
 from relax_egraph.egraph.rulebook.loader import Entry, RuleInfo, commands_of, load
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.relevant import absent, can_matter
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
-from relax_egraph.egraph.workers.home import egglog_works, new_egraph
+from relax_egraph.errors import SaturationError
 from relax_egraph.ir.message import counted, some
+from relax_egraph.workers.pool import run_in_worker
+from relax_egraph.workers.process import Death, Limits
 
 OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
@@ -210,6 +213,11 @@ def reading_of(book: RuleBook) -> Reading:
     return _adopted.get((book.families, book.user)) or reading_of_texts(book.families, book.user)
 
 
+def is_adopted(book: RuleBook) -> bool:
+    """Whether the reading of `book` is one of another process."""
+    return (book.families, book.user) in _adopted
+
+
 def adopt(book: RuleBook, reading: Reading) -> None:
     """Take `reading`, of another process, for that of `book`: its texts need no second check."""
     _adopted[book.families, book.user] = reading
@@ -219,11 +227,7 @@ def adopt(book: RuleBook, reading: Reading) -> None:
 def reading_of_texts(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
     """What is read of families of the book and texts of the user; raises `RuleError`."""
     if user and not egglog_works():
-        from relax_egraph.egraph.workers.worker_process import (
-            read_in_worker,  # which needs this module
-        )
-
-        return read_in_worker(families, user)
+        return _read_in_worker(families, user)
     if user:
         known = reading_of_texts(families, user[:-1])
         scope = known.scope.copy()
@@ -231,6 +235,19 @@ def reading_of_texts(families: tuple[str, ...], user: tuple[Source, ...]) -> Rea
             added = load(user[-1], scope, trial)
         return Reading((*known.entries, *added), scope, known.of_book)
     return _book(families, None)
+
+
+def _read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    answer = run_in_worker(partial(reading_of_texts, families, user), Limits(_SECONDS))
+    if isinstance(answer, Death):
+        raise SaturationError(
+            f"the rules are not read: the worker process {answer} before it began"
+        )
+    return answer
+
+
+_SECONDS = 60.0
+"""What a worker may take to read rules."""
 
 
 def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:

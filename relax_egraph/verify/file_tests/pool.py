@@ -3,18 +3,15 @@
 egglog cannot be interrupted: a test that does not end is ended with its process.
 """
 
-import pickle
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from queue import Empty, SimpleQueue
+from functools import partial
 
-from relax_egraph.egraph.workers.child import ONE_THREAD, Child, End
 from relax_egraph.verify.file_tests.cases import Failure, FileTest, Outcome
-from relax_egraph.verify.file_tests.worker import MEMORY
+from relax_egraph.verify.file_tests.run import run_test
+from relax_egraph.workers.pool import Pool
+from relax_egraph.workers.process import Death, Limits
 
-_START = 60.0
-"""Seconds to start a process."""
+_MEMORY = 2 << 30
 
 
 def run_tests(
@@ -28,72 +25,37 @@ def run_tests(
 
     A test that takes more than so many `seconds`, or all memory, has failed.
     """
-    waiting = SimpleQueue[tuple[int, FileTest]]()
-    for numbered in enumerate(tests):
-        waiting.put(numbered)
+    limits = Limits(seconds, _MEMORY)
     outcomes: dict[int, Outcome] = {}
-    workers = [_Worker(seconds) for _ in range(min(processes, len(tests)))]
-
-    def work(worker: _Worker) -> None:
-        with suppress(Empty):
-            while True:
-                number, test = waiting.get_nowait()
-                outcomes[number] = worker.run(test)
-                told(outcomes[number])
-
-    try:
-        with ThreadPoolExecutor(max(1, len(workers))) as threads:
-            try:
-                for done in [threads.submit(work, worker) for worker in workers]:
-                    done.result()
-            except BaseException:  # an interrupt: what runs is not waited for
-                with suppress(Empty):
-                    while True:
-                        waiting.get_nowait()
-                for worker in workers:
-                    worker.close()
-                raise
-    finally:
-        for worker in workers:
-            worker.close()
+    with Pool(max(1, min(processes, len(tests))), _begin) as pool:
+        for number, outcome in pool.map(partial(_outcome, pool, limits), enumerate(tests)):
+            outcomes[number] = outcome
+            told(outcome)
     return tuple(outcomes[number] for number in range(len(tests)))
 
 
-class _Worker:
-    """Runs tests in a process, started when one is there for it, and again when it died."""
+def _begin() -> None:
+    """In a worker: all that tests need has been imported, with this module."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.child: Child | None = None
 
-    def run(self, test: FileTest) -> Outcome:
-        """What becomes of `test`."""
-        child = self.child
-        try:
-            if child is None:
-                child = self.child = Child("relax_egraph.verify.file_tests.worker", ONE_THREAD)
-                with child.within(_START):
-                    pickle.load(child.outbox)  # it is ready
-            with child.within(self.seconds):
-                pickle.dump(test, child.inbox)
-                child.inbox.flush()
-                return pickle.load(child.outbox)
-        except (EOFError, OSError, pickle.UnpicklingError) as problem:
-            why = self._said(child.ended()) if child else f"no process can be started: {problem}"
-            self.close()
-            return Outcome(test, (Failure(test.line, "a run that ends", (why,)),))
+def _outcome(pool: Pool, limits: Limits, numbered: tuple[int, FileTest]) -> tuple[int, Outcome]:
+    number, test = numbered
+    try:
+        answer = pool.run(partial(run_test, test), limits)
+    except Exception as problem:  # of one test: the others go on
+        why = f"{type(problem).__name__}: {problem}"
+    else:
+        if isinstance(answer, Outcome):
+            return number, answer
+        why = _why(answer)
+    return number, Outcome(test, (Failure(test.line, "a run that ends", (why,)),))
 
-    def _said(self, end: End) -> str:
-        match end.cause:
-            case "late":
-                return f"it did not end within {self.seconds:g} s"
-            case "memory":
-                return f"it ran out of its {MEMORY / (1 << 30):g} GiB of memory"
-            case "code":
-                return f"it ended {end}"
 
-    def close(self) -> None:
-        """End the process, if there is one."""
-        if self.child is not None:
-            self.child.close()
-            self.child = None
+def _why(death: Death) -> str:
+    match death.cause:
+        case "time":
+            return f"it did not end within {death.limits.seconds:g} s"
+        case "memory":
+            return f"it ran out of its {_MEMORY / (1 << 30):g} GiB of memory"
+        case "crash":
+            return f"it ended {death.how}"

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from io import BytesIO
 from operator import attrgetter
-from struct import Struct
 from typing import Any, BinaryIO
 
-from relax_egraph.egraph.rulebook.book import Reading, RuleBook
-from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.saturation.course import Course
 from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.saturation.schedule import Budget, Schedule
@@ -22,7 +20,6 @@ from relax_egraph.ir.expr import Binding, Constant, Expr, Var
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.ir.symbol_ranges import Assumptions
 
-_LENGTH = Struct("<Q")
 _BY_IDENTITY = (Var, Constant)
 
 
@@ -46,6 +43,16 @@ class Names:
             self.number(Var(f"#{len(self.values)}"))
         return self.values[number]
 
+    def dumps(self, message: object) -> bytes:
+        """`message`, pickled."""
+        file = BytesIO()
+        _Pickler(file, self).dump(message)
+        return file.getvalue()
+
+    def loads(self, data: bytes) -> Any:
+        """What was pickled."""
+        return _Unpickler(BytesIO(data), self).load()
+
 
 class _Pickler(pickle.Pickler):
     def __init__(self, file: BinaryIO, names: Names) -> None:
@@ -63,26 +70,6 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Expr:
         return self._names.value(pid)
-
-
-def send(stream: BinaryIO, message: object, names: Names) -> None:
-    """Write `message` to a pipe."""
-    file = BytesIO()
-    _Pickler(file, names).dump(message)
-    stream.write(_LENGTH.pack(file.tell()) + file.getbuffer())
-    stream.flush()
-
-
-def receive(stream: BinaryIO, names: Names) -> Any:
-    """The next message on a pipe; raises ``EOFError`` at its end."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
-    message = stream.read(length)
-    if len(message) < length:
-        raise EOFError
-    return _Unpickler(BytesIO(message), names).load()
 
 
 _fields_of = attrgetter(*(f.name for f in fields(ENode)))
@@ -124,19 +111,10 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingRequest:
-    """Texts of rules that are to be read: a `Reading` is the answer."""
-
-    families: tuple[str, ...]
-    user: tuple[Source, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be saturated; `reading` is that of the book, the first time."""
+    """What is to be saturated."""
 
     book: RuleBook
-    reading: Reading | None
     assumptions: Assumptions | None
     rows: Rows
     budget: Budget

@@ -1,1 +1,0 @@
-"""Processes in which rules of users run, which may not end."""

@@ -1,0 +1,1 @@
+"""Worker processes that run calls within limits of time and memory."""
