@@ -45,8 +45,10 @@ class Pool:
         """
         worker = self._idle.get()
         try:
-            if worker is None or not worker.alive:
+            if worker and not worker.alive:
+                worker.close()
                 worker = None
+            if worker is None:
                 worker = self._new_worker()
                 if self._begin:
                     begun = worker.run(self._begin, Limits(self.START))
