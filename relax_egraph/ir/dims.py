@@ -20,7 +20,7 @@ import sympy
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.dim_text import text as text
 from relax_egraph.ir.floors import by_floors, cancels
-from relax_egraph.ir.min_max import Kind, extreme
+from relax_egraph.ir.min_max import Kind, by_minima, extreme
 from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.piecewise import vanishes
 from relax_egraph.ir.symbol_ranges import (
@@ -146,7 +146,7 @@ def equal(a: Dim, b: Dim) -> bool:
     difference = _difference(a, b)
     if vanishes(difference):
         return True
-    difference = _by_minima(by_floors(difference))
+    difference = by_minima(by_floors(difference))
     return _simplified(difference) == 0 or cancels(difference)
 
 
@@ -191,44 +191,6 @@ def _difference(a: Dim, b: Dim) -> sympy.Expr:
 def _simplified(expr: sympy.Expr) -> sympy.Expr:
     """`expr`, simplified by sympy, which has no laws of minima and is very slow where they nest."""
     return expr if expr.has(sympy.Min, sympy.Max) else sympy.simplify(expr)
-
-
-def _by_minima(expr: sympy.Expr) -> sympy.Expr:
-    """`expr` with its minima and maxima in a normal form, in which equal ones cancel.
-
-    That is ``max(a, b) = a + b - min(a, b)``; then `_minimum`.
-    """
-    if not expr.has(sympy.Min, sympy.Max):
-        return expr
-    first, *others = parts = [_by_minima(cast(sympy.Expr, a)) for a in expr.args]
-    if isinstance(expr, sympy.Min):
-        return _minimum(parts)
-    if not isinstance(expr, sympy.Max):
-        return sympy.expand(expr.func(*parts))
-    for other in others:
-        first = sympy.expand(first + other - _minimum([first, other]))
-    return first
-
-
-def _minimum(parts: list[sympy.Expr]) -> sympy.Expr:
-    """``min(a, k + 2·min(b, c)) = min(a, k + 2·b, k + 2·c)``, with one of these in front."""
-    flat = list[sympy.Expr]()
-    while parts:
-        part = parts.pop()
-        for term in sympy.Add.make_args(part):
-            factor, inner = term.as_coeff_Mul()
-            if isinstance(inner, sympy.Min) and factor.is_positive:
-                parts += [sympy.expand(part - term + factor * a) for a in inner.args]
-                break
-        else:
-            flat.append(part)
-    least = extreme(sympy.Min, flat)
-    if not isinstance(least, sympy.Min):
-        return least
-    kept = cast(tuple[sympy.Expr, ...], least.args)
-    ways = [(a, extreme(sympy.Min, (sympy.expand(b - a) for b in kept))) for a in kept]
-    front, rest = min(ways, key=lambda way: str(way[1]))
-    return sympy.expand(front + rest)
 
 
 @lru_cache(_MEMO)
