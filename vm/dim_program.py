@@ -6,10 +6,12 @@ A text is the arithmetic of Python over integers and slots of the shape heap, ``
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from relax_egraph.errors import ExecutableError, RunError
+from relax_egraph.ir.form import EXTREMES, SIGNS, Algebra, Form, fold, read
 from relax_egraph.ir.syntax import parsed_expression
 
 Heap: TypeAlias = list[int]
@@ -23,13 +25,6 @@ MAX_TEXT = 10_000
 
 _ATOM = re.compile(r"@?(0|[1-9]\d{0,17})", re.ASCII)
 _SLOT = re.compile(r"@(\d+)", re.ASCII)
-_OPERATORS: Mapping[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
 _CALLS = {"min": min, "max": max}
 
 
@@ -90,12 +85,34 @@ def within_limit(where: str, value: int) -> int:
     return value
 
 
-def parse_dim(text: str) -> ast.expr:
-    """`text` as a tree of Python: integers, ``heap[3]``, ``-``, ``+ - * // %``, ``min``, ``max``.
+def parse_dim(text: str) -> Form:
+    """The form of `text`, with slots as symbols; raises `ExecutableError` if it is no dimension."""
+    return _parse(text, _source(text))
 
-    Raises `ExecutableError` if it is no dimension.
-    """
-    return parsed_expression(_checked(text))
+
+def _source(text: str) -> str:
+    """`text` as Python over ``heap``."""
+    return _SLOT.sub(r"heap[\1]", text)
+
+
+def _parse(text: str, source: str) -> Form:
+    try:
+        if len(source) <= MAX_TEXT:
+            return read(parsed_expression(source), _symbol, EXTREMES)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    raise ExecutableError(f"section code: `{text[:60]}` is no dimension")
+
+
+def _symbol(node: ast.expr) -> str:
+    """``@3`` of ``heap[3]``."""
+    match node:
+        case ast.Subscript(value=ast.Name(id="heap"), slice=ast.Constant(value=slot)):
+            if type(slot) is int:
+                return f"@{slot}"
+        case _:
+            pass
+    raise ValueError(ast.unparse(node))
 
 
 def slot_of(text: str) -> int | None:
@@ -105,16 +122,11 @@ def slot_of(text: str) -> int | None:
 
 
 def _checked(text: str) -> str:
-    """`text` as Python over ``heap``, every node of it looked at."""
-    if _ATOM.fullmatch(text):  # most are
-        return text if text[0] != "@" else f"heap[{text[1:]}]"
-    source = _SLOT.sub(r"heap[\1]", text)
-    try:
-        if len(source) <= MAX_TEXT and _is_dim(parsed_expression(source)):
-            return source
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    raise ExecutableError(f"section code: `{text[:60]}` is no dimension")
+    """`text` as Python over ``heap``, every node of which was read."""
+    source = _source(text)
+    if not _ATOM.fullmatch(text):  # most are
+        _parse(text, source)
+    return source
 
 
 def _compile(source: str) -> Callable[[Heap], Any]:
@@ -130,31 +142,29 @@ class _Straight:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: dict[str, str] = {}
-        self._stored: dict[int, str] = {}
+        self._stored: dict[str, str] = {}
+        operators = {sign: partial(self._infix, sign) for sign in SIGNS.values()}
+        calls = {name: partial(self._call, name) for name in EXTREMES.values()}
+        self._algebra = Algebra(str, self._slot, {"neg": self._negative, **operators, **calls})
 
-    def store(self, slot: int, node: ast.expr) -> None:
-        """Put the value of `node` into `slot`."""
-        value = self._value(node)
+    def store(self, slot: int, form: Form) -> None:
+        """Put the value of `form` into `slot`."""
+        value = fold(form, self._algebra)
         self.lines.append(f"if not -LIMIT < {value} < LIMIT: raise OverflowError")
         self.lines.append(f"heap[{slot}] = {value}")
-        self._stored[slot] = value
+        self._stored[f"@{slot}"] = value
 
-    def _value(self, node: ast.expr) -> str:
-        """What stands for the value of `node` from here on: a number or a variable."""
-        match node:
-            case ast.Constant(value=value):
-                return str(value)
-            case ast.Subscript(slice=ast.Constant(value=int(slot))):
-                return self._stored.get(slot) or self._variable(f"heap[{slot}]")
-            case ast.UnaryOp(operand=operand):
-                return self._variable(f"-{self._value(operand)}")
-            case ast.BinOp(left=left, op=op, right=right):
-                sides = self._value(left), self._value(right)
-                return self._variable(f"{sides[0]} {_OPERATORS[type(op)]} {sides[1]}")
-            case ast.Call(func=ast.Name(id=name), args=args):
-                return self._variable(f"{name}({', '.join(map(self._value, args))})")
-            case _:
-                raise ValueError(f"{ast.unparse(node)} is no dimension")
+    def _slot(self, symbol: str) -> str:
+        return self._stored.get(symbol) or self._variable(f"heap[{symbol[1:]}]")
+
+    def _negative(self, a: str) -> str:
+        return self._variable(f"-{a}")
+
+    def _infix(self, sign: str, *operands: str) -> str:
+        return self._variable(f" {sign} ".join(operands))
+
+    def _call(self, name: str, *operands: str) -> str:
+        return self._variable(f"{name}({', '.join(operands)})")
 
     def _variable(self, source: str) -> str:
         if source not in self._names:
@@ -166,9 +176,9 @@ class _Straight:
 def _compile_stores(slots: Sequence[int], texts: Sequence[str]) -> Callable[[Heap], None]:
     code = _Straight()
     for slot, text in zip(slots, texts, strict=True):
-        node = parse_dim(text)
+        form = parse_dim(text)
         try:
-            code.store(slot, node)
+            code.store(slot, form)
         except RecursionError:
             raise ExecutableError(f"section code: `{text[:60]}` is no dimension") from None
     names = {"__builtins__": {}, "OverflowError": OverflowError, "LIMIT": LIMIT, **_CALLS}
@@ -190,19 +200,3 @@ def _written(text: str, heap: Heap) -> str:
 
 def _no_slot(slot: int, heap: Heap) -> RunError:
     return RunError(f"slot {slot} of a shape heap of {len(heap)} slots")
-
-
-def _is_dim(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=value):
-            return type(value) is int
-        case ast.Subscript(value=ast.Name(id="heap"), slice=ast.Constant(value=slot)):
-            return type(slot) is int
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _is_dim(operand)
-        case ast.BinOp(left=left, op=op, right=right):
-            return type(op) in _OPERATORS and _is_dim(left) and _is_dim(right)
-        case ast.Call(func=ast.Name(id=name), args=[_, _, *_] as args, keywords=[]):
-            return name in _CALLS and all(map(_is_dim, args))
-        case _:
-            return False

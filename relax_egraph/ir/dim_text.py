@@ -1,11 +1,15 @@
 """The text of dimensions in scripts: the arithmetic of Python, with min and max as calls."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import Literal, TypeAlias
 
 import sympy
 
 from relax_egraph.ir.braces import is_braced
+from relax_egraph.ir.dim_form import form
+from relax_egraph.ir.form import Algebra, Form, fold
 
 _MEMO = 1 << 16
 
@@ -19,62 +23,63 @@ def text(dim: int | sympy.Expr) -> str:
 
 @lru_cache(_MEMO)
 def _whole_text(dim: sympy.Expr) -> str:
-    return _text(dim, 0)
+    return written(form(dim))
 
 
-_SUM, _TERM, _ATOM = 1, 2, 3
+_SUM, _NEGATIVE, _TERM, _ATOM = range(4)
+_Level: TypeAlias = int
+"""How tightly the outermost operator of a text binds."""
 
 
-def _wrap(written: str, level: int, around: int) -> str:
-    return f"({written})" if level < around else written
+@dataclass(frozen=True, slots=True)
+class _Written:
+    text: str
+    level: _Level = _ATOM
+
+    def within(self, level: _Level) -> str:
+        """The text, in parentheses where it binds less than `level`."""
+        return self.text if self.level >= level else f"({self.text})"
 
 
-def _text(e: sympy.Basic, around: int) -> str:
-    if isinstance(e, sympy.Symbol):
-        return e.name
-    if e.is_Integer:
-        return str(e) if int(cast(sympy.Integer, e)) >= 0 else _wrap(str(e), _SUM, around)
-    if isinstance(e, sympy.Add):
-        return _wrap(_sum(e), _SUM, around)
-    if isinstance(e, sympy.Mul):
-        return _product(e, around)
-    if isinstance(e, sympy.Pow):
-        base, exponent = e.args
-        if exponent.is_Integer and int(cast(sympy.Integer, exponent)) > 0:
-            factor = _text(base, _ATOM)
-            return _wrap(" * ".join([factor] * int(cast(sympy.Integer, exponent))), _TERM, around)
-    if isinstance(e, sympy.floor):
-        numerator, denominator = sympy.fraction(sympy.together(e.args[0]))
-        return _wrap(f"{_text(numerator, _TERM)} // {_text(denominator, _ATOM)}", _TERM, around)
-    if isinstance(e, sympy.Mod):
-        a, b = e.args
-        return _wrap(f"{_text(a, _TERM)} % {_text(b, _ATOM)}", _TERM, around)
-    if isinstance(e, sympy.Min | sympy.Max):
-        name = "min" if isinstance(e, sympy.Min) else "max"
-        return f"{name}({', '.join(_text(a, 0) for a in sorted(e.args, key=str))})"
-    raise ValueError(f"{e} is no dimension: it is not built of + - * // % min max")
+def written(tree: Form) -> str:
+    """The text of a form, with few parentheses."""
+    return fold(tree, _TEXT).text
 
 
-def _sum(e: sympy.Add) -> str:
-    written = ""
-    for term in cast(list[sympy.Expr], e.as_ordered_terms()):
-        negative = term.could_extract_minus_sign()
-        if not written:
-            written = _text(term, _SUM)
-        else:
-            written += f" {'-' if negative else '+'} {_text(-term if negative else term, _TERM)}"
-    return written
+def _sum(sign: Literal["+", "-"]) -> Callable[[_Written, _Written], _Written]:
+    return lambda a, b: _Written(f"{a.within(_SUM)} {sign} {b.within(_TERM)}", _SUM)
 
 
-def _product(e: sympy.Mul, around: int) -> str:
-    coefficient, rest = e.as_coeff_Mul()
-    if not coefficient.is_Integer:
-        raise ValueError(f"{e} is no dimension: it has a fraction")
-    if coefficient.is_negative:
-        positive = -e  # `-` binds tighter than `//` and `%`
-        body = _text(positive, _TERM if isinstance(positive, sympy.Mul) else _ATOM)
-        return _wrap(f"-{body}", _SUM, around)
-    factors = [_text(f, _ATOM) for f in rest.as_ordered_factors()]
-    if coefficient != 1:
-        factors.append(_text(coefficient, _ATOM))
-    return _wrap(" * ".join(factors), _TERM, around)
+def _division(sign: Literal["//", "%"]) -> Callable[[_Written, _Written], _Written]:
+    return lambda a, b: _Written(f"{a.within(_TERM)} {sign} {b.within(_ATOM)}", _TERM)
+
+
+def _call(name: Literal["min", "max"]) -> Callable[..., _Written]:
+    return lambda *operands: _Written(f"{name}({', '.join(a.text for a in operands)})")
+
+
+def _negative(a: _Written) -> _Written:
+    return _Written(f"-{a.within(_ATOM)}", _NEGATIVE)
+
+
+def _product(first: _Written, *others: _Written) -> _Written:
+    """``(n + 1) * m``; a sign in front of the first factor needs no parentheses."""
+    level = _NEGATIVE if first.level == _NEGATIVE else _TERM
+    begin = first.text if level == _NEGATIVE else first.within(_ATOM)
+    return _Written(" * ".join((begin, *(a.within(_ATOM) for a in others))), level)
+
+
+_TEXT = Algebra(
+    lambda value: _Written(str(value), _ATOM if value >= 0 else _NEGATIVE),
+    _Written,
+    {
+        "neg": _negative,
+        "+": _sum("+"),
+        "-": _sum("-"),
+        "*": _product,
+        "//": _division("//"),
+        "%": _division("%"),
+        "min": _call("min"),
+        "max": _call("max"),
+    },
+)

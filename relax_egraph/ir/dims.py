@@ -12,7 +12,7 @@ Within `assuming`, all answers hold under assumptions on the symbols (`ir.assump
 import ast
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias, cast
 
 import sympy
@@ -20,6 +20,7 @@ import sympy
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.dim_text import text as text
 from relax_egraph.ir.floors import by_floors, cancels
+from relax_egraph.ir.form import Algebra, fold, leftward, read
 from relax_egraph.ir.min_max import Kind, by_minima, extreme
 from relax_egraph.ir.multiples import exact
 from relax_egraph.ir.piecewise import vanishes
@@ -236,50 +237,39 @@ def _value(dim: sympy.Expr, values: tuple[tuple[str, int], ...]) -> int:
     return math.floor(float(result))
 
 
-# --- text -----------------------------------------------------------------------------
+# --- form -----------------------------------------------------------------------------
 
-_EXTREMES = {"min": minimum, "max": maximum}
-_DIVISIONS = {"floordiv": floordiv, "floormod": mod}
+ALGEBRA: Algebra[Dim] = Algebra(
+    int,
+    symbol,
+    {
+        "neg": partial(mul, -1),
+        "+": add,
+        "-": sub,
+        "*": leftward(mul),
+        "//": floordiv,
+        "%": mod,
+        "min": minimum,
+        "max": maximum,
+    },
+)
+"""The dimensions themselves."""
 
 
 def from_ast(node: ast.expr) -> Dim:
     """Read a parsed expression; a name is a symbol.  Raises ``ValueError`` on anything else."""
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.Name(id=name):
-            return symbol(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return mul(-1, from_ast(operand))
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = from_ast(left), from_ast(right)
-            match op:
-                case ast.Add():
-                    return add(a, b)
-                case ast.Sub():
-                    return sub(a, b)
-                case ast.Mult():
-                    return mul(a, b)
-                case ast.FloorDiv():
-                    return floordiv(a, b)
-                case ast.Mod():
-                    return mod(a, b)
-                case _:
-                    pass
-        case ast.Call(func=func, args=[first, second, *more]):
-            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-            if name in _EXTREMES:
-                return _EXTREMES[name](*map(from_ast, (first, second, *more)))
-            if name in _DIVISIONS and not more:
-                return _DIVISIONS[name](from_ast(first), from_ast(second))
-        case _:
-            pass
+    return fold(read(node, _name), ALGEBRA)
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
     raise ValueError(
         f"`{ast.unparse(node)}` is no dimension: it is not built of + - * // % min max"
     )
 
 
 @memoised
-def parse(written: str) -> Dim:
+def parse(source: str) -> Dim:
     """The inverse of `text`: ``parse(text(d)) == d``."""
-    return from_ast(parsed_expression(written))
+    return from_ast(parsed_expression(source))

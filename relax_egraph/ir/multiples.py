@@ -23,10 +23,15 @@ def _multiplied(term: sympy.Expr) -> sympy.Expr:
     coefficient, rest = term.as_coeff_Mul()
     for factor in sympy.Mul.make_args(rest):
         if isinstance(factor, sympy.floor):
-            whole, parts = sympy.fraction(sympy.together(factor.args[0]))
+            whole, parts = quotient(factor)
             if _divides(parts, coefficient) and _divides(parts, _remaining(whole, parts)):
                 return term / factor * whole / parts
     return term
+
+
+def quotient(rounded: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """The numerator and the divisor of ``⌊a / b⌋``."""
+    return sympy.fraction(sympy.together(rounded.args[0]))
 
 
 def _divides(number: sympy.Expr, expr: sympy.Expr) -> bool:

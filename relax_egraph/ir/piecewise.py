@@ -3,17 +3,16 @@
 max(0, n + min(1, n) - 1) - n    is 0 at n = 0, 1, 2, 3, 4; behind that it is linear
 """
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import cast
 
 import sympy
+
+from relax_egraph.ir.dim_form import form
+from relax_egraph.ir.form import INTEGERS, Algebra, fold
 
 _MEMO = 1 << 14
 _MOST = 128
 """The largest offset of a piece; expressions with larger ones are not decided."""
-
-_EXTREMES: Mapping[type, Callable[..., int]] = {sympy.Min: min, sympy.Max: max}
 
 
 @lru_cache(_MEMO)
@@ -25,7 +24,9 @@ def vanishes(expr: sympy.Expr) -> bool:
     if offset is None or offset > _MOST:
         return False
     # Pieces a·n + b and c·n + d of different slope cross at |d - b| / |a - c| <= 2·offset.
-    return all(_value(expr, n) == 0 for n in range(2 * offset + 3))
+    pieces = form(expr)
+    points = range(2 * offset + 3)
+    return all(fold(pieces, Algebra(int, lambda _, n=n: n, INTEGERS)) == 0 for n in points)
 
 
 def _largest_offset(expr: sympy.Basic) -> int | None:
@@ -47,18 +48,3 @@ def _largest_offset(expr: sympy.Basic) -> int | None:
             return max(known)
         case _:
             return None
-
-
-def _value(expr: sympy.Basic, n: int) -> int:
-    match expr:
-        case sympy.Symbol():
-            return n
-        case sympy.Integer():
-            return int(expr)
-        case sympy.Add():
-            return sum(_value(a, n) for a in expr.args)
-        case sympy.Mul():
-            factor, inner = expr.args
-            return int(cast(sympy.Integer, factor)) * _value(inner, n)
-        case _:
-            return _EXTREMES[type(expr)](_value(a, n) for a in expr.args)

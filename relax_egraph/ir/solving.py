@@ -8,6 +8,7 @@ import sympy
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.equations import Equation
+from relax_egraph.ir.multiples import quotient
 from relax_egraph.ir.symbol_ranges import memoised
 
 
@@ -126,6 +127,6 @@ def _multiple(old: Dim, new: Dim) -> int:
 def _divisors(dim: Dim) -> Iterator[int]:
     for part in () if isinstance(dim, int) else sympy.preorder_traversal(dim):
         if isinstance(part, sympy.floor):
-            _, divisor = sympy.fraction(sympy.together(part.args[0]))
+            _, divisor = quotient(part)
             if divisor.is_Integer:
                 yield int(cast(sympy.Integer, divisor))

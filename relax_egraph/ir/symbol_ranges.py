@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import sympy
 
 from relax_egraph.ir.min_max import extreme
+from relax_egraph.ir.multiples import quotient
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -227,7 +228,7 @@ def _decided(e: sympy.Expr) -> sympy.Expr:
     if isinstance(e, sympy.Mod):
         a, b = parts
         return a if nonnegative(a) and nonnegative(b - a - 1) else e
-    a, b = sympy.fraction(sympy.together(parts[0]))
+    a, b = quotient(e)
     return sympy.Integer(0) if nonnegative(a) and nonnegative(b - a - 1) else e
 
 
@@ -246,7 +247,7 @@ def integral(e: sympy.Basic) -> bool:
     if e.is_Rational:
         return bool(e.is_Integer)
     if isinstance(e, sympy.floor):
-        return all(map(integral, sympy.fraction(sympy.together(e.args[0]))))
+        return all(map(integral, quotient(e)))
     if isinstance(e, sympy.Pow) and not (e.exp.is_Integer and e.exp.is_positive):
         return False
     return all(map(integral, e.args))

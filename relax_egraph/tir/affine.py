@@ -115,21 +115,10 @@ def dim_of(expr: TirExpr) -> Dim | None:
             return dims.symbol(name)
         case Imm(value=int(value), dtype="int64"):
             return value
-        case Binary(kind=kind, a=a, b=b) if kind in _ARITHMETIC:
+        case Binary(kind=kind, a=a, b=b) if kind in dims.ALGEBRA.operators:
             left, right = dim_of(a), dim_of(b)
             if left is None or right is None or (kind in ("//", "%") and right == 0):
                 return None
-            return _ARITHMETIC[kind](left, right)
+            return dims.ALGEBRA.operators[kind](left, right)
         case _:
             return None
-
-
-_ARITHMETIC = {
-    "+": dims.add,
-    "-": dims.sub,
-    "*": dims.mul,
-    "//": dims.floordiv,
-    "%": dims.mod,
-    "min": dims.minimum,
-    "max": dims.maximum,
-}

@@ -4,18 +4,17 @@ Index arithmetic is of dtype ``int64``.  Nodes are frozen; `TirVar` and `Buffer`
 identity.  Python's arithmetic operators and comparisons with `<`, `<=`, `>`, `>=` build nodes.
 """
 
-import operator
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 import sympy
 
-from relax_egraph.ir import dims
+from relax_egraph.ir.dim_form import form
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.form import INTEGERS, Algebra, fold, leftward
 from relax_egraph.ir.structural import SYMBOL
-from relax_egraph.ir.syntax import parsed_expression
 from relax_egraph.tir.functions import PREDICATES
 
 BinaryKind: TypeAlias = Literal[
@@ -240,24 +239,13 @@ def _folded(kind: BinaryKind, a: TirExpr, b: TirExpr) -> TirExpr | None:
         return zero
     if (kind == "-" and b == zero) or (kind == "//" and b == one):
         return a
-    if isinstance(a, Imm) and isinstance(b, Imm) and kind in _COMPUTED:
+    if isinstance(a, Imm) and isinstance(b, Imm) and kind in INTEGERS:
         if b == zero and kind in ("//", "%"):
             return None
-        result = _COMPUTED[kind](int(a.value), int(b.value))
+        result = INTEGERS[kind](int(a.value), int(b.value))
         return Imm(result, "int64") if -_END <= result < _END else None
     return None
 
-
-_COMPUTED: Mapping[BinaryKind, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "min": min,
-    "max": max,
-}
-"""The arithmetic of integers."""
 
 _END = 1 << 63
 """The first number beyond ``int64``: arithmetic that wraps around is not folded."""
@@ -265,37 +253,21 @@ _END = 1 << 63
 
 def from_dim(dim: Dim) -> TirExpr:
     """A dimension as index arithmetic over `DimSymbol`."""
-    if isinstance(dim, int):
-        return Imm(dim, "int64")
-    return _from_text(dims.text(dim))
+    return fold(form(dim), _INDEX)
 
 
-def _from_text(text: str) -> TirExpr:
-    import ast
+def _imm(value: int) -> TirExpr:
+    return Imm(value, "int64")
 
-    def walk(node: ast.expr) -> TirExpr:
-        match node:
-            case ast.Constant(value=int(value)):
-                return Imm(value, "int64")
-            case ast.Name(id=name):
-                return DimSymbol(name)
-            case ast.UnaryOp(operand=operand):
-                return Binary("-", Imm(0, "int64"), walk(operand))
-            case ast.BinOp(left=left, op=op, right=right):
-                kinds: dict[type, BinaryKind] = {
-                    ast.Add: "+",
-                    ast.Sub: "-",
-                    ast.Mult: "*",
-                    ast.FloorDiv: "//",
-                    ast.Mod: "%",
-                }
-                return binary(kinds[type(op)], walk(left), walk(right))
-            case ast.Call(func=ast.Name(id=name), args=[first, *rest]) if name in ("min", "max"):
-                result = walk(first)
-                for other in rest:
-                    result = binary("min" if name == "min" else "max", result, walk(other))
-                return result
-            case _:
-                raise ValueError(f"{text} is no dimension")
 
-    return walk(parsed_expression(text))
+def _negative(a: TirExpr) -> TirExpr:
+    return Binary("-", _imm(0), a)
+
+
+_KINDS: tuple[BinaryKind, ...] = ("+", "-", "*", "//", "%", "min", "max")
+_INDEX: Algebra[TirExpr] = Algebra(
+    _imm,
+    DimSymbol,
+    {"neg": _negative, **{kind: leftward(partial(binary, kind)) for kind in _KINDS}},
+)
+"""Index arithmetic."""
