@@ -14,7 +14,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Operator: TypeAlias = Literal["neg", "+", "-", "*", "//", "%", "min", "max"]
+Sign: TypeAlias = Literal["+", "-", "*", "//", "%", "min", "max"]
+Operator: TypeAlias = Literal["neg"] | Sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ INTEGERS: Mapping[str, Callable[..., int]] = {
 }
 """The operators on integers."""
 
-SIGNS: Mapping[type[ast.operator], Operator] = {
+SIGNS: Mapping[type[ast.AST], Sign] = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",
@@ -86,10 +87,10 @@ SIGNS: Mapping[type[ast.operator], Operator] = {
 }
 """The operators that Python writes between their operands."""
 
-EXTREMES: Mapping[str, Operator] = {"min": "min", "max": "max"}
+EXTREMES: Mapping[str, Sign] = {"min": "min", "max": "max"}
 """The operators that Python writes as calls."""
 
-FUNCTIONS: Mapping[str, Operator] = {
+FUNCTIONS: Mapping[str, Sign] = {
     "T.min": "min",
     "T.max": "max",
     "T.floordiv": "//",
@@ -105,7 +106,7 @@ FUNCTIONS: Mapping[str, Operator] = {
 def read(
     expression: ast.expr,
     leaf: Callable[[ast.expr], Form],
-    functions: Mapping[str, Operator] = FUNCTIONS,
+    functions: Mapping[str, Sign] = FUNCTIONS,
 ) -> Form:
     """The form of a Python expression; `leaf` reads what is neither a number nor an operation."""
 

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TypeGuard
 
 from relax_egraph.errors import nearest
@@ -11,6 +10,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.expr import Var
+from relax_egraph.ir.form import Algebra, Form, fold, read
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -28,19 +28,6 @@ from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.script.spellings import DTYPE_NAMES
 from relax_egraph.script.subscripts import as_call, is_unknown
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
-    ast.Add: dims.add,
-    ast.Sub: dims.sub,
-    ast.Mult: dims.mul,
-    ast.FloorDiv: dims.floordiv,
-    ast.Mod: dims.mod,
-}
-_FUNCTIONS: Mapping[str, Callable[[Dim, Dim], Dim]] = {
-    "min": dims.minimum,
-    "max": dims.maximum,
-    "floordiv": dims.floordiv,
-    "floormod": dims.mod,
-}
 _NOT_A_DIM = "is no dimension: it is not built of + - * // % min max"
 
 
@@ -220,29 +207,23 @@ class Annotations:
             raise self.source.error(node, f'"{text}" {otherwise}') from None
 
     def _dim(self, node: ast.expr, string: ast.expr | None) -> Dim:
-        match node:
-            case ast.Constant(value=int(value)) if not isinstance(value, bool):
-                return value
-            case ast.Name(id=name):
-                if name not in self.symbols:
-                    self._define(name, string, node)
-                return dims.symbol(name)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return dims.mul(-1, self._dim(operand, string))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                a, b = self._dim(left, string), self._dim(right, string)
-                if b == 0 and isinstance(op, ast.FloorDiv | ast.Mod):
-                    raise self.source.error(string or node, "a dimension is divided by 0")
-                return _OPERATORS[type(op)](a, b)
-            case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) in _CASTS:
-                return self._dim(inner, string)
-            case ast.Call(func=func, args=[_, _, *_] as operands, keywords=[]):
-                function = _FUNCTIONS.get(dotted(func).removeprefix("T."))
-                if function is not None:
-                    return reduce(function, [self._dim(o, string) for o in operands])
-            case _:
-                pass
-        raise self.source.error(string or node, f"`{ast.unparse(node)}` {_NOT_A_DIM}")
+        def leaf(part: ast.expr) -> Form:
+            match part:
+                case ast.Name(id=name):
+                    if name not in self.symbols:
+                        self._define(name, string, part)
+                    return name
+                case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) in _CASTS:
+                    return read(inner, leaf)
+                case _:
+                    message = f"`{ast.unparse(part)}` {_NOT_A_DIM}"
+                    raise self.source.error(string or part, message)
+
+        form = read(node, leaf)
+        try:
+            return fold(form, _DIMS)
+        except ZeroDivisionError:
+            raise self.source.error(string or node, "a dimension is divided by 0") from None
 
     def _define(self, name: str, string: ast.expr | None, node: ast.expr) -> None:
         if name in self.variables:
@@ -257,6 +238,26 @@ class Annotations:
 
 
 _CASTS = ("T.int64", "T.int32")
+
+
+def _checked(divide: Callable[[Dim, Dim], Dim]) -> Callable[[Dim, Dim], Dim]:
+    def checked(a: Dim, b: Dim) -> Dim:
+        if b == 0:
+            raise ZeroDivisionError
+        return divide(a, b)
+
+    return checked
+
+
+_DIMS: Algebra[Dim] = replace(
+    dims.ALGEBRA,
+    operators={
+        **dims.ALGEBRA.operators,
+        "//": _checked(dims.floordiv),
+        "%": _checked(dims.mod),
+    },
+)
+"""Dimensions, of which none is divided by 0."""
 
 
 _BARE = frozenset({"Tensor", "Shape", "Tuple", "Prim", "Object", "Callable"})

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from relax_egraph.errors import nearest
 from relax_egraph.ir.dtypes import DTYPES, is_float
+from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.tir.expr import (
@@ -31,12 +32,8 @@ Weak: TypeAlias = TirExpr | int | float
 """An expression, or a bare number whose dtype its context decides."""
 
 _BINARY: Mapping[type[ast.AST], BinaryKind] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
+    **SIGNS,
     ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
     ast.Lt: "<",
     ast.LtE: "<=",
     ast.Gt: ">",
@@ -47,14 +44,7 @@ _BINARY: Mapping[type[ast.AST], BinaryKind] = {
     ast.Or: "or",
 }
 _NAMED_BINARY: Mapping[str, BinaryKind] = {
-    "T.min": "min",
-    "T.max": "max",
-    "T.floordiv": "//",
-    "T.floormod": "%",
-    "min": "min",
-    "max": "max",
-    "floordiv": "//",
-    "floormod": "%",
+    **FUNCTIONS,
     "T.And": "and",
     "T.Or": "or",
 }

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "build": {"loading", "lower", "vm", "passes", "tir", "ir"},
     "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
-    "vm": {"ir.dtypes", "ir.message", "ir.syntax"},
+    "vm": {"ir.dtypes", "ir.form", "ir.message", "ir.syntax"},
     "extract": {"egraph.binders", "egraph.view", "ir", "highspy"},
     "verify": {"egraph", "rules", "ir", "workers"},
     "egraph": {"rules", "ir", "workers", "egglog"},

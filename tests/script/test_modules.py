@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import IllFormed, Span
-from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, shape, symbol, tensor
+from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, dims, shape, symbol, tensor
 from relax_egraph.ir.expr import (
     BindingBlock,
     Call,
@@ -264,3 +264,11 @@ def test_loops_are_read_as_nodes_and_nothing_is_folded() -> None:
     assert isinstance(function.body, For)
     assert function.body.extent == Binary("+", DimSymbol("n"), Imm(0, "int64"))
     assert function.body.body == Seq(())
+
+
+def test_a_maximum_of_three_dimensions_is_read_as_it_is_printed() -> None:
+    info = tensor((dims.parse("max(n * 2, 6, m)"),), "float32")
+    text = f"@R.function\ndef main(x: R.Tensor(('n', 'm')), y: {info}):\n    return y\n"
+    text = text.replace("(max(n * 2, 6, m),)", '("max(n * 2, 6, m)",)')
+
+    assert main_of(parse(text)).params[1].struct_info == info

@@ -17,7 +17,7 @@ from itertools import count
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
 from relax_egraph.egraph.rulebook.reader import read
-from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param
+from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS, Declaration, Param
 
 
 def _guard(name: str, first: str, second: str, meaning: str) -> Declaration:
@@ -33,8 +33,6 @@ GUARDS = (
 """The guards, as declarations; egglog never sees them."""
 
 GUARD_NAMES = frozenset(guard.name for guard in GUARDS)
-
-_OPERATORS = {"DimAdd": "+", "DimMul": "*", "DimFloorDiv": "//", "DimMod": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,9 @@ def _text(dim: Tree, rule: str, fresh: Iterator[str], known: list[str]) -> str:
     """The text of `dim` as an expression of strings, over premises that are added to `known`."""
     if isinstance(dim, Form) and dim.head == "DimSym":
         return rule[dim.items[1].start : dim.items[1].end]
-    if isinstance(dim, Form) and dim.head in _OPERATORS:
+    if isinstance(dim, Form) and dim.head in DIM_OPERATORS:
         a, b = (_text(item, rule, fresh, known) for item in dim.items[1:])
-        return f'(+ "(" {a} ") {_OPERATORS[dim.head]} (" {b} ")")'
+        return f'(+ "(" {a} ") {DIM_OPERATORS[dim.head]} (" {b} ")")'
     name = next(fresh)
     known.append(f"(= {name} (dim-text {' '.join(rule[dim.start : dim.end].split())}))")
     return name

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
 from relax_egraph.egraph.rulebook.traits import Traits, traits_of
+from relax_egraph.ir.form import Sign
 from relax_egraph.ir.op import OPS, OperandKind
 
 Kind: TypeAlias = Literal["constructor", "function", "relation"]
@@ -101,6 +102,14 @@ _DIMS = (
     _declare("constructor", "DimFloorDiv a:Dim b:Dim", "Dim", "⌊a / b⌋"),
     _declare("constructor", "DimMod a:Dim b:Dim", "Dim", "a mod b"),
 )
+
+DIM_OPERATORS: Mapping[str, Sign] = {
+    "DimAdd": "+",
+    "DimMul": "*",
+    "DimFloorDiv": "//",
+    "DimMod": "%",
+}
+"""The constructors of dimensions, and how dimensions write them."""
 
 _PRIMS = (
     _declare("constructor", "Prim.dim value:Dim dtype:String", "Prim", "a whole number"),

@@ -6,13 +6,14 @@ from itertools import product
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.primitives import Fails, compute
 from relax_egraph.verify.instances.query import Pattern, literal_of
 from relax_egraph.verify.verdict import Verdict, silent
 
-_HEADS = ("DimSym", "DimAdd", "DimMul", "DimFloorDiv", "DimMod")
+_HEADS = ("DimSym", *DIM_OPERATORS)
 _NUMBERS = (1, 2, 3, 0, 5)
 _UNPROVED = "a law of dimensions, which sympy does not prove and no small numbers refute"
 

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import PrimValue
 
@@ -183,10 +184,7 @@ PRIMITIVES: Mapping[str, Callable[..., Any]] = {
     },
     "bool-=": operator.eq,
     "DimSym": dims.parse,
-    "DimAdd": dims.add,
-    "DimMul": dims.mul,
-    "DimFloorDiv": dims.floordiv,
-    "DimMod": dims.mod,
+    **{head: dims.ALGEBRA.operators[sign] for head, sign in DIM_OPERATORS.items()},
     "dim-text": dims.text,
     "dim-equal": dims.equal,
     "dim-divides": dims.divides,
