@@ -13,7 +13,6 @@ from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.conditional import branch_result
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Binding,
     Call,
@@ -37,7 +36,7 @@ from relax_egraph.ir.message import message
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.call import claims_besides_operands, inplace_indices
-from relax_egraph.ir.reference.array import least
+from relax_egraph.ir.outputs import infos_of, result_of, unset
 from relax_egraph.ir.refusals import proven
 from relax_egraph.ir.run_time import at_run_time
 from relax_egraph.ir.struct_info import (
@@ -246,7 +245,7 @@ class _Frame:
             case "call_dps_packed", (ExternFunc(name=name), Tuple() as operands):
                 outputs = self.allocate(call.sinfo_args[0])
                 self.packed(name)(*map(self.evaluate, operands.fields), *outputs)
-                return _result(outputs, call.sinfo_args[0])
+                return result_of(outputs, call.sinfo_args[0])
             case "make_closure", (function, Tuple(fields=captured)):
                 return self.with_last_arguments(function, captured)
             case "invoke_closure" | "invoke_pure_closure", (function, Tuple(fields=args)):
@@ -301,7 +300,7 @@ class _Frame:
             claim = f"{self.name}: {self.at}, the result of {name!r},"
             check([(claim, claims_besides_operands(call), returned)], self.symbols)
         results = [operands[p] if p >= 0 else returned[i] for i, p in enumerate(places)]
-        return _result(results, call.sinfo_args[0])
+        return result_of(results, call.sinfo_args[0])
 
     def call_tir(
         self,
@@ -322,24 +321,21 @@ class _Frame:
             inputs[place] = np.require(
                 inputs[place], requirements="W"
             )  # copies read-only constants
-        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
+        infos = infos_of(out)
         places = inplace or [-1] * len(infos)
         new = [i for i, place in zip(infos, places, strict=True) if place < 0]
         outputs = self.allocate(TupleStructInfo(tuple(new)))
         scalars = [s for shape in tir_vars for s in self.evaluate(shape)]
         run(self.interpreter.module[name], [*inputs, *outputs, *scalars])
         allocated = iter(outputs)
-        return _result([inputs[p] if p >= 0 else next(allocated) for p in places], out)
+        return result_of([inputs[p] if p >= 0 else next(allocated) for p in places], out)
 
     def allocate(self, out: StructInfo) -> list[Value]:
-        infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
         arrays: list[Value] = []
-        for info in infos:
+        for info in infos_of(out):
             if not isinstance(info, TensorStructInfo) or info.shape is None:
                 raise RunError(f"{self.name}: {self.at} cannot allocate an output of {info}")
-            dtype = np.dtype(info.dtype)
-            unset = np.nan if is_float(dtype.name) else least(dtype)
-            arrays.append(np.full(self.evaluate(info.shape), unset, dtype))
+            arrays.append(unset(self.evaluate(info.shape), info.dtype))
         return arrays
 
     def packed(self, name: str) -> Callable[..., Value]:
@@ -351,7 +347,3 @@ class _Frame:
                 f"{self.name}: {self.at} calls the packed function {name!r}; known are: {known}"
             )
         return self.interpreter.packed[name]
-
-
-def _result(outputs: list[Value], out: StructInfo) -> Value:
-    return tuple(outputs) if isinstance(out, TupleStructInfo) else outputs[0]
