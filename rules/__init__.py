@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from relax_egraph.base import parameters
 from relax_egraph.base.parameters import (
     NAMES,
     SEED,
     collection,
-    function,
     instance,
     integer,
     optional,
@@ -66,6 +66,9 @@ RULES = collection('a sequence of rule files, texts or loaded rules, such as ["m
 
 _LONGEST_PATH = 4096
 
+_FUNCTIONS = "relax_egraph.egraph.functions.function"
+"""What declares functions; loaded when one is."""
+
 _ENGINE, _CHECKER = "relax_egraph.egraph.rulebook.book", "relax_egraph.verify.given"
 """What reads rules, and what tries them; loaded when they are needed: data imports none."""
 
@@ -88,7 +91,7 @@ def load(*given: Given, without: Iterable[str] = ()) -> Rules:
     trials=integer("a number of trials, 1 or more", 1),
     seed=SEED,
     processes=optional(integer("a number of processes, 1 or more", 1)),
-    told=optional(function("a function of a verdict")),
+    told=optional(parameters.function("a function of a verdict")),
 )
 def check(
     *given: Given,
@@ -123,6 +126,31 @@ def check(
     """
     verify = import_module(_CHECKER).check_given
     return verify(read(given), only, trials=trials, seed=seed, processes=processes, told=told)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def function(compute: F) -> F:
+    """Let rules call the Python function `compute`, by its name with ``-`` for ``_``.
+
+        @rx.rules.function
+        def next_power_of_two(n: int) -> int:
+            '''The least power of two that is n or more.'''
+            return 1 << (n - 1).bit_length()
+
+        (= m (next-power-of-two n))        ; in :when, or in a rule's body
+
+    Its annotations are sorts: ``int`` (``i64``), ``float``, ``str``, ``bool``, ``tuple[int, ...]``
+    (``Axes``), ``tuple[float, ...]``, and `Dim` and `Shape` of ``relax_egraph.ir``.  It is
+    computed outside of the e-graph, once for each distinct argument, so it must be pure.  Where it
+    returns ``None``, the premise does not hold.  `check` computes it twice, and says so if the two
+    differ.
+
+    Raises ``TypeError`` for an annotation that is no sort, and ``ValueError`` for the name of a
+    function of the engine.
+    """
+    return import_module(_FUNCTIONS).function(compute)
 
 
 def read(given: Iterable[Given]) -> Rules:

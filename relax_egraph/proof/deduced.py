@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from relax_egraph.egraph.rulebook.generate import MOVES
 from relax_egraph.egraph.view import LEAF, SCALAR
 from relax_egraph.proof.forest import Forest
 from relax_egraph.proof.paths import Deduced
@@ -12,9 +13,6 @@ from relax_egraph.proof.term import Term, Terms
 
 CONST_SCALAR, IS_CONST = "const-scalar", "is-const"
 """Facts of a class that hold by any of its terms."""
-
-_MOVES = ("broadcast_to", "reshape", "permute_dims", "expand_dims", "squeeze", "strided_slice")
-"""Operators that keep the one number of which their first operand is (``rules/facts.egg``)."""
 
 Row: TypeAlias = tuple[Any, ...]
 """Terms, vectors of them, and plain values."""
@@ -84,7 +82,7 @@ class Rows:
     def _composed(self, name: str, members: Sequence[Term], within: set[Term]) -> Witness | None:
         """A member over operands that are shown to be constant, or one number."""
         for term in members:
-            if term.sort != "tensor" or (name == CONST_SCALAR and term.op not in _MOVES):
+            if term.sort != "tensor" or (name == CONST_SCALAR and term.op not in MOVES):
                 continue
             parts = list(term.terms)
             if not parts or term.op == LEAF or any(isinstance(c, tuple) for c in term.children):

@@ -15,7 +15,7 @@ from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
 from relax_egraph.verify.instances.draw import Instance, draw_instance
-from relax_egraph.verify.instances.makers import deduced_by_none, makers_of, needed
+from relax_egraph.verify.instances.makers import deduced_by_none, makers_of, needed, reads_in
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
@@ -140,7 +140,11 @@ class Group:
 
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
         """An instance of what the last of `chain` matches, if this attempt finds one."""
-        makers, left, refused = makers_of(self.book), self.leave(), self.refused[chain[-1].name]
+        makers, left, refused = (
+            makers_of(self.book),
+            self.leave(chain),
+            self.refused[chain[-1].name],
+        )
         try:
             unfolded = unfold(chain, makers, self.random, left)
             problem = problem_of(unfolded.query, signatures_of(self.book), self.random)
@@ -156,11 +160,13 @@ class Group:
         self.left[id(instance)] = left
         return instance
 
-    def leave(self) -> frozenset[str]:
+    def leave(self, chain: Sequence[Pattern]) -> frozenset[str]:
         """Which walks are left to egglog: by preference what has worked."""
         if self.leaving and self.random.random() < 0.8:
             return self.random.choice(self.leaving)
-        return frozenset(n for n in makers_of(self.book).walks if self.random.random() < 0.5)
+        makers = makers_of(self.book)
+        known = {name for p in chain for rule in needed(p.rule, makers) for name in reads_in(rule)}
+        return frozenset(n for n in makers.walks if n in known and self.random.random() < 0.5)
 
     def tried(
         self, instances: Sequence[Instance], kinds: Sequence[Kind] = KINDS

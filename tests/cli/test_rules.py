@@ -407,18 +407,19 @@ makes     R.cos
 
 
 def test_a_rule_of_the_book_is_shown_with_what_deduces_what_it_reads() -> None:
-    told = json.loads(invoke("rules", "show", "causal-chosen", "--json").output)
-    lines = invoke("rules", "show", "causal-chosen").output.splitlines()
+    told = json.loads(invoke("rules", "show", "causal-mask", "--json").output)
+    lines = invoke("rules", "show", "causal-mask").output.splitlines()
 
     assert told["place"].startswith("rules/attention.egg:")
-    assert told["text"].endswith(':ruleset attention :name "causal-chosen")')
+    assert told["text"].endswith(':ruleset attention :name "causal-mask")')
     assert list(told["relations"]) == ["chosen-by", "triangle", "score-of"]
-    assert told["relations"]["chosen-by"] == ["chosen-by-where"]
+    ways = ["chosen-by-where", "hidden-by-where", "hidden-by-masked-fill"]
+    assert told["relations"]["chosen-by"] == ways
     assert "below-by-tril" in told["relations"]["triangle"]
     assert told["tests"] == [
         next(line[10:] for line in lines if line.startswith("seen in   tests/rules/attention.egg:"))
     ]
-    assert "relations chosen-by, deduced by chosen-by-where" in lines
+    assert f"relations chosen-by, deduced by {', '.join(ways)}" in lines
 
 
 def test_facts_and_guards_that_a_rule_reads_are_shown() -> None:

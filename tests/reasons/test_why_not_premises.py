@@ -5,7 +5,7 @@ matches there.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -15,11 +15,15 @@ from egglog.bindings import EGraph
 
 from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph.recording.case_run import case_run
 from relax_egraph.egraph.recording.database import Database
+from relax_egraph.egraph.rulebook.calls import demands, named
+from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.saturation.deduction import told
+from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.candidates import deepest
 from relax_egraph.reasons.why_not.deductions import Deductions
@@ -50,7 +54,8 @@ Query: TypeAlias = tuple[Plan, int | None]
 
 def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] | None]:
     """What each of `queries` is about where egglog finds it; ``None`` of one that it refuses."""
-    run_text(egraph, f"(ruleset {name})")
+    run_text(egraph, f"(ruleset {name}) (ruleset {name}-asked)")
+    asked = dict[str, None]()
     refused: set[int] = set()
     for k, (plan, left_out) in enumerate(queries):
         focus = plan.focus[0]
@@ -62,8 +67,17 @@ def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] 
         run_text(egraph, f"(relation {name}-{k} ({sort_of(plan, focus)}))")
         try:
             run_text(egraph, f'{rule[:-1]} :ruleset {name} :name "{name}-{k}")')
+            asked |= dict.fromkeys(demands(rule))
         except SaturationError:
             refused.add(k)
+    for k, demand in enumerate(asked):
+        run_text(egraph, named(demand, f"{name}-asked", f"{name}-asked-{k}"))
+    known: Mapping[str, int] = {}
+    while True:  # one call may be of the value of another
+        sizes = sizes_of(run_text(egraph, f"(run-schedule (run {name}-asked)) (print-size)"))
+        if not told(egraph, sizes, known):
+            break
+        known = sizes
     run_text(egraph, f"(run-schedule (run {name}))")
     database = Database(egraph)
     found = ({row[0] for row in database.table(f"{name}-{k}")} for k in range(len(queries)))
@@ -91,9 +105,8 @@ def cases_of(family: str) -> Iterator[tuple[EGraph, list[Plan]]]:
         present = book.where(re.findall(r'[^\s()"]+', case))
         own = [r for r in present.rules if r.ruleset == family and r.name != STALE]
         plans = [plan_of(pattern) for rule in own for pattern in patterns_of(rule)]
-        with prepared(present.program_of_families) as egraph:
-            run_text(egraph, re.sub(r"\$(?=\w)", "$global-", case))
-            yield egraph, [plan for plan in plans if plan.focus]
+        with case_run(present, Source(family, re.sub(r"\$(?=\w)", "$global-", case))) as run:
+            yield run.egraph, [plan for plan in plans if plan.focus]
 
 
 def lacks_one(partial: Partial) -> int | None:

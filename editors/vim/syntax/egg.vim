@@ -69,9 +69,13 @@ syntax keyword eggOperator R.sqrt R.square R.squeeze R.stack R.std R.strided_sli
 syntax keyword eggOperator R.sum R.take R.tan R.tanh R.tile R.topk R.tril R.triu R.trunc
 syntax keyword eggOperator R.tuple_get R.unique R.variance R.where R.zeros R.zeros_like TupleValue
 syntax keyword eggOperator Value Whole
-syntax keyword eggFact const-scalar dim-divides dim-equal dim-ge dim-text dtype-claim dtype-of
-syntax keyword eggFact is-const is-float is-static numel-of rank-of shape-claim shape-of
-syntax keyword eggFact source-index within-tolerance
+syntax keyword eggFact all-one all-zero axes-before axes-of-both axis-of axis-without
+syntax keyword eggFact bias-shape common-shape const-scalar dim-divides dim-equal dim-ge
+syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of inverse-of is-const
+syntax keyword eggFact is-float is-static layout-before layout-permuted number-of numel-of
+syntax keyword eggFact only-units-move permutation-without position-on product-along rank-of
+syntax keyword eggFact shape-claim shape-keeping shape-of shape-without source-index units-of
+syntax keyword eggFact varies varying-axes within-tolerance
 syntax keyword eggPrimitive vec-of vec-empty vec-get vec-length vec-push vec-pop vec-append vec-set
 syntax keyword eggPrimitive vec-remove vec-contains vec-not-contains vec-range unstable-vec-map
 syntax keyword eggPrimitive unstable-fn unstable-app abs min max not log2 to-f64 to-i64 to-string

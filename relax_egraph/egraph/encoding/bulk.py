@@ -19,7 +19,6 @@ from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.egraph.view import Child, ClassId, ENode, View
-from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
 
@@ -74,7 +73,6 @@ class _Loading:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         self._literals: dict[str, dict[str, int]] = defaultdict(dict)
-        self._static: dict[str, None] = {}
 
     def node(self, number: ClassId, node: ENode, dtype: str | None) -> None:
         match node.op:
@@ -99,13 +97,7 @@ class _Loading:
         self._row(name, number, values)
 
     def shape(self, shape: Shape) -> Column:
-        for size in shape:
-            self._numbers(size)
         return self.literal("Shape", literals.shape(shape))
-
-    def _numbers(self, size: Dim) -> None:
-        if isinstance(size, int):
-            self._static[literals.dim(size)] = None
 
     def literal(self, sort: str, text: str) -> Column:
         known = self._literals[sort]
@@ -119,8 +111,6 @@ class _Loading:
                 f"(set (engine/literal-{sort} {k}) {text})" for text, k in texts.items()
             )
             yield f'(rule () ({sets}) :ruleset load :name "load-literals-{sort}")'
-        numbers = " ".join(f"(is-static {d})" for d in self._static)
-        yield f'(rule () ({numbers}) :ruleset load :name "load-static-dims")'
         yield "(run-schedule (run load))"
         for k, ((target, sorts), rows) in enumerate(self._rows.items()):
             path = scratch / f"{k}.tsv"
@@ -154,9 +144,7 @@ class _Loading:
                 if values is None:
                     raise ValueError(f"{what}: a shape operand is not known: {child}")
                 return self.shape(values)
-            case PrimValue(value=value):
-                if not isinstance(value, float):
-                    self._numbers(value)
+            case PrimValue():
                 return self.literal("Prim", literals.prim(child))
             case None:
                 raise ValueError(f"{what}: an operand is left out")

@@ -208,6 +208,8 @@ class Tables:
                 return tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(value))
             case "Prim":
                 return self._prims[value]
+            case "Dim":
+                return self._dims[value]
             case "Shape":
                 return tuple(self._dims[v] for v in self._egraph.value_to_vec(value))
             case _:

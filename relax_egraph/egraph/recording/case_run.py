@@ -5,7 +5,7 @@ What egglog prints or reads of files is of no use in a case, and refused.
 
 import re
 from collections import Counter
-from collections.abc import Container, Generator, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,7 +19,9 @@ from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_lite
 from relax_egraph.egraph.rulebook.guards import Expanded
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.refusals import explained
-from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.egraph.rulebook.scope import DEMANDS, near
+from relax_egraph.egraph.saturation.deduction import told
+from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError, Span
 
 _REFUSED = (
@@ -45,6 +47,40 @@ class CaseRun:
     egraph: EGraph
     matches: Counter[str] = field(default_factory=Counter[str])
     faults: list[Fault] = field(default_factory=list[Fault])
+
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def command(self, text: str) -> bool:
+        """Run a command, and count the matches; whether rules changed anything."""
+        updated = False
+        for output in self.egraph.run_program(*self.egraph.parse_program(text)):
+            if isinstance(output, RunScheduleOutput):
+                self.matches.update(output.report.num_matches_per_rule)
+                updated |= output.report.updated
+        return updated
+
+    def schedule(self, schedule: Tree) -> bool:
+        """Run a schedule; after the ruleset ``facts``, the engine tells what it is asked for."""
+        match schedule:
+            case Form(items=(Atom(text="seq"), *parts)):
+                return any([self.schedule(part) for part in parts])
+            case Form(items=(Atom(text="saturate"), *parts)):
+                updated = False
+                while any([self.schedule(part) for part in parts]):
+                    updated = True
+                return updated
+            case Form(items=(Atom(text="repeat"), Atom(text=count), *parts)) if count.isdigit():
+                return any([self.schedule(part) for _ in range(int(count)) for part in parts])
+            case _:
+                updated = self.command(f"(run-schedule {written(schedule)})")
+                deduces = any(atom.text == "facts" for atom in _atoms(schedule))
+                return (deduces and self._told()) or updated
+
+    def _told(self) -> bool:
+        before = self.sizes
+        outputs: list[object] = [*self.egraph.run_program(*self.egraph.parse_program(_DEMANDS))]
+        self.sizes = sizes_of(outputs)
+        return bool(told(self.egraph, self.sizes, before))
 
     def tables(self) -> Tables:
         """What the e-graph holds."""
@@ -104,13 +140,20 @@ def _atoms(tree: Tree) -> Iterator[Atom]:
             yield from _atoms(item)
 
 
+_DEMANDS = f"(run-schedule (saturate (run dim)) (run {DEMANDS})) (print-size)"
+
+
 def _run(form: Form, source: Source, book: RuleBook, run: CaseRun) -> None:
     if form.head in _REFUSED:
         note = "a case is made by let, set and union, is run, and is checked"
         raise source.error(form.span, f"{form.head} is not allowed in a file test", note)
     text = source.text[form.start : form.end]
     try:
-        outputs = run.egraph.run_program(*run.egraph.parse_program(text))
+        if form.head == "run-schedule":
+            for schedule in form.items[1:]:
+                run.schedule(schedule)
+            return
+        run.command(text)
     except EggSmolError as problem:
         facts = _facts(form)
         if facts is None or not _UNMET.search(problem.context):
@@ -126,9 +169,6 @@ def _run(form: Form, source: Source, book: RuleBook, run: CaseRun) -> None:
         if type(problem).__name__ != "PanicException":
             raise
         raise SaturationError(f"{form.span}: egglog panicked: {problem}") from None
-    for output in outputs:
-        if isinstance(output, RunScheduleOutput):
-            run.matches.update(output.report.num_matches_per_rule)
 
 
 _UNMET = re.compile(r"^Check failed|^Command should have failed", re.MULTILINE)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
+from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.generate import generated_forms
+from relax_egraph.egraph.rulebook.generate import APPLICATIONS, generated_forms
 from relax_egraph.egraph.rulebook.guards import expand, premises
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param, vocabulary_table
@@ -213,7 +214,8 @@ class _Direction:
         """Whether `tree` is a row that rules may have written, or of which a union may tell."""
         if not isinstance(tree, Form) or tree.head not in self._declared:
             return False
-        return tree.head in _TOLD or not (tree.head in _vocabulary() or tree.head in _APPLICATIONS)
+        known = (_vocabulary(), APPLICATIONS, _BESIDE, FUNCTIONS)
+        return tree.head in _TOLD or not any(tree.head in names for names in known)
 
     def _needed(self, texts: Iterable[str]) -> str:
         """The names that expressions are computed with, as they are let."""
@@ -243,7 +245,7 @@ class _Direction:
         """`fact` with names for what operators are applied to, which are learnt."""
         if not (isinstance(fact, Form) and fact.head == "="):
             named = self._named_in(fact, True)
-            if isinstance(named, Form) and named.head in _APPLICATIONS:
+            if isinstance(named, Form) and named.head in APPLICATIONS:
                 _, value, *applied = named.items
                 if isinstance(value, Atom) and value.text != "_":
                     self._defined.setdefault(value.text, _form(_atom(APPLY), *applied))
@@ -338,8 +340,8 @@ _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 """What functions of each sort are applied to."""
 
 
-_APPLICATIONS = ("unary", "binary", "ternary", "reduction")
-"""The relations that say of a value that it is a function applied."""
+_BESIDE = ("together",)
+"""What else is generated, and says which operands a value has."""
 
 
 def _makes(tree: Tree) -> bool:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from egglog.bindings import EGraph
 
@@ -15,9 +16,10 @@ from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.readback.tables import Key, Tables, Term
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.calls import demand_name, demands, named
 from relax_egraph.egraph.saturation.conflict import find_conflict
 from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
-from relax_egraph.egraph.saturation.measure import nodes_of, sizes_of
+from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.errors import SaturationError
 
 _HELPED = 12
@@ -83,19 +85,24 @@ def try_rule(
     rules = (*helpers, tried)
     with prepared(_program(book, (), (*program, *rules))) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
-        run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying)")
-        for text in rules:
+        run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying) (ruleset engine/asking)")
+        asking = tuple(dict.fromkeys(demand for text in rules for demand in demands(text)))
+        named_so = (named(d, "engine/asking", f"{demand_name(d)}/tried") for d in asking)
+        for text in (*rules, *named_so):
             run_text(egraph, text)
-        _load(egraph, program)
+        sizes = _load(egraph, program)
         conflict: str | None = None
-        help_out = egraph.parse_program(f"(run-schedule (run engine/helping) {_FACTS})")
+        help_out = egraph.parse_program(
+            f"(run-schedule (run engine/helping) (run engine/asking))\n{DEDUCE}"
+        )
         step = egraph.parse_program(f"(run-schedule (run engine/trying))\n{DEDUCE}")
         for _ in range(rounds):
-            for _ in range(_HELPED if helpers else 0):
-                if not run(egraph, help_out)[0].report.updated:
+            for _ in range(_HELPED if helpers or asking else 0):
+                outputs = run(egraph, help_out)
+                sizes, conflict = _deduced(egraph, outputs, sizes, conflict)
+                if not outputs[0].report.updated:
                     break
-            outputs = run(egraph, step)
-            conflict = conflict or find_conflict(egraph, sizes_of(outputs))
+            sizes, conflict = _deduced(egraph, run(egraph, step), sizes, conflict)
         return _read(egraph, conflict, {})
 
 
@@ -115,20 +122,15 @@ def try_families(
     after = 0
     with prepared(_program(book, families, program)) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
-        _load(egraph, program)
+        sizes = _load(egraph, program)
         conflict: str | None = None
         together = " ".join(f"(run {name})" for name in families)
         step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
-        sizes: Mapping[str, int] = {}
         for _ in range(rounds):
             outputs = run(egraph, step)
             for reported, count in outputs[0].report.num_matches_per_rule.items():
                 matches[reported.rstrip("=><")] += count
-            try:
-                sizes = deduced(egraph, outputs, before=sizes)
-                conflict = find_conflict(egraph, sizes)
-            except SaturationError as problem:
-                conflict = str(problem).removeprefix("it ")
+            sizes, conflict = _deduced(egraph, outputs, sizes, conflict)
             after += all(matches[name] >= enough for name, enough in wanted.items())
             large = nodes_of(sizes) > _MOST_NODES or sum(sizes.values()) > _MOST_ROWS
             if after > _AFTER or large or conflict or not outputs[0].report.updated:
@@ -136,12 +138,26 @@ def try_families(
         return _read(egraph, conflict, matches)
 
 
-def _load(egraph: EGraph, program: Sequence[str]) -> None:
-    """Run each of the entries, which are parsed alone: parsing takes memory quadratic in a text."""
+def _deduced(
+    egraph: EGraph, outputs: list[Any], sizes: Mapping[str, int], conflict: str | None
+) -> tuple[Mapping[str, int], str | None]:
+    """The sizes of tables when everything is deduced; the first conflict there was."""
+    try:
+        sizes = deduced(egraph, outputs, before=sizes)
+        return sizes, conflict or find_conflict(egraph, sizes)
+    except SaturationError as problem:
+        return sizes, conflict or str(problem).removeprefix("it ")
+
+
+def _load(egraph: EGraph, program: Sequence[str]) -> Mapping[str, int]:
+    """Run each of the entries, which are parsed alone: parsing takes memory quadratic in a text.
+
+    Returns the sizes of tables when everything is deduced of them.
+    """
     for k, actions in enumerate(program):
         run_text(egraph, f'(rule () ({actions}) :ruleset load :name "load-terms-{k}")')
     run_text(egraph, "(run-schedule (run load))")
-    run_text(egraph, DEDUCE)
+    return deduced(egraph, run_text(egraph, DEDUCE))
 
 
 def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:
@@ -156,6 +172,3 @@ def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> T
         matched=frozenset(n for n, key in tables.loaded.items() if key in matched),
         conflict=conflict,
     )
-
-
-_FACTS = "(saturate (seq (run facts) (run dim)))"

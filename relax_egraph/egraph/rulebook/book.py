@@ -1,10 +1,9 @@
 """Which rules a run has: the families of the book and the user's files."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from egglog.bindings import EGraph
 
@@ -22,12 +21,13 @@ from relax_egraph.base.parameters import (
 from relax_egraph.egraph.commands import Command, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.forks import egglog_works, new_egraph
-from relax_egraph.egraph.rulebook.forms import Atom, Source
+from relax_egraph.egraph.functions.function import called
+from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.generate import generated_forms, generated_names
 from relax_egraph.egraph.rulebook.loader import Entry, RuleInfo, commands_of, load
-from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.relevant import absent, can_matter
-from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, LOAD, WRITTEN_BY_RULES, Scope, near
+from relax_egraph.egraph.rulebook.rulesets import forms_of
+from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, WRITTEN_BY_RULES, Scope, near
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir.message import counted, some
 from relax_egraph.workers.pool import run_in_worker
@@ -110,7 +110,7 @@ class RuleBook:
         left_out = frozenset(without)
         chosen = tuple(f for f in families if f not in left_out)
         sources = tuple(
-            Source(name or ("<rules>" if k == 1 else f"<rules-{k}>"), text)
+            Source(name or ("<rules>" if k == 1 else f"<rules-{k}>"), text, called(text))
             for k, (name, text) in enumerate(rules.read(user).files, 1)
         )
         names = left_out - set(rules.FAMILIES)
@@ -315,7 +315,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
     own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(reading.rules)}
     generated = tuple(f for f in generated_forms() if _can_matter(f, book))
-    forms, rulesets = _forms(generated, entries, own)
+    forms, rulesets = forms_of(generated, entries, own)
     # of a file of the user a variable may have the name of what is declared behind it
     vocabulary = book.families, book.user, book.absent if book.user else None
     engine = [text for name, text in rulesets.items() if name in (*ENGINE_RULESETS, "lower")]
@@ -339,57 +339,6 @@ def _can_matter(text: str, book: RuleBook) -> bool:
 def _runs(rule: RuleInfo, book: RuleBook) -> bool:
     left_out = {"fast": not book.fast_math, "bounded": not book.bounded}
     return rule.name not in book.without and not left_out.get(rule.float_class, False)
-
-
-def _forms(
-    generated: Iterable[str], entries: Iterable[Entry], own: Mapping[str, str]
-) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The forms of a book, each rule in a ruleset of its own; and by name what combines these."""
-    forms: list[str] = []
-    members: dict[str, list[str]] = defaultdict(list)
-    for form in generated:
-        if (declared := _ruleset(form)) and declared != LOAD:
-            members[declared] = []
-        elif stated := _IN_RULESET.search(form):
-            rule = f"engine/law/{_law_numbers()[form]}"
-            members[stated[1]].append(rule)
-            forms += (f"(ruleset {rule})", form.replace(stated[0], f":ruleset {rule} :name"))
-        else:
-            forms.append(form)
-    for entry in entries:
-        if not isinstance(entry, str):
-            rule = own[entry.name]
-            forms += (f"(ruleset {rule})", entry.text(rule))
-            if entry.ruleset != "lower":  # its rules are the generated ones
-                members[entry.ruleset].append(rule)
-        elif declared := _ruleset(entry):
-            members[declared] = []
-        else:
-            forms.append(entry)
-    combined = {
-        name: f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"
-        for name, rulesets in members.items()
-    }
-    return tuple(forms), combined
-
-
-_IN_RULESET = re.compile(r":ruleset (\S+) :name")
-
-
-@cache
-def _law_numbers() -> Mapping[str, int]:
-    """The generated forms, numbered."""
-    return {form: k for k, form in enumerate(generated_forms())}
-
-
-@cache
-def _ruleset(declaration: str) -> str | None:
-    """The ruleset that a form declares, if it declares one."""
-    if not re.match(r"\(\s*ruleset\b", declaration):
-        return None
-    (form,) = read(Source("", declaration))
-    name = form.items[1]
-    return name.text if form.head == "ruleset" and isinstance(name, Atom) else None
 
 
 def check_rules(loaded: rules.Rules, without: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, written
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, premises
 from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, check_own, near
@@ -85,6 +85,7 @@ def check_rule(form: Form, source: Source, scope: Scope) -> Options:
         first, *others = sorted(errors, key=lambda e: (e.span.line, e.span.column))
         raise first.with_others(others)
     check.guards(form)
+    check.calls(form)
     if form.head == "rule":
         check.rule(form)
     else:
@@ -143,6 +144,16 @@ class _RuleCheck:
             bound = variables(others if form.head == "rule" else [side, *others])
             for guard in asked:
                 self._bound(guard, bound, "a guard only asks about what is matched besides")
+
+    def calls(self, form: Form) -> None:
+        """Calls of functions are in premises, of what other premises match."""
+        facts = premises(form)
+        called = [call for fact in facts for call in applied(fact, self.scope.functions)]
+        for misplaced in applied(form, self.scope.functions):
+            if misplaced not in called:
+                note = f"bind it first: :when ((= value {written(misplaced)}))"
+                message = f"{misplaced.head} is computed of what is matched, and only in a premise"
+                raise self.error(misplaced, message, note)
 
     def rewrite(self, form: Form, options: Options) -> None:
         if len(form.items) < 3:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from relax_egraph.egraph.functions.function import Function
 from relax_egraph.errors import RuleError, Span
 
 RULES = ("rewrite", "birewrite", "rule")
@@ -59,10 +60,14 @@ Tree: TypeAlias = Atom | Form
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A rule file: its name as messages show it, and its text."""
+    """A rule file: its name as messages show it, and its text.
+
+    `functions` are those of users that the text calls.
+    """
 
     name: str
     text: str
+    functions: tuple[Function, ...] = ()
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and the column of the character at `offset`, from 0."""

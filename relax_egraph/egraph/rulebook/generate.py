@@ -1,16 +1,25 @@
 """The part of the rule book that is generated from the operator table.
 
-Declarations, and for each operator: its dtype, what makes its result a compile-time constant, the
-shape and the one-shape law of elementwise operators, and its lowering into a kernel.
+Declarations, and for each operator: its dtype, what makes its result a compile-time constant, or
+one known number, its shape, the one-shape law of elementwise operators, and its lowering into a
+kernel.
 """
 
 import re
 from collections.abc import Iterator
 from functools import cache
 
-from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS
+from relax_egraph.egraph.functions.builtin import OF_ENGINE
+from relax_egraph.egraph.functions.function import Function
+from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
+from relax_egraph.egraph.rulebook.calls import demand_name, demanded, demands, named
+from relax_egraph.egraph.rulebook.scope import DEMANDS, ENGINE_RULESETS
 from relax_egraph.egraph.rulebook.traits import NO_DTYPE, Traits
-from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
+from relax_egraph.egraph.rulebook.vocabulary import (
+    function_declaration,
+    operators,
+    vocabulary_table,
+)
 from relax_egraph.ir.op import Op
 
 ORACLE = "relax_egraph.egraph.saturation.dim_oracle"
@@ -42,13 +51,33 @@ _APPLICATIONS = (
     "(relation binary (Tensor Binary Tensor Tensor))",
     "(relation ternary (Tensor Ternary Tensor Tensor Tensor))",
     "(relation reduction (Tensor Reduction Tensor Axes bool))",
+    "(relation additive (Tensor Binary Tensor Tensor))",
+    "(relation linear-reduction (Tensor Reduction Tensor Axes bool))",
+    "(relation extreme-reduction (Tensor Reduction Tensor Axes bool))",
+    "(relation folding-reduction (Tensor Reduction Tensor Axes bool))",
+    "(relation together (Tensor Tensor Tensor))",
 )
 """``(binary t f x y)``: t is f(x, y), element by element; ``(unstable-app f x y)`` makes another.
 
 So one rule speaks of all elementwise operators without attributes, or of all reductions.
+``(together t x y)``: x is an operand of such a t, and y the next one, in a circle.
 """
 
+_KINDS = {
+    "additive": ("add", "subtract"),
+    "linear-reduction": ("sum", "mean"),
+    "extreme-reduction": ("max", "min"),
+    "folding-reduction": ("sum", "mean", "max", "min", "prod"),
+}
+"""Relations of some of these operators: those of which the same laws hold."""
+
+APPLICATIONS = ("unary", "binary", "ternary", "reduction", *_KINDS)
+"""The relations that say of a value that it is a function applied."""
+
 _REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "variance", "std"})
+
+MOVES = ("broadcast_to", "reshape", "permute_dims", "expand_dims", "squeeze", "strided_slice")
+"""Operators that only move elements of their first operand: equal ones stay so."""
 
 _CONFLICTS = (
     "(relation shape-conflict (Tensor Shape Shape))",
@@ -65,9 +94,10 @@ _CONFLICTS = (
 def generated_forms() -> tuple[str, ...]:
     """The generated forms, in the order in which they are to be run."""
     declarations = [d.text for d in vocabulary_table()]
+    declarations += [demanded(function) for function in OF_ENGINE]
     rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
     oracle = (*_python("dim-oracle", "canonical"), *_python("dim-judge", "holds"))
-    static = (
+    constants = (
         "(relation static-prefix (Shape i64))",
         "(relation const-prefix (Tensors i64))",
         _rule(
@@ -76,10 +106,39 @@ def generated_forms() -> tuple[str, ...]:
             "(const-prefix ts (+ n 1))",
             "facts",
         ),
+        _rule(
+            "static-walk",
+            "(static-prefix s n) (< n (vec-length s)) (is-static (vec-get s n))",
+            "(static-prefix s (+ n 1))",
+            "facts",
+        ),
         _rule("const-none", "(= t (R.none))", "(is-const t)", "facts"),
+        _rule("const-varies-not", "(is-const t)", "(set (varies t) 0)", "facts"),
     )
     laws = [form for traits in operators().values() for form in _laws(traits)]
-    return (*_SORTS, *declarations, *rulesets, *oracle, *static, *_APPLICATIONS, *_CONFLICTS, *laws)
+    return (
+        *(*_SORTS, *declarations, *rulesets, *oracle, *constants, *_numbers_of_elements()),
+        *(*_APPLICATIONS, *_CONFLICTS, *laws),
+    )
+
+
+def _numbers_of_elements() -> Iterator[str]:
+    """The product of all dimensions, once for each shape.
+
+    Every shape has one, and new shapes come in most iterations: so it is not asked for between two
+    of them, as the value of a function is.
+    """
+    yield "(relation factors (Shape i64 String))"
+    yield "(relation number-of-elements (Shape Dim))"
+    yield _rule("numel-of-no-axis", "(= s (shape-of t))", '(factors s 0 "1")', "facts")
+    factor = "(factors s i text) (< i (vec-length s)) (= d (dim-text (vec-get s i)))"
+    product = '(factors s (+ i 1) (+ text " * (" d ")"))'
+    yield _rule("numel-walk", factor, product, "facts")
+    asked = "(py-call (dim-oracle) (py-from-string text))"
+    every = f"(factors s i text) (= i (vec-length s)) (= n (py-to-string {asked}))"
+    yield _rule("numel-of-shape", every, "(number-of-elements s (DimSym n))", "facts")
+    known = "(= s (shape-of t)) (number-of-elements s n)"
+    yield _rule("numel-of-tensor", known, "(set (numel-of t) n)", "facts")
 
 
 @cache
@@ -107,9 +166,19 @@ def _laws(traits: Traits) -> Iterator[str]:
     yield from _constness(traits, node, variables)
     if op.elementwise:
         yield from _one_shape(op.name, node, tensors)
+    if op.name in SHAPE_FUNCTIONS:
+        yield from _shape(SHAPE_FUNCTIONS[op.name], op.name, node, variables, tensors)
     if kind := _application(op):
         applied = f'({kind} t (unstable-fn "R.{op.name}") {" ".join(variables)})'
-        yield _rule(f"{kind}-{op.name}", node, applied, "facts")
+        varies = ["(set (varies t) 1)"] if op.elementwise else []
+        others = zip(tensors, (*tensors[1:], *tensors[:1]), strict=True)
+        beside = [f"(together t {x} {y})" for x, y in others if x != y]
+        kinds = [applied.replace(kind, k, 1) for k, names in _KINDS.items() if op.name in names]
+        facts = " ".join((applied, *kinds, *varies, *beside))
+        yield _rule(f"{kind}-{op.name}", node, facts, "facts")
+    if op.name in MOVES:
+        value = f"{node} (= c (const-scalar {variables[0]}))"
+        yield _rule(f"value-{op.name}", value, "(set (const-scalar t) c)", "facts")
     if traits.in_kernel:
         ordered = _ordered(op.name, variables)
         loads = [
@@ -185,6 +254,23 @@ def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:
         differ = f"(= s (shape-of {tensors[0]})) (= u (shape-of {other})) (!= s u)"
         conflict = f'(operand-conflict t "R.{name}" s u)'
         yield _rule(f"conflict-{name}-{other}", f"{node} {differ}", conflict, "conflict")
+
+
+def _shape(
+    function: Function, name: str, node: str, variables: list[str], tensors: list[str]
+) -> Iterator[str]:
+    """The result has the shape that the operator's struct-info rule says."""
+    shapes = [f"s{v}" if v in tensors else v for v in variables]
+    known = " ".join(f"(= s{v} (shape-of {v}))" for v in tensors)
+    call = f"(= s ({function.name} {' '.join(shapes)}))"
+    law = _rule(f"shape-{name}", f"{node} {known} {call}", "(shape-claim t s)", "facts")
+    yield from (function_declaration(function).text, demanded(function), *_asking(law))
+
+
+def _asking(law: str) -> Iterator[str]:
+    """A law, and what asks for the values of the functions that it calls."""
+    yield from (named(demand, DEMANDS, demand_name(demand)) for demand in demands(law))
+    yield law
 
 
 def _rule(name: str, body: str, head: str, ruleset: str) -> str:

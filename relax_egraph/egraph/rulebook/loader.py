@@ -13,12 +13,14 @@ from typing import Literal, TypeAlias, cast
 from egglog.bindings import EggSmolError, EGraph
 
 from relax_egraph.egraph.commands import Command
+from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
 from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source
 from relax_egraph.egraph.rulebook.guards import Expanded, expand
 from relax_egraph.egraph.rulebook.reader import Unread, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
+from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
@@ -65,7 +67,7 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
     Raises one `RuleError` for all forms that are wrong; `scope` and `trial` are then of no use.
     Without `trial` the rules count as checked: that takes a third of the time.
     """
-    entries: list[Entry] = []
+    entries = [*_functions(source, scope, trial)]
     wrong = WrongForms(source, scope)
     for item in read_all(source):
         if wrong.explain(item):
@@ -79,6 +81,23 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
                 break
     wrong.raise_all()
     return entries
+
+
+def _functions(source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:
+    """The declarations of the functions that `source` calls; raises `RuleError`."""
+    for function in source.functions:
+        if function.name in scope.functions:
+            continue
+        if function.name in scope.declarations:
+            at = source.text.index(f"({function.name} ")
+            message = f"{function.name} is declared already, and is a function of Python, too"
+            raise source.error(source.span(at), message, "declare the function by another name")
+        scope.functions.add(function.name)
+        scope.declarations[function.name] = function_declaration(function)
+        for text in (scope.declarations[function.name].text, demanded(function)):
+            if trial:
+                trial.run_program(*trial.parse_program(text))
+            yield text
 
 
 def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TypeAlias
 
+from relax_egraph.egraph.functions.function import FUNCTIONS
+from relax_egraph.egraph.rulebook.calls import ASKED, demands
 from relax_egraph.egraph.rulebook.forms import Form, Source, Tree
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
@@ -35,7 +37,9 @@ def absent(texts: tuple[str, ...], present: Iterable[str]) -> frozenset[str]:
     Facts are given with what is loaded, and relations are made by rules.
     """
     program = _program(texts)
-    missing = set(program.declared.difference(_given(), present))
+    there = set(present)
+    there |= {ASKED + name for name in there & FUNCTIONS.keys()}
+    missing = set(program.declared.difference(_given(), there))
     waiting: dict[str, list[_Way]] = defaultdict(list)
     found: list[str] = []
 
@@ -80,16 +84,18 @@ class _Program:
 
 @lru_cache(64)
 def _program(texts: tuple[str, ...]) -> _Program:
-    forms = [_names(text) for text in texts]
+    asking = (demand for text in texts for demand in demands(text))
+    answers = (f"(rule (({ASKED}{name})) (({name})))" for name in FUNCTIONS)
+    forms = [_names(text) for text in (*texts, *asking, *answers)]
     ways = ((needed, form.makes) for form in forms if form.makes for needed in form.needs)
     return _Program(frozenset(f.declares for f in forms if f.declares), tuple(ways))
 
 
 @cache
 def _given() -> frozenset[str]:
-    """What may be in any e-graph: all of the vocabulary but the operators."""
+    """What may be in any e-graph: all of the vocabulary but operators and functions."""
     named = {f"{letter}.{name}" for name in operators() for letter in "RK"}
-    return frozenset(d.name for d in vocabulary_table()) - named
+    return frozenset(d.name for d in vocabulary_table()) - named - FUNCTIONS.keys()
 
 
 @lru_cache(1 << 13)

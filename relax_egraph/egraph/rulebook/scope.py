@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
 from relax_egraph.egraph.rulebook.guards import GUARDS
 from relax_egraph.egraph.rulebook.vocabulary import (
@@ -18,7 +19,10 @@ from relax_egraph.errors import Span, nearest
 LOAD = "load"
 """The ruleset to which rules are added while the engine runs: each loads a part of a program."""
 
-ENGINE_RULESETS = ("facts", "dim", "conflict", LOAD)
+DEMANDS = "demands"
+"""The ruleset of what asks for values of functions."""
+
+ENGINE_RULESETS = ("facts", "dim", "conflict", DEMANDS, LOAD)
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 
 ENGINE_PREFIX = "engine/"
@@ -46,7 +50,7 @@ class Scope:
     """The names declared so far, with the place of those that a file declares.
 
     Rules of a `trusted` file may be in the engine's own rulesets, and add to the facts that are
-    `closed` to others.
+    `closed` to others.  `functions` are the names of what is computed outside of the e-graph.
     """
 
     declarations: dict[str, Declaration] = field(
@@ -59,6 +63,7 @@ class Scope:
     rules: dict[str, Span | None] = field(default_factory=dict[str, Span | None])
     trusted: bool = False
     closed: frozenset[str] = frozenset()
+    functions: set[str] = field(default_factory=lambda: {f.name for f in OF_ENGINE})
 
     def copy(self) -> "Scope":
         """A scope of its own with the same names."""
@@ -69,6 +74,7 @@ class Scope:
             dict(self.rules),
             self.trusted,
             self.closed,
+            set(self.functions),
         )
 
 

@@ -13,6 +13,8 @@ from functools import cache
 from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
+from relax_egraph.egraph.functions.builtin import OF_ENGINE
+from relax_egraph.egraph.functions.function import Function
 from relax_egraph.egraph.rulebook.traits import Traits, traits_of
 from relax_egraph.ir.form import Sign
 from relax_egraph.ir.op import OPS, OperandKind
@@ -143,6 +145,13 @@ _FACTS = (
     _declare("function", "dim-text d:Dim", "String", "the canonical text of a dimension"),
     _declare("relation", "is-static d:Dim", "Unit", "the dimension is a number"),
     _declare(
+        "function",
+        "varies x:Tensor",
+        "i64",
+        "1 of what an elementwise operator makes at run time, 0 of a constant",
+        merge="(min old new)",
+    ),
+    _declare(
         "relation", "shape-claim x:Tensor s:Shape", "Unit", "a rule deduces that x has shape s"
     ),
     _declare(
@@ -170,7 +179,14 @@ def vocabulary_table() -> tuple[Declaration, ...]:
     every = operators().values()
     tensors = [_operator(t, "R", "Tuple" if t.makes_tuple else "Tensor") for t in every]
     kernels = [_operator(t, "K", "Kernel") for t in every if t.in_kernel]
-    return (*_LEAVES, *tensors, *kernels, *_PRIMS, *_DIMS, *_FACTS)
+    functions = map(function_declaration, OF_ENGINE)
+    return (*_LEAVES, *tensors, *kernels, *_PRIMS, *_DIMS, *_FACTS, *functions)
+
+
+def function_declaration(function: Function) -> Declaration:
+    """A function as rules see it."""
+    params = tuple(Param(name, sort) for name, sort in function.params)
+    return Declaration("function", function.name, params, function.result, function.meaning)
 
 
 def _operator(traits: Traits, prefix: str, result: str) -> Declaration:

@@ -6,6 +6,8 @@ assumptions alone.
 
 from relax_egraph.ir import dims
 
+IS_NUMBER = "is-number"
+
 _QUESTIONS = {"dim-equal": dims.equal, "dim-divides": dims.divides, "dim-ge": dims.prove_ge}
 
 
@@ -18,7 +20,9 @@ def canonical(written: str) -> str:
 
 
 def holds(guard: str, first: str, second: str) -> bool:
-    """Whether a guard of two dimensions, given as texts, is proven."""
+    """Whether a guard of two dimensions, given as texts, is proven; or the first is a number."""
+    if guard == IS_NUMBER:
+        return first.isdecimal()
     try:
         return _QUESTIONS[guard](dims.parse(first), dims.parse(second))
     except (ValueError, ZeroDivisionError):

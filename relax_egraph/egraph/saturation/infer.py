@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from egglog.bindings import EGraph, Value
+from egglog.bindings import Value
 
 from relax_egraph import rules
 from relax_egraph.egraph import view
-from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
+from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
 from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.egraph.saturation.conflict import unequal_shapes
@@ -31,9 +31,6 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
 )
 
-_AT_ONCE = 100
-"""Claims in one rule: parsing takes memory quadratic in the length of a text."""
-
 _DEDUCED = re.compile(r"\(rule \(\(= t \(R\.([\w.]+) [^;]*?\n *\(\((?!set \(const-scalar)")
 """The rules that deduce more of an operator than the value of its elements."""
 
@@ -41,7 +38,7 @@ _DEDUCED = re.compile(r"\(rule \(\(= t \(R\.([\w.]+) [^;]*?\n *\(\((?!set \(cons
 @cache
 def asked() -> frozenset[str]:
     """The operators whose struct-info rules are asked: no rule deduces all of their facts."""
-    deduced = set(_DEDUCED.findall(rules.text("facts")))
+    deduced = {*_DEDUCED.findall(rules.text("facts")), *SHAPE_FUNCTIONS}
     every = operators().items()
     named = {n for n, t in every if not t.dtype or not (t.op.elementwise or n in deduced)}
     return frozenset((*named, view.TUPLE_GET))
@@ -52,18 +49,14 @@ def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...
     return tuple(n for n in sorted(asked()) if sizes.get(f"R.{n}", 0) > before.get(f"R.{n}", 0))
 
 
-def infer_made(egraph: EGraph, names: Iterable[str]) -> bool:
-    """Claim what the rules of the operators `names` say that is not known; whether there was any.
+def claims(names: Iterable[str], tables: Tables) -> Iterator[str]:
+    """Actions that claim what the rules of the operators `names` say, and is not known.
 
     The ruleset ``facts`` makes facts of claims.  Raises `SaturationError` if an operator refuses
     its operands.
     """
-    made = _Made(Tables(egraph))
-    claims = [claim for name in names for claim in made.claims(name)]
-    for start in range(0, len(claims), _AT_ONCE):
-        actions = " ".join(claims[start : start + _AT_ONCE])
-        run_text(egraph, f"(rule () ({actions}) :ruleset load) (run-schedule (run load))")
-    return bool(claims)
+    made = _Made(tables)
+    return (claim for name in names for claim in made.claims(name))
 
 
 def ill_typed(tables: Tables) -> str | None:
@@ -145,6 +138,8 @@ class _Made:
             return None
         names = {c: str(name) for c, name in classes.items()}
         match term.op:
+            case view.LEAF:
+                return f"(Leaf {term.key})"
             case view.SCALAR:
                 dtype = self._tables.dtype(key.value)
                 number = literals.number(term.scalar)

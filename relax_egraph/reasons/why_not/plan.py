@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
-from relax_egraph.verify.instances.primitives import PRIMITIVES
+from relax_egraph.verify.instances.primitives import computes
 from relax_egraph.verify.instances.query import (
     ROOT,
     Apply,
@@ -162,7 +162,7 @@ def _classes(same: Iterable[tuple[Arg, Arg]]) -> dict[str, Arg]:
 def _kind(apply: Apply) -> Kind:
     if apply.head.startswith(("R.", "K.")) and apply.head != "R.none":
         return "node"
-    computed = apply.head in PRIMITIVES or apply.head in TEXT_PRIMITIVES
+    computed = computes(apply.head) or apply.head in TEXT_PRIMITIVES
     return "computed" if computed else "fact"
 
 

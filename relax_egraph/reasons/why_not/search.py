@@ -11,6 +11,7 @@ from typing import Any
 
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.database import Database
+from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.deductions import Deductions, preset_of
 from relax_egraph.reasons.why_not.nearby import nearby
 from relax_egraph.reasons.why_not.partial import Failure, Partial
@@ -156,7 +157,8 @@ class Search:
             args = [(a != a, 0.0 if a != a else a) for a in args]
         try:
             return compute(c.head, tuple(args))
-        except (AttributeError, KeyError):  # a dimension without text, a function of the e-graph
+        except (AttributeError, KeyError, SaturationError):
+            # a dimension without text, a function of the e-graph, a function of the user that fails
             raise Fails from None
 
     def would(self, c: Conjunct, known: Mapping[int, Any]) -> Partial | None:

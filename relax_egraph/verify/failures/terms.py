@@ -11,7 +11,7 @@ from relax_egraph.ir.op import Op, OperandKind
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.known import prim_info
-from relax_egraph.verify.instances.primitives import PRIMITIVES, compute
+from relax_egraph.verify.instances.primitives import compute, computes
 from relax_egraph.verify.instances.query import ROOT, Literal, Pattern, literal_of
 
 
@@ -116,7 +116,7 @@ class Terms:
                 given = zip(op.attrs, args[count:], strict=True)
                 attrs = {a.name: meant(a, v) for a, v in given}
                 return self.domain.applied(op, args[:count], attrs)
-            case head if head in PRIMITIVES:
+            case head if computes(head):
                 return compute(head, tuple(args))
             case head:
                 raise Unknown(head)

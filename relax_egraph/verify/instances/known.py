@@ -20,7 +20,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
-from relax_egraph.verify.instances.primitives import PRIMITIVES, Fails, argument, compute
+from relax_egraph.verify.instances.primitives import Fails, argument, compute, computes
 from relax_egraph.verify.instances.problem import Node, Problem
 from relax_egraph.verify.instances.query import Apply, Arg, Literal
 from relax_egraph.verify.instances.slots import MISSING, Palette
@@ -116,7 +116,7 @@ class Known:
         if unknown:
             return None
         self.done.add(id(step))
-        if step.head not in PRIMITIVES:
+        if not computes(step.head):
             return None
         return [(step.result, compute(step.head, tuple(args)))]
 
@@ -249,7 +249,7 @@ class Known:
         for _ in range(3):
             for premise in self.problem.premises:
                 sides = (*premise.args, *(() if premise.result is None else (premise.result,)))
-                if premise.head in PRIMITIVES and reached & set(sides):
+                if computes(premise.head) and reached & set(sides):
                     found += [s.value for s in sides if isinstance(s, Literal)]
                     reached |= {s for s in sides if isinstance(s, str)}
         sort = self.problem.sorts.get(str(arg), "")

@@ -23,6 +23,7 @@ NATIVE = frozenset(
     (
         *("shape-of", "rank-of", "dtype-of", "const-scalar", "is-const", "source-index"),
         *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
+        *("factors", "number-of-elements"),
         *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
     )
 )
@@ -61,6 +62,12 @@ def makers_of(book: RuleBook) -> Makers:
 def reads_of(pattern: Pattern) -> frozenset[str]:
     """What the premises and the left side of `pattern` apply, each once."""
     return frozenset(pattern.reads)
+
+
+@cache
+def reads_in(rule: RuleInfo) -> frozenset[str]:
+    """What the premises and the left sides of `rule` apply, each once."""
+    return frozenset().union(*map(reads_of, patterns_of(rule)))
 
 
 def made_by(action: Form) -> str:

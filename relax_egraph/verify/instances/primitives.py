@@ -1,4 +1,4 @@
-"""What egglog's primitives compute, for premises that are decided before egglog sees them.
+"""What primitives and functions compute, for premises that are decided before egglog sees them.
 
 Vectors are tuples, dimensions those of `dims`.  A name that is not here is left to egglog.
 """
@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import PrimValue
@@ -17,8 +18,21 @@ class Fails(Exception):
     """A primitive has no value for these arguments: the premise does not hold."""
 
 
+def computes(head: str) -> bool:
+    """Whether ``(head args..)`` is computed: by a primitive, or by a function that is declared."""
+    return head in PRIMITIVES or head in FUNCTIONS
+
+
 def compute(head: str, args: tuple[Any, ...]) -> Any:
-    """The value of ``(head args..)``; raises `Fails` if it has none."""
+    """The value of ``(head args..)``; raises `Fails` if it has none.
+
+    Raises `SaturationError` if a function fails, or has two values for the same arguments.
+    """
+    if head in FUNCTIONS:
+        value = FUNCTIONS[head].twice(args)
+        if value is None:
+            raise Fails
+        return value
     try:
         return PRIMITIVES[head](*args)
     except (ArithmeticError, IndexError, TypeError, ValueError):

@@ -45,7 +45,6 @@ class Program:
     instances: list[Instance] = field(default_factory=list[Instance])
     steps: list[Step] = field(default_factory=list[Step])
     texts: list[list[str]] = field(default_factory=list[list[str]])
-    _static: set[int] = field(default_factory=set[int])
     _names: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, instance: Instance) -> None:
@@ -109,9 +108,6 @@ class Program:
         shape = info.dims or ()
         self.texts[-1].append(f"(shape-claim {name} {self._shape(shape)})")
         self.texts[-1].append(f"(dtype-claim {name} {literals.string(info.dtype or '')})")
-        static = {d for d in shape if isinstance(d, int)}
-        self.texts[-1] += [f"(is-static {self._dim(d)})" for d in sorted(static - self._static)]
-        self._static |= static
 
     def _dim(self, dim: dims.Dim) -> str:
         return self._named(literals.dim(dim))

@@ -1,0 +1,231 @@
+"""The functions of the engine, for rules of the book and of users."""
+
+from relax_egraph.egraph.functions.function import FUNCTIONS, Axes, Function, engine_function
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.struct_info import Shape
+
+# --- axes and permutations ---------------------------------------------------------------
+
+
+@engine_function
+def inverse_of(permutation: Axes) -> Axes:
+    """The permutation that undoes `permutation`."""
+    return tuple(permutation.index(k) for k in range(len(permutation)))
+
+
+@engine_function
+def axes_before(permutation: Axes, axes: Axes) -> Axes:
+    """Where `axes` of a permuted tensor are before it is permuted, in ascending order."""
+    return tuple(sorted(permutation[k] for k in axes))
+
+
+@engine_function
+def permutation_without(permutation: Axes, axes: Axes) -> Axes:
+    """The order of the other axes, when `axes` of a permuted tensor are dropped."""
+    left = [a for k, a in enumerate(permutation) if k not in axes]
+    return tuple(sorted(left).index(a) for a in left)
+
+
+@engine_function
+def axes_of_both(first: Axes, second: Axes, kept: bool) -> Axes | None:
+    """The axes along which a tensor is reduced that is so along `first`, and then along `second`.
+
+    Axes that are reduced are `kept` with extent 1, or dropped.
+    """
+    if kept:
+        both = (*first, *second)
+        return tuple(sorted(both)) if len(set(both)) == len(both) else None
+    left = [a for a in range(len(first) + max(second, default=-1) + 1) if a not in first]
+    return tuple(sorted((*first, *(left[k] for k in second))))
+
+
+@engine_function
+def only_units_move(shape: Shape, permutation: Axes) -> bool:
+    """Whether axes of `shape`, which is permuted, other than those of extent 1 are in order."""
+    moved = [a for a, d in zip(permutation, shape, strict=True) if d != 1]
+    return moved == sorted(moved)
+
+
+# --- shapes and dimensions ---------------------------------------------------------------
+
+
+@engine_function
+def units_of(rank: int) -> Shape:
+    """As many extents of 1."""
+    return (1,) * rank
+
+
+@engine_function
+def dims_of(numbers: Axes) -> Shape:
+    """Whole numbers as dimensions."""
+    return numbers
+
+
+@engine_function
+def all_zero(numbers: Axes) -> bool:
+    """Whether an attribute says 0 of every axis, as of padding."""
+    return not any(numbers)
+
+
+@engine_function
+def all_one(numbers: Axes) -> bool:
+    """Whether an attribute says 1 of every axis, as of dilation."""
+    return set(numbers) <= {1}
+
+
+@engine_function
+def number_of(dim: Dim) -> int | None:
+    """The number that a dimension is."""
+    return dim if isinstance(dim, int) else None
+
+
+@engine_function
+def product_along(shape: Shape, axes: Axes) -> Dim:
+    """The number of elements along some axes of a tensor of this shape."""
+    return dims.product(shape[a] for a in axes)
+
+
+@engine_function
+def shape_without(shape: Shape, axes: Axes) -> Shape:
+    """A shape whose `axes` are dropped."""
+    return tuple(d for k, d in enumerate(shape) if k not in axes)
+
+
+@engine_function
+def shape_keeping(shape: Shape, axes: Axes) -> Shape:
+    """A shape whose `axes` are of extent 1."""
+    return tuple(1 if k in axes else d for k, d in enumerate(shape))
+
+
+@engine_function
+def axis_without(shape: Shape, left: Shape) -> int | None:
+    """The first axis of extent 1 without which `shape` is `left`."""
+    units = (k for k, d in enumerate(shape) if d == 1)
+    return next((k for k in units if shape[:k] + shape[k + 1 :] == left), None)
+
+
+@engine_function
+def varying_axes(part: Shape, whole: Shape) -> Axes | None:
+    """The axes of `whole` that a tensor of shape `part`, broadcast to it, varies along."""
+    added = len(whole) - len(part)
+    pairs = [(k + added, d, whole[k + added]) for k, d in enumerate(part)]
+    if added < 0 or any(d not in (1, whole_d) for _, d, whole_d in pairs):
+        return None
+    return tuple(k for k, d, whole_d in pairs if d == whole_d)
+
+
+@engine_function
+def common_shape(first: Shape, second: Shape) -> Shape | None:
+    """The one of two shapes to which the other is broadcast by extents of 1 before its own."""
+    shapes = sorted((first, second), key=len)
+    small, large = shapes
+    behind = large[len(large) - len(small) :]
+    before = large[: len(large) - len(small)]
+    if small and behind != small:
+        return None
+    return large if not small or all(d == 1 for d in before) else None
+
+
+@engine_function
+def bias_shape(bias: Shape, scores: Shape) -> Shape | None:
+    """The shape (batch, head, query, key) of a bias that is broadcast to the shape of scores.
+
+    Scores of three axes have heads in the batch: there is one head.
+    """
+    if not 1 <= len(bias) <= len(scores) <= 4 or bias[-1] != scores[-1]:
+        return None
+    if len(scores) == 3 and len(bias) == 3:
+        return (bias[0], 1, *bias[1:])
+    return (1,) * (4 - len(bias)) + bias
+
+
+@engine_function
+def position_on(position: Dim, extent: Dim) -> Dim | None:
+    """Where a `position` of a slice is on an axis of this `extent`, counted from the front.
+
+    It has a value where that is proven for all values of symbols.
+    """
+    if dims.prove_ge(position, 2**62):
+        return extent
+    if dims.prove_ge(position, 0):
+        if dims.prove_ge(extent, position):
+            return position
+        return extent if dims.prove_ge(position, extent) else None
+    if dims.prove_ge(-1, position):
+        from_front = dims.add(extent, position)
+        return from_front if dims.prove_ge(from_front, 0) else None
+    return None
+
+
+# --- layouts and dtypes ------------------------------------------------------------------
+
+_ORDERS = (
+    *("NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"),
+    *("OIW", "WIO", "IOW", "OIHW", "HWIO", "HWOI", "OHWI", "IOHW", "OIDHW", "DHWIO", "IODHW"),
+)
+"""The orders of axes that frameworks have."""
+
+
+@engine_function
+def axis_of(letter: str, layout: str) -> int | None:
+    """The axis that `letter` stands for in one of the orders of axes that frameworks have."""
+    return layout.index(letter) if layout in _ORDERS and letter in layout else None
+
+
+@engine_function
+def layout_permuted(layout: str, permutation: Axes) -> str | None:
+    """The order of axes that a tensor in order `layout` has when it is permuted."""
+    return _order(layout, permutation)
+
+
+@engine_function
+def layout_before(layout: str, permutation: Axes) -> str | None:
+    """The order of axes that a tensor had which, permuted, is in order `layout`."""
+    return _order(layout, inverse_of(permutation))
+
+
+def _order(layout: str, permutation: Axes) -> str | None:
+    if layout not in _REORDERED or len(layout) != len(permutation):
+        return None
+    order = "".join(layout[k] for k in permutation)
+    return order if order in _REORDERED and order != layout else None
+
+
+_REORDERED = (
+    *("NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"),
+    *("OIW", "WIO", "OIHW", "HWIO", "OHWI", "OIDHW", "DHWIO"),
+)
+"""Those that a permuted operand of a convolution or a pool may have had before."""
+
+
+@engine_function
+def dtype_holds(dtype: str, other: str) -> bool:
+    """Whether every value of dtype `other` is one of `dtype`."""
+    if dtype == other or other == "bool":
+        return dtype not in ("float16", "bfloat16") or dtype == other
+    kind, bits, of_kind, of_bits = *_parts(dtype), *_parts(other)
+    match kind, of_kind:
+        case "float", "float" | "bfloat":
+            return bits > of_bits
+        case "float", _:
+            return of_kind != "bool" and of_bits <= _WHOLE.get(bits, 0)
+        case "int", "uint":
+            return bits > of_bits
+        case ("int", "int") | ("uint", "uint"):
+            return bits > of_bits
+        case _:
+            return False
+
+
+_WHOLE = {32: 16, 64: 32}
+"""By bits of a float: it holds integers of so many bits."""
+
+
+def _parts(dtype: str) -> tuple[str, int]:
+    kind = dtype.rstrip("0123456789")
+    return kind, int(dtype[len(kind) :] or 1)
+
+
+OF_ENGINE: tuple[Function, ...] = tuple(f for f in FUNCTIONS.values() if not f.code)
+"""All of them."""

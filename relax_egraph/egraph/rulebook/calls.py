@@ -1,0 +1,133 @@
+"""Calls of functions in rules, as demands for their values.
+
+    (rewrite (R.nn.pad (R.permute_dims x p) …) … :when ((= q (inverse-of p))))
+    -->
+    (rule ((= left-side (R.nn.pad (R.permute_dims x p) …))) ((engine/asked/inverse-of p)))
+
+A function is a table that the rule reads as any fact.  Before the rules of an iteration are
+applied, the engine puts the values in it that the demands ask for (`saturation.answers`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from relax_egraph.egraph.functions.function import FUNCTIONS, Function
+from relax_egraph.egraph.rulebook.check import forms_in, variables
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, written
+from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, premises
+from relax_egraph.egraph.rulebook.reader import read
+
+ASKED = "engine/asked/"
+"""How the relation is called that has the arguments for which a function is asked."""
+
+
+def demanded(function: Function) -> str:
+    """The declaration of the arguments for which `function` is asked."""
+    return f"(relation {ASKED}{function.name} ({' '.join(sort for _, sort in function.params)}))"
+
+
+def demands(rule: str) -> tuple[str, ...]:
+    """The demands of a rule, without ruleset and name: what its other premises ask for."""
+    called = tuple(name for name in FUNCTIONS if f"({name} " in rule)
+    return _demands_of(rule, called) if called else ()
+
+
+@lru_cache(1 << 12)
+def _demands_of(rule: str, _: tuple[str, ...]) -> tuple[str, ...]:
+    (form,) = read(Source("", rule))
+    facts = [f for f in premises(form) if not (isinstance(f, Form) and f.head in GUARD_NAMES)]
+    sides = form.items[1:2] if form.head == "rewrite" else ()
+    sides = form.items[1:3] if form.head == "birewrite" else sides
+    bodies = [[side, *facts] for side in sides] or [facts]
+    return tuple(dict.fromkeys(d for body in bodies for d in _demands(body)))
+
+
+_numbers: dict[str, int] = {}
+
+
+def demand_name(demand: str) -> str:
+    """A name for a demand, the same in every book of this process."""
+    return f"engine/demand/{_numbers.setdefault(demand, len(_numbers))}"
+
+
+def named(demand: str, ruleset: str, name: str) -> str:
+    """A demand as egglog reads it."""
+    return f'{demand[:-1]} :ruleset {ruleset} :name "{name}")'
+
+
+def calls_in(tree: Tree) -> Iterator[Form]:
+    """The calls of functions in `tree`."""
+    return (form for form in forms_in(tree) if form.head in FUNCTIONS)
+
+
+def _demands(body: Sequence[Tree]) -> Iterator[str]:
+    plain = _matched([tree for tree in body if not any(calls_in(tree))])
+    computed = [tree for tree in body if any(calls_in(tree))]
+    for tree in computed:
+        for call in calls_in(tree):
+            needed = _binding(call, plain, [other for other in computed if other is not tree])
+            facts = " ".join(map(written, needed))
+            names = [_name(k, item) for k, item in enumerate(call.items[1:])]
+            named = " ".join(
+                f"(= {name} {written(item)})"
+                for name, item in zip(names, call.items[1:], strict=True)
+                if isinstance(item, Form)
+            )
+            yield f"(rule ({facts} {named}) (({ASKED}{call.head} {' '.join(names)})))"
+
+
+def _name(k: int, argument: Tree) -> str:
+    """A variable, or the argument itself where it needs none."""
+    return argument.text if isinstance(argument, Atom) else f"engine-argument-{k}"
+
+
+def _binding(call: Form, plain: Sequence[Tree], computed: Sequence[Tree]) -> list[Tree]:
+    """The premises that tell the arguments of `call`: all `plain` ones, and calls that it needs."""
+    needed, left = list(plain), list(computed)
+    missing = variables([call]) - variables(needed)
+    while missing:
+        new = [tree for tree in left if variables([tree]) & missing]
+        if not new:
+            break
+        needed += new
+        left = [tree for tree in left if tree not in new]
+        missing = variables(part for tree in new for part in calls_in(tree)) - variables(needed)
+    return needed
+
+
+def _matched(plain: Sequence[Tree]) -> list[Tree]:
+    """The premises of `plain` that the value of no function is needed for."""
+    bound = set[str]()
+    while True:
+        new = {name for tree in plain for name in _binds(tree, bound)} - bound
+        if not new:
+            return [tree for tree in plain if variables([tree]) <= bound]
+        bound |= new
+
+
+def _binds(tree: Tree, bound: set[str]) -> set[str]:
+    """The variables that a premise gives values, if those that are `bound` have some."""
+    if isinstance(tree, Atom):
+        return set()
+    if tree.head != "=":
+        inside = {name for item in tree.items[1:] for name in _binds(item, bound)}
+        return inside if _PRIMITIVE.match(tree.head) else inside | _atoms(tree)
+    known = any(
+        variables([side]) <= bound or (isinstance(side, Form) and not _PRIMITIVE.match(side.head))
+        for side in tree.items[1:]
+    )
+    inside = {name for item in tree.items[1:] for name in _binds(item, bound)}
+    return inside | _atoms(tree) if known else inside
+
+
+def _atoms(form: Form) -> set[str]:
+    """The variables that are arguments of `form` itself."""
+    return variables(item for item in form.items[1:] if isinstance(item, Atom))
+
+
+_PRIMITIVE = re.compile(
+    r"[^a-zA-Z]|(vec|unstable|to|bool|count|ordering|py|set|map|multiset)-|"
+    r"(min|max|abs|not|and|or|log|log2|exp|sqrt|pow|neg)$"
+)
+"""What computes of its arguments, and matches nothing."""
