@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import sympy
 
@@ -46,15 +46,11 @@ def written(tree: Form) -> str:
     return fold(tree, _TEXT).text
 
 
-def _sum(sign: Literal["+", "-"]) -> Callable[[_Written, _Written], _Written]:
-    return lambda a, b: _Written(f"{a.within(_SUM)} {sign} {b.within(_TERM)}", _SUM)
+def _infix(sign: str, level: _Level, right: _Level) -> Callable[[_Written, _Written], _Written]:
+    return lambda a, b: _Written(f"{a.within(level)} {sign} {b.within(right)}", level)
 
 
-def _division(sign: Literal["//", "%"]) -> Callable[[_Written, _Written], _Written]:
-    return lambda a, b: _Written(f"{a.within(_TERM)} {sign} {b.within(_ATOM)}", _TERM)
-
-
-def _call(name: Literal["min", "max"]) -> Callable[..., _Written]:
+def _call(name: str) -> Callable[..., _Written]:
     return lambda *operands: _Written(f"{name}({', '.join(a.text for a in operands)})")
 
 
@@ -74,11 +70,11 @@ _TEXT = Algebra(
     _Written,
     {
         "neg": _negative,
-        "+": _sum("+"),
-        "-": _sum("-"),
+        "+": _infix("+", _SUM, _TERM),
+        "-": _infix("-", _SUM, _TERM),
         "*": _product,
-        "//": _division("//"),
-        "%": _division("%"),
+        "//": _infix("//", _TERM, _ATOM),
+        "%": _infix("%", _TERM, _ATOM),
         "min": _call("min"),
         "max": _call("max"),
     },
