@@ -13,7 +13,7 @@ from bench.resnet import basic_block
 from bench.transformer import Sizes, encoder
 from relax_egraph import ir
 from relax_egraph.egraph.engine import RuleBook
-from relax_egraph.egraph.recording.templates import shown
+from relax_egraph.egraph.recording.template_reader import rule_templates
 from relax_egraph.egraph.rulebook.book import reading_of
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.tolerance import tolerance_of
@@ -194,7 +194,7 @@ def test_every_rule_of_the_book_is_read() -> None:
     declared = reading_of(book).scope.declarations
 
     for rule in book.rewrites:
-        for direction in shown(rule.text(rule.ruleset), rule.reported, declared):
+        for direction in rule_templates(rule.text(rule.ruleset), rule.reported, declared):
             assert direction.name in rule.reported
             assert all(slot.sort for slot in direction.slots), rule.name
 

@@ -17,7 +17,8 @@ from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.made import Made
 from relax_egraph.egraph.recording.snapshot import Match, Snapshot
-from relax_egraph.egraph.recording.templates import Shown, shown
+from relax_egraph.egraph.recording.template_reader import rule_templates
+from relax_egraph.egraph.recording.templates import RuleTemplates
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook, reading_of
 from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating, untold
@@ -82,17 +83,18 @@ class _Search:
     """What writes down the matches of a direction of a rule; `owner` is the rule, or ``lower``."""
 
     owner: str
-    shown: Shown
+    templates: RuleTemplates
     relation: str
 
     @property
     def texts(self) -> Iterator[str]:
-        slots, name = self.shown.slots, self.relation
+        slots, name = self.templates.slots, self.relation
         yield f"(relation {name} ({' '.join(slot.sort for slot in slots)}))"
         values = f"({' '.join((name, *(slot.text for slot in slots)))})"
         yield f"(ruleset {name}-search)"
-        head = f"{self.shown.lets} {values}"
-        yield f'(rule ({self.shown.body}) ({head}) :ruleset {name}-search :name "{name}-search")'
+        head = f"{self.templates.lets} {values}"
+        options = f':ruleset {name}-search :name "{name}-search"'
+        yield f"(rule ({self.templates.body}) ({head}) {options})"
         row = f"({' '.join((name, *(f'v{k}' for k in range(len(slots)))))})"
         rule = f"({row}) ((delete {row}))"
         yield f'(rule {rule} :ruleset engine/forget :name "{name}-forget")'
@@ -105,15 +107,15 @@ def _searches(book: RuleBook, report: Report) -> list[_Search]:
     """Searches for the rules of `book` that matched, by `report`, and for those of ``lower``."""
     declared = reading_of(book).scope.declarations
     matched = {name for phase in report.phases for name in phase.matches}
-    found: list[tuple[str, Shown]] = []
+    found: list[tuple[str, RuleTemplates]] = []
     for rule in book.rewrites:
         if matched.intersection(rule.reported):
-            every = shown(rule.text(rule.ruleset), rule.reported, declared)
+            every = rule_templates(rule.text(rule.ruleset), rule.reported, declared)
             found += ((rule.name, one) for one in every if one.name in matched)
     for text in book.generated:
         if f":ruleset {_LOWER} " in text:
             name = text.rpartition(':name "')[2].partition('"')[0]
-            found += ((_LOWER, one) for one in shown(text, (name,), declared))
+            found += ((_LOWER, one) for one in rule_templates(text, (name,), declared))
     return [_Search(owner, one, f"engine/match-{k}") for k, (owner, one) in enumerate(found)]
 
 
@@ -147,7 +149,9 @@ class _Recorder:
         tables = Snapshot(self._egraph)
         classes = tuple(tables.classes(self._known))
         matches = [
-            match for search in searches for match in tables.matches(search.shown, search.relation)
+            match
+            for search in searches
+            for match in tables.matches(search.templates, search.relation)
         ]
         constants = tables.equal_constants(self._constants)
         self.moments.append(Moment(phase, iteration, classes, (*constants, *matches)))

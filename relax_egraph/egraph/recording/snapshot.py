@@ -9,7 +9,7 @@ from egglog.bindings import FrozenRow, Value
 
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.recording.made import Instance, Made, built, classes_in
-from relax_egraph.egraph.recording.templates import Part, Shown, Slot, Template
+from relax_egraph.egraph.recording.templates import Part, RuleTemplates, Slot, Template
 from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 from relax_egraph.egraph.view import SCALAR, ClassId
 
@@ -102,7 +102,7 @@ class Snapshot(Tables):
         rows = [row for row in function.rows if not known(row.output)] if function else []
         return sorted(rows, key=lambda row: (row.output, row.inputs))
 
-    def matches(self, search: Shown, relation: str) -> Iterator[Match]:
+    def matches(self, search: RuleTemplates, relation: str) -> Iterator[Match]:
         """The matches that were written down in a `relation`, by what `search` shows of a rule."""
         slots = search.slots
         for row in self.rows(relation):
@@ -121,8 +121,8 @@ class Snapshot(Tables):
                         return tuple(map(part, of))
 
             edges = tuple((part(a), part(b)) for a, b in search.edges)
-            given = tuple((part(a), part(b)) for a, b in search.given)
-            made = tuple(map(part, search.made))
+            given = tuple((part(a), part(b)) for a, b in search.premises)
+            made = tuple(map(part, search.created))
             reads, writes = (
                 tuple((name, tuple(map(part, parts))) for name, parts in rows)
                 for rows in (search.reads, search.writes)

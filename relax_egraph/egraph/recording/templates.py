@@ -1,57 +1,18 @@
-"""What a rule matches and makes, as templates over the values of one match.
+"""Templates: the expressions of a rule over the values of one match.
 
-A rewrite says it by its sides, ``(rewrite (R.add x (R.exp y)) (R.f x y))``, a rule by its body and
-its actions, where a name stands for what the body says of it:
-``(rule ((= t (R.add x e)) (= e (R.exp y))) ((union t (R.f x y))))``.  Both are read as the same.
+A rewrite has them as its sides, ``(rewrite (R.add x (R.exp y)) (R.f x y))``; a rule as its body and
+its actions, in which a name stands for an expression of the body:
+``(rule ((= t (R.add x e)) (= e (R.exp y))) ((union t (R.f x y))))``.  Both have the same templates.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
-
-from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.generate import APPLICATIONS, generated_forms
-from relax_egraph.egraph.rulebook.guards import expand, premises
-from relax_egraph.egraph.rulebook.reader import read
-from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param, vocabulary_table
-
-APPLY = "unstable-app"
-"""The head of a template whose operator is a value: its first argument."""
-
-_ROOT, _NAMED = "left-side", "unnamed-{}"
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    return frozenset(d.name for d in vocabulary_table())
-
-
-@cache
-def _operators() -> frozenset[str]:
-    """Those of which a value is a tensor, a value in a kernel, or several."""
-    return frozenset(d.name for d in vocabulary_table() if d.result in _MADE_SORTS)
-
-
-@cache
-def applications() -> Mapping[str, Declaration]:
-    """The relations by which one rule speaks of many operators."""
-    found: dict[str, Declaration] = {}
-    for text in generated_forms():
-        if text.startswith("(relation "):
-            (form,) = read(Source("", text))
-            _, name, params = form.items
-            assert isinstance(name, Atom)
-            sorts = params.items if isinstance(params, Form) else ()
-            named = tuple(Param("", s.text) for s in sorts if isinstance(s, Atom))
-            found[name.text] = Declaration("relation", name.text, named, "Unit", "")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An expression that a match gives a value, and its sort."""
+    """An expression with a value in each match, and its sort."""
 
     text: str
     sort: str
@@ -59,7 +20,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The operator `head` applied; several in place of an argument are its ``vec-of``."""
+    """An application of the operator `head`; a tuple of parts is a ``vec-of``."""
 
     head: str
     args: tuple["Part | tuple[Part, ...]", ...]
@@ -68,295 +29,44 @@ class Template:
 Part: TypeAlias = Slot | Template
 
 Row: TypeAlias = "tuple[str, tuple[Part | tuple[Part, ...], ...]]"
-"""The name of a relation or a function, and a row of it: arguments, then the value if it has one.
+"""A row of a relation or a function: its name, then its arguments and the value if it has one.
 
-What is of a sort that rule files declare is left out.
+Arguments of sorts that rule files declare are left out.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One direction of a rule, for one who watches.
+class RuleTemplates:
+    """The templates of one direction of a rule.
 
-    `body` is what must hold of a match, with a name for every argument, and `lets` is what its
-    slots are computed with.  A match makes the two of each of `edges` equal, and what is `made`;
-    the two of each of `given` are equal already.  `reads` and `writes` are the rows that it reads
-    and makes, of relations and functions that rule files declare, and of the facts that rules add
-    to or a union may tell.
+    `body` are the premises of a match, with a name for every argument, and `lets` the bindings that
+    its slots need.  A match makes both sides of each of `edges` equal and adds the nodes `created`;
+    both sides of each of `premises` are equal before.  `reads` and `writes` are the rows that it
+    reads and adds: of relations and functions that rule files declare, and of facts that rules add
+    to or that follow from a union.
     """
 
     name: str
     body: str
     lets: str
     edges: tuple[tuple[Part, Part], ...]
-    given: tuple[tuple[Part, Part], ...]
-    made: tuple[Template, ...]
+    premises: tuple[tuple[Part, Part], ...]
+    created: tuple[Template, ...]
     reads: tuple["Row", ...]
     writes: tuple["Row", ...]
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """All slots, each once."""
+        """All slots, without repetition."""
         return tuple(dict.fromkeys(slot for part in self._parts for slot in _slots(part)))
 
     @property
     def _parts(self) -> "Iterator[Part | tuple[Part, ...]]":
-        for pair in (*self.edges, *self.given):
+        for pair in (*self.edges, *self.premises):
             yield from pair
-        yield from self.made
+        yield from self.created
         for _, parts in (*self.reads, *self.writes):
             yield from parts
-
-
-def shown(text: str, names: Sequence[str], declared: Mapping[str, Declaration]) -> list[Shown]:
-    """The directions of the rule that egglog reads as `text`, by the `names` that reports use.
-
-    What equates no tensors, makes none, and deduces nothing is left out.
-    """
-    expanded = expand(text).text
-    (form,) = read(Source("", expanded))
-    when = premises(form)
-    if form.head == "rule":
-        head = form.items[2]
-        actions = head.items if isinstance(head, Form) else ()
-        directions = [(when, [a for a in actions if isinstance(a, Form)])]
-    else:
-        left, right = form.items[1:3]
-        sides = [(left, right), (right, left)] if form.head == "birewrite" else [(left, right)]
-        directions = [((_equal(a), *when), [_union(b)]) for a, b in sides]
-    found = (
-        _Direction(body, declared).shown(name, actions)
-        for name, (body, actions) in zip(names, directions, strict=True)
-    )
-    return [one for one in found if one.edges or one.made or one.writes]
-
-
-def _atom(text: str) -> Atom:
-    return Atom(text, _NOWHERE, 0)
-
-
-def _form(*items: Tree) -> Form:
-    return Form(items, _NOWHERE, 0, 0)
-
-
-(_NOWHERE,) = (form.span for form in read(Source("", "()")))
-
-
-def _equal(side: Tree) -> Tree:
-    return _form(_atom("="), _atom(_ROOT), side)
-
-
-def _union(side: Tree) -> Form:
-    return _form(_atom("union"), _atom(_ROOT), side)
-
-
-class _Direction:
-    """One direction of a rule while it is read."""
-
-    def __init__(self, body: Sequence[Tree], declared: Mapping[str, Declaration]) -> None:
-        self._declared = {**applications(), **declared}
-        self._named = 0
-        self._sorts: dict[str, str] = {}
-        self._defined: dict[str, Form] = {}
-        self._extra: list[Tree] = []
-        self._same: list[tuple[Form, Form]] = []
-        self._lets: dict[str, Tree] = {}
-        self._facts = [self._fact(fact) for fact in body]
-        self._body = " ".join(written(fact) for fact in (*self._facts, *self._extra))
-
-    def shown(self, name: str, actions: Sequence[Form]) -> Shown:
-        edges: list[tuple[Part, Part]] = []
-        made: list[Template] = []
-        for action in actions:
-            if action.head == "let":
-                variable, value = action.items[1:3]
-                assert isinstance(variable, Atom)
-                self._lets[variable.text] = value
-                if isinstance(value, Form) and _makes(value):
-                    self._defined[variable.text] = value
-            if action.head == "union" and (sort := self._sort(action)) in _MADE_SORTS:
-                left, right = (self._part(side, sort, ()) for side in action.items[1:3])
-                edges.append((left, right))
-            made += [m for t in _made(action) if isinstance(m := self._part(t, "", ()), Template)]
-        given = [(self._part(a, "", ()), self._part(b, "", ())) for a, b in self._same]
-        reads = tuple(self._rows((*self._facts, *self._extra)))
-        writes = tuple(self._rows(actions))
-        found = Shown(name, self._body, "", tuple(edges), tuple(given), tuple(made), reads, writes)
-        return replace(found, lets=self._needed(slot.text for slot in found.slots))
-
-    def _rows(self, trees: Iterable[Tree]) -> Iterator[Row]:
-        """The rows that facts read, or actions write."""
-        for tree in trees:
-            match tree:
-                case Form(items=(Atom(text="="), value, Form() as row)):
-                    items = (*row.items[1:], value)
-                case Form(items=(Atom(text="="), Form() as row, value)):
-                    items = (*row.items[1:], value)
-                case Form(items=(Atom(text="set"), Form() as row, value)):
-                    items = (*row.items[1:], value)
-                case Form() as row:
-                    items = row.items[1:]
-                case _:
-                    continue
-            if self._is_row(row):
-                declared = self._declared[row.head]
-                sorts = [*(p.sort for p in declared.params), declared.result]
-                yield (
-                    row.head,
-                    tuple(
-                        self._argument(item, sort, ())
-                        for item, sort in zip(items, sorts, strict=False)
-                        if sort in _READ_BACK
-                    ),
-                )
-
-    def _is_row(self, tree: Tree) -> bool:
-        """Whether `tree` is a row that rules may have written, or of which a union may tell."""
-        if not isinstance(tree, Form) or tree.head not in self._declared:
-            return False
-        known = (_vocabulary(), APPLICATIONS, _BESIDE, FUNCTIONS)
-        return tree.head in _TOLD or not any(tree.head in names for names in known)
-
-    def _needed(self, texts: Iterable[str]) -> str:
-        """The names that expressions are computed with, as they are let."""
-        waiting, needed = list(texts), set[str]()
-        while waiting:
-            new = self._lets.keys() & _tokens(waiting.pop()) - needed
-            needed |= new
-            waiting += (written(self._lets[name]) for name in new)
-        lets = (f"(let {n} {written(value)})" for n, value in self._lets.items() if n in needed)
-        return " ".join(lets)
-
-    def _sort(self, union: Form) -> str:
-        """The sort of what is equated."""
-        for side in union.items[1:3]:
-            if isinstance(side, Form) and side.head == APPLY:
-                return "Tensor"
-            if isinstance(side, Form) and side.head in self._declared:
-                return self._declared[side.head].result
-            if isinstance(side, Atom) and side.text in self._defined:
-                head = self._defined[side.text].head
-                return "Tensor" if head == APPLY else self._declared[head].result
-            if isinstance(side, Atom) and side.text in self._sorts:
-                return self._sorts[side.text]
-        return ""
-
-    def _fact(self, fact: Tree) -> Tree:
-        """`fact` with names for what operators are applied to, which are learnt."""
-        if not (isinstance(fact, Form) and fact.head == "="):
-            named = self._named_in(fact, True)
-            if isinstance(named, Form) and named.head in APPLICATIONS:
-                _, value, *applied = named.items
-                if isinstance(value, Atom) and value.text != "_":
-                    self._defined.setdefault(value.text, _form(_atom(APPLY), *applied))
-            return named
-        plain = len(fact.items) == 3 and any(isinstance(side, Atom) for side in fact.items[1:])
-        sides = tuple(self._named_in(side, plain) for side in fact.items[1:])
-        variables = [s.text for s in sides if isinstance(s, Atom) and not is_literal(s.text)]
-        for side in sides:
-            if isinstance(side, Form) and side.head in self._declared:
-                result = self._declared[side.head].result
-                self._sorts.update(dict.fromkeys(variables, result))
-                if _makes(side):
-                    first = [self._defined.setdefault(variable, side) for variable in variables]
-                    self._same += ((known, side) for known in first if known is not side)
-        return _form(fact.items[0], *sides)
-
-    def _named_in(self, tree: Tree, outside: bool = False) -> Tree:
-        """`tree` with names; `outside` of all others a row is a fact as it is."""
-        if not isinstance(tree, Form) or tree.head not in self._declared:
-            return tree if isinstance(tree, Atom) else _form(*map(self._inside, tree.items))
-        row = self._is_row(tree)
-        params = [p.sort for p in self._declared[tree.head].params]
-        args: list[Tree] = []
-        for item, sort in zip(tree.items[1:], params, strict=True):
-            arg = self._named_in(item)
-            plain = isinstance(arg, Form) and not _makes(arg)
-            unnamed = isinstance(arg, Atom) and arg.text == "_"
-            if (_makes(tree) or row) and (plain or unnamed):
-                arg = self._name(arg)
-            if isinstance(arg, Atom) and not is_literal(arg.text) and arg.text != "_":
-                self._sorts[arg.text] = sort
-            args.append(arg)
-        named = _form(tree.items[0], *args)
-        return named if outside or not row else self._name(named)
-
-    def _name(self, tree: Tree) -> Atom:
-        """A name of its own for `tree`."""
-        self._named += 1
-        name = _atom(_NAMED.format(self._named))
-        if isinstance(tree, Form):
-            self._extra.append(_form(_atom("="), name, tree))
-        return name
-
-    def _inside(self, tree: Tree) -> Tree:
-        return tree if isinstance(tree, Atom) else self._named_in(tree)
-
-    def _part(self, tree: Tree, sort: str, within: tuple[str, ...]) -> Part:
-        """The template of `tree`; names that are being spelled out, `within`, stay names."""
-        if isinstance(tree, Atom):
-            defined = self._defined.get(tree.text)
-            if defined is None or tree.text in within:
-                return Slot(tree.text, sort)
-            return self._part(defined, sort, (*within, tree.text))
-        if not _makes(tree):
-            return Slot(written(tree), sort)
-        params = self._params(tree)
-        pairs = zip(tree.items[1:], params, strict=True)
-        return Template(tree.head, tuple(self._argument(a, p, within) for a, p in pairs))
-
-    def _params(self, tree: Form) -> list[str]:
-        if tree.head != APPLY:
-            return [p.sort for p in self._declared[tree.head].params]
-        function = tree.items[1]
-        assert isinstance(function, Atom)
-        sort = self._sorts[function.text]
-        return [sort, *_FUNCTIONS[sort]]
-
-    def _argument(self, tree: Tree, sort: str, within: tuple[str, ...]) -> Part | tuple[Part, ...]:
-        if isinstance(tree, Atom):
-            tree = self._lets.get(tree.text, tree)
-        if sort == "Tensors" and isinstance(tree, Form) and tree.head == "vec-of":
-            return tuple(self._part(item, "Tensor", within) for item in tree.items[1:])
-        return self._part(tree, sort, within)
-
-
-_TOLD = ("const-scalar", "is-const")
-"""Facts of the engine that a value may owe to the rule that made it equal to another."""
-
-_READ_BACK = (
-    *("Tensor", "Tensors", "i64", "f64", "bool", "String"),
-    *("Axes", "Floats", "Shape", "Dim", "Prim"),
-)
-"""The sorts of which a row is told."""
-
-_MADE_SORTS = ("Tensor", "Kernel", "Tuple")
-_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    "Unary": ("Tensor",),
-    "Binary": ("Tensor", "Tensor"),
-    "Ternary": ("Tensor", "Tensor", "Tensor"),
-    "Reduction": ("Tensor", "Axes", "bool"),
-}
-"""What functions of each sort are applied to."""
-
-
-_BESIDE = ("together",)
-"""What else is generated, and says which operands a value has."""
-
-
-def _makes(tree: Tree) -> bool:
-    """Whether `tree` applies an operator."""
-    return isinstance(tree, Form) and (tree.head == APPLY or tree.head in _operators())
-
-
-def _made(tree: Tree) -> Iterator[Form]:
-    """The outermost operators that are applied in `tree`."""
-    if isinstance(tree, Form):
-        for item in tree.items:
-            if isinstance(item, Form) and _makes(item):
-                yield item
-            else:
-                yield from _made(item)
 
 
 def _slots(part: Part | tuple[Part, ...]) -> Iterator[Slot]:
@@ -366,7 +76,3 @@ def _slots(part: Part | tuple[Part, ...]) -> Iterator[Slot]:
         case Template(args=args) | args:
             for arg in args:
                 yield from _slots(arg)
-
-
-def _tokens(text: str) -> set[str]:
-    return set(text.replace("(", " ").replace(")", " ").split())
