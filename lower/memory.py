@@ -12,7 +12,7 @@ from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.lower.pipeline import lower_module
 from relax_egraph.passes.analyses import plan_memory as planning
 from relax_egraph.passes.analyses.memory_plan import MemoryPlan as MemoryPlan
-from relax_egraph.passes.analyses.memory_plan import written as written
+from relax_egraph.passes.analyses.memory_plan import size_text as size_text
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
 from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 

@@ -16,7 +16,7 @@ from relax_egraph.cli.memory_picture import picture
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import output
-from relax_egraph.lower.memory import Dim, MemoryPlan, plan_memory, written
+from relax_egraph.lower.memory import Dim, MemoryPlan, plan_memory, size_text
 
 
 @commands.command()
@@ -66,7 +66,7 @@ def memory(
 
 
 def _text(size: Dim) -> str:
-    found = written(size)
+    found = size_text(size)
     return f"{found:,}" if isinstance(found, int) else found
 
 

@@ -1,4 +1,4 @@
-"""Passes: functions from module to module that have a name, and the context they run under."""
+"""Passes, which are named functions from module to module, and the context that they run in."""
 
 from relax_egraph.passes.bind_params import bind_params as bind_params
 from relax_egraph.passes.bind_symbolic_vars import bind_symbolic_vars as bind_symbolic_vars

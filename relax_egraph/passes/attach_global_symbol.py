@@ -1,4 +1,4 @@
-"""Functions that are seen from outside get the name by which they are."""
+"""Public functions get the attribute ``global_symbol``, the name by which they are called."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ ATTRIBUTE = "global_symbol"
 def attach_global_symbol(module: IRModule) -> IRModule:
     """Give each function that is not private the attribute ``global_symbol``.
 
-    It is the function's name, which an executable and its listing have for it.  A relax function
-    that says another symbol is called so from here on, in the whole module; a loop function keeps
-    its name, under which it was compiled.  Raises `IllFormed` if two would have one name.
+    Its value is the function's name, which the executable and its listing use.  A relax function
+    with another symbol is renamed to it in the whole module; a loop function keeps its name, under
+    which it was compiled.  Raises `IllFormed` if two functions would have one name.
     """
     names = {name: _name_of(name, function) for name, function in module.functions.items()}
     for name, count in Counter(names.values()).items():
         if count > 1:
-            said = " and ".join(old for old, new in names.items() if new == name)
-            raise IllFormed(f"the functions {said} have one global_symbol: {name}")
+            sharing = " and ".join(old for old, new in names.items() if new == name)
+            raise IllFormed(f"the functions {sharing} have one global_symbol: {name}")
     renamed = {old: new for old, new in names.items() if old != new}
     functions: dict[str, BaseFunc] = {}
     for name, function in module.functions.items():
@@ -38,14 +38,14 @@ def attach_global_symbol(module: IRModule) -> IRModule:
 
 
 def _name_of(name: str, function: BaseFunc) -> str:
-    """What the function `name` is called from here on."""
+    """The new name of the function `name`."""
     symbol = function.attrs.get(ATTRIBUTE)
     public = isinstance(function, Function) and not function.attrs.get("private")
     return symbol if public and isinstance(symbol, str) else name
 
 
 def _called(function: BaseFunc, renamed: Mapping[str, str]) -> BaseFunc:
-    """`function`, calling others by their new names."""
+    """`function`, with calls of the renamed functions."""
     if not isinstance(function, Function):
         return function
     changed = _Renaming(renamed).visit_expr(function)

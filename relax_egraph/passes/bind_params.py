@@ -1,4 +1,4 @@
-"""Parameters become constants."""
+"""Replaces parameters of a function by constants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,11 +22,11 @@ Bound: TypeAlias = "npt.NDArray[Any] | Constant | Sequence[Bound]"
 
 
 def bind_params(func_name: str, params: "Mapping[str, Bound] | Mapping[str | Var, Bound]") -> Pass:
-    """Put an array in the place of each parameter that `params` names; the others stay.
+    """Replace each parameter that `params` names by an array; other parameters stay.
 
-    A dimension symbol that the array tells is its extent from then on.  Raises `IllFormed` if the
-    function is not there, is called within the module, or has no such parameter, and `IllTyped`
-    for an array that is not what the parameter is declared to be.
+    Dimension symbols become the extents of the arrays that bind them.  Raises `IllFormed` if the
+    function does not exist, is called within the module, or has no such parameter, and `IllTyped`
+    for an array that does not match the declaration of the parameter.
     """
 
     def run(module: IRModule) -> IRModule:
@@ -43,7 +43,7 @@ def bind_params(func_name: str, params: "Mapping[str, Bound] | Mapping[str | Var
 
 
 def relax_function(what: str, module: IRModule, name: str) -> Function:
-    """The relax function `name` of `module`; raises `IllFormed` in the name of the pass `what`."""
+    """The relax function `name` of `module`; raises `IllFormed`, which names the pass `what`."""
     functions = dict(module.relax_functions())
     if name not in functions:
         known = ", ".join(sorted(functions)) or "none"
@@ -52,26 +52,26 @@ def relax_function(what: str, module: IRModule, name: str) -> Function:
 
 
 def _with_bound(
-    name: str, function: Function, given: "Mapping[str, Bound] | Mapping[str | Var, Bound]"
+    name: str, function: Function, bound: "Mapping[str, Bound] | Mapping[str | Var, Bound]"
 ) -> Function:
     chosen: dict[Var, Expr] = {}
-    for key, value in given.items():
+    for key, value in bound.items():
         param = _param(name, function, key)
         if param in chosen:
             raise IllFormed(f"bind_params: parameter {param.name} of {name} is given twice")
         chosen[param] = _constant(value)
-    wanted, have = [p.struct_info for p in chosen], [c.struct_info for c in chosen.values()]
-    values = bind(wanted, have)
-    for formal, actual in zip(map(_extents, wanted), map(_extents, have), strict=True):
+    formals, actuals = [p.struct_info for p in chosen], [c.struct_info for c in chosen.values()]
+    values = bind(formals, actuals)
+    for formal, actual in zip(map(_extents, formals), map(_extents, actuals), strict=True):
         for f, x in zip(formal, actual, strict=False):
             solve(f, x, values)
-    for (param, constant), info in zip(chosen.items(), have, strict=True):
+    for (param, constant), info in zip(chosen.items(), actuals, strict=True):
         partly = {s: values[s] for s in symbols_of(param.struct_info) & values.keys()}
         complete = len(partly) == len(symbols_of(param.struct_info))
         claim = substituted(param.struct_info, partly) if complete else param.struct_info
         if relation(claim, info) == "contradiction":
-            told = ", ".join(f"{s} = {partly[s]}" for s in sorted(partly))
-            under = f" with {told}" if told else ""
+            extents = ", ".join(f"{s} = {partly[s]}" for s in sorted(partly))
+            under = f" with {extents}" if extents else ""
             raise IllTyped(
                 f"bind_params: parameter {param.name} of {name} is {param.struct_info}{under}, "
                 f"got {constant.struct_info}"
@@ -80,8 +80,8 @@ def _with_bound(
     for param in chosen:
         if untold := sorted(symbols_of(param.struct_info) - values.keys()):
             raise IllFormed(
-                f"bind_params: parameter {param.name} of {name} is {param.struct_info}, "
-                f"of which an array does not tell {', '.join(untold)}"
+                f"bind_params: parameter {param.name} of {name} is {param.struct_info}: "
+                f"an array does not determine {', '.join(untold)}"
             )
     return Substitution(values, chosen).function(replace(function, params=params))
 
@@ -91,13 +91,13 @@ def _extents(info: StructInfo) -> Shape:
 
 
 def _param(name: str, function: Function, key: "str | Var") -> Var:
-    found = [p for p in function.params if key in (p, p.name)]
-    if len(found) != 1:
+    matches = [p for p in function.params if key in (p, p.name)]
+    if len(matches) != 1:
         written = key if isinstance(key, str) else key.name
         has = ", ".join(p.name for p in function.params) or "none"
-        what = "no parameter" if not found else f"{len(found)} parameters"
+        what = "no parameter" if not matches else f"{len(matches)} parameters"
         raise IllFormed(f"bind_params: {name} has {what} {written!r}; it has: {has}")
-    return found[0]
+    return matches[0]
 
 
 def _constant(value: Bound) -> Expr:

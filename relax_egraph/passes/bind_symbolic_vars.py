@@ -1,4 +1,4 @@
-"""Dimension symbols become numbers, or other dimensions."""
+"""Replaces dimension symbols of functions by numbers, or by other dimensions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,13 +17,12 @@ from relax_egraph.passes.infra import Pass
 
 
 def bind_symbolic_vars(values: Mapping[str, Dim], func_name: str | None = None) -> Pass:
-    """Put `values` for the symbols of the function `func_name`, or of each that has them.
+    """Replace symbols by `values`, in the function `func_name` or in every function that has them.
 
-    They are replaced everywhere: in the signature, in struct info, shapes, ``tir_vars`` and
-    casts, which become checks.  What is known of results is inferred anew.  Loop functions that
-    are called stay as they are, for any extent.  Raises `IllFormed` if the function is not there,
-    if no function has a symbol, or if afterwards a dimension of a parameter has a symbol that
-    no parameter tells.
+    Symbols are replaced in the signature, in struct info, shapes, ``tir_vars`` and casts, which
+    become checks.  The struct info of results is inferred again.  Loop functions stay generic in
+    their extents.  Raises `IllFormed` if the function does not exist, if no function has one of
+    the symbols, or if a parameter is left with a symbol that no parameter binds.
     """
     canonical = {name: dims.canonical(value) for name, value in values.items()}
 
@@ -49,10 +48,10 @@ def bind_symbolic_vars(values: Mapping[str, Dim], func_name: str | None = None) 
 def _specialised(name: str, function: Function, values: Mapping[str, Dim]) -> Function:
     changed = Substitution(values).function(function)
     infos = [p.struct_info for p in changed.params]
-    told = set[str]().union(*map(bare_symbols, infos))
-    if untold := sorted(frozenset[str]().union(*map(symbols_of, infos)) - told):
+    bound = set[str]().union(*map(bare_symbols, infos))
+    if untold := sorted(frozenset[str]().union(*map(symbols_of, infos)) - bound):
         raise IllFormed(
-            f"bind_symbolic_vars: nothing says what {', '.join(untold)} of {name} is: "
+            f"bind_symbolic_vars: nothing binds {', '.join(untold)} of {name}: "
             "no parameter has it alone as a dimension"
         )
     return changed

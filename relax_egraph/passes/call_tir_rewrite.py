@@ -1,4 +1,4 @@
-"""``R.call_tir`` and ``R.call_dps_packed`` become allocations and calls that write into them."""
+"""Rewrites ``R.call_tir`` and ``R.call_dps_packed`` to explicit allocations and calls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,21 +45,21 @@ _NOTHING = TupleStructInfo(())
 
 @module_pass(name="call_tir_rewrite")
 def call_tir_rewrite(module: IRModule) -> IRModule:
-    """Make memory explicit.
+    """Make the allocation of results explicit: destination-passing style.
 
         lv = R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((n, 4), "float32"))
         -->
         lv = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
         cls.f(a, b, lv, n)
 
-    Of several results each is allocated, as ``lv_0``, ``lv_1`` …, and their tuple is read where
-    `lv` was; of ``R.call_tir_inplace`` what is in place is the operand, or a copy of a constant.
+    Several results are allocated as ``lv_0``, ``lv_1`` …, and their tuple replaces `lv`.  A result
+    in place of ``R.call_tir_inplace`` is the operand, or a copy of a constant.
     The trailing arguments are the `symbols` of the loop function, in the caller's dimensions.
-    Where a shape is not proven to be what the loop function needs, an ``R.match_cast`` checks it
-    before the call.  The functions of a module with such calls are no longer pure.
+    Where a shape is not proven to match the loop function, an ``R.match_cast`` checks it before
+    the call.  Functions with such calls are no longer pure.
 
-    Raises `IllTyped` if operands do not fit the loop function, `IllFormed` for a dataflow
-    block: `to_non_dataflow` comes before.
+    Raises `IllTyped` if operands do not match the loop function, and `IllFormed` for a dataflow
+    block: `to_non_dataflow` runs before.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, function in module.relax_functions():
@@ -98,16 +98,14 @@ class _Rewriter(ExprMutator):
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         match binding.value:
-            case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=args), *tir_vars]) if op in (
+            case Call(op=op, args=[GlobalVar() as callee, Tuple(fields=args), *rest]) if op in (
                 OPS["call_tir"],
                 OPS["call_tir_inplace"],
             ):
                 operands = tuple(map(self.visit_expr, args))
-                given = (
-                    tir_vars[0].values if tir_vars and isinstance(tir_vars[0], ShapeExpr) else ()
-                )
+                tir_vars = rest[0].values if rest and isinstance(rest[0], ShapeExpr) else ()
                 places = inplace_indices(binding.value) if op is OPS["call_tir_inplace"] else ()
-                out = self._call_tir(callee, operands, binding.var, binding.value, given, places)
+                out = self._call_tir(callee, operands, binding.var, binding.value, tir_vars, places)
             case Call(op=op, args=[ExternFunc() as callee, Tuple(fields=args)]) if (
                 op is OPS["call_dps_packed"]
             ):
@@ -140,16 +138,16 @@ class _Rewriter(ExprMutator):
         for name, info, place in zip(names, infos, places, strict=True):
             if place >= 0 and isinstance(arrays[place].struct_info, TensorStructInfo):
                 arrays[place] = self._claimed(name, self._writable(name, arrays[place]), info)
-        given, args = claims_besides_operands(value), (callee, *arrays)
-        made = self.emit(Call(OPS["call_packed"], args, {}, (given,), given, value.span), var.name)
+        info, args = claims_besides_operands(value), (callee, *arrays)
+        result = self.emit(Call(OPS["call_packed"], args, {}, (info,), info, value.span), var.name)
         results = [
-            arrays[place] if place >= 0 else self.emit(TupleGetItem(made, i), name)
+            arrays[place] if place >= 0 else self.emit(TupleGetItem(result, i), name)
             for i, (name, place) in enumerate(zip(names, places, strict=True))
         ]
         return _whole(value, tuple(results))
 
     def _claimed(self, name: str, array: Expr, claim: StructInfo) -> Expr:
-        """`array`, checked at run time unless it is proven to be what is claimed."""
+        """`array`, with a check at run time unless `claim` is proven."""
         if implies(array.struct_info, claim):
             return array
         cast = Var(self._fresh(name), claim)
@@ -165,10 +163,9 @@ class _Rewriter(ExprMutator):
         tir_vars: tuple[Dim, ...],
         inplace: tuple[int, ...],
     ) -> Expr:
-        function = self._module[callee.name]
+        what, function = f"{self._name}: R.call_tir of {callee.name}", self._module[callee.name]
         if not isinstance(function, PrimFunc):
-            raise IllTyped(f"{self._name}: R.call_tir of {callee.name}, which is no loop function")
-        what = f"{self._name}: R.call_tir of {callee.name}"
+            raise IllTyped(f"{what}, which is not a loop function")
         infos = [_tensor_info(f"{what}: operand {i}", a) for i, a in enumerate(operands)]
         names, results = self._results(var, value)
         places = inplace or (-1,) * len(results)
@@ -191,12 +188,12 @@ class _Rewriter(ExprMutator):
         symbols = [PrimValue(values[s]) for s in function.symbols]
         kernel = GlobalVar(callee.name, function.struct_info)
         self.emit(Call(kernel, (*arrays, *symbols), {}, (_NOTHING,), _NOTHING, value.span), "_")
-        made = iter(outputs)
-        fields = tuple(arrays[place] if place >= 0 else next(made) for place in places)
+        allocations = iter(outputs)
+        fields = tuple(arrays[place] if place >= 0 else next(allocations) for place in places)
         return _whole(value, fields)
 
     def _results(self, var: Var, value: Call) -> tuple[Sequence[str], Sequence[StructInfo]]:
-        """What each result is called, and what it is."""
+        """The name and the struct info of each result."""
         match value.sinfo_args[0]:
             case TupleStructInfo(fields=fields):
                 return [self._fresh(f"{var.name}_{i}") for i in range(len(fields))], fields
@@ -210,18 +207,18 @@ class _Rewriter(ExprMutator):
         return self._named(name, call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")))
 
     def _writable(self, name: str, array: Expr) -> Expr:
-        """`array`, or a copy of it if it may not be written."""
+        """`array`, or a copy of it if it must not be written."""
         function, info = ExternFunc("vm.builtin.writable"), array.struct_info
         return self._named(name, Call(OPS["call_packed"], (function, array), {}, (info,), info))
 
     def _named(self, name: str, value: Call) -> Var:
-        """Bind `value` to a variable of this very name, that of one which is no more."""
+        """Bind `value` to a variable of exactly this name, whose former variable is gone."""
         var = Var(name, value.struct_info)
         self.emit_binding(VarBinding(var, value))
         return var
 
     def _fitted(self, what: str, buffer: Buffer, array: Expr, values: dict[str, Dim]) -> Expr:
-        """`array`, checked at run time unless it is proven to have the shape of `buffer`."""
+        """`array`, with a check at run time unless it is proven to have the shape of `buffer`."""
         needed = tuple(dims.substitute(d, values) for d in buffer.shape)
         info = array.struct_info
         assert isinstance(info, TensorStructInfo)
@@ -240,7 +237,7 @@ class _Rewriter(ExprMutator):
 
 
 def _whole(value: Call, results: tuple[Expr, ...]) -> Expr:
-    """What stands for all that the call `value` returns."""
+    """The expression that replaces the call `value`, whose results are `results`."""
     return Tuple(results) if isinstance(value.sinfo_args[0], TupleStructInfo) else results[0]
 
 

@@ -1,4 +1,4 @@
-"""Bindings that say nothing new are dropped."""
+"""Drops redundant bindings: aliases, projections of known tuples, casts to known struct info."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,17 +34,17 @@ from relax_egraph.passes.infra import function_pass
 
 @function_pass(name="canonicalize_bindings", opt_level=1)
 def canonicalize_bindings(function: Function, _: IRModule) -> Function:
-    """Write each value, and each dimension, under one name.
+    """Give each value, and each dimension, one name.
 
-    * A variable bound to a leaf is that leaf, unless it is declared to be more than is known.
-    * Field ``k`` of a tuple that is written down is the field; the tuple of all fields of a
-      tuple, in order, is that tuple.
-    * ``R.match_cast`` to what is known is the value; a symbol that it binds to a known
+    * A variable bound to a leaf is replaced by it, unless its declaration claims more.
+    * Field ``k`` of a tuple expression is that field; the tuple of all fields of a tuple, in
+      order, is that tuple.
+    * ``R.match_cast`` to known struct info is its value; a symbol that it binds to a known
       dimension is that dimension.
-    * An output of a dataflow block that is a local variable of it under another name is that
-      variable; one that only the block reads is local to it.
+    * An output of a dataflow block that aliases a local variable replaces it; an output that
+      only its block reads becomes local.
 
-    Tuples that are no longer read stay: `dead_code_elimination` drops them.
+    Unused tuples stay: `dead_code_elimination` drops them.
     """
     known = _with_one_name_for_each_dim(function)
     canonicalizer = _Canonicalizer(shape_variables_in(known))
@@ -57,7 +57,7 @@ def canonicalize_bindings(function: Function, _: IRModule) -> Function:
 
 
 class _Canonicalizer(ExprMutator):
-    """`definitions` are dataflow variables, and the outputs that are to take their place."""
+    """Rewrites one function; `definitions` maps dataflow variables to outputs that alias them."""
 
     def __init__(self, kept: frozenset[Var]) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class _Canonicalizer(ExprMutator):
         self._defines(binding.var)
 
     def _is_name_of(self, var: Var, value: Expr) -> bool:
-        """Whether `var` is but another name of `value`; from now on it is read instead."""
+        """Whether `var` is an alias of `value`; if so, uses of `var` read `value` from now on."""
         if not is_leaf(value) or isinstance(value, Tuple) or var in self._kept:
             return False
         if not implies(value.struct_info, var.struct_info):
@@ -159,14 +159,14 @@ class _Canonicalizer(ExprMutator):
 
 
 def _with_one_name_for_each_dim(function: Function) -> Function:
-    """`function` without the symbols that a cast binds to a dimension that is known."""
-    while found := _known_dim(function):
-        function = Substitution(dict([found])).function(function)
+    """`function` without the symbols that a cast binds to a known dimension."""
+    while known := _known_dim(function):
+        function = Substitution(dict([known])).function(function)
     return function
 
 
 def _known_dim(function: Function) -> tuple[str, Dim] | None:
-    """A symbol that some cast binds, and the dimension that it is known to be."""
+    """A symbol that a cast binds, and the known dimension that it equals."""
     own = set[str]().union(*(bare_symbols(p.struct_info) for p in function.params))
     first: dict[str, tuple[MatchCast | None, bool]] = {}
     sites = Counter[str]()
@@ -184,23 +184,23 @@ def _known_dim(function: Function) -> tuple[str, Dim] | None:
 
 
 def _binders(function: Function) -> Iterator[tuple[MatchCast | None, StructInfo, bool]]:
-    """What binds symbols inside of `function`, in order: casts, and parameters of functions.
+    """The binders of symbols inside of `function`, in order: casts, and parameters of functions.
 
-    The last of each says that it is in no branch and no local function.
+    The flag states that the binder is in no branch and no local function.
     """
     outermost = {b for b in bindings_of(function.body) if isinstance(b, MatchCast)}
-    found: list[tuple[MatchCast | None, StructInfo, bool]] = []
+    binders: list[tuple[MatchCast | None, StructInfo, bool]] = []
 
     def visit(seq: SeqExpr) -> None:
         for binding in bindings_of(seq):
             if isinstance(binding, MatchCast):
-                found.append((binding, binding.struct_info, binding in outermost))
+                binders.append((binding, binding.struct_info, binding in outermost))
             elif isinstance(binding.value, Function):
-                found.extend((None, p.struct_info, False) for p in binding.value.params)
+                binders.extend((None, p.struct_info, False) for p in binding.value.params)
                 visit(binding.value.body)
             elif isinstance(binding.value, If):
                 visit(binding.value.true_branch)
                 visit(binding.value.false_branch)
 
     visit(function.body)
-    yield from found
+    yield from binders

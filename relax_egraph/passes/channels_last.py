@@ -1,7 +1,7 @@
-"""Images keep their channels last, from the first convolution on to what needs them otherwise.
+"""Layout of images: channels last (``NHWC``) between convolutions.
 
-Kernels of convolutions read and write channels as vectors.  Within an operator another order of
-axes is another attribute; between operators it is a copy, so it is chosen for a block as a whole.
+Convolution kernels read and write channels as vectors.  For an operator, another layout is another
+attribute; between operators, it is a copy.  So the layout is chosen for a block as a whole.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from relax_egraph.passes.dataflow_block_pass import dataflowblock_pass
 from relax_egraph.passes.infra import PassContext
 
 CONVOLUTIONS_PER_MOVE = 4
-"""So many convolutions in the new order are worth one image that is moved from it, or to it."""
+"""The convolutions that pay for one copy of an image from one layout to the other."""
 
 _POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.adaptive_avg_pool2d"})
 _TO_LAST, _BACK = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -39,7 +39,7 @@ _CHANNELS, _LAST = (1, -3), 3
 
 @dataflowblock_pass(name="channels_last", opt_level=1)
 def channels_last(block: DataflowBlock, module: IRModule, _: PassContext) -> DataflowBlock:
-    """Make convolutions of ``NCHW``, and what is computed of them, those of ``NHWC``.
+    """Change convolutions in ``NCHW``, and operators on their results, to ``NHWC``.
 
         y = R.nn.conv2d(x, w, padding=[1])
         z = R.nn.relu(y)
@@ -48,7 +48,8 @@ def channels_last(block: DataflowBlock, module: IRModule, _: PassContext) -> Dat
         z1 = R.nn.relu(y)
         z = R.permute_dims(z1, axes=[0, 3, 1, 2])
 
-    What is needed as it was is moved back; a block in which that is too often stays as it is.
+    Values that are needed in the old layout are transposed back; a block that would need too many
+    transposes stays unchanged.
     """
     writer = _Writer(_read_whole(block), Refusals(module))
     for binding in block.bindings:
@@ -59,15 +60,15 @@ def channels_last(block: DataflowBlock, module: IRModule, _: PassContext) -> Dat
 
 
 def _read_whole(block: DataflowBlock) -> frozenset[Var]:
-    """The variables that are used otherwise than for the first field of a tuple."""
-    found = {b.var for b in block.bindings if not isinstance(b.var, DataflowVar)}
+    """The variables with uses other than as the first field of a tuple."""
+    whole = {b.var for b in block.bindings if not isinstance(b.var, DataflowVar)}
     for binding in block.bindings:
         match binding.value:
             case TupleGetItem(tuple_value=Var(), index=0):
                 pass
             case value:
-                found.update(_variables(value))
-    return frozenset(found)
+                whole.update(_variables(value))
+    return frozenset(whole)
 
 
 def _variables(value: Expr) -> list[Var]:
@@ -77,9 +78,9 @@ def _variables(value: Expr) -> list[Var]:
 
 
 class _Writer:
-    """Writes a block anew: `last` are the values that are there with their channels last.
+    """Rewrites a block: `last` maps variables to their values with channels last.
 
-    `moves` counts the images that are copied into another order.
+    `moves` counts the images that are copied to another layout.
     """
 
     def __init__(self, read_whole: frozenset[Var], refusals: Refusals) -> None:
@@ -91,19 +92,19 @@ class _Writer:
         self._there: set[Var] = set()
 
     def add(self, binding: Binding) -> None:
-        """Write `binding`, with its channels last if that is possible."""
-        made = self._last(binding) if self._moves(binding) else None
-        if made is None:
+        """Emit `binding`, with channels last if that is possible."""
+        last = self._last(binding) if self._moves(binding) else None
+        if last is None:
             for var in _variables(binding.value):
                 self._back(var)
             self.bindings.append(binding)
             return
-        self.last[binding.var] = self._bound(binding.var.name, made)
+        self.last[binding.var] = self._bound(binding.var.name, last)
         if not isinstance(binding.var, DataflowVar):
             self._back(binding.var)
 
     def _moves(self, binding: Binding) -> TypeGuard[VarBinding]:
-        """Whether `binding` may be moved; one that may refuse says which shapes it has."""
+        """Whether `binding` may change its layout: messages of a refusal would name other shapes."""
         if not isinstance(binding, VarBinding):
             return False
         is_conv = isinstance(binding.value, Call) and binding.value.op is OPS["nn.conv2d"]
@@ -116,7 +117,7 @@ class _Writer:
         return var
 
     def _back(self, var: Var) -> None:
-        """Let `var` be there as the program has it."""
+        """Define `var` in the program's layout, by a transpose of its value with channels last."""
         last = self.last.get(var)
         if last is not None and var not in self._there:
             self._there.add(var)
@@ -124,7 +125,7 @@ class _Writer:
             self.bindings.append(VarBinding(var, call("permute_dims", last, axes=_BACK)))
 
     def _last(self, binding: VarBinding) -> Expr | None:
-        """The value of `binding` with its channels last; ``None`` if it does not come so."""
+        """The value of `binding` with channels last; ``None`` if there is none."""
         match binding.value:
             case TupleGetItem(tuple_value=Var() as whole, index=index) if whole in self.last:
                 return TupleGetItem(self.last[whole], index)
@@ -161,7 +162,7 @@ class _Writer:
         return None
 
     def _map(self, op: Op, args: Sequence[Expr], attrs: Attrs, shape: Shape | None) -> Expr | None:
-        """An elementwise operator, if its result is of the shape of an image among `args`."""
+        """An elementwise operator, if its result has the shape of an image among `args`."""
         images = [a for a in args if isinstance(a, Var) and a in self.last]
         if shape is None or not any(_same(_shape(a), shape) for a in images):
             return None
@@ -171,7 +172,7 @@ class _Writer:
         return call(op.name, *map(self._operand, args), **attrs)
 
     def _operand(self, operand: Expr) -> Expr:
-        """What broadcasts to the image as `operand` did."""
+        """`operand` with axes that broadcast to the image with channels last."""
         if isinstance(operand, Var) and operand in self.last:
             return self.last[operand]
         shape = _shape(operand)
@@ -194,6 +195,6 @@ def _same(a: Shape | None, b: Shape) -> bool:
 
 
 def _is_line(value: Expr) -> bool:
-    """Whether all but one extent are 1, so that no order of axes moves an element."""
+    """Whether all extents but one are 1, so that a transpose moves no element."""
     shape = _shape(value)
     return shape is not None and sum(d != 1 for d in shape[1:]) <= 1

@@ -1,4 +1,4 @@
-"""What was assumed of symbols is checked when the program runs."""
+"""Checks at run time the assumptions on symbols under which a module was optimized."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +22,7 @@ def bound_symbols(function: Function) -> set[str]:
 
 
 def check_assumptions(assumptions: Assumptions) -> Pass:
-    """Begin each function with an ``R.match_cast`` for all that is assumed of its symbols.
+    """Begin each function with an ``R.match_cast`` for each assumption on its symbols.
 
         def main(x: R.Tensor((n, s))): ...                     # n <= 512, s % 8 == 0
         -->
@@ -31,11 +31,12 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
             assumed_s = R.match_cast(R.shape([s % 8]), R.Shape((0,)))
             ...
 
-    Each says what holds only of values for which the assumption does.  It is made outside of
-    `assuming`, under which nothing would be left to check.
+    The cast succeeds exactly if the assumption holds.  It is built outside of `assuming`, under
+    which it would be proven and dropped.
 
-    Behind the checks a symbol that has a value stands for it no more: with ``n == m``, parameters
-    ``(n, 4)`` are cast to ``(m, 4)``, and the body is over those.  So whatever compiles it knows.
+    After the checks, a symbol that equals another dimension is replaced by it: with ``n == m``,
+    parameters ``(n, 4)`` are cast to ``(m, 4)``, and the body uses ``m``.  Later passes need no
+    knowledge of assumptions.
     """
 
     @function_pass(name="check_assumptions")
@@ -46,11 +47,11 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
         known = list(_conditions(about))
         if not known:
             return function
-        taken = {p.name for p in function.params} | {b.var.name for b in bindings_of(function.body)}
+        names = {p.name for p in function.params} | {b.var.name for b in bindings_of(function.body)}
         casts: list[MatchCast] = []
         for name, value, expected in known:
             info = ShapeStructInfo((expected,), 1)
-            cast = MatchCast(Var(unused(f"assumed_{name}", taken), info), ShapeExpr((value,)), info)
+            cast = MatchCast(Var(unused(f"assumed_{name}", names), info), ShapeExpr((value,)), info)
             casts.append(cast)
         values = _values(about)
         over = Substitution(values)
@@ -58,7 +59,7 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
         renamed: dict[Var, Expr] = {}
         for param, info in specialized.items():
             if info != param.struct_info:
-                renamed[param] = var = Var(unused(param.name, taken), info)
+                renamed[param] = var = Var(unused(param.name, names), info)
                 casts.append(MatchCast(var, param, info))
         body = Substitution(values, renamed).sequence(function.body)
         blocks = (BindingBlock(tuple(casts)), *body.blocks)
@@ -68,14 +69,14 @@ def check_assumptions(assumptions: Assumptions) -> Pass:
 
 
 def _values(assumptions: Assumptions) -> dict[str, Dim]:
-    """The symbols that stand for other dimensions, with these."""
+    """The symbols that equal other dimensions, and those dimensions."""
     numbers: dict[str, Dim] = {n: r.least for n, r in assumptions.ranges if r.most == r.least}
     over = {n: dims.substitute(dims.canonical(v), numbers) for n, v in assumptions.values}
     return numbers | over
 
 
 def _conditions(assumptions: Assumptions) -> Iterator[tuple[str, Dim, Dim]]:
-    """A symbol, and two dimensions that are equal exactly if what is assumed of it holds."""
+    """A symbol, and two dimensions that are equal exactly if the assumption on it holds."""
     for name, r in assumptions.ranges:
         n, rest = dims.symbol(name), r.least % r.step
         if r.most == r.least:

@@ -1,4 +1,4 @@
-"""What is declared and not proven is checked when the program runs."""
+"""Checks claims at run time: declared struct info that is not proven."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,9 +38,9 @@ from relax_egraph.passes.infra import Pass
 
 
 def check_claims_assuming(assumptions: Assumptions) -> Pass:
-    """`check_claims`, without checks of what follows from `assumptions` on symbols of parameters.
+    """`check_claims`, without checks that follow from `assumptions` on symbols of parameters.
 
-    Raises `IllTyped` for an operator whose operands then are proven not to fit together.
+    Raises `IllTyped` for an operator whose operands contradict each other under the assumptions.
     """
 
     def run(module: IRModule) -> IRModule:
@@ -57,27 +57,27 @@ def check_claims_assuming(assumptions: Assumptions) -> Pass:
 
 
 check_claims = check_claims_assuming(Assumptions())
-"""Put an ``R.match_cast`` where a variable or a result is declared to be more than is known.
+"""Insert an ``R.match_cast`` where the declaration of a variable or result is not proven.
 
     y: R.Tensor((4,), "float32") = R.unique(x)
     -->
     lv = R.unique(x)
     y = R.match_cast(lv, R.Tensor((4,), "float32"))
 
-Before a value of which an extent may be negative, or divide by zero, that is checked as well:
+A check also precedes a value with an extent that may be negative or divide by zero:
 
     y_shape = R.match_cast(R.shape([n - 4]), R.Shape((max(0, n - 4),)))
     y = R.zeros(R.shape([n - 4]))
 
-Afterwards whatever struct info says holds when the program runs, so that what is lowered by
-it touches no memory but its own.  A function does what its signature says: its own result
-is checked in it.  What a call of a packed function or of a closure gives is checked as such, by
-`vm_shape_lower`.  Functions that are to become one kernel stay: nothing can be checked inside.
+Afterwards all struct info holds at run time, so that lowered code stays within its own memory.  A
+function guarantees its signature: its result is checked inside of it.  `vm_shape_lower` checks the
+results of packed functions and closures.  Functions that become one kernel stay: a kernel has no
+checks inside.
 """
 
 
 class _Checker(ExprMutator):
-    """Rewrites the function `name`, under assumptions that are `known`."""
+    """Rewrites the function `name`, under the assumptions `known`."""
 
     def __init__(self, name: str, module: IRModule, known: Assumptions) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Checker(ExprMutator):
         self._known = known
         self._at = "result"
         self._extents = set[Dim]()
-        """Those that have been checked, or are of values that are there."""
+        """Extents that have been checked, or belong to existing values."""
 
     def function(self, function: Function) -> Function:
         """The function with its checks; the same object if it needs none."""
@@ -137,7 +137,7 @@ class _Checker(ExprMutator):
         self.emit_binding(MatchCast(binding.var, leaf, binding.var.struct_info))
 
     def _check_extents(self, var: Var, op: Op, info: StructInfo) -> None:
-        """Have the extents of what `op` gives checked that may be none, before it is computed."""
+        """Check, before `op` is computed, the extents of its result that may be invalid."""
         if op.name in RESULT_IS_CHECKED:
             return
         new = [d for d in dict.fromkeys(_extents(info)) if d not in self._extents]
@@ -173,7 +173,7 @@ class _Checker(ExprMutator):
         self.emit_binding(MatchCast(binding.var, first, binding.var.struct_info))
 
     def _checked(self, seq: SeqExpr, claim: StructInfo, name: str) -> SeqExpr:
-        """`seq`, of which the result, under a `name`, is checked to be as claimed."""
+        """`seq`, with a check of `claim` on its result, which is bound to `name`."""
         if holds(seq.struct_info, claim):
             return seq
         result = Var(self._fresh(name), claim)

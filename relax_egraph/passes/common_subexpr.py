@@ -1,4 +1,4 @@
-"""What has been computed is not computed again."""
+"""Common subexpression elimination."""
 
 from collections.abc import Generator, Hashable
 from contextlib import contextmanager
@@ -24,34 +24,33 @@ from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.occurrences import shape_variables_in
 from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.walk import children
-from relax_egraph.passes.analyses.visibility import made_outputs
+from relax_egraph.passes.analyses.visibility import with_outputs
 from relax_egraph.passes.infra import function_pass
 
 LARGE_CONSTANT = 4096
-"""The bytes from which on constants are the same only if their data is the same array."""
+"""Constants of this many bytes or more are equal only if they share one array."""
 
 
 @function_pass(name="eliminate_common_subexpr", opt_level=1)
 def eliminate_common_subexpr(function: Function, module: IRModule) -> Function:
     """Use the variable of the first of equal computations for all that it dominates.
 
-    Equal are calls without effects, tuples and projections, of the same operands, attributes
-    and struct info.  What a branch computes is not known after it, nor in the other branch.
-    A dataflow variable that is then read outside of its block becomes an output of it.  What
-    is called for its effects stays.  After a call that may write into its operands
-    (``R.call_tir_inplace``, a function of the module or a closure that has effects; a packed
-    function does not) nothing from before is used again, and a tensor that is written
-    somewhere stays one of its own.
+    Calls without effects, tuples and projections are equal if they have the same operands,
+    attributes and struct info.  A value that a branch computes is not available after it, nor in
+    the other branch.  A dataflow variable that is then read outside of its block becomes an output
+    of it.  Calls with effects stay.  After a call that may write into its operands
+    (``R.call_tir_inplace``, a function of the module or a closure with effects; a packed function
+    does not) no earlier value is reused, and a tensor that is written anywhere is never merged.
     """
     written = written_variables(function, module)
     merger = _Merger(module, shape_variables_in(function), written)
     changed = merger.visit_expr(function)
     assert isinstance(changed, Function)
-    return made_outputs(changed, merger.outputs)
+    return with_outputs(changed, merger.outputs)
 
 
 class _Merger(ExprMutator):
-    """`outputs` are the dataflow variables that are now read outside of their block."""
+    """Rewrites one function; `outputs` are dataflow variables now read outside of their block."""
 
     def __init__(self, module: IRModule, kept: frozenset[Var], written: frozenset[Var]) -> None:
         super().__init__()
@@ -65,18 +64,18 @@ class _Merger(ExprMutator):
 
     @contextmanager
     def _scope(self, known: dict[Hashable, Var]) -> Generator[None]:
-        """What is computed inside is not known after; `known` is known at the start."""
+        """A scope that starts with the values `known` and forgets its own at the end."""
         before, self._known = self._known, known
         yield
         self._known = before
 
     def visit_function(self, function: Function) -> Expr:
-        """A local function captures no more than it did: it knows nothing from outside."""
+        """A local function captures nothing new: no outer value is available in it."""
         with self._scope({}):
             return super().visit_function(function)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        """What a branch computes is known in it only."""
+        """Values that a branch computes are available in it only."""
         with self._scope(dict(self._known)):
             return super().visit_seq_expr(seq)
 
@@ -115,7 +114,7 @@ class _Merger(ExprMutator):
             self._block_of[defined] = self._home
 
     def _key(self, value: Expr) -> Hashable | None:
-        """What is the same of the same computations; ``None`` for what is not merged."""
+        """A key that equal computations share; ``None`` for a computation that is never merged."""
         match value:
             case Call() if is_pure_in(self._module, value):
                 attrs = value.attrs
@@ -124,8 +123,8 @@ class _Merger(ExprMutator):
                     callee = value.op.name
                     attrs = attrs if value.op.intrinsic else complete_attrs(value.op, attrs)
                 operands = tuple(map(_leaf_key, value.args))
-                said = (value.sinfo_args, value.struct_info)
-                return ("call", callee, operands, repr(sorted(attrs.items())), said)
+                infos = (value.sinfo_args, value.struct_info)
+                return ("call", callee, operands, repr(sorted(attrs.items())), infos)
             case Tuple() if value.fields:
                 return _leaf_key(value)
             case TupleGetItem(tuple_value=inner, index=index):

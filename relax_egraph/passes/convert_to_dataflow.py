@@ -1,4 +1,4 @@
-"""Bindings without effects are gathered into dataflow blocks."""
+"""Collects bindings without effects into dataflow blocks."""
 
 from relax_egraph.ir.call_rules import is_pure_in
 from relax_egraph.ir.expr import (
@@ -15,16 +15,16 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.walk import children
-from relax_egraph.passes.analyses.visibility import made_local, used_outside
+from relax_egraph.passes.analyses.visibility import used_outside, with_local
 from relax_egraph.passes.infra import Pass, function_pass
 
 
 def convert_to_dataflow(min_size: int = 2) -> Pass:
-    """Make a dataflow block of each run of `min_size` or more bindings that may stand in one.
+    """Turn each run of at least `min_size` bindings without effects into a dataflow block.
 
-    These are all but conditionals, functions, and calls with effects.  A variable that is read
-    outside of the run is an output of the block, any other is local to it.  Branches and local
-    functions are converted too; dataflow blocks that are there stay as they are.
+    Conditionals, functions and calls with effects stay outside.  A variable that is read outside
+    of the run is an output of the block, any other is local to it.  Branches and local functions
+    are converted too; existing dataflow blocks stay unchanged.
     """
 
     @function_pass(name="convert_to_dataflow")
@@ -32,19 +32,20 @@ def convert_to_dataflow(min_size: int = 2) -> Pass:
         converter = _Converter(module, min_size)
         changed = converter.visit_expr(function)
         assert isinstance(changed, Function)
-        made = converter.made
-        seen = used_outside(changed, made)
-        return made_local(changed, [b.var for m in made for b in m.bindings if b.var not in seen])
+        new_blocks = converter.new_blocks
+        read_outside = used_outside(changed, new_blocks)
+        new_variables = (b.var for block in new_blocks for b in block.bindings)
+        return with_local(changed, [v for v in new_variables if v not in read_outside])
 
     return convert
 
 
 class _Converter(ExprMutator):
-    """`made` are the new blocks."""
+    """Rewrites one function; `new_blocks` are the dataflow blocks that it created."""
 
     def __init__(self, module: IRModule, min_size: int) -> None:
         super().__init__()
-        self.made: list[DataflowBlock] = []
+        self.new_blocks: list[DataflowBlock] = []
         self._module = module
         self._min_size = max(min_size, 1)
 
@@ -68,8 +69,8 @@ class _Converter(ExprMutator):
         blocks: list[Block] = []
         for flows, bindings in zip(kinds, parts, strict=True):
             if flows and len(bindings) >= self._min_size:
-                self.made.append(DataflowBlock(tuple(bindings)))
-                blocks.append(self.made[-1])
+                self.new_blocks.append(DataflowBlock(tuple(bindings)))
+                blocks.append(self.new_blocks[-1])
             elif blocks and isinstance(blocks[-1], BindingBlock):
                 blocks[-1] = BindingBlock((*blocks[-1].bindings, *bindings))
             else:

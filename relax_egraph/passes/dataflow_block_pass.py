@@ -15,18 +15,18 @@ from relax_egraph.passes.analyses.visibility import used_outside
 from relax_egraph.passes.infra import Pass, PassContext
 
 RewriteBlock: TypeAlias = Callable[[DataflowBlock, IRModule, PassContext], DataflowBlock]
-"""Rewrites a block, given the module as it was before the pass, and the context."""
+"""Rewrites a block; takes the block, the module before the pass, and the context."""
 
 
 def dataflowblock_pass(
     *, name: str, opt_level: int = 0, required: Sequence[Pass] = ()
 ) -> Callable[[RewriteBlock], Pass]:
-    """Make a pass of what rewrites one dataflow block, wherever in a function it stands.
+    """Decorator: make a pass of a function that rewrites one dataflow block.
 
-    What the block gives out must stay the same variables; the names of new variables are made
-    different from all others of the function.  A block that comes back empty is dropped, and a
-    module of which no block changed is returned itself.  The pass raises `IllFormed` if
-    a variable that is read outside of the block is no longer bound in it.
+    The function must keep the outputs of the block; new variables get names that are unique in
+    their function.  An empty result drops the block, and a module whose blocks did not change is
+    returned itself.  The pass raises `IllFormed` if a variable that is read outside of the block
+    is no longer bound in it.
     """
 
     def decorate(rewrite: RewriteBlock) -> Pass:
@@ -80,11 +80,11 @@ class _Blocks(ExprMutator):
 
     def _with_own_names(self, function: Function) -> Function:
         defined = variables_of(function)
-        taken = {v.name for v in defined if v in self._before}
+        names = {v.name for v in defined if v in self._before}
         renamed = {
-            v: replace(v, name=unused(v.name, taken))
+            v: replace(v, name=unused(v.name, names))
             for v in defined
-            if v not in self._before and v.name in taken
+            if v not in self._before and v.name in names
         }
         if not renamed:
             return function

@@ -1,4 +1,4 @@
-"""Bindings and functions that nothing needs are dropped."""
+"""Dead code elimination: drops unused bindings and unreachable functions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ from relax_egraph.passes.to_non_dataflow import merged_blocks
 
 
 def dead_code_elimination(entry_functions: Sequence[str] = ()) -> Pass:
-    """`remove_all_unused`, and outputs of dataflow blocks that only their block reads are local.
+    """`remove_all_unused`; also, outputs that only their own dataflow block reads become local.
 
-    With `entry_functions`, every function that none of these reaches is dropped, public or not.
-    Raises `IllFormed` if one of them is not in the module.
+    With `entry_functions`, every function that they do not reach is dropped, public or not.
+    Raises `IllFormed` if the module lacks one of them.
     """
 
     def run(module: IRModule) -> IRModule:
@@ -51,11 +51,11 @@ def dead_code_elimination(entry_functions: Sequence[str] = ()) -> Pass:
 
 @module_pass(name="remove_all_unused", opt_level=1)
 def remove_all_unused(module: IRModule) -> IRModule:
-    """Drop bindings whose variable is not used, and private functions that nothing public reaches.
+    """Drop bindings of unused variables, and private functions that no public one reaches.
 
-    What has effects stays, and so does what may refuse to run: a ``match_cast``, or an operator
+    Calls with effects stay, and so do bindings that may fail: a ``match_cast``, or an operator
     whose operands are not proven to fit together.
-    Binding blocks that follow each other are made one, as a script writes them.
+    Consecutive binding blocks are merged, as in a script.
     One sweep from the last binding to the first reaches the fixpoint, as uses come after
     definitions; functions are dropped after it, so that a call that is dropped keeps nothing.
     """
@@ -102,7 +102,7 @@ class _Sweep:
         return merged_blocks(seq if unchanged else SeqExpr(tuple(reversed(blocks)), seq.body))
 
     def kept(self, block: Block, live: set[Var]) -> Iterator[Binding]:
-        """The bindings that stay, from the last; what they use is added to `live`."""
+        """The bindings that stay, from the last; adds the variables that they use to `live`."""
         for binding in reversed(block.bindings):
             if binding.var not in live and self.is_droppable(binding):
                 continue
@@ -116,7 +116,7 @@ class _Sweep:
         return self.is_pure(binding.value) and not self.refusals.binding(binding)
 
     def is_pure(self, value: Expr) -> bool:
-        """Whether computing `value` has no effects; making a function never has."""
+        """Whether computing `value` has no effects; a function value never has."""
         if isinstance(value, Function):
             return True
         if isinstance(value, Call) and not is_pure_in(self.module, value):
@@ -137,22 +137,22 @@ class _Sweep:
 
 
 def reachable(functions: Mapping[str, BaseFunc], roots: Iterable[str]) -> set[str]:
-    """The names `roots` and those of all functions that they mention, directly or not."""
-    found: set[str] = set()
+    """The names `roots`, and the names of all functions that they mention, directly or not."""
+    names: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name in found or name not in functions:
+        if name in names or name not in functions:
             continue
-        found.add(name)
+        names.add(name)
         function = functions[name]
         if isinstance(function, Function):
             waiting += callees(function)
-    return found
+    return names
 
 
 def callees(function: Function) -> set[str]:
     """The names of the functions of the module that `function` mentions."""
-    found: set[str] = set()
-    post_order_visit(function, lambda e: found.add(e.name) if isinstance(e, GlobalVar) else None)
-    return found
+    names: set[str] = set()
+    post_order_visit(function, lambda e: names.add(e.name) if isinstance(e, GlobalVar) else None)
+    return names

@@ -1,4 +1,4 @@
-"""A function that calls one of several by the sizes of its arguments."""
+"""Builds a function that dispatches to one of several by the sizes of its arguments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,19 +24,19 @@ from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import infer
 
 Decision: TypeAlias = "Split | int"
-"""Which of several functions is called, by number."""
+"""A decision tree; a leaf is the number of the function to call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What is decided by the size of `symbol`: up to each bound, ascending; the last has none."""
+    """A decision by the size of `symbol`: a case up to each ascending bound, and one above all."""
 
     symbol: str
     branches: tuple[tuple[int | None, Decision], ...]
 
 
 def dispatch(function: Function, decision: Decision, plans: Sequence[GlobalVar]) -> Function:
-    """`function`, whose body only calls one of `plans`, which have its signature.
+    """`function` with a body that only calls one of `plans`, which have its signature.
 
         def main(x: R.Tensor((s, 4))): ...
         -->
@@ -47,7 +47,7 @@ def dispatch(function: Function, decision: Decision, plans: Sequence[GlobalVar])
                 gv = cls.main_s_65_up(x)
             return gv
 
-    Small sizes are decided first: there the decision is a part of the time that counts.
+    Small sizes are tested first: for them the time of the decision matters.
     """
     body = _Entry(function, plans).sequence(decision)
     known = set[str]().union(*(bare_symbols(p.struct_info) for p in function.params))

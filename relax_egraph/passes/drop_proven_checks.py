@@ -1,4 +1,4 @@
-"""Checks of indices that hold whatever the data are proven away."""
+"""Drops index checks that are proven to hold, by interval arithmetic on integers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.passes.infra import function_pass
 
 MOST_STEPS = 64
-"""Operators above an operand that are looked at."""
+"""The depth of operators that the search for a range visits."""
 
 
 @function_pass(name="drop_proven_checks")
 def drop_proven_checks(function: Function, _: IRModule) -> Function:
-    """Replace ``R.check_indices`` by its operand where no index can be outside.
+    """Replace ``R.check_indices`` by its operand where no index can be out of bounds.
 
     i = R.argmax(x, axis=1)                        # x: (n, 10)
     j = R.check_indices(i, R.shape([10]), axes=[0])
@@ -46,13 +46,13 @@ def drop_proven_checks(function: Function, _: IRModule) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Each element is at least `low` and at most `high`, where these are known."""
+    """A range of integers: bounds of all elements, ``None`` where unknown."""
 
     low: Dim | None = None
     high: Dim | None = None
 
     def within(self, extent: Dim) -> bool:
-        """Whether each element is an index into an axis of `extent`."""
+        """Whether each element is a valid index into an axis of `extent`."""
         if self.low is None or self.high is None:
             return False
         below, above = dims.add(self.low, extent), dims.sub(extent, 1)
@@ -87,11 +87,11 @@ class _Prover(ExprMutator):
         return all(known.within(e) for e in extents)
 
     def _computed(self, value: Expr) -> Expr:
-        """`value`, or what the variable is bound to."""
+        """`value`, or the expression that the variable is bound to."""
         return self.lookup_binding(value) or value
 
     def _range(self, value: Expr, steps: int) -> Range:
-        """The range of the integers in `value`; `steps` bounds how far is looked."""
+        """The range of the integers in `value`; `steps` bounds the depth of the search."""
         value = self._computed(value)
         match value:
             case Constant(data=data) if is_integer(data.dtype.name) or data.dtype == bool:
@@ -106,7 +106,7 @@ class _Prover(ExprMutator):
 
 
 Operand: TypeAlias = Callable[[Expr], Range]
-"""The range of an operand."""
+"""Computes the range of an operand."""
 
 
 def _of_array(data: npt.NDArray[Any]) -> Range:
@@ -114,7 +114,7 @@ def _of_array(data: npt.NDArray[Any]) -> Range:
 
 
 def _of_dtype(value: Expr) -> Range:
-    """The range of a narrow integer."""
+    """The range of a narrow integer dtype."""
     match value.struct_info:
         case TensorStructInfo(dtype="bool"):
             return Range(0, 1)
@@ -129,7 +129,7 @@ def _of_first(call: Call, of: Operand) -> Range:
 
 
 def _of_cast(call: Call, of: Operand) -> Range:
-    """Of integers that keep their values: those that the new dtype holds."""
+    """The range of the operand, if the new dtype can represent it."""
     known, info = of(call.args[0]), call.struct_info
     if not isinstance(info, TensorStructInfo) or info.dtype is None or not is_integer(info.dtype):
         return _ANY
@@ -141,13 +141,13 @@ def _of_cast(call: Call, of: Operand) -> Range:
 
 
 def _extreme(f: Callable[[Dim, Dim], Dim], bounds: Sequence[Dim | None]) -> Dim | None:
-    """`f` of all `bounds`, if all are known."""
+    """`f` applied to all `bounds`; ``None`` if one is unknown."""
     known = [b for b in bounds if b is not None]
     return reduce(f, known) if known and len(known) == len(bounds) else None
 
 
 def _union(ranges: Sequence[Range]) -> Range:
-    """The range of elements of any of several tensors."""
+    """A range that contains all `ranges`."""
     low = _extreme(dims.minimum, [r.low for r in ranges])
     return Range(low, _extreme(dims.maximum, [r.high for r in ranges]))
 
@@ -179,7 +179,7 @@ def _of_maximum(call: Call, of: Operand) -> Range:
 
 
 def _one_of(f: Callable[[Dim, Dim], Dim], a: Dim | None, b: Dim | None) -> Dim | None:
-    """A bound that both or one of two operands give."""
+    """`f` of two bounds; the known one if the other is unknown."""
     return f(a, b) if a is not None and b is not None else a if b is None else b
 
 
@@ -190,7 +190,7 @@ def _of_clip(call: Call, of: Operand) -> Range:
 
 
 def _whole(limit: object) -> int | None:
-    """A limit of `clip` that is a whole number which a float holds."""
+    """A limit of `clip` as an integer, if it is one and a float represents it exactly."""
     if isinstance(limit, int | float) and abs(limit) < 2**53 and float(limit).is_integer():
         return int(limit)
     return None
@@ -211,7 +211,7 @@ def _of_places(call: Call, _: Operand) -> Range:
 
 
 def _of_topk(value: Expr) -> Range:
-    """The range of the second result of `value`, if that is a search for the largest elements."""
+    """The range of the indices that `value` returns, if it is a ``topk``."""
     match value:
         case Call(op=Op(name="topk")):
             return _places(value)
@@ -220,7 +220,7 @@ def _of_topk(value: Expr) -> Range:
 
 
 def _places(call: Call) -> Range:
-    """Positions along an axis of the first operand, or among all of its elements."""
+    """The range of positions along an axis of the first operand, or among all its elements."""
     info, axis = call.args[0].struct_info, call.attrs.get("axis")
     if not isinstance(info, TensorStructInfo) or info.dims is None:
         return _ANY

@@ -1,4 +1,4 @@
-"""What the operators of a program need of its sizes is known behind them."""
+"""Makes the shape conditions of operators explicit, as casts before them."""
 
 from relax_egraph.ir.expr import (
     Call,
@@ -22,11 +22,11 @@ from relax_egraph.passes.infra import function_pass
 
 @function_pass(name="fit_operands")
 def fit_operands(function: Function, _: IRModule) -> Function:
-    """Put an ``R.match_cast`` before each operator whose operands fit together at some sizes only.
+    """Insert an ``R.match_cast`` before each operator whose operands fit only at some sizes.
 
-    What the module refuses when it runs it still refuses, at the same operator and in the same
-    words; what follows is of known shape.  See `ir.fitting`; the importer of ONNX models does this
-    as it goes.  Functions that are to become one kernel stay: nothing can be checked inside.
+    The module still refuses the same inputs, at the same operator and with the same message; later
+    bindings have known shapes.  See `ir.fitting`; the ONNX importer inserts these casts itself.
+    Functions that become one kernel stay: a kernel has no checks inside.
     """
     if function.attrs.get("primitive"):
         return function

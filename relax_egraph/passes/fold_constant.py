@@ -1,4 +1,4 @@
-"""Operator calls on constants are computed once, at compile time."""
+"""Constant folding: operator calls on constants are computed at compile time."""
 
 from relax_egraph.errors import RunError
 from relax_egraph.ir.apply import apply_to_constants
@@ -38,20 +38,21 @@ GROWTH_LIMIT = declare_option(
 )
 """The bytes up to which a folded constant may be larger than its operands together.
 
-A constant is stored in the executable, and loaded from there at every start: above this size,
-computing it from less is the cheaper way to have it.
+A constant is stored in the executable and loaded at every start: above this size, computing it
+from smaller operands is cheaper.
 """
 
 
 @function_pass(name="fold_constant", opt_level=1)
 def fold_constant(function: Function, module: IRModule) -> Function:
-    """Replace what is computed of constants, and of integer shapes, by its value.
+    """Replace calls on constants, and on integer shapes, by their values.
 
-    The value is that of the reference semantics; a field of a tuple of constants is one.  Calls
-    with effects, of loop functions and of packed functions stay, as do calls that fail, results of
-    unknown or symbolic shape, constants that `GROWTH_LIMIT` forbids, tensors made of no tensor,
-    tensors that are written later, and broadcasts that repeat anything: a kernel repeats as it
-    reads, for nothing.  A constant that is another's elements in another order lies in its memory.
+    The reference semantics compute the value; a field of a tuple of constants is a constant.  Not
+    folded are calls with effects, calls of loop functions and packed functions, calls that fail,
+    results of unknown or symbolic shape, constants that `GROWTH_LIMIT` forbids, results of
+    operators without tensor operands, tensors that are written later, and broadcasts that repeat
+    elements: a kernel repeats elements while it reads, at no cost.  A constant that only reorders
+    the elements of another is a view of its memory.
     """
     folded = _Folder(written_variables(function, module)).visit_expr(function)
     return folded if isinstance(folded, Function) else function
@@ -90,7 +91,7 @@ class _Folder(ExprMutator):
         self.rebind(binding, value)
 
     def _known(self, operand: Expr) -> Expr:
-        """`operand`, or the tuple that it is bound to."""
+        """`operand`, or the tuple that the variable is bound to."""
         return self._tuples.get(operand, operand) if isinstance(operand, Var) else operand
 
     def _value(self, call: Call) -> Expr:
@@ -109,7 +110,7 @@ class _Folder(ExprMutator):
 
 
 def _is_constant(expr: Expr) -> bool:
-    """Whether `expr` is a constant, or a tuple of nothing else."""
+    """Whether `expr` is a constant, or a tuple of constants."""
     if isinstance(expr, Tuple):
         return bool(expr.fields) and all(map(_is_constant, expr.fields))
     return isinstance(expr, Constant)
@@ -148,7 +149,7 @@ def _is_worth_storing(op: Op, args: tuple[Expr, ...], result: StructInfo) -> boo
 
 
 def _nbytes(info: StructInfo) -> int | None:
-    """The bytes of a tensor or a tuple of them; ``None`` if that is not known."""
+    """The bytes of a tensor or a tuple of tensors; ``None`` if unknown."""
     if isinstance(info, TupleStructInfo):
         sizes = [_nbytes(f) for f in info.fields]
         known = [s for s in sizes if s is not None]

@@ -1,4 +1,4 @@
-"""Whether what cannot be NaN is NaN is known before the program runs."""
+"""Folds ``R.isnan`` of values that are proven to be finite."""
 
 from relax_egraph.ir.block_builder import call as new_call
 from relax_egraph.ir.expr import Call, Expr, Function, MatchCast, ShapeExpr, VarBinding, const
@@ -13,27 +13,27 @@ from relax_egraph.passes.infra import function_pass
 
 @function_pass(name="fold_isnan", opt_level=1)
 def fold_isnan(function: Function, _: IRModule) -> Function:
-    """``R.isnan(x)`` is false where `x` is finite by `finite_ranges`.
+    """Replace ``R.isnan(x)`` by false where `finite_ranges` proves that `x` is finite.
 
-    Exporters guard what masks may leave without a maximum: ``where(isnan(p), 0, p)`` with
-    ``p = softmax(q · k + mask)``.  Where the mask is finite, as are weights, the guard is none.
+    Exporters guard against rows that are masked entirely: ``where(isnan(p), 0, p)`` with
+    ``p = softmax(q · k + mask)``.  Where the mask is finite, the guard is redundant.
     """
-    if not _asks(function):
+    if not _contains_isnan(function):
         return function
     changed = _Folder().visit_expr(function)
     assert isinstance(changed, Function)
     return changed
 
 
-def _asks(function: Function) -> bool:
-    found: list[Expr] = []
+def _contains_isnan(function: Function) -> bool:
+    calls: list[Expr] = []
 
     def note(expr: Expr) -> None:
         if _is_isnan(expr):
-            found.append(expr)
+            calls.append(expr)
 
     post_order_visit(function, note)
-    return bool(found)
+    return bool(calls)
 
 
 def _is_isnan(expr: Expr) -> bool:

@@ -1,4 +1,4 @@
-"""The arithmetic by which a program makes its shapes is done before it runs."""
+"""Folds shape arithmetic: shapes that a program computes from shapes become dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,12 +33,12 @@ from relax_egraph.passes.analyses.symbolic_elements import Known, apply, element
 from relax_egraph.passes.infra import function_pass
 
 _TELL = frozenset({"shape_of", "shape_to_tensor", "tensor_to_shape", "size"})
-"""The operators by which shapes become values, and values shapes."""
+"""The operators that turn shapes into values, and values into shapes."""
 
 
 @function_pass(name="fold_shapes", opt_level=1)
 def fold_shapes(function: Function, _: IRModule) -> Function:
-    """Give shapes that are computed from shapes their dimensions, and let later values know them.
+    """Replace shapes computed from shapes by their dimensions, and infer later struct info again.
 
         s = R.shape_to_tensor(R.shape_of(x))            # x: R.Tensor((n, m, 8))
         n = R.take(s, 0)
@@ -47,9 +47,9 @@ def fold_shapes(function: Function, _: IRModule) -> Function:
         -->
         y = R.reshape(x, R.shape([n, m * 8]))           # y: R.Tensor((n, m * 8))
 
-    A symbol that an outermost ``R.match_cast`` binds to a dimension that is then known is that
-    dimension.  What depends on data stays, and so does a shape that is not proven to have no
-    negative extent.  Arithmetic that nothing reads any more stays, for dead code elimination.
+    A symbol that an outermost ``R.match_cast`` binds to a dimension that becomes known is replaced
+    by it.  Shapes that depend on data stay, and so do shapes whose extents are not proven to be
+    nonnegative.  Unused arithmetic stays, for dead code elimination.
     """
     if not _makes_shapes(function):
         return function
@@ -59,18 +59,18 @@ def fold_shapes(function: Function, _: IRModule) -> Function:
 
 
 def _makes_shapes(function: Function) -> bool:
-    found: list[Expr] = []
+    operators: list[Expr] = []
 
     def note(expr: Expr) -> None:
         if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in _TELL:
-            found.append(expr)
+            operators.append(expr)
 
     post_order_visit(function, note)
-    return bool(found)
+    return bool(operators)
 
 
 class _Folder(Substitution):
-    """Puts the dimensions that become known for symbols, and shapes for variables."""
+    """Replaces symbols by dimensions that become known, and variables by shapes."""
 
     def __init__(self, function: Function) -> None:
         self._dim_of: dict[str, Dim] = {}
@@ -80,7 +80,7 @@ class _Folder(Substitution):
         self._known: dict[Expr, Known] = {}
         self._inner = -1
 
-    # --- scopes: what is learned inside of a branch is not known after it -----------------
+    # --- scopes: dimensions that become known in a branch are forgotten after it ----------
 
     def visit_function(self, function: Function) -> Expr:
         self._inner += 1
@@ -116,7 +116,7 @@ class _Folder(Substitution):
         if (leaf := _leaf(var, known)) is not None:
             self.replace_var(binding.var, leaf)
             assert isinstance(var, Var)
-            self._open[-1][0][-1] = VarBinding(var, leaf)  # it refuses no elements any more
+            self._open[-1][0][-1] = VarBinding(var, leaf)  # all its elements are valid
 
     def visit_match_cast(self, binding: MatchCast) -> None:
         value = self.visit_expr(binding.value)
@@ -136,14 +136,14 @@ class _Folder(Substitution):
             self._known[self.visit_expr(binding.var)] = known
 
     def _static_slice(self, call: Call) -> Call:
-        """`call`, or of a slice at positions that are known the slice that says so."""
+        """`call`; a dynamic slice at known positions becomes a static slice."""
         if not isinstance(call.op, Op) or call.op.name != "dynamic_strided_slice":
             return call
         x, *positions = call.args
-        found = [self._of(p) for p in positions]
-        if not isinstance(x.struct_info, TensorStructInfo) or any(p is None for p in found):
+        limits = [self._of(p) for p in positions]
+        if not isinstance(x.struct_info, TensorStructInfo) or any(p is None for p in limits):
             return call
-        begin, end, strides = (tuple(np.asarray(p, object)) for p in found)
+        begin, end, strides = (tuple(np.asarray(p, object)) for p in limits)
         ndim = x.struct_info.ndim
         if {len(begin), len(end), len(strides)} != {ndim} or not _all_numbers(strides):
             return call
@@ -173,8 +173,8 @@ class _Folder(Substitution):
                 shape = info.dims if isinstance(info, TensorStructInfo) else None
                 return None if shape is None else np.array(dims.product(shape), object)
             case "tensor_to_shape", (x,):
-                found = self._of(x)
-                extents = None if found is None else tuple(np.asarray(found, object))
+                values = self._of(x)
+                extents = None if values is None else tuple(np.asarray(values, object))
                 if extents is None or not all(map(self._is_extent, extents)):
                     return None
                 return extents
@@ -194,8 +194,8 @@ class _Folder(Substitution):
             case ShapeExpr(values=values):
                 return values
             case Tuple(fields=fields):
-                found = [known for f in fields if (known := self._of(f)) is not None]
-                return tuple(found) if len(found) == len(fields) else None
+                values = [known for f in fields if (known := self._of(f)) is not None]
+                return tuple(values) if len(values) == len(fields) else None
             case TupleGetItem(tuple_value=inner, index=index):
                 whole = self._of(inner)
                 return whole[index] if isinstance(whole, tuple) else None
@@ -203,12 +203,12 @@ class _Folder(Substitution):
                 return None
 
     def _is_extent(self, dim: Dim) -> bool:
-        """Whether `dim` is proven to be no negative number."""
+        """Whether `dim` is proven to be nonnegative."""
         return dim in self._extents or dims.prove_ge(dim, 0)
 
 
 def _leaf(var: Expr, known: Known) -> Expr | None:
-    """What can stand for `var`, without an operator."""
+    """A leaf that can replace `var`, if there is one."""
     match var.struct_info:
         case ShapeStructInfo() if isinstance(known, tuple):
             return ShapeExpr(known)

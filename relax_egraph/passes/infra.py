@@ -1,7 +1,7 @@
-"""Passes: functions from module to module that have a name, run under a context.
+"""Passes, sequences of passes, and the context that they run in.
 
-A `Pass` that is called runs; a pass inside a `Sequential` runs if the context enables it.
-Instruments wrap every run, so that they see a pass that raises too.
+A direct call of a `Pass` always runs it; inside a `Sequential`, it runs if the context enables it.
+Instruments wrap every run, including runs that raise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,10 @@ Transform: TypeAlias = Callable[[IRModule], IRModule]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A transformation of modules.
+    """A named transformation of modules.
 
-    `required` passes run just before this one.  A `Sequential` skips it under a context of
-    an `opt_level` below its own.
+    `required` passes run just before this one.  A `Sequential` skips the pass if the `opt_level`
+    of the context is below that of the pass.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Pass:
 
 
 Instrument: TypeAlias = Callable[[Pass, IRModule, Transform], IRModule]
-"""Gets the pass, the module and the rest of the work; returns what that work returned."""
+"""Takes the pass, the module and a function that runs it; returns the result of the function."""
 
 
 def _wrapped(instrument: Instrument, running: Pass, run: Transform) -> Transform:
@@ -53,11 +53,11 @@ def _wrapped(instrument: Instrument, running: Pass, run: Transform) -> Transform
 
 @dataclass(slots=True)
 class PassContext:
-    """Which passes of a `Sequential` run, and what watches them: ``with PassContext(...):``.
+    """The context of passes: ``with PassContext(...):`` selects passes and adds instruments.
 
-    Passes are named by their `name`; a disabled pass stays off even if it is required.
-    `config` holds values of options that were declared by `declare_option`; it raises `ValueError`
-    for any other, and for a value that is not of the option's type.
+    Passes are identified by their `name`; a disabled pass does not run even if it is required.
+    `config` maps options, which `declare_option` declares, to values; an undeclared option and a
+    value of the wrong type raise `ValueError`.
     """
 
     opt_level: int = 2
@@ -79,7 +79,7 @@ class PassContext:
 
     @staticmethod
     def current() -> "PassContext":
-        """The innermost context that is entered, or one of defaults."""
+        """The innermost active context, or one with defaults."""
         return _current.get() or PassContext()
 
     def enables(self, candidate: Pass) -> bool:
@@ -107,16 +107,17 @@ _current: ContextVar[PassContext | None] = ContextVar("pass_context", default=No
 def module_pass(
     *, name: str, opt_level: int = 0, required: Sequence[Pass] = ()
 ) -> Callable[[Transform], Pass]:
-    """Make a pass of a function from module to module."""
+    """Decorator: make a pass of a function from module to module."""
     return lambda run: Pass(name, opt_level, run, tuple(required))
 
 
 def function_pass(
     *, name: str, opt_level: int = 0, required: Sequence[Pass] = ()
 ) -> Callable[[Callable[[Function, IRModule], Function]], Pass]:
-    """Make a pass of what rewrites one relax function, given the module as it was before the pass.
+    """Decorator: make a pass of a function that rewrites one relax function.
 
-    A module of which no function changed is returned itself.
+    It takes the function and the module before the pass.  A module whose functions did not change
+    is returned itself.
     """
 
     def decorate(rewrite: Callable[[Function, IRModule], Function]) -> Pass:
@@ -134,7 +135,7 @@ def function_pass(
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Passes in order, those that the context enables; itself called and watched as a pass."""
+    """A sequence of passes, run in order if the context enables them; itself called as a pass."""
 
     passes: "Sequence[Pass | Sequential]"
     name: str = "sequential"

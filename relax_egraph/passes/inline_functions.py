@@ -1,4 +1,4 @@
-"""Calls of private functions become their bodies."""
+"""Inlining of private functions."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -34,28 +34,28 @@ from relax_egraph.passes.splicing import Splicer
 
 @module_pass(name="inline_private_functions", opt_level=1)
 def inline_private_functions(module: IRModule) -> IRModule:
-    """Put the body of a private function where it is called, and drop it.
+    """Replace calls of private functions by their bodies, and drop the functions.
 
         y = cls.layer(x, w)
         -->
         lv = R.matmul(x, w)
         y = R.nn.relu(lv)
 
-    The symbols of the function are the caller's dimensions.  Where an argument, or the result,
-    is not proven to be what the function says of it, an ``R.match_cast`` checks it and binds
-    the symbols that only it tells.  Functions that are public, that are to become one kernel
-    (``primitive``), or that may call themselves stay, and so does one that is also a value.  A
-    call in a dataflow block stays if the function has effects, conditionals or functions inside.
+    The symbols of the function become dimensions of the caller.  Where an argument, or the result,
+    is not proven to match its declaration, an ``R.match_cast`` checks it and binds symbols that
+    nothing else binds.  Public, ``primitive`` and recursive functions stay, and so do functions
+    that are used as values.  A call in a dataflow block stays if the function has effects,
+    conditionals or local functions.
     """
     return _inlined(module, _Module(module))
 
 
 @module_pass(name="inline_called_once", opt_level=1)
 def inline_called_once(module: IRModule) -> IRModule:
-    """Do as `inline_private_functions` does, with functions that only one place mentions.
+    """Inline private functions that are mentioned once.
 
-    The module does not grow, and a call less is made, which checks its arguments.  A call that may
-    refuse to run stays: messages name the function.
+    The module does not grow, and saves a call with its checks of arguments.  A call that may fail
+    stays: messages name the function.
     """
     uses = Counter[str]()
 
@@ -70,21 +70,21 @@ def inline_called_once(module: IRModule) -> IRModule:
 
 
 def _refusing(module: IRModule, among: Collection[str]) -> set[str]:
-    """The functions of `among` of which a call may refuse."""
+    """The functions of `among` with a call that may fail."""
     refusals = Refusals(module)
-    found = set[str]()
+    refusing = set[str]()
 
     def visit(expr: Expr) -> None:
         match expr:
             case Call(op=GlobalVar(name=name)) if name in among and refusals.value(expr):
-                found.add(name)
+                refusing.add(name)
             case _:
                 pass
 
     if any(module[name].attrs.get("private") for name in among if name in module):
         for _, function in module.relax_functions():
             post_order_visit(function, visit)
-    return found
+    return refusing
 
 
 def _inlined(module: IRModule, inliner: "_Module") -> IRModule:
@@ -99,7 +99,7 @@ def _inlined(module: IRModule, inliner: "_Module") -> IRModule:
 
 
 class _Module:
-    """The functions of a module, each expanded once, after those that it calls."""
+    """The functions of a module; each is expanded once, after its callees."""
 
     def __init__(self, module: IRModule, among: Collection[str] | None = None) -> None:
         self.module = module
@@ -114,7 +114,7 @@ class _Module:
         self._done: dict[str, Function] = {}
 
     def expanded(self, name: str) -> Function:
-        """The function `name`, with what it calls inlined."""
+        """The function `name`, with its callees inlined."""
         if name not in self._done:
             function = self.module[name]
             assert isinstance(function, Function)
@@ -127,7 +127,7 @@ class _Module:
 
 
 class _Inliner(Splicer):
-    """Rewrites one function; `symbols` are those that it has so far."""
+    """Rewrites one function; `symbols` are its symbols so far."""
 
     def __init__(self, module: _Module, function: Function) -> None:
         super().__init__()
@@ -171,14 +171,14 @@ class _Inliner(Splicer):
     def _checked(
         self, callee: Function, args: tuple[Expr, ...], claims: list[StructInfo]
     ) -> list[Expr]:
-        """`args`, with a cast of all that are not proven to be as the claims say."""
+        """`args`, with one cast of the arguments whose claims are not proven."""
         operands = list(args)
         open_ = [k for k, claim in enumerate(claims) if not implies(args[k].struct_info, claim)]
         if len(open_) == 1:
             (k,) = open_
             operands[k] = self._cast(callee.params[k].name, args[k], claims[k])
         elif open_:
-            # one cast of all: it binds every symbol before it compares any dimension
+            # one cast for all: it binds every symbol before it compares any dimension
             together = TupleStructInfo(tuple(claims[k] for k in open_))
             cast = self._cast("args", Tuple(tuple(args[k] for k in open_)), together)
             for place, k in enumerate(open_):
@@ -193,7 +193,7 @@ class _Inliner(Splicer):
 
 
 def _is_straight(function: Function, module: IRModule) -> bool:
-    """Whether the body may stand in a dataflow block."""
+    """Whether the body may be part of a dataflow block."""
     values = [b.value for b in bindings_of(function.body)]
     if any(isinstance(v, If | Function) for v in values):
         return False

@@ -1,4 +1,4 @@
-"""Instruments: what watches the passes of a context, and prints, times or checks them."""
+"""Instruments: they time, print or check the passes of a context."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from relax_egraph.passes.infra import Pass, Transform
 
 @dataclass(slots=True)
 class Timing:
-    """The seconds of one run of a pass, those of the passes inside it included."""
+    """The seconds of one run of a pass, nested passes included."""
 
     name: str
     seconds: float = 0.0
@@ -23,7 +23,7 @@ class Timing:
 
 @dataclass(slots=True)
 class PassTiming:
-    """Instrument: the time of each run of a pass, as a tree; a pass that raised counts too."""
+    """Instrument: times each run of a pass, as a tree; runs that raise count too."""
 
     runs: list[Timing] = field(default_factory=list[Timing])
     _open: list[Timing] = field(default_factory=list[Timing], init=False, repr=False)
@@ -41,7 +41,7 @@ class PassTiming:
             self._open.pop()
 
     def render(self) -> str:
-        """The tree as text: a line for each run, in milliseconds, indented under its caller."""
+        """The tree as text: a line in milliseconds for each run, indented under its caller."""
         lines: list[str] = []
 
         def walk(timings: list[Timing], depth: int) -> None:
@@ -55,7 +55,7 @@ class PassTiming:
 
 @dataclass(frozen=True, slots=True)
 class PrintBefore:
-    """Instrument: print the module before each pass, or before those of `names`."""
+    """Instrument: prints the module before each pass, or before the passes `names`."""
 
     names: Sequence[str] | None = None
     file: TextIO | None = None
@@ -69,7 +69,7 @@ class PrintBefore:
 
 @dataclass(frozen=True, slots=True)
 class PrintAfter:
-    """Instrument: print the module after each pass, or after those of `names`."""
+    """Instrument: prints the module after each pass, or after the passes `names`."""
 
     names: Sequence[str] | None = None
     file: TextIO | None = None
@@ -88,7 +88,7 @@ def _print(title: str, module: IRModule, file: TextIO | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AssertWellFormed:
-    """Instrument: raise `IllFormed`, naming the pass, if its result breaks a law of the IR."""
+    """Instrument: raises `IllFormed`, which names the pass, if its result is not well-formed."""
 
     def __call__(self, running: Pass, module: IRModule, run: Transform) -> IRModule:
         """Run, then check."""

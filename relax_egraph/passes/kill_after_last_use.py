@@ -1,4 +1,4 @@
-"""What is needed no more is let go, so that its memory can be used again."""
+"""Releases objects after their last use, so that their memory can be reused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,15 +31,15 @@ from relax_egraph.ir.walk import bindings_of, free_vars, variables_of
 from relax_egraph.passes.infra import module_pass
 
 _ALLOCATES = ("memory.alloc_storage", "call_", "invoke_", "unique")
-"""What the names of operators begin with that may ask for memory."""
+"""The name prefixes of operators that may allocate memory."""
 
 _VIEWS = ("memory.alloc_tensor", "reshape")
-"""Operators whose result refers to the memory of the first operand."""
+"""Operators whose result aliases the memory of the first operand."""
 
 
 @module_pass(name="kill_after_last_use")
 def kill_after_last_use(module: IRModule) -> IRModule:
-    """Let go of storages, tensors and other objects after the last binding that uses them.
+    """Release storages, tensors and other objects after the last binding that uses them.
 
         y = R.call_packed("my.sort", x)
         z = R.call_packed("my.sum", y)
@@ -48,9 +48,8 @@ def kill_after_last_use(module: IRModule) -> IRModule:
         z = R.call_packed("my.sum", y)
         R.vm.kill_object(y)
 
-    What refers to the same memory is let go together.  Where nothing asks for memory before the
-    function returns, there is nothing to gain: its registers go with it.  Parameters are the
-    caller's.
+    Aliases are released together.  An object stays if the function allocates nothing afterwards:
+    the return releases its registers anyway.  Parameters belong to the caller.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, function in module.relax_functions():
@@ -62,21 +61,21 @@ def kill_after_last_use(module: IRModule) -> IRModule:
 
 @dataclass(slots=True, eq=False)
 class _Family:
-    """Variables that refer to the same memory, and the place of the last binding that uses one."""
+    """Variables that alias the same memory, and the position of the last binding that uses one."""
 
     members: list[Var]
     last: int
 
 
 class _Killer:
-    """Works on one function, the `names` in which are taken."""
+    """Rewrites one function; `names` are the names in use in it."""
 
     def __init__(self, module: IRModule, names: set[str]) -> None:
         self._module = module
         self._names = names
 
     def killed(self, seq: SeqExpr, *, later: bool) -> SeqExpr:
-        """`seq` with all that is let go in it; something may ask for memory `later`."""
+        """`seq` with its releases; `later` states whether memory may be allocated after it."""
         old = list(bindings_of(seq))
         asks = [later] * (len(old) + 1)
         for k in range(len(old) - 1, -1, -1):
@@ -96,7 +95,7 @@ class _Killer:
         return SeqExpr((BindingBlock(tuple(new)),), seq.body)
 
     def _inside(self, binding: Binding, *, later: bool) -> Binding:
-        """`binding`, with what is let go in the branches of its value."""
+        """`binding`, with the releases in the branches of its value."""
         match binding.value:
             case If(true_branch=true, false_branch=false) as branch:
                 both = (self.killed(true, later=later), self.killed(false, later=later))
@@ -108,7 +107,7 @@ class _Killer:
                 return binding
 
     def _dying(self, seq: SeqExpr, bindings: Sequence[Binding]) -> list[list[Var]]:
-        """For each binding the variables to let go after it, one for each value."""
+        """For each binding, the variables to release after it, one for each value."""
         families: dict[Var, _Family] = {}
         for k, binding in enumerate(bindings):
             for var in free_vars(binding.value):
@@ -125,7 +124,7 @@ class _Killer:
     def _declare(self, binding: Binding, k: int, families: dict[Var, _Family]) -> None:
         var, value = binding.var, binding.value
         if isinstance(value, Var):
-            if value in families:  # another name for it: to let go by one of them is enough
+            if value in families:  # an alias: one release is enough
                 families[var] = families[value]
             return
         if not _is_object(var.struct_info):
@@ -134,7 +133,7 @@ class _Killer:
         match value:
             case Call(op=Op(name=name), args=[first, *_]) if name in _VIEWS:
                 if first not in families and name == "memory.alloc_tensor":
-                    return  # it lies in a storage from around the branch
+                    return  # its storage is allocated outside of the branch
                 others = [first]
             case Tuple() | TupleGetItem():
                 others = list(free_vars(value))
@@ -151,7 +150,7 @@ class _Killer:
         families[var] = family
 
     def _allocates(self, value: Expr) -> bool:
-        """Whether computing `value` may ask for memory."""
+        """Whether computing `value` may allocate memory."""
         match value:
             case If(true_branch=true, false_branch=false):
                 both = (*bindings_of(true), *bindings_of(false))
@@ -165,12 +164,12 @@ class _Killer:
 
 
 def _calls_function(value: Expr) -> bool:
-    """Whether `value` is the call of a function, which as the last one replaces its caller."""
+    """Whether `value` calls a function; the last call is a tail call and replaces its caller."""
     return isinstance(value, Call) and isinstance(value.op, GlobalVar)
 
 
 def _is_object(info: StructInfo) -> bool:
-    """Whether a value of this kind may have memory."""
+    """Whether a value of this kind may own memory."""
     if isinstance(info, TupleStructInfo):
         return any(map(_is_object, info.fields))
     return not isinstance(info, ShapeStructInfo | PrimStructInfo)

@@ -1,4 +1,4 @@
-"""Local functions become functions of the module, and closures over what they capture."""
+"""Lambda lifting (Johnsson, 1985): local functions become functions of the module."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -32,19 +32,19 @@ from relax_egraph.passes.infra import module_pass
 
 @module_pass(name="lambda_lift")
 def lambda_lift(module: IRModule) -> IRModule:
-    """Move local functions out; what they capture becomes parameters behind their own.
+    """Move local functions out; captured variables become parameters after their own.
 
         @R.function
         def scale(y: R.Tensor((n,), "float32")): ... R.multiply(y, x) ...
         -->
         scale = R.make_closure(cls.main_scale, (x,))
 
-    A local function that captures nothing is replaced by the function of the module, and one that
-    is called where it is known is called directly, with what it captures: recursion too.  Other
-    calls of values become ``R.invoke_closure``, or ``R.invoke_pure_closure`` of functions without
-    effects.  A dimension symbol of the outer function that no captured tensor tells is captured
-    as a shape.  The new functions are private, named ``<outer>_<local>``, and stand in front of
-    the function they come from.  Afterwards no function has another inside.
+    A local function without captured variables is replaced by the function of the module.  A call
+    of a known local function, recursion included, becomes a direct call with the captured
+    variables.  Other calls of values become ``R.invoke_closure``, or ``R.invoke_pure_closure`` for
+    functions without effects.  A dimension symbol of the outer function that no captured tensor
+    binds is captured as a shape.  The new functions are private, named ``<outer>_<local>``, and
+    precede their outer function.  Afterwards no function has a local function.
     """
     lifter = _Module(module)
     for name, function in module.functions.items():
@@ -59,7 +59,7 @@ def lambda_lift(module: IRModule) -> IRModule:
 
 @dataclass(frozen=True, slots=True)
 class _Lifted:
-    """A function of the module that was local, and the arguments that it gets behind its own."""
+    """A lifted function, and the arguments that follow its own: the captured variables."""
 
     function: GlobalVar
     captured: tuple[Expr, ...]
@@ -72,18 +72,18 @@ class _Lifted:
 
 
 class _Module:
-    """The functions so far."""
+    """The functions of the new module so far."""
 
     def __init__(self, module: IRModule) -> None:
         self.functions: dict[str, BaseFunc] = {}
         self._names = set(module.functions)
 
     def name(self, outer: str, local: str) -> str:
-        """A name for a local function that the module does not use."""
+        """A unique name for a local function."""
         return unused(f"{outer}_{local}", self._names)
 
     def lift(self, name: str, function: Function, known: Mapping[Var, _Lifted]) -> None:
-        """Add `function`, behind those inside of it; `known` are the local ones that it sees."""
+        """Add `function`, after its local functions; `known` are local functions in scope."""
         changed = _Lifter(self, name, function, known).visit_expr(function)
         assert isinstance(changed, Function)
         if changed is not function:
@@ -92,7 +92,7 @@ class _Module:
 
 
 class _Lifter(ExprMutator):
-    """Rewrites one function; `_symbols` are those that are bound where it is."""
+    """Rewrites one function; `_symbols` are the symbols bound in its scope."""
 
     def __init__(
         self, module: _Module, name: str, function: Function, known: Mapping[Var, _Lifted]
@@ -116,7 +116,7 @@ class _Lifter(ExprMutator):
         self._symbols |= bare_symbols(binding.struct_info)
 
     def visit_var(self, var: Var) -> Expr:
-        """A use of `var` as a value: a local function is a closure."""
+        """A use of `var` as a value: a local function becomes a closure."""
         if var not in self._known or var in self._bound:
             return super().visit_var(var)
         return self._leaf(self._known[var].closure())
@@ -132,8 +132,8 @@ class _Lifter(ExprMutator):
             return visited
         info = visited.struct_info
         op = OPS["invoke_pure_closure" if is_pure(visited) else "invoke_closure"]
-        said = () if isinstance(info, ObjectStructInfo) else (info,)
-        return Call(op, (visited.op, Tuple(visited.args)), {}, said, info, call.span)
+        sinfo_args = () if isinstance(info, ObjectStructInfo) else (info,)
+        return Call(op, (visited.op, Tuple(visited.args)), {}, sinfo_args, info, call.span)
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         if not isinstance(binding.value, Function):
@@ -144,7 +144,7 @@ class _Lifter(ExprMutator):
         if isinstance(var, DataflowVar) or not any(
             isinstance(c, DataflowVar) for c in lifted.captured
         ):
-            self._known[var] = lifted  # what it captures is seen wherever the function is
+            self._known[var] = lifted  # its captured variables are in scope wherever it is
         if var not in self._known or (lifted.captured and var in self._values):
             self.emit_binding(VarBinding(var, lifted.closure()))
             self._bound.add(var)
@@ -159,13 +159,13 @@ class _Lifter(ExprMutator):
         for v in outer:
             info = Substitution({}, params).info(self._outside(v).struct_info)
             params[v] = Var(unused(v.name, names), info)
-        told = set[str]().union(*(bare_symbols(p.struct_info) for p in params.values()))
+        bound = set[str]().union(*(bare_symbols(p.struct_info) for p in params.values()))
         used = symbols_in(local).union(
             *(symbols_of(p.struct_info) for p in params.values()),
             *(symbols_in(c) for lifted in known.values() for c in lifted.captured),
         )
         captured, behind = tuple(map(self._outside, outer)), tuple(params.values())
-        if untold := sorted((used & self._symbols) - told):
+        if untold := sorted((used & self._symbols) - bound):
             extents = ShapeExpr(tuple(dims.canonical(dims.symbol(s)) for s in untold))
             captured = (*captured, extents)
             info = ShapeStructInfo(extents.values, len(untold))
@@ -184,7 +184,7 @@ class _Lifter(ExprMutator):
     def _captured(
         self, local: Function, free: Iterable[Var], known: Iterable[_Lifted]
     ) -> dict[Var, None]:
-        """The variables from outside that `local` needs; those that hold shapes of others first."""
+        """The outer variables that `local` needs; variables that are shapes of others first."""
         needed = dict.fromkeys(free)
         needed.update((c, None) for f in known for c in f.captured if isinstance(c, Var))
         shapes = shape_variables_in(local) - set(variables_of(local))
@@ -192,7 +192,7 @@ class _Lifter(ExprMutator):
         return dict.fromkeys([*sorted(shapes, key=lambda v: v.name), *needed])
 
     def _outside(self, var: Var) -> Expr:
-        """`var` as the function around reads it."""
+        """`var` as the enclosing function reads it."""
         return ExprMutator.visit_var(self, var)
 
 
@@ -201,13 +201,13 @@ def _put(captured: Iterable[Expr], params: Mapping[Var, Expr]) -> tuple[Expr, ..
 
 
 def _read_as_values(function: Function) -> set[Var]:
-    """The variables that `function` reads other than to call them, local functions left out."""
-    found: set[Var] = set()
+    """The variables that `function` uses as values, without uses in local functions."""
+    values: set[Var] = set()
 
     def visit(expr: Expr) -> None:
         match expr:
             case Var():
-                found.add(expr)
+                values.add(expr)
             case Function():
                 return
             case Call(op=Var(), args=args):
@@ -220,4 +220,4 @@ def _read_as_values(function: Function) -> set[Var]:
             visit(child)
 
     visit(function.body)
-    return found
+    return values

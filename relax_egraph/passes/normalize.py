@@ -1,4 +1,4 @@
-"""Every operand becomes a leaf: A-normal form."""
+"""A-normal form: every operand becomes a leaf."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ _OBJECT = ObjectStructInfo()
 
 @function_pass(name="normalize")
 def normalize(function: Function, _: IRModule) -> Function:
-    """Bind what is nested in an operand, a condition or a result to a variable before it.
+    """Bind each nested operand, condition and result to a variable before its use.
 
         gv = R.add(R.exp(x), if c: ... else: ...)
         -->
@@ -31,10 +31,10 @@ def normalize(function: Function, _: IRModule) -> Function:
         gv2 = if c: ... else: ...
         gv = R.add(gv1, gv2)
 
-    The order of evaluation stays: operands from the left, the callee before them.  A sequence
-    that stands for a value is spliced into the block around it.  Struct info that is missing is
-    inferred.  Tuples of leaves stay operands.  A module in normal form stays the same object,
-    unless binding blocks follow each other: these become one.
+    The order of evaluation is the callee, then the operands from the left.  A sequence that is a
+    value is spliced into the enclosing block.  Missing struct info is inferred.  Tuples of leaves
+    stay operands.  Consecutive binding blocks are merged; otherwise, a module in normal form is
+    returned itself.
     """
     changed = _Normalizer().visit_expr(function)
     assert isinstance(changed, Function)
@@ -43,7 +43,7 @@ def normalize(function: Function, _: IRModule) -> Function:
 
 class _Normalizer(Splicer):
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        """A sequence in the place of a value."""
+        """A sequence that is used as a value."""
         for block in seq.blocks:
             if isinstance(block, DataflowBlock) and not self.in_dataflow:
                 self._flush()
@@ -83,7 +83,7 @@ class _Normalizer(Splicer):
         return replace(visited, ret_struct_info=function.ret_struct_info)
 
     def _each(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Operands are bound as they are visited, so that their effects stay in order."""
+        """Bind each operand when it is visited, so that effects stay in order."""
         new = tuple(self._leaf(self.visit_expr(e)) for e in exprs)
         return exprs if all(a is b for a, b in zip(new, exprs, strict=True)) else new
 

@@ -1,4 +1,4 @@
-"""Options of passes: declared once, with a type and a default, set by a context."""
+"""Options of passes, declared once with a type and a default, and set by a context."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A key of ``PassContext.config``: the type of its values, and what it is without one."""
+    """A key of ``PassContext.config``, with the type of its values and its default."""
 
     key: str
     kind: type
@@ -19,10 +19,10 @@ OPTIONS: dict[str, Option] = {}
 
 
 def declare_option(key: str, kind: type, default: Any, meaning: str) -> Option:
-    """Let contexts say `key`, which is named after the pass: ``"fold_constant.growth_limit"``.
+    """Declare the option `key`, which begins with the pass: ``"fold_constant.growth_limit"``.
 
-    An option may be declared again as it is; raises `ValueError` if it is another then, and for a
-    default that is not of the type.
+    The same declaration may be repeated; raises `ValueError` for a different one, and for a
+    default of the wrong type.
     """
     option = Option(key, kind, default, meaning)
     _check(option, default)
@@ -32,7 +32,7 @@ def declare_option(key: str, kind: type, default: Any, meaning: str) -> Option:
 
 
 def check_option(key: str, value: Any) -> None:
-    """Raise `ValueError` unless `key` is declared, for values such as `value`."""
+    """Raise `ValueError` unless `key` is declared and `value` has its type."""
     if key not in OPTIONS:
         known = ", ".join(sorted(OPTIONS)) or "none"
         raise ValueError(f"no option {key!r} of passes; there are: {known}")

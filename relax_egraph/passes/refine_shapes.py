@@ -1,4 +1,4 @@
-"""Shapes and dtypes that later uses tell: information flows backwards.
+"""Refines shapes and dtypes of parameters and variables by their later uses.
 
     lv0 = R.log(x)            # x: R.Tensor
     lv1 = R.ewise_add(lv0, y) # y: R.Tensor((m, n), "float32")
@@ -31,17 +31,17 @@ from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.infra import module_pass
 
 ROUNDS = 16
-"""Each round carries what is known through all bindings and calls, backwards and forwards."""
+"""The rounds of propagation through all bindings and calls, backwards and forwards."""
 
 
 @module_pass(name="refine_shapes")
 def refine_shapes(module: IRModule) -> IRModule:
-    """Give parameters and variables the shapes and dtypes that their uses need.
+    """Give parameters and variables the shapes and dtypes that their uses require.
 
-    Only uses that every call of the function comes to, before anything with side effects, say
-    something of earlier values: a call that fails then fails on entry.  A parameter is refined
-    if all symbols are bound by parameters; a value that its own rule says less of is followed
-    by an ``R.match_cast``.  What is learned of a function is known where it is called.
+    Only uses that every call of the function reaches, before any side effect, refine earlier
+    values: a call that would fail later then fails on entry.  A parameter is refined if
+    parameters bind all symbols.  A value whose inferred struct info is weaker is followed by an
+    ``R.match_cast``.  Callers use the refined signature.
     """
     for _ in range(ROUNDS):
         functions = dict(module.functions)
@@ -64,7 +64,7 @@ def _refined(function: Function, module: IRModule) -> Function:
 
 
 class _Signatures(ExprMutator):
-    """Lets calls know what the functions of the module give by now."""
+    """Infers the results of calls from the current signatures of the module."""
 
     def __init__(self, module: IRModule) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class _Signatures(ExprMutator):
 
 
 class _Known:
-    """What is known of each variable of the bindings that are always run."""
+    """The struct info of each variable of the bindings that every call runs."""
 
     def __init__(self, function: Function, module: IRModule) -> None:
         self.params = function.params
@@ -90,7 +90,7 @@ class _Known:
         )
 
     def settle(self) -> None:
-        """Carry information until there is no more, which is soon: each round only adds."""
+        """Propagate to the fixpoint; struct info only gets stronger, so it ends."""
         for _ in range(ROUNDS):
             before = dict(self.infos)
             for binding in reversed(self.bindings):
@@ -101,7 +101,7 @@ class _Known:
                 return
 
     def inferred(self, binding: Binding) -> StructInfo:
-        """What the rule of the bound value gives."""
+        """The struct info that is inferred for the bound value."""
         value = self._read(binding.value)
         if isinstance(binding, MatchCast):
             return binding.struct_info
@@ -125,13 +125,13 @@ class _Known:
                 pass
 
     def _learn(self, var: Var, info: StructInfo) -> None:
-        """Take over what `info` adds, in symbols that parameters bind."""
+        """Strengthen the struct info of `var` by `info`, in symbols that parameters bind."""
         new = joined(self.infos[var], info)
         if new != self.infos[var] and symbols_of(new) <= self.symbols | symbols_of(var.struct_info):
             self.infos[var] = new
 
     def _read(self, value: Expr) -> Expr:
-        """`value` over variables of what is known by now."""
+        """`value`, with variables of the current struct info."""
         if isinstance(value, Call):
             return replace(value, args=tuple(map(self._read, value.args)))
         if isinstance(value, Var) and value in self.infos:
@@ -140,7 +140,7 @@ class _Known:
 
 
 def _always_run(function: Function, module: IRModule) -> Iterator[Binding]:
-    """The bindings of the body up to the first that has side effects or branches."""
+    """The bindings of the body up to the first with side effects or branches."""
     for binding in bindings_of(function.body):
         value = binding.value
         if isinstance(value, If) or (isinstance(value, Call) and not is_pure_in(module, value)):
@@ -159,11 +159,11 @@ class _Refiner(ExprMutator):
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         super().visit_var_binding(binding)
-        wanted = self._known.infos.get(binding.var, binding.var.struct_info)
+        refined = self._known.infos.get(binding.var, binding.var.struct_info)
         have = self.visit_expr(binding.var)
-        if relation(wanted, have.struct_info) == "unproven" and wanted != binding.var.struct_info:
+        if relation(refined, have.struct_info) == "unproven" and refined != binding.var.struct_info:
             assert isinstance(have, Var)
             name = self._fresh(have.name)
-            cast = replace(have, name=name, struct_info=wanted)
-            self.emit_binding(MatchCast(cast, have, wanted))
+            cast = replace(have, name=name, struct_info=refined)
+            self.emit_binding(MatchCast(cast, have, refined))
             self.replace_var(binding.var, cast)

@@ -1,4 +1,4 @@
-"""The shape heap of one function, while it is lowered: which dimension is in which slot."""
+"""The shape heap of one function during lowering: a slot for each dimension."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,10 +32,10 @@ from relax_egraph.ir.templates import extents_of, replace_extents
 from relax_egraph.passes.analyses.needed_dims import is_computed, may_fail
 
 _LONG = 1000
-"""Characters of a dimension at most; the operands of a longer one have slots of their own.
+"""The most characters of a dimension; the operands of a longer one get slots of their own.
 
-The machine reads texts up to a length.  Sizes of arenas are maxima of many sums, which repeat parts
-of each other.
+The machine bounds the length of the texts that it reads.  Sizes of arenas are maxima of many sums
+with common parts.
 """
 
 Emit: TypeAlias = Callable[[Expr, str | None], Var]
@@ -43,7 +43,7 @@ Emit: TypeAlias = Callable[[Expr, str | None], Var]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A value whose extents are to be matched, and what the message of a failure says of it."""
+    """A value whose extents are matched, and its description in the message of a failure."""
 
     where: str
     value: Expr
@@ -53,9 +53,9 @@ class Site:
 
 @dataclass(slots=True)
 class _Known:
-    """What holds at a point of the function: slots that are filled, values that are loaded.
+    """The state at a point of the function: filled slots and loaded values.
 
-    Dimensions that are `expected` are needed if what follows runs to its end.
+    The dimensions `expected` are needed if the rest of the function runs to its end.
     """
 
     filled: set[Dim] = field(default_factory=set[Dim])
@@ -67,7 +67,7 @@ class _Known:
 
 
 class ShapeHeap:
-    """Emits the reads and writes of the heap `var` through `emit`; `name` is the function's."""
+    """Emits the reads and writes of the heap `var` of the function `name`, through `emit`."""
 
     def __init__(self, name: str, var: Var, emit: Emit) -> None:
         self.var = var
@@ -84,17 +84,17 @@ class ShapeHeap:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """A branch: what is bound, computed and loaded in it is forgotten after it."""
+        """The scope of a branch: its bindings, slots and loads are forgotten after it."""
         before = self._known
         self._known = before.copy()
         yield
         self._known = before
 
     def begin(self, expected: Sequence[Dim], sites: Sequence[Site] = ()) -> None:
-        """Begin a function or a branch, in which the dimensions `expected` will be needed.
+        """Begin a function or a branch that needs the dimensions `expected`.
 
-        They are computed together as soon as their symbols are known, but those that may fail only
-        where they are needed.  Then `compare` the `sites`.
+        They are computed together as soon as their symbols are known; dimensions that may fail are
+        computed at their use.  Then `compare` the `sites`.
         """
         self._known.expected = tuple(expected)
         self.compare(sites)
@@ -102,17 +102,18 @@ class ShapeHeap:
     # --- reading ----------------------------------------------------------------------
 
     def shape(self, shape: ShapeExpr) -> Expr:
-        """`shape` as a value of the run."""
+        """`shape` as a value at run time."""
         if all(isinstance(d, int) for d in shape.values):
             return shape
         if shape not in self._known.loaded:
             extents = [StringImm(self._extent(d)) for d in shape.values]
-            made = self._emit(call("vm.make_shape", self.var, *extents), "shape")
-            self._known.loaded[shape] = made
+            self._known.loaded[shape] = self._emit(
+                call("vm.make_shape", self.var, *extents), "shape"
+            )
         return self._known.loaded[shape]
 
     def prim(self, value: PrimValue) -> Expr:
-        """`value` as a value of the run."""
+        """`value` as a value at run time."""
         if not isinstance(value.value, sympy.Expr):
             return value
         if value not in self._known.loaded:
@@ -125,7 +126,7 @@ class ShapeHeap:
         return str(dim) if isinstance(dim, int) else f"@{self._slot(self._name, dim)}"
 
     def _slot(self, where: str, dim: Dim) -> int:
-        """The slot that holds `dim`; computes it if need be."""
+        """The slot of `dim`; emits its computation if the slot is not filled."""
         self.is_used = True
         if dim not in self._known.filled:
             for name in sorted(dims.symbols(dim)):
@@ -138,7 +139,7 @@ class ShapeHeap:
         return self._slots[dim]
 
     def _compute(self, needed: Sequence[Dim]) -> None:
-        """Compute what is `needed` and what is expected, as far as it is known and cannot fail."""
+        """Compute the dimensions `needed`, and expected ones that are ready and cannot fail."""
         known = self._known
         new = [d for d in dict.fromkeys((*needed, *known.expected)) if d not in known.filled]
         now = [d for d in new if self._can_be_computed(d)]
@@ -151,7 +152,7 @@ class ShapeHeap:
         return self._known.filled.issuperset(symbols) and not may_fail(dim)
 
     def _compute_now(self, computed: Sequence[Dim]) -> None:
-        """Emit the one instruction that computes them all."""
+        """Emit one instruction that computes all of `computed`."""
         self.is_used = True
         args: list[Expr] = []
         for dim in (part for whole in computed for part in _parts(whole)):
@@ -162,7 +163,7 @@ class ShapeHeap:
         self._emit(call("vm.compute_shapes", self.var, *args), "_")
 
     def _over_slots(self, dim: Dim) -> str:
-        """The text of `dim` that the machine evaluates: over slots, which are filled."""
+        """The text of `dim` that the machine evaluates, in terms of filled slots."""
         if not isinstance(dim, int) and (operands := _operands(dim)):
             values = (
                 sympy.Integer(d) if isinstance(d, int) else self._in_slot(d) for d in operands
@@ -177,18 +178,18 @@ class ShapeHeap:
     # --- matching ---------------------------------------------------------------------
 
     def match(self, where: str, value: Expr, info: StructInfo) -> list[Site]:
-        """Check `value` and store the symbols in `info` that are new.
+        """Check `value` against `info` and store its new symbols.
 
         Returns the sites with extents such as ``n * 4``, for `compare`.
         """
-        said, expected = StringImm(where), StringImm(str(info))
+        message, expected = StringImm(where), StringImm(str(info))
         match info:
             case TensorStructInfo(dtype=dtype, ndim=ndim):
                 rank = PrimValue(ndim)
-                self._check("tensor", value, said, expected, rank, StringImm(dtype or ""))
+                self._check("tensor", value, message, expected, rank, StringImm(dtype or ""))
                 return self._store(Site(where, value, info, info.dims or ()))
             case ShapeStructInfo(values=values, ndim=ndim):
-                self._check("shape", value, said, expected, PrimValue(ndim))
+                self._check("shape", value, message, expected, PrimValue(ndim))
                 return self._store(Site(where, value, info, values or ()))
             case PrimStructInfo(value=extent) if extent is not None:
                 return self._store(Site(where, value, info, (extent,)))
@@ -196,13 +197,13 @@ class ShapeHeap:
                 self._match(Site(where, value, info, ()), ["_"])
                 return []
             case PrimStructInfo(dtype=dtype):
-                self._check("prim", value, said, expected, StringImm(dtype))
+                self._check("prim", value, message, expected, StringImm(dtype))
                 return []
             case FuncStructInfo():
-                self._check("func", value, said, expected)
+                self._check("func", value, message, expected)
                 return []
             case TupleStructInfo(fields=fields):
-                self._check("tuple", value, said, expected, PrimValue(len(fields)))
+                self._check("tuple", value, message, expected, PrimValue(len(fields)))
                 return [
                     site
                     for i, field_info in enumerate(fields)
@@ -212,13 +213,13 @@ class ShapeHeap:
                 return []
 
     def compare(self, sites: Sequence[Site]) -> None:
-        """Check the extents that are computed of symbols: all symbols are stored by now."""
+        """Check the extents that are computed from symbols, after all symbols are stored."""
         self._compute([d for site in sites for d in site.extents if is_computed(d)])
         for site in sites:
             self._match(site, [self._compared(site, d) for d in site.extents])
 
     def refuse(self, value: Expr, known: Shape, wanted: Shape, refusal: str) -> None:
-        """Check the extents of `value`, of which `known` is known, where others are `wanted`."""
+        """Check the extents of `value`, whose shape is `known`, that differ from `wanted`."""
         changed = [w if w != k else None for k, w in zip(known, wanted, strict=True)]
         mentioned = (*(d for d in changed if d is not None), *extents_of(refusal))
         self._compute([d for d in mentioned if is_computed(d)])
@@ -226,9 +227,9 @@ class ShapeHeap:
             "_" if d is None else str(d) if isinstance(d, int) else f"{dims.text(d)} == {slot}"
             for d, slot in ((d, "" if d is None else self._extent(d)) for d in changed)
         ]
-        said = replace_extents(refusal, lambda dim: f"{{{self._extent(dim)}}}")
+        message = replace_extents(refusal, lambda dim: f"{{{self._extent(dim)}}}")
         self.is_used = True
-        texts = map(StringImm, (said, *patterns))
+        texts = map(StringImm, (message, *patterns))
         self._emit(call("vm.match_operand", value, self.var, *texts), "_")
 
     def _match_field(self, where: str, value: Expr, index: int, info: StructInfo) -> list[Site]:
@@ -266,7 +267,7 @@ class ShapeHeap:
 
 
 def _parts(dim: Dim) -> Iterator[Dim]:
-    """The operands of a long `dim` that are neither numbers nor symbols, and theirs; then `dim`."""
+    """A long `dim` after its operands, recursively, that are neither numbers nor symbols."""
     for operand in _operands(dim):
         if is_computed(operand):
             yield from _parts(operand)
@@ -274,7 +275,7 @@ def _parts(dim: Dim) -> Iterator[Dim]:
 
 
 def _operands(dim: Dim) -> tuple[Dim, ...]:
-    """What a long sum, product, minimum or maximum is of; nothing of any other dimension."""
+    """The operands of a long sum, product, minimum or maximum; none of any other dimension."""
     if isinstance(dim, int) or len(dims.text(dim)) <= _LONG:
         return ()
     if not isinstance(dim, sympy.Add | sympy.Mul | sympy.Min | sympy.Max):

@@ -1,4 +1,4 @@
-"""Constants of one module that are the same bits become one array, which is stored once."""
+"""Shares equal constants of a module: constants with the same bits become one array."""
 
 from collections import defaultdict
 from typing import Any, TypeAlias
@@ -14,15 +14,15 @@ from relax_egraph.passes.infra import module_pass
 Array: TypeAlias = npt.NDArray[Any]
 
 _PREFIX = 16
-"""Arrays whose first so many elements differ are not compared any further."""
+"""The elements at the start of an array that are its hash key."""
 
 
 @module_pass(name="share_constants", opt_level=1)
 def share_constants(module: IRModule) -> IRModule:
-    """Let constants of equal dtype, shape and bits be one array, in all functions.
+    """Replace constants of equal dtype, shape and bits by one array, across all functions.
 
-    An executable stores each array once.  Functions that are computed from the same weights, as
-    plans for several ranges of sizes are, fold the same constants.
+    An executable stores each array once.  Functions that use the same weights, such as plans for
+    several ranges of sizes, fold the same constants.
     """
     shared = _Shared()
     functions: dict[str, BaseFunc] = dict(module.functions)
@@ -42,11 +42,11 @@ class _Shared(ExprMutator):
     def visit_constant(self, constant: Constant) -> Expr:
         data = constant.data
         if id(data) not in self._first:
-            self._first[id(data)] = self._found(data)
+            self._first[id(data)] = self._shared(data)
         first = self._first[id(data)]
         return constant if first is data else Constant(first)
 
-    def _found(self, data: Array) -> Array:
+    def _shared(self, data: Array) -> Array:
         alike = self._alike[data.dtype, data.shape, data.flat[:_PREFIX].tobytes()]
         for known in alike:
             if np.array_equal(_bits(known), _bits(data)):

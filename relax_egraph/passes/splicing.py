@@ -1,4 +1,4 @@
-"""A mutator that puts whole blocks, and the bindings of other sequences, where it stands."""
+"""A mutator that splices blocks and sequences into the current position."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ from relax_egraph.passes.to_non_dataflow import merged_blocks
 
 
 class Splicer(ExprMutator):
-    """An `ExprMutator` whose bindings may come from sequences with blocks of their own.
+    """An `ExprMutator` that can splice sequences, with their blocks, between bindings.
 
-    Binding blocks that follow each other are made one.
+    Consecutive binding blocks are merged.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Splicer(ExprMutator):
 
     @property
     def in_dataflow(self) -> bool:
-        """Whether the block that is open is a dataflow block."""
+        """Whether the current block is a dataflow block."""
         return self._open[-1][1]
 
     def splice(self, block: Block) -> None:
-        """Put a finished block where the mutator stands; inside a dataflow block, its bindings."""
+        """Insert a block at the current position; inside a dataflow block, only its bindings."""
         if self.in_dataflow or isinstance(block, BindingBlock):
             self._open[-1][0].extend(block.bindings)
         else:
@@ -39,7 +39,7 @@ class Splicer(ExprMutator):
             self._finished[-1].append(block)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        """The blocks, then the result, with what is spliced in between."""
+        """Visit the blocks, then the result, whose spliced bindings follow the blocks."""
         self._finished.append([])
         for block in seq.blocks:
             self._visit_block(block)
@@ -62,7 +62,7 @@ class Splicer(ExprMutator):
         self._open.pop()
 
     def _flush(self, before: Block | None = None) -> None:
-        """Finish the block that is open, if anything is in it; it is `before` if it is the same."""
+        """Finish the current block unless it is empty; the result is `before` if that is equal."""
         bindings, dataflow = self._open[-1]
         if before is not None and _same(bindings, before.bindings):
             self._finished[-1].append(before)

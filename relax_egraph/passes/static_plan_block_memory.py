@@ -1,4 +1,4 @@
-"""Tensors whose size is known at a point of the function lie in one storage, which is planned."""
+"""Static memory planning: tensors of known or symbolic size share one storage."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -36,25 +36,25 @@ _CHECK = ExternFunc("vm.builtin.check_upper_bound")
 _NOTHING = TupleStructInfo(())
 
 _Bytes: TypeAlias = tuple[int, Dim, tuple[Dim, ...], str]
-"""A storage, an offset in it, and what lies there."""
+"""A storage, an offset in it, and the size and type of the tensor there."""
 
 
 @module_pass(name="static_plan_block_memory")
 def static_plan_block_memory(module: IRModule) -> IRModule:
-    """Let tensors share bytes where they are not needed at the same time.
+    """Let tensors with disjoint lifetimes share bytes.
 
         lv = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
         -->
         storage = R.memory.alloc_storage(R.prim_value(n * 64))
         lv = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), "float32")
 
-    All tensors that do not leave the function lie in one storage, at the offsets of `plan_memory`;
-    those whose symbols a ``match_cast`` makes known in one that is allocated after it.  A tensor
-    that leaves has a storage of its own, in which tensors lie that it replaces.  Where a tensor is
-    to be exactly what another one was, it is bound to that one.  Upper bounds of symbols, if the
-    function says some, are checked where the symbols become known.
+    All tensors that do not escape lie in one storage, at the offsets of `plan_memory`; tensors
+    whose symbols a ``match_cast`` binds lie in a second one, allocated after it.  A tensor that
+    escapes has its own storage, which it shares with the tensors that it replaces.  A tensor with
+    the place, shape and dtype of an earlier one is bound to that one.  Upper bounds of symbols,
+    if the function declares them, are checked where the symbols are bound.
 
-    Raises `IllFormed` for upper bounds that are none.
+    Raises `IllFormed` for a malformed attribute of upper bounds.
     """
     plans = plan_memory(module)
     functions: dict[str, BaseFunc] = dict(module.functions)
@@ -65,7 +65,7 @@ def static_plan_block_memory(module: IRModule) -> IRModule:
 
 
 class _Rewriter(ExprMutator):
-    """Writes the plan of one function into it; `made` are the tensors that are at hand."""
+    """Rewrites one function by its plan; `_bound` are the allocated tensors by place."""
 
     def __init__(self, name: str, plan: MemoryPlan, bounds: Mapping[str, int]) -> None:
         super().__init__()
@@ -76,11 +76,11 @@ class _Rewriter(ExprMutator):
             self._before.setdefault(storage.before, []).append(number)
         self._sizes = [s.size for s in plan.storages]
         self._storages: dict[int, Var] = {}
-        self._made: dict[_Bytes, Var] = {}
+        self._bound: dict[_Bytes, Var] = {}
         self._unchecked = dict(bounds)
 
     def rewrite(self, function: Function) -> Function:
-        """The whole function, which checks its parameters first."""
+        """The whole function, with checks of its parameters first."""
         self._names |= {v.name for v in variables_of(function)}
         checks = BindingBlock(
             tuple(
@@ -97,9 +97,9 @@ class _Rewriter(ExprMutator):
         return replace(changed, ret_struct_info=function.ret_struct_info)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        made, unchecked = dict(self._made), dict(self._unchecked)
+        bound, unchecked = dict(self._bound), dict(self._unchecked)
         visited = super().visit_seq_expr(seq)
-        self._made, self._unchecked = made, unchecked
+        self._bound, self._unchecked = bound, unchecked
         return visited
 
     def visit_binding(self, binding: Binding) -> None:
@@ -117,21 +117,21 @@ class _Rewriter(ExprMutator):
         match binding.value:
             case Call(op=Op(name="builtin.alloc_tensor"), args=[shape, dtype]) if tensor:
                 key = (tensor.storage, tensor.offset, tensor.shape, tensor.dtype)
-                made = self._made.get(key)
-                if made is None:
+                existing = self._bound.get(key)
+                if existing is None:
                     storage, offset = self._storages[tensor.storage], PrimValue(tensor.offset)
                     value = call("memory.alloc_tensor", storage, offset, shape, dtype)
                 else:
-                    value = made
-                self._made[key] = binding.var
+                    value = existing
+                self._bound[key] = binding.var
                 self.emit_binding(VarBinding(binding.var, value))
             case _:
                 super().visit_var_binding(binding)
 
     def _checks(self, where: str, info: StructInfo) -> Iterator[Call]:
-        """Checks of the symbols in `info` that have a bound and are not checked by now."""
+        """Checks of the symbols in `info` that have a bound and are unchecked so far."""
         for symbol in sorted(symbols_of(info) & self._unchecked.keys()):
             bound = PrimValue(self._unchecked.pop(symbol))
-            said = StringImm(f"{self._name}: {symbol} of {where}")
-            args = (_CHECK, PrimValue(dims.symbol(symbol)), bound, said)
+            message = StringImm(f"{self._name}: {symbol} of {where}")
+            args = (_CHECK, PrimValue(dims.symbol(symbol)), bound, message)
             yield Call(OPS["call_packed"], args, {}, (_NOTHING,), _NOTHING)

@@ -1,4 +1,4 @@
-"""The caller's dimensions for the symbols of a loop function."""
+"""Binds the symbols of a loop function to dimensions of the caller."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ def bind_symbols(
     arrays: Sequence[TensorStructInfo],
     tir_vars: Sequence[Dim] = (),
 ) -> dict[str, Dim]:
-    """A dimension for each of ``function.symbols``, from what it is called with.
+    """A dimension for each of ``function.symbols``, from the arguments of a call.
 
     `arrays` are the struct info of operands, then of results; `tir_vars` go to
     ``function.scalars``.  An extent that is a symbol alone binds it; one of a single unknown
-    symbol, linear in it, is solved: ``n * 4`` against ``m * 8`` gives ``n = m * 2``.  Extents
-    that contradict each other are not looked for.  Raises `IllTyped`, beginning with `what`, for
-    a symbol that nothing binds.
+    symbol, linear in it, is solved: ``n * 4`` against ``m * 8`` gives ``n = m * 2``.  Contradictory
+    extents are not detected.  Raises `IllTyped`, with a message that begins with `what`, for a
+    symbol that nothing binds.
     """
     if len(tir_vars) != len(function.scalars):
         raise IllTyped(
@@ -38,9 +38,9 @@ def bind_symbols(
         for pair in zip(buffer.shape, info.dims, strict=True)
     ]
     extents.sort(key=lambda pair: not isinstance(pair[0], sympy.Symbol))
-    found = -1
-    while found != len(values):
-        found = len(values)
+    count = -1
+    while count != len(values):
+        count = len(values)
         for formal, actual in extents:
             solve(formal, actual, values)
     for name in function.symbols:
@@ -50,7 +50,7 @@ def bind_symbols(
 
 
 def solve(formal: Dim, actual: Dim, values: dict[str, Dim]) -> None:
-    """Add to `values` the symbol of `formal` that makes it `actual`, if there is just one."""
+    """Solve ``formal == actual`` for the one unknown symbol of `formal`; add it to `values`."""
     unknown = dims.symbols(formal) - values.keys()
     if isinstance(formal, int) or len(unknown) != 1:
         return

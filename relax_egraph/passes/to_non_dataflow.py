@@ -1,4 +1,4 @@
-"""Dataflow blocks become binding blocks, and their variables variables of the function."""
+"""Turns dataflow blocks into binding blocks, and dataflow variables into plain variables."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -24,10 +24,10 @@ AnyBinding = TypeVar("AnyBinding", VarBinding, MatchCast)
 
 @function_pass(name="to_non_dataflow")
 def to_non_dataflow(function: Function, _: IRModule) -> Function:
-    """Let effects into every block: allocations and calls in destination-passing style.
+    """Turn dataflow blocks into binding blocks, which allow allocations and calls with effects.
 
     The bindings and their order stay.  Afterwards the module has no `DataflowBlock` and no
-    `DataflowVar`, and blocks that followed each other are one.
+    `DataflowVar`, and consecutive blocks are merged.
     """
     changed = _ToNonDataflow().visit_expr(function)
     assert isinstance(changed, Function)
@@ -35,7 +35,7 @@ def to_non_dataflow(function: Function, _: IRModule) -> Function:
 
 
 def merged_blocks(seq: SeqExpr) -> SeqExpr:
-    """`seq`, with binding blocks that follow each other made one."""
+    """`seq`, with consecutive binding blocks merged."""
     blocks: list[Block] = []
     for block in seq.blocks:
         if blocks and isinstance(block, BindingBlock) and isinstance(blocks[-1], BindingBlock):
@@ -72,6 +72,6 @@ class _ToNonDataflow(ExprMutator):
         return replace(binding, var=plain)
 
     def _follow(self, local: Var, plain: Var) -> None:
-        """Let uses of `local` read `plain`, or the variable that was defined in its place."""
+        """Let uses of `local` read `plain`, or the variable that replaced it."""
         if local is not plain:
             self.replace_var(local, self.visit_expr(plain))

@@ -1,4 +1,4 @@
-"""Tensors get storage: an allocation becomes bytes, and a tensor that lies in them."""
+"""Lowers each tensor allocation to a storage of bytes and a tensor in it."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from relax_egraph.passes.infra import function_pass
 
 @function_pass(name="vm_memory_lower")
 def vm_memory_lower(function: Function, _: IRModule) -> Function:
-    """Give each tensor a storage of its own, of its size in bytes.
+    """Give each tensor its own storage, of its size in bytes.
 
         alloc = R.builtin.alloc_tensor(R.shape([n, 4]), "float32")
         -->

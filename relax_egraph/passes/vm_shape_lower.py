@@ -1,4 +1,4 @@
-"""Symbolic dimensions leave the IR: they become slots of a shape heap."""
+"""Lowers symbolic dimensions to slots of a shape heap."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -43,28 +43,28 @@ from relax_egraph.passes.shape_heap import ShapeHeap
 from relax_egraph.passes.to_non_dataflow import merged_blocks
 
 _OPERATORS = "relax.run."
-"""What the names of functions begin with that compute operators: nothing else is said of them."""
+"""The name prefixes of functions that compute operators: their results need no check."""
 
 _NOTHING = TupleStructInfo(())
-"""What loop functions and those that write into their operands return."""
+"""The result of functions that write into their operands, such as loop functions."""
 
 
 @module_pass(name="vm_shape_lower")
 def vm_shape_lower(module: IRModule) -> IRModule:
     """Compute shapes at run time, on a heap of dimensions that each function allocates.
 
-    * Parameters are checked at entry, and ``R.match_cast`` where it stands: kind, rank, dtype,
-      extents.  A symbol is stored at first sight and compared afterwards, of all parameters
-      (all fields of one cast) the symbols first, then what is computed of them.
-    * So is the result of a packed function or a closure, where ``sinfo_args`` say what it is.
-    * Dimensions such as ``n * 4`` are computed by one ``R.vm.compute_shapes`` for all that follows
-      the point where their symbols become known: entry, a cast, the beginning of a branch.  What
-      may divide by zero is computed where it is needed.
+    * Parameters are checked at entry, ``R.match_cast`` at its position: kind, rank, dtype,
+      extents.  The first occurrence of a symbol stores it, later ones compare it.  For all
+      parameters (all fields of one cast), symbols come first, then extents computed from them.
+    * Results of packed functions and closures are checked against their ``sinfo_args``.
+    * One ``R.vm.compute_shapes`` computes all dimensions such as ``n * 4`` at the point where
+      their symbols become known: entry, a cast, the beginning of a branch.  Dimensions that may
+      divide by zero are computed at their use.
     * A shape with symbols becomes ``R.vm.make_shape``, a scalar ``R.vm.load_prim``.
 
-    Only the signature of a function keeps symbols, those of its parameters.  Checks and the heap
-    are effects: no function is pure afterwards.  Raises `IllFormed` if a dimension is used and
-    no parameter and no cast before has bound its symbols.
+    Only signatures keep symbols, those of parameters.  Checks and the heap are effects: no
+    function is pure afterwards.  Raises `IllFormed` if a dimension is used before a parameter or
+    a cast binds its symbols.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, function in module.relax_functions():
@@ -78,7 +78,7 @@ class _ShapeLower(ExprMutator):
         self._name = name
 
     def lower(self, function: Function) -> Function:
-        """The whole function: checks at entry, then the body."""
+        """The lowered function: checks at entry, then the body."""
         self._names |= {v.name for v in variables_of(function)}
         self._heap = heap = ShapeHeap(self._name, Var(self._fresh("shape_heap")), self.emit)
         with self._collected() as entry:
@@ -99,13 +99,13 @@ class _ShapeLower(ExprMutator):
 
     @contextmanager
     def _collected(self) -> Generator[list[VarBinding]]:
-        """Collect what is emitted, outside of any block."""
-        found: list[VarBinding] = []
+        """Collect emitted bindings, outside of any block."""
+        bindings: list[VarBinding] = []
         self._open.append(([], False))
-        yield found
-        found += [b for b in self._open.pop()[0] if isinstance(b, VarBinding)]
+        yield bindings
+        bindings += [b for b in self._open.pop()[0] if isinstance(b, VarBinding)]
 
-    # --- what is lowered --------------------------------------------------------------
+    # --- lowering of expressions ------------------------------------------------------
 
     def visit_function(self, function: Function) -> Expr:
         raise NotLowerable(f"function {self._name!r} has a local function inside: lift it first")
@@ -136,11 +136,11 @@ class _ShapeLower(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
         assert isinstance(visited, Call)
-        said = tuple(map(without_symbols, visited.sinfo_args))
+        sinfo_args = tuple(map(without_symbols, visited.sinfo_args))
         info = without_symbols(visited.struct_info)
-        if said == visited.sinfo_args and info == visited.struct_info:
+        if sinfo_args == visited.sinfo_args and info == visited.struct_info:
             return visited
-        return replace(visited, sinfo_args=said, struct_info=info)
+        return replace(visited, sinfo_args=sinfo_args, struct_info=info)
 
     def visit_var_binding(self, binding: VarBinding) -> None:
         value = self.normalize(self.visit_expr(binding.value))
@@ -189,18 +189,18 @@ def _extents(info: StructInfo) -> Shape | None:
 
 
 def _is_known(name: str, args: Sequence[Expr], info: StructInfo) -> bool:
-    """Whether a builtin that lowering calls is known to give what is said of its result."""
-    given = args[0].struct_info if args else ObjectStructInfo()
-    match name.removeprefix("vm.builtin."), given:
+    """Whether the result of a builtin that lowering calls is known to match `info`."""
+    operand = args[0].struct_info if args else ObjectStructInfo()
+    match name.removeprefix("vm.builtin."), operand:
         case "reshape", TensorStructInfo(dtype=dtype) if len(args) == 2:
             values = getattr(args[1].struct_info, "values", None)
             return implies(tensor(values, dtype), info)
         case "shape_of", TensorStructInfo():
-            return implies(ShapeStructInfo(given.dims, given.ndim), info)
+            return implies(ShapeStructInfo(operand.dims, operand.ndim), info)
         case "tensor_to_shape", TensorStructInfo(dims=(int() as ndim,)):
             return implies(ShapeStructInfo(None, ndim), info)
         case "writable" | "check_indices" | "check_elements", _:
-            return implies(given, info)
+            return implies(operand, info)
         case "prim_less_equal", _:
             return implies(tensor((), "bool"), info)
         case _:
@@ -208,14 +208,14 @@ def _is_known(name: str, args: Sequence[Expr], info: StructInfo) -> bool:
 
 
 def _preceded(first: Sequence[VarBinding], seq: SeqExpr) -> SeqExpr:
-    """`seq`, with the bindings `first` before its own."""
+    """`seq`, with the bindings `first` prepended."""
     if not first:
         return seq
     return merged_blocks(SeqExpr((BindingBlock(tuple(first)), *seq.blocks), seq.body))
 
 
 def without_symbols(info: StructInfo, kept: frozenset[str] = frozenset()) -> StructInfo:
-    """`info`, with only the rank of shapes in which there are symbols other than `kept`."""
+    """`info`, with only the rank of shapes that have symbols other than `kept`."""
     match info:
         case TensorStructInfo(shape=shape, dtype=dtype, ndim=ndim):
             known = info.dims is not None and symbols_of(info) <= kept

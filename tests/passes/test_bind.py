@@ -169,8 +169,8 @@ def main(x: R.Tensor(("n * 2",), "float32"), y: R.Tensor(("n",)), z: R.Tensor(("
         'got R.Tensor((3,), "float64")'
     )
     assert refused(bind_params("main", {"x": np.zeros(4, np.float32)}), divided) == (
-        'bind_params: parameter x of main is R.Tensor((n // 2,), "float32"), '
-        "of which an array does not tell n"
+        'bind_params: parameter x of main is R.Tensor((n // 2,), "float32"): '
+        "an array does not determine n"
     )
 
 
@@ -304,7 +304,7 @@ def test_symbols_that_cannot_be_bound_are_refused() -> None:
         "bind_symbolic_vars: no function 'f'; there are: main"
     )
     assert refused(bind_symbolic_vars({"m": dims.add(m, 1)}), module) == (
-        "bind_symbolic_vars: nothing says what m of main is: "
+        "bind_symbolic_vars: nothing binds m of main: "
         "no parameter has it alone as a dimension"
     )
 

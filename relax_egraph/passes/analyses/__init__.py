@@ -1,1 +1,1 @@
-"""What passes ask of a module: ranges, lifetimes, plans of memory.  Nothing here changes one."""
+"""Analyses that passes read: value ranges, lifetimes, memory plans.  None changes a module."""

@@ -1,6 +1,6 @@
-"""Sizes and offsets in bytes, and what is proven of them for all values of their symbols.
+"""Symbolic sizes and offsets in bytes, and proofs of their order for all values of the symbols.
 
-Of all that a plan compares few are different: each question is answered once.
+A plan repeats few different comparisons many times: answers are memoized.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,32 +12,32 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.polynomial import Polynomial, atom, from_terms, number
 
 ALIGNMENT = 64
-"""Offsets are multiples of so many bytes."""
+"""The alignment of offsets, in bytes."""
 
 SAMPLE = 128
-"""What a symbol is taken for in a guess."""
+"""The value of every symbol when an order of sizes is guessed."""
 
 MOST_PARTS = 8
-"""How many offsets, none of which is proven the largest, one is the largest of."""
+"""The most parts of an `Extent`, none of which is proven to be the largest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """An offset, or the end of something: the largest of `parts`; 0 without any."""
+    """An offset, or the end of a block: the maximum of `parts`, 0 if there are none."""
 
     parts: tuple[Polynomial, ...] = ()
 
     def dim(self) -> Dim:
-        """The dimension that this is."""
+        """The extent as a dimension."""
         return dims.maximum(*(p.dim() for p in self.parts)) if self.parts else 0
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The value with the symbols at `values`."""
+        """The extent in bytes where the symbols have `values`."""
         return max((p.evaluate(values) for p in self.parts), default=0)
 
 
 class ByteSizes:
-    """Answers for one plan."""
+    """Memoized arithmetic and proofs on the sizes of one plan."""
 
     def __init__(self) -> None:
         self._guesses: dict[Polynomial, int] = {}
@@ -47,11 +47,11 @@ class ByteSizes:
         self._lines: dict[str, Polynomial] = {}
 
     def guess(self, extent: Extent) -> int:
-        """What `extent` is if every symbol is `SAMPLE`."""
+        """The value of `extent` where every symbol is `SAMPLE`."""
         return max(map(self.guessed_size, extent.parts), default=0)
 
     def guessed_size(self, size: Polynomial) -> int:
-        """What `size` is if every symbol is `SAMPLE`."""
+        """The value of `size` where every symbol is `SAMPLE`."""
         if size not in self._guesses:
             atoms = {a for monomial, _ in size.terms for a in monomial}
             names = {name for a in atoms for name in dims.symbols(dims.parse(a))}
@@ -68,7 +68,7 @@ class ByteSizes:
         return self._ends[offset, size]
 
     def aligned_end(self, offset: Extent, size: Polynomial) -> Extent:
-        """The first multiple of `ALIGNMENT` after `size` bytes at `offset`, which is one."""
+        """The first multiple of `ALIGNMENT` after `size` bytes at the aligned `offset`."""
         if size not in self._aligned:
             self._aligned[size] = self._in_lines(size)
         return self.end(offset, self._aligned[size])
@@ -83,14 +83,14 @@ class ByteSizes:
         return atom(lines).times(ALIGNMENT)
 
     def maximum(self, extents: Iterable[Extent]) -> Extent:
-        """The largest of `extents`, or a little more."""
+        """An upper bound of `extents`: their maximum, or slightly more."""
         largest = self.largest(dict.fromkeys(p for e in extents for p in e.parts))
         return Extent(tuple(largest) if len(largest) <= MOST_PARTS else (_upper_bound(largest),))
 
     # --- proofs -----------------------------------------------------------------------
 
     def largest(self, sizes: Iterable[Polynomial]) -> list[Polynomial]:
-        """Those of `sizes` that are not proven to be at most another one."""
+        """`sizes` without those that are proven to be at most another one."""
         kept: list[Polynomial] = []
         for size in sizes:
             if any(self.at_most(size, other) for other in kept):
@@ -113,7 +113,7 @@ class ByteSizes:
         return self._answers[a, b]
 
     def _is_nonnegative(self, value: Polynomial) -> bool:
-        """Whether `value` is proven to be 0 or more, with what is known of aligned sizes."""
+        """Whether ``value ≥ 0`` is proven, with bounds of the aligned sizes in it."""
         if value.constant is not None:
             return value.constant >= 0
         if value.is_nonnegative:
@@ -132,9 +132,9 @@ class ByteSizes:
     def _lines_bounded(
         self, lines: list[tuple[str, int]], above: Callable[[Polynomial], Polynomial]
     ) -> Polynomial:
-        """What a sum loses where aligned sizes are replaced by what they are at least or at most.
+        """A lower bound of a sum: aligned sizes are replaced by their lower or upper bounds.
 
-        Each atom is a number of lines; those subtracted are at most what `above` says in bytes.
+        Each atom is a number of lines; `above` bounds the subtracted ones, in bytes.
         """
         change = Polynomial()
         for name, count in lines:
@@ -149,16 +149,16 @@ class ByteSizes:
 
     @staticmethod
     def _line_by_line(size: Polynomial) -> Polynomial:
-        """As if each part of a size, which is a multiple of one number, were aligned by itself."""
+        """An upper bound of an aligned size: each of its parts is aligned separately."""
         part = gcd(*(c for _, c in size.terms))
         whole = -(-part // ALIGNMENT) * ALIGNMENT
         return from_terms({m: c // part * whole for m, c in size.terms})
 
 
 def _upper_bound(sizes: Iterable[Polynomial]) -> Polynomial:
-    """What none of `sizes` exceeds: each product as often as the one that has the most of it.
+    """An upper bound of `sizes`: each product with its largest coefficient.
 
-    Of a product m that may be negative: ``c·m <= low·m + (high - low)·max(0, m)``.
+    For a product m that may be negative: ``c·m <= low·m + (high - low)·max(0, m)``.
     """
     terms = [dict(size.terms) for size in sizes]
     bound = Polynomial()

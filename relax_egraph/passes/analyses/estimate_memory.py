@@ -1,4 +1,4 @@
-"""How much memory the tensors of a function take, before anything is planned or run."""
+"""Estimates the memory of a function's tensors, before memory is planned."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStruc
 from relax_egraph.ir.walk import bindings_of, free_vars
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "vm.builtin.reshape"})
-"""Operators and packed functions that give the operand's memory another shape."""
+"""Operators and packed functions that return a view of the operand's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """The tensors that one call of a function makes; arguments and constants are not counted.
+    """The tensors that one call of a function allocates, without arguments and constants.
 
-    `total` are the bytes of all of them, as without any reuse; `live` are the bytes that exist at
-    each step, a tensor from the call that makes it to its last use.  `unknown` counts the
-    tensors whose size is decided at run time, which neither includes.
+    `total` is the sum of their bytes, without reuse; `live` are the bytes that exist at each step,
+    a tensor from the call that computes it to its last use.  `unknown` counts the tensors whose
+    size is decided at run time: neither includes them.
     """
 
     tensors: int
@@ -48,9 +48,9 @@ _NOTHING = MemoryUse(0, 0, (), 0)
 
 
 def estimate_memory(module: IRModule) -> dict[str, MemoryUse]:
-    """The memory of each relax function of `module`, itself and what it calls.
+    """The memory of each relax function of `module`, functions that it calls included.
 
-    Of a conditional both branches count towards the total.  A recursive call counts nothing.
+    Both branches of a conditional count towards the total.  A recursive call counts nothing.
     """
     return {name: _function(module, f, (name,)) for name, f in module.relax_functions()}
 
@@ -74,21 +74,24 @@ def _sequence(module: IRModule, seq: SeqExpr, calls: tuple[str, ...]) -> MemoryU
     use = _NOTHING
     sizes: dict[Var, Dim] = {}
     for step, binding in enumerate(bindings):
-        held = _sum(size for var, size in sizes.items() if last.get(var, -1) >= step)
+        earlier = _sum(size for var, size in sizes.items() if last.get(var, -1) >= step)
         inner = _inside(module, binding.value, calls)
-        made: Dim = 0
+        allocated: Dim = 0
         if owner[binding.var] is binding.var and _makes(binding.value):
-            found = list(_nbytes(binding.var.struct_info))
-            made = sizes[binding.var] = _sum(d for d in found if d is not None)
+            nbytes = list(_nbytes(binding.var.struct_info))
+            allocated = sizes[binding.var] = _sum(d for d in nbytes if d is not None)
             if not inner.tensors:  # else it is one of those
-                use += MemoryUse(len(found), made, (), found.count(None))
-        steps = (*(dims.add(held, inside) for inside in inner.live), dims.add(held, made))
+                use += MemoryUse(len(nbytes), allocated, (), nbytes.count(None))
+        steps = (
+            *(dims.add(earlier, inside) for inside in inner.live),
+            dims.add(earlier, allocated),
+        )
         use += MemoryUse(inner.tensors, inner.total, steps, inner.unknown)
     return use
 
 
 def _inside(module: IRModule, value: object, calls: tuple[str, ...]) -> MemoryUse:
-    """What is made within the evaluation of a bound value, besides its result."""
+    """The tensors that are allocated while a bound value is computed, besides its result."""
     match value:
         case If():
             branches = (value.true_branch, value.false_branch)
@@ -103,7 +106,7 @@ def _inside(module: IRModule, value: object, calls: tuple[str, ...]) -> MemoryUs
 
 
 def _makes(value: object) -> bool:
-    """Whether a bound value is new memory: a call that is no view."""
+    """Whether a bound value has new memory: it is a call that does not return a view."""
     if not isinstance(value, Call):
         return False
     if isinstance(value.op, Op) and value.args and isinstance(value.args[0], ExternFunc):
@@ -112,7 +115,7 @@ def _makes(value: object) -> bool:
 
 
 def _nbytes(info: StructInfo) -> Iterator[Dim | None]:
-    """The bytes of each tensor of a value; ``None`` of one whose size is not known."""
+    """The bytes of each tensor of a value; ``None`` where the size is unknown."""
     match info:
         case TupleStructInfo(fields=fields):
             for field in fields:

@@ -1,9 +1,9 @@
-"""Between which finite numbers the elements of values lie, as far as their operators tell.
+"""Finite ranges of the elements of values, by interval arithmetic on operators.
 
-A range says that every element is finite.  Nothing is known of a float that a caller passes.  That
-something overflows counts as rounding, as it does for rules, if its operands are `ORDINARY` or it
-is a sum; masks, which are close to the largest number, are therefore told apart from what they
-mask, and a sum of two masks may be infinite.
+A range states that every element is finite.  A float argument of a caller has no range.  As in
+rules, overflow counts as rounding for `ORDINARY` operands and for sums.  Masks, whose values are
+close to the largest number, are therefore distinguished from the values that they mask, and a sum
+of two masks may be infinite.
 """
 
 import math
@@ -19,17 +19,17 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 ORDINARY = 1e32
-"""The largest magnitude of what no number bounds."""
+"""The assumed bound of finite numbers that have no other bound."""
 
 _SMALLEST_DIVISOR = 1e-20
 _SLACK = 1.00001
 _ROUNDED = ("float32", "float64")
-"""Dtypes in which an overflow is far away."""
+"""Dtypes in which products of ordinary numbers do not overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Every element is a number from `low` to `high`."""
+    """A closed interval: every element is a number from `low` to `high`."""
 
     low: float
     high: float
@@ -40,7 +40,7 @@ class Range:
         return self.low >= -ORDINARY and self.high <= ORDINARY
 
     def clipped(self) -> "Range":
-        """The range within what is ordinary."""
+        """The range, clipped to ordinary magnitudes."""
         return Range(max(self.low, -ORDINARY), min(self.high, ORDINARY))
 
 
@@ -50,15 +50,15 @@ Known = Range | None
 
 
 class Ranges:
-    """The ranges of variables, which are told in the order of their bindings."""
+    """The ranges of variables, which `bind` adds in the order of their bindings."""
 
     def __init__(self) -> None:
         self._known: dict[Var, Range] = {}
 
     def bind(self, var: Var, value: Expr) -> None:
-        """Take note of what `var` is bound to."""
-        if (found := self.of(value)) is not None:
-            self._known[var] = found
+        """Record the range of `value` for `var`."""
+        if (bounds := self.of(value)) is not None:
+            self._known[var] = bounds
 
     def of(self, value: Expr) -> Known:
         """The range of `value`; of a tuple, of all its fields."""
@@ -78,7 +78,7 @@ class Ranges:
             case TupleGetItem(tuple_value=inner):
                 return self.of(inner)
             case Call(op=Op(name=name)):
-                return _held(self._of_call(name, value), info)
+                return _representable(self._of_call(name, value), info)
             case _:
                 return None
 
@@ -87,14 +87,14 @@ class Ranges:
             return None if call.attrs.get("mode") == "nan" else self.of(call.args[0])
         if name in ("where", "concat", "stack"):
             return _union([self.of(a) for a in call.args[name == "where" :]])
-        given = [self.of(a) for a in call.args if isinstance(a.struct_info, TensorStructInfo)]
-        known = [g for g in given if g is not None]
-        if not known or len(known) < len(given):
+        ranges = [self.of(a) for a in call.args if isinstance(a.struct_info, TensorStructInfo)]
+        known = [g for g in ranges if g is not None]
+        if not known or len(known) < len(ranges):
             return None
         if name in ("add", "subtract"):
             x, y = known
-            found = _sum(x, y if name == "add" else _negative(y))
-            return found.clipped() if x.is_ordinary and y.is_ordinary else found
+            bounds = _sum(x, y if name == "add" else _negative(y))
+            return bounds.clipped() if x.is_ordinary and y.is_ordinary else bounds
         if name == "nn.softmax":
             return Range(0.0, 1.0)
         if not all(k.is_ordinary for k in known):
@@ -108,7 +108,7 @@ class Ranges:
         return self._by_operands(name, call, known)
 
     def _by_operands(self, name: str, call: Call, known: Sequence[Range]) -> Known:
-        """What the operands themselves, or attributes, are needed for."""
+        """The range of an operator that depends on attributes, or on the operands themselves."""
         x = known[0]
         match name:
             case "multiply":
@@ -136,7 +136,7 @@ _FIRST = frozenset(
         *("take", "check_indices", "gather_elements", "gather_nd"),
     )
 )
-"""Each element is one of the first operand."""
+"""Operators whose result consists of elements of the first operand."""
 
 _FINITE = frozenset(
     (
@@ -145,7 +145,7 @@ _FINITE = frozenset(
         *("nn.selu", "nn.gelu", "nn.gelu_tanh", "nn.silu", "nn.softplus", "nn.log_softmax"),
     )
 )
-"""Of ordinary numbers these are finite."""
+"""Operators that are finite on ordinary numbers, by the function on ranges."""
 
 _BOUNDED: Mapping[str, Range] = {
     "sigmoid": Range(0.0, 1.0),
@@ -227,12 +227,12 @@ def _union(ranges: Sequence[Known]) -> Known:
     return Range(min(r.low for r in known), max(r.high for r in known))
 
 
-def _held(found: Known, info: object) -> Known:
-    """`found`, if the dtype of `info` holds such numbers."""
-    if found is None or not isinstance(info, TensorStructInfo) or info.dtype is None:
-        return found
+def _representable(bounds: Known, info: object) -> Known:
+    """`bounds`, if the dtype of `info` can represent them."""
+    if bounds is None or not isinstance(info, TensorStructInfo) or info.dtype is None:
+        return bounds
     most = float(np.finfo(info.dtype).max) * _SLACK
-    return found if -most <= found.low and found.high <= most else None
+    return bounds if -most <= bounds.low and bounds.high <= most else None
 
 
 def _is_float(dtype: str) -> bool:
@@ -240,7 +240,7 @@ def _is_float(dtype: str) -> bool:
 
 
 def _reduces_something(call: Call) -> bool:
-    """Whether no mean is of no elements."""
+    """Whether the reduced axes are proven to be non-empty."""
     info, axis = call.args[0].struct_info, call.attrs.get("axis")
     axes = (axis,) if isinstance(axis, int) else cast("tuple[int, ...] | None", axis)
     shape = info.dims if isinstance(info, TensorStructInfo) else None

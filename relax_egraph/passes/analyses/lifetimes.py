@@ -1,7 +1,7 @@
-"""From which step to which each tensor of a function is needed, and what may refer to it.
+"""Lifetimes of the tensors of a function: first and last step, and the values that alias them.
 
-Steps are numbered in order of the text, branches one after the other.  Control only ever goes on in
-that order, so that a tensor is needed at most from its first step to its last.
+Steps are numbered in textual order, branches one after the other.  Control flow follows that order,
+so a tensor is needed at most from its first step to its last.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Roots: TypeAlias = frozenset[Var]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A sequence of bindings, and the binding in it at or inside of which something is."""
+    """A position: a sequence of bindings and the number of a binding in it."""
 
     sequence: int
     binding: Var
@@ -26,11 +26,11 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """Allocation `number`: its extents and bytes, where it stands, and the steps that need it.
+    """Allocation `number`: its extents and bytes, its position, and the steps that need it.
 
-    `binder` is the binding that makes its symbols known, ``None`` if parameters do.  It is needed
-    from the step that first mentions it, to `end`.  One that `leaves` may be needed after the
-    function is done, or by who knows whom.
+    `binder` is the binding that binds its symbols, ``None`` if parameters do.  The tensor is needed
+    from the first step that uses it to `end`.  A tensor that `leaves` escapes: it may be needed
+    after the function returns.
     """
 
     number: int
@@ -46,13 +46,13 @@ class Tensor:
 
     @property
     def sequence(self) -> int:
-        """The sequence that it is allocated in."""
+        """The sequence that allocates the tensor."""
         return self.places[-1].sequence
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A call of a loop function: the tensors that each operand may refer to."""
+    """A call of a loop function: the tensors that each operand may alias."""
 
     step: int
     function: PrimFunc
@@ -61,7 +61,7 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The end of an ``If``, whose branches begin at steps `begin`: what the result of each is."""
+    """The end of an ``If``: the steps at which its branches begin, and the result of each."""
 
     step: int
     begin: tuple[int, int]
@@ -70,10 +70,10 @@ class Meeting:
 
 @dataclass(slots=True)
 class Lifetimes:
-    """What is known of one function.
+    """The tensors and steps of one function.
 
-    `steps` say what happens, `unknown` are the allocations whose size is only known in the run,
-    `kept` the numbers of the parameters that may be kept, or returned.
+    `steps` are the titles of the steps, `unknown` the allocations whose size is only known at run
+    time, `kept` and `returned` the numbers of the parameters that may be kept, or returned.
     """
 
     tensors: dict[Var, Tensor] = field(default_factory=dict[Var, Tensor])

@@ -1,4 +1,4 @@
-"""A plan of memory: where the tensors of one function lie, and from when to when."""
+"""The memory plan of a function: storage, offset and lifetime of each tensor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from relax_egraph.ir.polynomial import Polynomial, polynomial
 class PlannedTensor:
     """A tensor of `size` bytes at `offset` of a storage, needed from step `begin` to `end`.
 
-    Where it lies in bytes that another one has left, `replaces` is the name of that one.
+    Where it reuses the bytes of a tensor in place, `replaces` is the name of that tensor.
     """
 
     var: Var
@@ -31,13 +31,13 @@ class PlannedTensor:
 
     @property
     def name(self) -> str:
-        """What the function calls it."""
+        """The name of its variable in the function."""
         return self.var.name
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStorage:
-    """So many bytes, allocated before the binding of `before`: an arena, or of what leaves."""
+    """A storage, allocated before the binding of `before`: an arena, or one escaping tensor's."""
 
     size: Dim
     before: Var
@@ -46,10 +46,10 @@ class PlannedStorage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The memory of one call of a function, without that of the functions it calls.
+    """The memory of one call of a function, without the memory of functions that it calls.
 
-    `steps` say what happens at each; `live` are the bytes needed at once, of which the largest
-    counts; `unplanned` are the tensors whose size is only known in the run; `weights` the bytes of
+    `steps` are the titles of the steps; `live` are candidates for the most bytes needed at once;
+    `unplanned` are the tensors whose size is only known at run time; `weights` are the bytes of
     the constants.
     """
 
@@ -78,7 +78,7 @@ class MemoryPlan:
 
     @property
     def unshared(self) -> Dim:
-        """The bytes of all tensors, if no two ever shared any."""
+        """The sum of the bytes of all tensors, without sharing."""
         return _sum([t.size for t in self.tensors])
 
     @property
@@ -93,12 +93,12 @@ class MemoryPlan:
         return f"<MemoryPlan: {tensors} in {storages}, {_short(self.total)} bytes, {weights}>"
 
     def __str__(self) -> str:
-        """A line for each tensor: its bytes, where they are, and which steps need them."""
+        """A line for each tensor: its bytes, its storage and offset, and the steps that need it."""
         lines = [repr(self)[1:-1]]
         for t in self.tensors:
-            place = f"at {written(t.offset)} of storage {t.storage}"
+            place = f"at {size_text(t.offset)} of storage {t.storage}"
             steps = f"steps {t.begin} to {t.end}"
-            lines.append(f"  {t.name}: {written(t.size)} bytes {place}, {steps}")
+            lines.append(f"  {t.name}: {size_text(t.size)} bytes {place}, {steps}")
         lines += [f"  {v.name}: bytes that the run computes" for v in self.unplanned]
         return "\n".join(lines)
 
@@ -107,9 +107,9 @@ class MemoryPlan:
         return self.weights + dims.evaluate(self.total, sizes)
 
     def at(self, sizes: Mapping[str, int]) -> "MemoryPlan":
-        """The plan where the symbols have these sizes; others stay."""
+        """The plan with `sizes` in the place of these symbols; other symbols stay."""
 
-        def known(dim: Dim) -> Dim:
+        def at_sizes(dim: Dim) -> Dim:
             return dims.substitute(dim, sizes)
 
         return replace(
@@ -117,34 +117,36 @@ class MemoryPlan:
             tensors=tuple(
                 replace(
                     t,
-                    shape=tuple(map(known, t.shape)),
-                    size=known(t.size),
-                    offset=known(t.offset),
+                    shape=tuple(map(at_sizes, t.shape)),
+                    size=at_sizes(t.size),
+                    offset=at_sizes(t.offset),
                 )
                 for t in self.tensors
             ),
-            storages=tuple(replace(s, size=known(s.size)) for s in self.storages),
-            live=tuple(map(known, self.live)),
+            storages=tuple(replace(s, size=at_sizes(s.size)) for s in self.storages),
+            live=tuple(map(at_sizes, self.live)),
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as JSON has it; a size over symbols is a text."""
+        """The plan as JSON; a symbolic size is a string."""
         return {
-            "arena": written(self.arena),
-            "total": written(self.total),
-            "largest_live": written(self.largest_live),
-            "unshared": written(self.unshared),
+            "arena": size_text(self.arena),
+            "total": size_text(self.total),
+            "largest_live": size_text(self.largest_live),
+            "unshared": size_text(self.unshared),
             "weights": self.weights,
             "steps": list(self.steps),
-            "storages": [{"size": written(s.size), "is_arena": s.is_arena} for s in self.storages],
+            "storages": [
+                {"size": size_text(s.size), "is_arena": s.is_arena} for s in self.storages
+            ],
             "tensors": [
                 {
                     "name": t.name,
-                    "shape": [written(d) for d in t.shape],
+                    "shape": [size_text(d) for d in t.shape],
                     "dtype": t.dtype,
-                    "size": written(t.size),
+                    "size": size_text(t.size),
                     "storage": t.storage,
-                    "offset": written(t.offset),
+                    "offset": size_text(t.offset),
                     "begin": t.begin,
                     "end": t.end,
                     "replaces": t.replaces,
@@ -155,8 +157,8 @@ class MemoryPlan:
         }
 
 
-def written(dim: Dim) -> int | str:
-    """A number, or the text of what depends on symbols."""
+def size_text(dim: Dim) -> int | str:
+    """A number, or the text of a symbolic size."""
     return dim if isinstance(dim, int) else dims.text(dim)
 
 
@@ -164,7 +166,7 @@ _LONGEST = 60
 
 
 def _short(dim: Dim) -> str:
-    """`dim` in few characters."""
+    """The text of `dim`, abbreviated."""
     text = f"{dim:,}" if isinstance(dim, int) else dims.text(dim)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

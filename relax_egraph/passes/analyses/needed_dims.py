@@ -1,4 +1,4 @@
-"""Which dimensions a sequence of bindings computes, and which of them may have no value."""
+"""The dimensions that a sequence of bindings computes, and whether they may be undefined."""
 
 import sympy
 
@@ -10,15 +10,15 @@ from relax_egraph.ir.walk import children
 
 
 def needed_dims(seq: SeqExpr) -> list[Dim]:
-    """The computed dimensions that `seq` needs whatever its conditions are, in order."""
-    found: dict[Dim, None] = {}
+    """The computed dimensions that `seq` needs on every path, in order."""
+    needed: dict[Dim, None] = {}
 
     def note(expr: Expr) -> None:
         match expr:
             case ShapeExpr(values=values):
-                found.update(dict.fromkeys(filter(is_computed, values)))
+                needed.update(dict.fromkeys(filter(is_computed, values)))
             case PrimValue(value=sympy.Expr() as dim) if is_computed(dim):
-                found[dim] = None
+                needed[dim] = None
             case If(cond=cond):
                 note(cond)
             case Function():
@@ -28,11 +28,11 @@ def needed_dims(seq: SeqExpr) -> list[Dim]:
                     note(child)
 
     note(seq)
-    return list(found)
+    return list(needed)
 
 
 def is_computed(dim: Dim) -> bool:
-    """Whether `dim` is neither a number nor a symbol alone."""
+    """Whether `dim` is neither a number nor a bare symbol."""
     return not isinstance(dim, int | sympy.Symbol)
 
 

@@ -1,8 +1,8 @@
-"""Where tensors lie in one arena: those that live at the same time never overlap.
+"""Packs tensors into one arena, so that tensors that are live at the same time do not overlap.
 
-Greedy by size, as Pisarchyk and Lee pack offsets (Efficient Memory Management for Deep Neural Net
-Inference, 2020): the largest first, each at the lowest place that is free for as long as it lives.
-Sizes are symbolic.  Which of two is the larger may be guessed; that a place is free is proven.
+Greedy by size (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020):
+the largest first, each at the lowest offset that is free during its lifetime.  Sizes are symbolic:
+which of two is larger may be guessed, that an offset is free is proven.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from relax_egraph.passes.analyses.byte_sizes import ByteSizes, Extent
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """So many bytes, which are needed from step `begin` to step `end`, both included."""
+    """A block of bytes that is needed from step `begin` to step `end`, both included."""
 
     size: Polynomial
     begin: int
@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The offset of each block, and the bytes of all."""
+    """The offset of each block, and the size of the arena."""
 
     offsets: tuple[Extent, ...]
     size: Extent
@@ -42,20 +42,20 @@ def pack(blocks: Sequence[Block], sizes: ByteSizes) -> Packing:
 
 
 def largest_live(blocks: Sequence[Block], sizes: ByteSizes) -> tuple[Polynomial, ...]:
-    """The bytes of the blocks that live at once, at the steps where they are the most.
+    """The largest sum of the sizes of blocks that are live at one step.
 
-    Several, where it depends on the symbols which of them is.
+    Several candidates, where the maximum depends on the symbols.
     """
     changes: dict[int, list[Polynomial]] = {}
     for block in blocks:
         changes.setdefault(block.begin, []).append(block.size)
         changes.setdefault(block.end + 1, []).append(block.size.times(-1))
-    live, found = Polynomial(), dict[Polynomial, None]()
+    live, totals = Polynomial(), dict[Polynomial, None]()
     for step in sorted(changes):
         for change in changes[step]:
             live += change
-        found[live] = None
-    return tuple(sizes.largest(found))
+        totals[live] = None
+    return tuple(sizes.largest(totals))
 
 
 def _packed(blocks: Sequence[Block], order: Iterable[int], sizes: ByteSizes) -> Packing:
@@ -66,22 +66,24 @@ def _packed(blocks: Sequence[Block], order: Iterable[int], sizes: ByteSizes) -> 
         block = blocks[k]
         steps = range(block.begin, block.end + 1)
         beside = {other for step in steps for other in alive.get(step, ())}
-        taken = dict.fromkeys((offsets[other], blocks[other].size) for other in sorted(beside))
-        offsets[k] = _free(block.size, list(taken), sizes)
+        occupied = dict.fromkeys((offsets[other], blocks[other].size) for other in sorted(beside))
+        offsets[k] = _free(block.size, list(occupied), sizes)
         ends[sizes.end(offsets[k], block.size)] = None
         for step in steps:
             alive.setdefault(step, []).append(k)
     return Packing(tuple(offsets[k] for k in range(len(blocks))), sizes.maximum(ends))
 
 
-def _free(size: Polynomial, taken: Sequence[tuple[Extent, Polynomial]], sizes: ByteSizes) -> Extent:
-    """The lowest offset at which `size` bytes are proven to be apart from those `taken`."""
-    ends = dict.fromkeys(sizes.aligned_end(offset, other) for offset, other in taken)
+def _free(
+    size: Polynomial, occupied: Sequence[tuple[Extent, Polynomial]], sizes: ByteSizes
+) -> Extent:
+    """The lowest offset at which `size` bytes are proven to be disjoint from `occupied`."""
+    ends = dict.fromkeys(sizes.aligned_end(offset, other) for offset, other in occupied)
     for offset in sorted((Extent(), *ends), key=sizes.guess):
         end = sizes.end(offset, size)
         if all(
             sizes.is_behind(end, other) or sizes.is_behind(sizes.aligned_end(other, length), offset)
-            for other, length in taken
+            for other, length in occupied
         ):
             return offset
     return sizes.maximum(ends)

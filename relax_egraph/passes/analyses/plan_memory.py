@@ -1,8 +1,8 @@
-"""Makes the plans that `static_plan_block_memory` writes into a module.
+"""Computes the memory plans that `static_plan_block_memory` writes into a module.
 
 plan = plan_memory(module)["main"]
 plan.tensors[0].offset           # in bytes, over the symbols of the function
-plan.peak({"n": 128})            # arenas, what leaves, and weights, where n is 128
+plan.peak({"n": 128})            # arenas, escaping tensors and weights, where n is 128
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from relax_egraph.passes.analyses.upper_bounds import at_most, upper_bounds
 def plan_memory(module: IRModule) -> dict[str, MemoryPlan]:
     """A plan for each relax function of `module`, which `call_tir_rewrite` has rewritten.
 
-    Raises `IllFormed` for upper bounds that are none.
+    Raises `IllFormed` for a malformed attribute of upper bounds.
     """
     lifetimes = lifetimes_of(module)
     return {
@@ -82,6 +82,6 @@ def _tensor(tensor: Tensor, group: Group, storage: int, offset: Extent) -> Plann
 
 
 def _before(members: Sequence[Group], sequence: int) -> Var:
-    """The binding of `sequence` at or in which the first tensor of `members` is allocated."""
+    """The binding of `sequence` that allocates the first tensor of `members`, or contains it."""
     first = min((g.first for g in members), key=lambda t: t.number)
     return next(p.binding for p in first.places if p.sequence == sequence)

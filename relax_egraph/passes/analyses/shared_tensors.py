@@ -1,4 +1,4 @@
-"""Tensors that have the same bytes: written in place of an operand, or the result of a branch."""
+"""Groups of tensors that share bytes: outputs in place of operands, and results of branches."""
 
 from dataclasses import dataclass, field
 
@@ -17,11 +17,11 @@ from relax_egraph.tir.in_place import in_place_pairs
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Tensors of one size that have the same bytes, in order of allocation.
+    """Tensors of one size that share the same bytes, in order of allocation.
 
-    The bytes are needed from step `begin` to step `end`.  They lie in a storage of their `own` if
-    that outlives the call, or is one or another after a branch.  `replaced` has the name of the
-    operand that each of them took the place of.
+    The bytes are needed from step `begin` to step `end`.  A group `is_own` if it has a storage of
+    its own: the tensor outlives the call, or a branch decides which tensor it is.  `replaced` maps
+    a tensor to the operand whose bytes it reuses.
     """
 
     tensors: list[Tensor]
@@ -42,11 +42,11 @@ class Group:
 
     @property
     def binder(self) -> Place | None:
-        """What makes the symbols of the size known."""
+        """The binding of the symbols of the size."""
         return self.first.binder
 
     def take(self, other: "Group") -> None:
-        """Have the tensors of `other`, too."""
+        """Merge the tensors of `other` into this group."""
         self.tensors += other.tensors
         if other.first.number < self.tensors[-len(other.tensors) - 1].number:
             self.tensors.sort(key=lambda t: t.number)
@@ -58,10 +58,10 @@ class Group:
 def groups_of(lifetimes: Lifetimes) -> list[Group]:
     """The tensors of a function in groups, in order of allocation.
 
-    The output of a loop function takes the place of an operand that is not needed afterwards,
-    where `in_place_pairs` says that it may.
+    The output of a loop function reuses the bytes of an operand that is dead after the call, where
+    `in_place_pairs` allows it.
     """
-    return _Groups(lifetimes).found()
+    return _Groups(lifetimes).merged()
 
 
 class _Groups:
@@ -75,8 +75,8 @@ class _Groups:
         meetings = [e for e in lifetimes.events if isinstance(e, Meeting)]
         self._of_branches = {root for m in meetings for r in m.results for root in r}
 
-    def found(self) -> list[Group]:
-        """All groups, after everything that happens in the function."""
+    def merged(self) -> list[Group]:
+        """All groups, after every call and branch of the function."""
         for event in self._lifetimes.events:
             if isinstance(event, KernelCall):
                 self._kernel(event)
@@ -86,17 +86,17 @@ class _Groups:
 
     def _kernel(self, call: KernelCall) -> None:
         inputs = len(call.function.inputs)
-        taken: set[Group] = set()
+        reused: set[Group] = set()
         for j in range(call.function.num_outputs):
             output = self._only(call.operands[inputs + j])
             if output is None or output.begin != call.step:
                 continue
             for i in range(inputs):
                 operand = self._only(call.operands[i])
-                if operand is None or operand in taken or operand is output:
+                if operand is None or operand in reused or operand is output:
                     continue
                 if self._may_replace(call, j, output, operand):
-                    taken.add(operand)
+                    reused.add(operand)
                     self._replace(output, operand)
                     break
 
@@ -120,7 +120,7 @@ class _Groups:
         self._join(operand, output)
 
     def _meeting(self, meeting: Meeting) -> None:
-        """Let what two branches make be one; what cannot be lies in storages of its own."""
+        """Unite the results of two branches; if that is impossible, each gets its own storage."""
         first, second = map(self._only, meeting.results)
         if first is second and first is not None:
             return
@@ -144,6 +144,6 @@ class _Groups:
         self._group |= dict.fromkeys((t.var for t in second.tensors), first)
 
     def _only(self, roots: Roots) -> Group | None:
-        """The group that a value lies in, if it is one of the function's own, and one only."""
-        found = {self._group.get(root) for root in roots}
-        return found.pop() if len(found) == 1 else None
+        """The group that a value lies in, if there is exactly one and the function allocates it."""
+        groups = {self._group.get(root) for root in roots}
+        return groups.pop() if len(groups) == 1 else None

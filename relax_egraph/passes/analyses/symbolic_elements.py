@@ -1,7 +1,7 @@
-"""Integer tensors of few elements, each of them a known dimension, and operators on such.
+"""Small integer tensors whose elements are symbolic dimensions, and operators on them.
 
-Operators that only move elements are computed by their reference, on numbers of elements.  The
-arithmetic of dimensions does not overflow: that of a program does neither, if it makes shapes.
+Operators that only move elements are computed by their reference, on positions of elements.  The
+arithmetic of dimensions does not overflow, and a program that computes shapes does not either.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,17 +20,17 @@ from relax_egraph.ir.reference.array import Array, Reference
 from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo
 
 Known: TypeAlias = Array | tuple[Any, ...]
-"""What is known of a value: the elements of a tensor, a shape, or what is known of a tuple."""
+"""A symbolic value: the elements of a tensor, the dimensions of a shape, or a tuple of values."""
 
 MOST = 64
-"""The elements of a tensor at most."""
+"""The most elements of a tensor."""
 
 DTYPES = frozenset({"int32", "int64", "bool"})
 """The dtypes of these tensors; elements of ``bool`` are decided."""
 
 
 class _Unknown(Exception):
-    """An element cannot be said as a dimension."""
+    """An element cannot be expressed as a dimension."""
 
 
 def elements(data: Array) -> Array | None:
@@ -41,18 +41,18 @@ def elements(data: Array) -> Array | None:
 
 
 def apply(op: Op, operands: list[Known], attrs: Mapping[str, Attr]) -> Known | None:
-    """What `op` computes of `operands`; ``None`` if that is not known."""
+    """The result of `op` on `operands`; ``None`` if it is unknown."""
     if op.name not in _MEANING:
         return None
     try:
         result = _MEANING[op.name](*operands, **complete_attrs(op, attrs))
     except (_Unknown, RunError, ValueError):
-        return None  # what fails at run time is not known either
+        return None  # the operator fails at run time
     return tuple(map(_array, result)) if isinstance(result, tuple) else _array(result)
 
 
 def fits(known: Known, info: StructInfo) -> bool:
-    """Whether the numbers among the elements `known` of a tensor are of its dtype."""
+    """Whether the dtype of `info` can represent all numbers among the elements `known`."""
     if not isinstance(info, TensorStructInfo) or info.dtype in (None, "bool"):
         return True
     limits = np.iinfo(info.dtype)
@@ -61,7 +61,7 @@ def fits(known: Known, info: StructInfo) -> bool:
 
 
 def is_small(info: StructInfo) -> bool:
-    """Whether a value of `info` has few elements: tuples are of parts of what is small."""
+    """Whether a value of `info` has few elements; a tuple holds parts of small tensors."""
     if not isinstance(info, TensorStructInfo):
         return True
     count = None if info.dims is None else dims.product(info.dims)
@@ -73,10 +73,10 @@ def _array(result: object) -> Array:
 
 
 def _moved(reference: Reference) -> Callable[..., Known]:
-    """`reference`, which moves the elements of its first operand, where others say."""
+    """`reference` on symbolic elements: it only moves elements of its first operand."""
 
     def move(data: Known, *others: Known, **attrs: Attr) -> Known:
-        pool: list[Dim] = [0]  # what is read of nothing
+        pool: list[Dim] = [0]  # position 0: the padding
 
         def numbered(part: Known) -> Known:
             if isinstance(part, tuple):
@@ -92,7 +92,7 @@ def _moved(reference: Reference) -> Callable[..., Known]:
 
 
 def _numbers(known: Known) -> Known:
-    """`known`, in which there is no symbol."""
+    """`known` as numbers; it must have no symbol."""
     values = known if isinstance(known, tuple) else known.flat
     if not all(isinstance(v, int) for v in values):
         raise _Unknown
@@ -100,12 +100,12 @@ def _numbers(known: Known) -> Known:
 
 
 def _each(f: Callable[..., Dim | bool], count: int) -> Callable[..., Array]:
-    """`f` of elements, broadcast."""
+    """`f` applied to the elements of its operands, with broadcasting."""
     return np.frompyfunc(f, count, 1)
 
 
 def _divided(f: Callable[[Dim, Dim], Dim]) -> Callable[[Dim, Dim], Dim]:
-    """`f` where the divisor is not 0."""
+    """`f`, for divisors that are proven to be nonzero."""
 
     def divide(a: Dim, b: Dim) -> Dim:
         if b == 0 or not (isinstance(b, int) or dims.prove_ge(b, 1)):
@@ -132,7 +132,7 @@ def _greater_equal(a: Dim, b: Dim) -> bool:
 
 
 def _flipped(f: Callable[[Dim, Dim], bool]) -> Callable[[Dim, Dim], bool]:
-    """`f` of its operands in the other order."""
+    """`f` with its operands swapped."""
     return lambda a, b: f(b, a)
 
 
@@ -170,15 +170,15 @@ def _full(shape: tuple[int, ...], fill_value: Array, *, dtype: str | None) -> Ar
     return _filled(shape, _astype(fill_value, dtype=dtype or "int64").item())
 
 
-def _made_of(value: int) -> Callable[..., Array]:
-    def made(shape: tuple[int, ...], *, dtype: str) -> Array:
+def _filled_with(value: int) -> Callable[..., Array]:
+    def fill(shape: tuple[int, ...], *, dtype: str) -> Array:
         return _astype(_filled(shape, value), dtype=dtype)
 
-    return made
+    return fill
 
 
 def _folded(f: Callable[[Dim, Dim], Dim], first: int) -> Callable[..., Array]:
-    """The reduction by `f`."""
+    """The reduction of axes by `f`, from `first` on."""
 
     def folded(x: Array, *, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
         axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
@@ -219,8 +219,8 @@ _MEANING: Mapping[str, Callable[..., Any]] = {
     "where": _where,
     "astype": _astype,
     "full": _full,
-    "zeros": _made_of(0),
-    "ones": _made_of(1),
+    "zeros": _filled_with(0),
+    "ones": _filled_with(1),
     "prod": _folded(dims.mul, 1),
     "sum": _folded(dims.add, 0),
 }

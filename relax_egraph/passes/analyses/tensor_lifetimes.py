@@ -1,4 +1,4 @@
-"""Walks functions step by step, for the lifetimes of their tensors."""
+"""Computes the lifetimes of the tensors of functions, by a walk over their bindings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -52,32 +52,32 @@ _KEEPS_NOTHING = frozenset(
         *("print", "assert", "check_indices", "check_elements", "tensor_to_shape"),
     )
 )
-"""Packed functions that keep nothing of what they are given, but may return it."""
+"""Packed functions that keep no reference to their arguments, but may return them."""
 
 _AT_RUN_TIME = "relax.run."
-"""What the names of operators that are computed at run time begin with; they keep nothing."""
+"""The name prefixes of operators of the run time; they keep no reference to their arguments."""
 
 _CLOSURES = ("make_closure", "invoke_closure", "invoke_pure_closure")
-"""Operators whose operands are kept, or given to who knows whom."""
+"""Operators whose operands escape."""
 
 
 def lifetimes_of(module: IRModule) -> dict[str, Lifetimes]:
     """The lifetimes in each relax function of `module`, which `call_tir_rewrite` has rewritten."""
     functions = dict(module.relax_functions())
-    found = {name: Lifetimes() for name in functions}
+    lifetimes = {name: Lifetimes() for name in functions}
     while True:
-        again = {name: _Walk(module, f, found).walk() for name, f in functions.items()}
+        again = {name: _Walk(module, f, lifetimes).walk() for name, f in functions.items()}
         same = all(
-            (a.kept, a.returned) == (found[name].kept, found[name].returned)
+            (a.kept, a.returned) == (lifetimes[name].kept, lifetimes[name].returned)
             for name, a in again.items()
         )
-        found = again
+        lifetimes = again
         if same:
-            return found
+            return lifetimes
 
 
 class _Walk:
-    """Numbers the steps of one function; `callees` is what is known of all by now."""
+    """Numbers the steps of one function; `callees` are the lifetimes of all functions so far."""
 
     def __init__(
         self, module: IRModule, function: Function, callees: Mapping[str, Lifetimes]
@@ -85,7 +85,7 @@ class _Walk:
         self._module = module
         self._function = function
         self._callees = callees
-        self._found = Lifetimes()
+        self._lifetimes = Lifetimes()
         self._roots: dict[Var, Roots] = {p: frozenset({p}) for p in function.params}
         self._params = {p: k for k, p in enumerate(function.params)}
         self._places: list[Place] = []
@@ -95,15 +95,15 @@ class _Walk:
         self._sequences = 0
 
     def walk(self) -> Lifetimes:
-        """Everything that is found."""
+        """The lifetimes in the function."""
         result = self._sequence(self._function.body)
         self._step("return")
         self._leave(result - self._params.keys())
-        self._found.returned |= {self._params[p] for p in result & self._params.keys()}
-        for tensor in self._found.tensors.values():
+        self._lifetimes.returned |= {self._params[p] for p in result & self._params.keys()}
+        for tensor in self._lifetimes.tensors.values():
             if tensor.leaves:
                 tensor.end = self._now
-        return self._found
+        return self._lifetimes
 
     def _sequence(self, seq: SeqExpr) -> Roots:
         self._sequences += 1
@@ -134,14 +134,14 @@ class _Walk:
     def _allocation(self, var: Var, shape: Expr, dtype: str) -> Roots:
         symbols = symbols_of(shape.struct_info)
         if not isinstance(shape, ShapeExpr) or not symbols <= self._known.keys():
-            self._found.unknown.append(var)
+            self._lifetimes.unknown.append(var)
             return _NONE
         binders = [b for name in symbols if (b := self._known[name]) is not None]
         order = {b: k for k, b in enumerate(self._known.values())}
         extents = dims.product(shape.values)
         size = polynomial(dims.mul(extents, np.dtype(dtype).itemsize))
-        self._found.tensors[var] = Tensor(
-            len(self._found.tensors),
+        self._lifetimes.tensors[var] = Tensor(
+            len(self._lifetimes.tensors),
             var,
             shape.values,
             dtype,
@@ -165,20 +165,20 @@ class _Walk:
         both = results[0] | results[1]
         self._touch(both)
         meeting = Meeting(self._now, (begins[0], begins[1]), (results[0], results[1]))
-        self._found.events.append(meeting)
+        self._lifetimes.events.append(meeting)
         return both
 
     # --- values -----------------------------------------------------------------------
 
     def _value(self, value: Expr) -> Roots:
-        """What `value` may refer to; what it uses is used at this step."""
+        """The tensors that `value` may alias; its operands are used at this step."""
         match value:
             case Call(op=GlobalVar(name=name), args=args):
                 callee = self._module[name]
                 operands = tuple(map(self._use, args))
                 if isinstance(callee, PrimFunc):
                     call = KernelCall(self._now, callee, operands)
-                    self._found.events.append(call)
+                    self._lifetimes.events.append(call)
                     return _NONE
                 return self._function_call(self._callees[name], operands)
             case Call(op=Op(name=name), args=[ExternFunc(name=packed), *args]) if name.startswith(
@@ -210,7 +210,7 @@ class _Walk:
         return result
 
     def _use(self, expr: Expr) -> Roots:
-        """What a leaf, or a tuple of leaves, may refer to."""
+        """The tensors that a leaf, or a tuple of leaves, may alias."""
         match expr:
             case Var():
                 roots = self._roots.get(expr, _NONE)
@@ -232,14 +232,14 @@ class _Walk:
 
     @property
     def _now(self) -> int:
-        return max(0, len(self._found.steps) - 1)
+        return max(0, len(self._lifetimes.steps) - 1)
 
     def _step(self, title: str) -> None:
-        self._found.steps.append(title)
+        self._lifetimes.steps.append(title)
 
     def _touch(self, roots: Roots) -> None:
         for root in roots:
-            tensor = self._found.tensors.get(root)
+            tensor = self._lifetimes.tensors.get(root)
             if tensor is not None:
                 tensor.begin = self._now if tensor.end < 0 else tensor.begin
                 tensor.end = self._now
@@ -247,13 +247,13 @@ class _Walk:
     def _leave(self, roots: Roots) -> None:
         for root in roots:
             if root in self._params:
-                self._found.kept.add(self._params[root])
+                self._lifetimes.kept.add(self._params[root])
             else:
-                self._found.tensors[root].leaves = True
+                self._lifetimes.tensors[root].leaves = True
 
 
 def _holds_nothing(info: StructInfo) -> bool:
-    """Whether a value of this kind refers to no tensor."""
+    """Whether a value of this kind cannot refer to a tensor."""
     if isinstance(info, TupleStructInfo):
         return all(map(_holds_nothing, info.fields))
     return isinstance(info, ShapeStructInfo | PrimStructInfo)

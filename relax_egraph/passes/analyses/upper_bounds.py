@@ -1,4 +1,4 @@
-"""Upper bounds that a function promises of its symbols: what makes its memory static.
+"""Upper bounds of symbols that a function declares, so that its memory is static.
 
 R.func_attr({"tir_var_upper_bound": {"n": 512}})
 """
@@ -17,14 +17,14 @@ ATTRIBUTE = "tir_var_upper_bound"
 
 
 def upper_bounds(name: str, function: Function) -> dict[str, int]:
-    """What the function `name` says of its symbols; raises `IllFormed` for what is no bound."""
-    given = function.attrs.get(ATTRIBUTE, ())
-    match given:
-        case tuple() if all(_is_bound(pair) for pair in given):
-            return dict(cast(tuple[tuple[str, int], ...], given))
+    """The bounds that `function` declares; raises `IllFormed` for a malformed attribute."""
+    declared = function.attrs.get(ATTRIBUTE, ())
+    match declared:
+        case tuple() if all(_is_bound(pair) for pair in declared):
+            return dict(cast(tuple[tuple[str, int], ...], declared))
         case _:
             needed = 'a dictionary of symbols and integers from 0 on, such as {"n": 512}'
-            raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {given!r}, needs {needed}")
+            raise IllFormed(f"function {name!r}: {ATTRIBUTE} is {declared!r}, needs {needed}")
 
 
 def _is_bound(pair: object) -> bool:
@@ -36,7 +36,7 @@ def _is_bound(pair: object) -> bool:
 
 
 def at_most(size: Polynomial, bounds: Mapping[str, int]) -> Polynomial:
-    """What `size` does not exceed, without the symbols of `bounds`; else `size` itself."""
+    """An upper bound of `size` without the symbols of `bounds`; else `size` itself."""
     dim = size.dim()
     if isinstance(dim, int) or not dims.symbols(dim) & bounds.keys():
         return size
@@ -45,7 +45,7 @@ def at_most(size: Polynomial, bounds: Mapping[str, int]) -> Polynomial:
 
 
 def _most(e: sympy.Expr, bounds: Mapping[sympy.Symbol, int]) -> sympy.Expr | None:
-    """An upper bound of `e` over the other symbols; ``None`` if none is seen."""
+    """An upper bound of `e` over the other symbols; ``None`` if there is none."""
     if not cast(set[sympy.Symbol], e.free_symbols) & bounds.keys():
         return e
     if isinstance(e, sympy.Symbol):
@@ -61,11 +61,11 @@ def _most(e: sympy.Expr, bounds: Mapping[sympy.Symbol, int]) -> sympy.Expr | Non
         return None if base is None or not parts[0].is_nonnegative else base ** parts[1]
     if isinstance(e, sympy.Mul) and not all(p.is_nonnegative for p in parts):
         return None
-    found = [most for p in parts if (most := _most(p, bounds)) is not None]
-    if not isinstance(e, _MONOTONE) or len(found) < len(parts):
+    limits = [most for p in parts if (most := _most(p, bounds)) is not None]
+    if not isinstance(e, _MONOTONE) or len(limits) < len(parts):
         return None
-    return cast(sympy.Expr, e.func(*found))
+    return cast(sympy.Expr, e.func(*limits))
 
 
 _MONOTONE = (sympy.Add, sympy.Mul, sympy.floor, sympy.Min, sympy.Max)
-"""What grows with each of its operands; a product, where none is negative."""
+"""Operators that are monotone in each operand; products, of nonnegative operands."""
