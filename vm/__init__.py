@@ -1,4 +1,4 @@
-"""The virtual machine: four instructions, everything else a packed function."""
+"""The virtual machine: four instructions; everything else is a packed function."""
 
 from relax_egraph.vm.call_report import CallReport as CallReport
 from relax_egraph.vm.debugger import Debugger as Debugger

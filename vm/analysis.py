@@ -1,4 +1,4 @@
-"""What code says before it runs: which values are needed on, and which calls end their function.
+"""Static analyses of bytecode: liveness of registers, and tail calls.
 
 `Executable.as_text` shows both with ``analyses=True``.
 """
@@ -24,7 +24,7 @@ COPY, INVOKE_CLOSURE = "vm.builtin.copy", "vm.builtin.invoke_closure"
 
 
 def live_registers(code: Sequence[Instruction]) -> list[int]:
-    """The registers that are read from each instruction on before they are written, as bits."""
+    """The registers that are live before each instruction, as bits."""
     live = [0] * len(code)
     before: list[list[int]] = [[] for _ in code]
     for at, instruction in enumerate(code):
@@ -34,19 +34,19 @@ def live_registers(code: Sequence[Instruction]) -> list[int]:
     while pending:
         at = pending.pop()
         instruction = code[at]
-        found = _live_after(code, live, at) & ~_written(instruction)
-        found |= _bits(operands_read(instruction))
-        if found != live[at]:
-            live[at] = found
+        live_after = _live_after(code, live, at) & ~_written(instruction)
+        live_after |= _bits(operands_read(instruction))
+        if live_after != live[at]:
+            live[at] = live_after
             pending += before[at]
     return live
 
 
 def dying_registers(code: Sequence[Instruction]) -> list[tuple[int, ...]]:
-    """At each instruction, the registers whose value nothing reads after it.
+    """For each instruction, the registers whose last use it is.
 
-    They are among those that it reads or writes: a value that only one branch needs dies on the
-    way to the other.
+    They are registers that it reads or writes: a value that only one branch needs dies at the
+    jump to the other.
     """
     live = live_registers(code)
     dying: list[tuple[int, ...]] = []
@@ -58,10 +58,10 @@ def dying_registers(code: Sequence[Instruction]) -> list[tuple[int, ...]]:
 
 
 def _live_after(code: Sequence[Instruction], live: Sequence[int], at: int) -> int:
-    found = 0
+    live_after = 0
     for target in successors(code[at], at):
-        found |= live[target]
-    return found
+        live_after |= live[target]
+    return live_after
 
 
 def _written(instruction: Instruction) -> int:
@@ -80,10 +80,10 @@ def _bits(operands: Sequence[Operand]) -> int:
 
 
 def tail_calls(executable: Executable, code: Sequence[Instruction]) -> frozenset[int]:
-    """The calls of functions and closures whose result is what the function returns.
+    """The calls of functions and closures whose result the function returns.
 
-    Nothing but copies and jumps is between such a call and the return: the callee may take the
-    place of its caller.
+    Between such a call and the return there are only copies and jumps: the callee can replace its
+    caller.
     """
     followed = {f.name for f in executable.functions} | {INVOKE_CLOSURE}
     returned = _returned(executable, code)
@@ -98,13 +98,13 @@ def tail_calls(executable: Executable, code: Sequence[Instruction]) -> frozenset
 
 
 def _returned(executable: Executable, code: Sequence[Instruction]) -> dict[int, Operand | None]:
-    """What is returned from each instruction on, if nothing but copies and jumps is before."""
+    """The operand returned after each instruction, if only copies and jumps precede the return."""
     known: dict[int, Operand | None] = {}
     for start in range(len(code)):
         path: list[int] = []
         at = start
         while at not in known:
-            known[at] = None  # what a circle of jumps returns
+            known[at] = None  # a cycle of jumps
             path.append(at)
             match code[at]:
                 case Ret(value):

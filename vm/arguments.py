@@ -1,4 +1,4 @@
-"""From what the user gives to what a function takes: by position or name, as numpy arrays."""
+"""Conversion of a caller's arguments, by position or name, to those that a function takes."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ from relax_egraph.vm.executable import VMFunction
 
 
 def arrange(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-    """The arguments in the order of the parameters, as the machine takes them.
+    """The arguments in the order of the parameters, converted for the machine.
 
-    Raises `RunError` unless every parameter is given exactly once.
+    Raises `RunError` unless every parameter gets exactly one argument.
     """
-    given = in_order(function, args, named)
+    ordered = in_order(function, args, named)
     try:
         return [
             value
             if _is_plain(value)
             else convert(f"{function.name}: parameter {name}", _of_host(info, value))
-            for name, info, value in zip(function.params, function.param_info, given, strict=True)
+            for name, info, value in zip(function.params, function.param_info, ordered, strict=True)
         ]
     except RecursionError:
         raise RunError(f"{function.name}: an argument is nested too deeply") from None
@@ -40,25 +40,25 @@ def in_order(function: VMFunction, args: Sequence[Any], named: Mapping[str, Any]
         raise RunError(f"{_signature(function)} takes {len(params)} {noun}, got {len(args)}")
     rest = params[len(args) :]
     if len(rest) != len(named) or not all(map(named.__contains__, rest)):
-        raise RunError(f"{_signature(function)}{_wrong(params, params[: len(args)], named)}")
+        raise RunError(f"{_signature(function)}{_mismatch(params, params[: len(args)], named)}")
     return [*args, *map(named.__getitem__, rest)]
 
 
-def _wrong(params: Sequence[str], given: Sequence[str], named: Mapping[str, Any]) -> str:
-    """What is wrong with the names of arguments."""
+def _mismatch(params: Sequence[str], positional: Sequence[str], named: Mapping[str, Any]) -> str:
+    """The part of the message that states which name of an argument is wrong or missing."""
     for name in named:
         if name not in params:
             return f" has no parameter {name}"
-        if name in given:
+        if name in positional:
             return f": parameter {name} is given twice"
-    missing = next(name for name in params if name not in given and name not in named)
+    missing = next(name for name in params if name not in positional and name not in named)
     return f": parameter {missing} is missing"
 
 
 def convert(where: str, value: Any) -> Any:
-    """Arrays in native byte order, row-major, contiguous and aligned; sequences as tuples.
+    """Convert arrays to native byte order, row-major, contiguous and aligned; sequences to tuples.
 
-    What is such already is returned itself.  `where` is what an error calls the value.
+    A value that needs no conversion is returned itself.  `where` names the value in errors.
     """
     match value:
         case np.ndarray() | np.generic():
@@ -84,7 +84,7 @@ def convert(where: str, value: Any) -> Any:
 
 
 def _of_host(info: str, value: Any) -> Any:
-    """`value` with numpy's scalars as Python's, for a parameter that is a number or a shape."""
+    """`value`, with numpy scalars as Python numbers if the parameter is a number or a shape."""
     match value:
         case np.generic() if info.startswith("R.Prim("):
             return value.item()
@@ -102,11 +102,11 @@ _OTHER_NAMES = frozenset(
     for dtype in map(np.dtype, np.typecodes["AllInteger"] + np.typecodes["Float"])
     if usual(dtype).num != dtype.num
 )
-"""The numbers of dtypes that are others by another name: ``longlong``, where that is ``int64``."""
+"""The type numbers of dtypes that are aliases: ``longlong``, where that is ``int64``."""
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether `value` is an array that the machine takes as it is."""
+    """Whether `value` is an array that needs no conversion."""
     if type(value) is not np.ndarray:
         return False
     flags, dtype = value.flags, value.dtype

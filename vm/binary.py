@@ -1,8 +1,9 @@
-"""The binary form of executables: what is in each section of the file (`sections.py`).
+"""The binary format of executables: the contents of each section of the file (`sections.py`).
 
 `functions`, `callees`, `origins`, `constants`, `kernels`, `work` and `metadata` are JSON;
-`code` and `offsets` are words; `tensors` and `objects` are raw: what `constants` and `kernels`
-refer to, each tensor on a 64-byte line, each object once however many kernel sets share it.
+`code` and `offsets` are words; `tensors` and `objects` are raw bytes that `constants` and `kernels`
+refer to: tensors are aligned to 64 bytes, and an object that several kernel sets share is stored
+once.
 """
 
 import hashlib
@@ -40,21 +41,21 @@ def load(path: Path, digest: str | None = None, *, mapped: bool = True) -> Execu
     """See `Executable.load`."""
     data = _file(path, mapped=mapped)
     if digest is not None:
-        found = hashlib.sha256(data.data).hexdigest()
-        if found != digest.lower():
-            raise ExecutableError(f"{path}: the SHA-256 digest is {found}, needs {digest}")
+        actual = hashlib.sha256(data.data).hexdigest()
+        if actual != digest.lower():
+            raise ExecutableError(f"{path}: the SHA-256 digest is {actual}, needs {digest}")
     return read_executable(read_sections(data))
 
 
 def from_bytes(data: bytes) -> Executable:
-    """Read what `to_bytes` made; raises `ExecutableError`."""
+    """Read the result of `to_bytes`; raises `ExecutableError`."""
     copy = aligned_bytes(len(data))
     copy[:] = np.frombuffer(data, np.uint8)
     return read_executable(read_sections(copy))
 
 
 def restored(data: bytes, linker: Any, driver: Driver | None) -> Executable:
-    """What pickle makes of an executable that was `to_bytes`."""
+    """Unpickle an executable from the result of `to_bytes`."""
     executable = from_bytes(data)
     executable.linker, executable.driver = linker, driver
     return executable
@@ -79,7 +80,7 @@ def _file(path: Path, *, mapped: bool) -> Bytes:
         if mapped:
             try:
                 return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-            except (OSError, ValueError):  # no file system that maps; an empty file
+            except (OSError, ValueError):  # a file system without maps; an empty file
                 pass
         data = aligned_bytes(os.fstat(file.fileno()).st_size)
         return data[: file.readinto(data.data)]
@@ -119,7 +120,7 @@ def _contents(executable: Executable) -> Contents:
 
 
 def _kernels(kernel_sets: Sequence[KernelSet]) -> tuple[dict[str, Any], list[bytes]]:
-    """The table, and the objects: what is the same in several sets is there once."""
+    """The table, and the distinct objects of all sets."""
     places: dict[bytes, int] = {}
     sets = [
         [

@@ -1,4 +1,4 @@
-"""The instructions, and how they lie in an array of ``int64`` words.
+"""The instructions, and their encoding in an array of ``int64`` words.
 
     call dst callee args…     dst = callee(args…); dst may be void
     ret  value                leave the function
@@ -28,7 +28,7 @@ class Opcode(IntEnum):
 
 
 class Kind(IntEnum):
-    """What the value of an operand counts."""
+    """The kind of an operand: what its value indexes."""
 
     REGISTER = 0
     IMMEDIATE = 1
@@ -41,10 +41,10 @@ class Kind(IntEnum):
 _KINDS = tuple(Kind)  # a third of the time of Kind(k)
 
 IMMEDIATE_MIN, IMMEDIATE_MAX = -(1 << 60), (1 << 60) - 1
-"""The immediates that fit an operand's word; other integers are constants."""
+"""The immediates that fit the word of an operand; other integers are constants."""
 
 MAX_REGISTERS = 1 << 20
-"""Registers of one function at most, so that a damaged file cannot ask for a huge frame."""
+"""The most registers of a function: a damaged file cannot request a huge frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ VM_STATE = Operand(Kind.VM_STATE)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``dst = callee(args…)``; `callee` is an index into the names that are called."""
+    """``dst = callee(args…)``; `callee` is an index into the names of callees."""
 
     callee: int
     args: tuple[Operand, ...]
@@ -92,7 +92,7 @@ class Ret:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Go on if `cond` is true, else jump by `false_offset`."""
+    """Continue if `cond` is true, else jump by `false_offset`."""
 
     cond: Operand
     false_offset: int
@@ -122,7 +122,7 @@ def encode(instruction: Instruction) -> list[int]:
 
 
 def decode(words: Sequence[int], start: int) -> tuple[Instruction, int]:
-    """The instruction at `start`, and where the next begins; raises `ExecutableError`."""
+    """The instruction at `start`, and the start of the next; raises `ExecutableError`."""
     try:
         match words[start]:
             case Opcode.CALL:
@@ -149,7 +149,7 @@ def decode(words: Sequence[int], start: int) -> tuple[Instruction, int]:
 
 
 def operands_read(instruction: Instruction) -> tuple[Operand, ...]:
-    """The operands whose value `instruction` uses."""
+    """The operands that `instruction` reads."""
     match instruction:
         case Call(args=args):
             return args
@@ -162,7 +162,7 @@ def operands_read(instruction: Instruction) -> tuple[Operand, ...]:
 
 
 def successors(instruction: Instruction, at: int) -> tuple[int, ...]:
-    """The instructions that may run after `instruction`, which is number `at`."""
+    """The instructions that may follow `instruction`, which has number `at`."""
     match instruction:
         case Call():
             return (at + 1,)

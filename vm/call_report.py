@@ -1,4 +1,4 @@
-"""What a profile says: each call of a packed function, with its time and what it moved."""
+"""The report of a profile: the time and memory traffic of each call of a packed function."""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ _WIDE = 160
 
 
 class Roofline(Protocol):
-    """A machine, as far as it says how fast a call can be."""
+    """A model of the machine that bounds the time of a call from below."""
 
     def seconds(self, operations: float, nbytes: float, dtype: str) -> float:
-        """The least seconds for so many operations on elements of `dtype`, and so many bytes."""
+        """The least seconds for `operations` on elements of `dtype` and `nbytes` of traffic."""
         ...
 
 
@@ -32,14 +32,14 @@ class Roofline(Protocol):
 class TimedCall:
     """A call of the packed function `name`: instruction `instruction` of `function`.
 
-    `begin` and `end` are seconds since the run began in the shortest run, `seconds` is the least of
-    all runs.  `arrays` are the arrays that were given, as ``float32[3, 4]``, then those returned;
-    `dtype` is that of the largest.
-    `nbytes` counts each of them once, and what is read and written twice: what is moved at least,
-    if all of it is used; of builtins, 0.
-    `operations` are known of kernels that say them; `share` is the least time that the machine
-    takes for these, and for the bytes, as a share of `seconds`.  `price` is what the optimizer paid
-    for the kernel: seconds at the sizes that it assumed.
+    `begin` and `end` are seconds since the start of the shortest run, `seconds` is the least time
+    in all runs.  `arrays` are the array arguments, as ``float32[3, 4]``, then the results; `dtype`
+    is the dtype of the largest.
+    `nbytes` counts each array once, and an array that is read and written twice: the least
+    traffic if all elements are used; for builtins it is 0.
+    `operations` are the arithmetic operations, if the kernel declares them; `share` is the least
+    time of the machine for them and for the bytes, as a share of `seconds`.  `price` is the price of the kernel in
+    extraction: seconds at the assumed sizes.
     """
 
     kind: Kind
@@ -72,7 +72,7 @@ class TimedCall:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A call of a function of the executable, in seconds since the run began."""
+    """A call of a function of the executable, in seconds since the start of the run."""
 
     name: str
     begin: float
@@ -93,9 +93,9 @@ class CallSum:
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """Where the time of one call of `function` went, interpreted.
+    """The time of one interpreted call of `function`, by calls of packed functions.
 
-    `seconds` is the shortest of `repeat` runs, without what it took to write times down.
+    `seconds` is the shortest of `repeat` runs, without the overhead of recording.
     """
 
     function: str
@@ -106,7 +106,7 @@ class CallReport:
 
     @property
     def outside(self) -> float:
-        """Seconds of the shortest run that were spent in no packed function."""
+        """Seconds of the shortest run outside of packed functions."""
         inside, end = 0.0, 0.0
         for call in self.calls:  # in order of `begin`; one may be within another
             inside += max(0.0, call.end - max(call.begin, end))
@@ -118,8 +118,8 @@ class CallReport:
         calls: dict[str, list[TimedCall]] = {}
         for call in self.calls:
             calls.setdefault(call.name, []).append(call)
-        found = [_sum(same) for same in calls.values()]
-        return tuple(sorted(found, key=lambda s: -s.seconds))
+        sums_of_calls = [_sum(same) for same in calls.values()]
+        return tuple(sorted(sums_of_calls, key=lambda s: -s.seconds))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, times in seconds."""
@@ -134,16 +134,16 @@ class CallReport:
         }
 
     def chrome_trace(self) -> dict[str, Any]:
-        """The shortest run in the Trace Event Format, which Perfetto and Chrome show."""
+        """The shortest run in the Trace Event Format of Perfetto and Chrome."""
         return trace_of(self)
 
     def save_trace(self, path: str | Path) -> None:
-        """Write `chrome_trace` as JSON; the file at `path` is the old one or the whole new one."""
+        """Write `chrome_trace` as JSON; the file at `path` is replaced atomically."""
         with replacing(Path(path)) as file:
             file.write(json.dumps(self.chrome_trace()).encode())
 
     def table(self) -> "Table":
-        """Calls but those of builtins, sums, and what is left, to be printed by rich."""
+        """A table for rich: kernels and functions of the user, sums, builtins, and the rest."""
         from rich import box  # 20 ms: not before they are needed
         from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""The laws of bytecode, held before anything runs: by the builder and by the loader."""
+"""The verifier of bytecode, which the builder and the loader run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from relax_egraph.vm.bytecode import (
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many there are of what operands count."""
+    """The sizes of the tables that operands index."""
 
     registers: int
     constants: int
@@ -24,10 +24,11 @@ class Bounds:
 
 
 def find_fault(code: Sequence[Instruction], num_inputs: int, bounds: Bounds) -> str | None:
-    """The first breach in the code of one function, or ``None``.
+    """The first violation in the code of one function, or ``None``.
 
-    The laws: every operand is within `bounds`; every jump leads to an instruction of the
-    function and none runs off its end; on every path a register is written before it is read.
+    The rules: every operand is within `bounds`; every jump leads to an instruction of the
+    function, and control never runs off its end; a register is written before it is read, on every
+    path.
     """
     if not num_inputs <= bounds.registers <= MAX_REGISTERS:
         return f"{bounds.registers} registers, needs {num_inputs} to {MAX_REGISTERS}"
@@ -43,7 +44,7 @@ def find_fault(code: Sequence[Instruction], num_inputs: int, bounds: Bounds) -> 
 
 
 def registers_read(code: Sequence[Instruction]) -> set[int]:
-    """The registers whose value some instruction uses."""
+    """The registers that some instruction reads."""
     return {
         operand.value
         for instruction in code
@@ -71,7 +72,7 @@ def _operand_fault(instruction: Instruction, bounds: Bounds) -> str | None:
 
 
 def _undefined_register(code: Sequence[Instruction], num_inputs: int) -> str | None:
-    """A forward analysis over sets of written registers, each set the bits of an int."""
+    """A forward dataflow analysis over sets of written registers, each set the bits of an int."""
     written: list[int | None] = [None] * len(code)
     written[0] = (1 << num_inputs) - 1
     pending = [0]

@@ -1,15 +1,15 @@
-"""Profiles as Chrome traces: JSON that Perfetto and ``chrome://tracing`` show."""
+"""Export of profiles as Chrome traces: JSON for Perfetto and ``chrome://tracing``."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 
 class Report(Protocol):
-    """What a `CallReport` has of times."""
+    """A `CallReport`, as far as traces use it."""
 
     @property
     def spans(self) -> Sequence[Any]:
-        """Functions, from begin to end."""
+        """Calls of functions."""
         ...
 
     @property
@@ -21,7 +21,7 @@ class Report(Protocol):
 def trace_of(report: Report) -> dict[str, Any]:
     """`report` in the Trace Event Format: complete events, times in microseconds.
 
-    Functions are events around those of what they call.
+    The events of calls nest inside the event of their caller.
     """
     events: list[dict[str, Any]] = [
         {"name": s.name, "cat": "function", **_complete(s.begin, s.end), "args": {}}

@@ -1,4 +1,4 @@
-"""Closures: functions whose last arguments are given."""
+"""Closures: functions with their last arguments bound."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """``function(*args, *captured)``; `function` is itself no closure."""
+    """``function(*args, *captured)``; `function` is not a closure itself."""
 
     function: Callable[..., Any]
     captured: tuple[Any, ...]
 
     def __call__(self, *args: Any) -> Any:
-        """The result for the first arguments."""
+        """Call the function with `args` as its first arguments."""
         return self.function(*args, *self.captured)
 
 
 def closure_of(function: Callable[..., Any], captured: tuple[Any, ...]) -> Callable[..., Any]:
-    """`function` with its last arguments given; of a closure, those before what it carries."""
+    """`function` with its last arguments bound; for a closure, those before its captured ones."""
     if not captured:
         return function
     if isinstance(function, Closure):

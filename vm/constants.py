@@ -1,4 +1,4 @@
-"""The constant pool, while it is filled."""
+"""The constant pool of an executable under construction."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from relax_egraph.vm.executable import ConstantValue
 
 
 class ConstantPool:
-    """Constants by index; the same array object, and equal other values, are in it once.
+    """Constants by index; the same array object, and equal other values, share an index.
 
-    Arrays that are `Deferred` are made when the values are asked for.
+    `Deferred` arrays are computed when `values` is read.
     """
 
     def __init__(self, values: Sequence[ConstantValue] = ()) -> None:
@@ -36,19 +36,19 @@ class ConstantPool:
         return tuple(self._values)
 
     def index(self, value: ConstantValue) -> int:
-        """Where `value` is; adds it if need be.  Raises `IllFormed` for what is no constant."""
+        """The index of `value`, which is added if it is new; raises `IllFormed` for no constant."""
         key = _key(value)
         return self._index[key] if key in self._index else self._add(value)
 
     def truncate(self, length: int) -> None:
-        """Forget the constants from number `length` on."""
+        """Drop the constants from index `length` on."""
         for value in self._originals[length:]:
             self._index.pop(_key(value), None)
         del self._values[length:], self._originals[length:]
 
     def _add(self, value: ConstantValue) -> int:
         self._values.append(value if isinstance(value, Deferred) else _frozen(value))
-        self._originals.append(value)  # alive, so that its id names no other array
+        self._originals.append(value)  # keeps it alive, so that its id stays unique
         return self._index.setdefault(_key(value), len(self._values) - 1)
 
 

@@ -1,10 +1,10 @@
-"""Stopping between instructions: breakpoints, steps, a trace.
+"""The debugger: breakpoints, single steps, traces of instructions.
 
     debugger = Debugger(vm)
-    debugger.breakpoint("main", origin="lv3")    # prints where it is, and what registers hold
+    debugger.breakpoint("main", origin="lv3")    # prints the position and the registers
     debugger["main"](x)
 
-What pauses is an interpreter of its own, in whose code pauses take the place of instructions.
+It has its own interpreter, in whose code pauses replace instructions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +18,8 @@ from relax_egraph.vm.decoding import Caller, Code, Frame, Program
 from relax_egraph.vm.executable import VMFunction
 from relax_egraph.vm.machine import VirtualMachine
 from relax_egraph.vm.matching import describe
-from relax_egraph.vm.names import Names, held_names, names_of
 from relax_egraph.vm.printing import instruction_at, origin
+from relax_egraph.vm.register_names import Names, names_of, register_names
 from relax_egraph.vm.stack import Place
 
 _ALLOCATIONS = ("vm.builtin.alloc_storage", "vm.builtin.alloc_tensor")
@@ -27,11 +27,11 @@ _ALLOCATIONS = ("vm.builtin.alloc_storage", "vm.builtin.alloc_tensor")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pause:
-    """A call that stands before the instruction at `place`.
+    """A call that is paused before the instruction at `place`.
 
-    `registers` are those that have been written, whichever way led here, and `names` what the
-    source calls their values.  Arrays are the call's own: a hook only reads them.  `depth` calls
-    wait for this one.
+    `registers` are the registers that every path to here has written, and `names` the names of
+    their values in the source.  Arrays belong to the call: a hook must only read them.  `depth` is
+    the number of calls around this one.
     """
 
     place: Place
@@ -52,44 +52,46 @@ class Pause:
 
     @property
     def text(self) -> str:
-        """The instruction, as listings show it."""
+        """The instruction, as in listings."""
         return self.place.text
 
     @property
     def origin(self) -> str:
-        """What the source calls the value that is to be computed, or nothing."""
+        """The name in the source of the value that the instruction computes, or empty."""
         return self.place.origin
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The values that registers hold, by name; memory has the name of what it is for."""
+        """The values of registers, by name; memory has the name of the value that it is for."""
         return {name: self.registers[r] for r, name in self.names.items() if name}
 
     @property
     def stack(self) -> Sequence[Place]:
-        """Where all calls are, the innermost last."""
+        """The places of all active calls, the innermost last."""
         return self._stack()
 
     def __str__(self) -> str:
-        held = (f"  {_named(r, self.names[r])} = {describe(v)}" for r, v in self.registers.items())
-        return "\n".join([str(self.place), *held])
+        values = (
+            f"  {_named(r, self.names[r])} = {describe(v)}" for r, v in self.registers.items()
+        )
+        return "\n".join([str(self.place), *values])
 
 
 Hook: TypeAlias = Callable[[Pause], object]
-"""Called at a pause; what it raises ends the call of the machine."""
+"""Called at a pause; an exception ends the call of the machine."""
 
 
 class Debugger:
-    """Runs the functions of `vm`, interpreted, and stops where it is told to.
+    """Runs the functions of `vm` in an interpreter, with breakpoints and hooks.
 
-    The machine and its other users see nothing of it.  A hook reads what it is given, and the call
-    goes on when it returns; an exception of a hook arrives at the caller.
+    The machine and its other users are not affected.  A hook must only read the values of its
+    pause.  The call continues when the hook returns; an exception of a hook reaches the caller.
     """
 
     def __init__(self, vm: VirtualMachine) -> None:
         self._executable = vm.executable
         self._interpreter = vm.interpreting()
-        self._held_names = cache(partial(held_names, vm.executable))
+        self._register_names = cache(partial(register_names, vm.executable))
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         program = self._program(name)
@@ -107,14 +109,14 @@ class Debugger:
         *,
         origin: str | None = None,
     ) -> None:
-        """Pause before instruction `at`, or before those that compute the value `origin`.
+        """Pause before instruction `at`, or before instructions that compute the value `origin`.
 
-        Raises `UnknownFunction`, and ``ValueError`` for an instruction or a value that is not
-        there.
+        Raises `UnknownFunction`, and ``ValueError`` for an instruction or a value that does not
+        exist.
         """
         program = self._program(function)
         if (at is None) == (origin is None):
-            raise ValueError("a breakpoint is at an instruction or at an origin: give one of them")
+            raise ValueError("a breakpoint needs either an instruction (at=) or a value (origin=)")
         for place in self._computing(program.function, origin) if origin is not None else [at or 0]:
             if not 0 <= place < len(program.code):
                 last = len(program.code) - 1
@@ -128,14 +130,14 @@ class Debugger:
                 self._pause_before(program, at, hook)
 
     def trace(self, stream: TextIO | None = None) -> None:
-        """Write each instruction before it runs, and after it what it has computed.
+        """Write each instruction before it runs, and its result after it.
 
-        To `stream`, or else to the standard output.
+        The trace goes to `stream`, by default to the standard output.
         """
         self.step(_Trace(stream))
 
     def clear(self) -> None:
-        """Forget all breakpoints, steps and traces."""
+        """Remove all breakpoints, steps and traces."""
         for program in self._interpreter.programs.values():
             for at, step in enumerate(program.code):
                 while step[0] == Code.PAUSE:
@@ -145,17 +147,17 @@ class Debugger:
         return self._interpreter.programs[self._executable[name].name]
 
     def _computing(self, function: VMFunction, name: str) -> list[int]:
-        """The instructions that compute `name`; one that only allocates it if there is no other."""
+        """The instructions that compute `name`; if there are none, those that allocate it."""
         code = self._executable.instructions(function)
-        said = [names_of(origin(self._executable, function, at)) for at in range(len(code))]
-        found = [at for at, names in enumerate(said) if name in names]
-        if not found:
-            known = ", ".join(dict.fromkeys(n for names in said for n in names)) or "none"
+        names_at = [names_of(origin(self._executable, function, at)) for at in range(len(code))]
+        computing = [at for at, names in enumerate(names_at) if name in names]
+        if not computing:
+            known = ", ".join(dict.fromkeys(n for names in names_at for n in names)) or "none"
             raise ValueError(
                 f"no instruction of function {function.name!r} computes {name!r}; "
                 f"there are: {known}"
             )
-        return [at for at in found if not self._allocates(code[at])] or found
+        return [at for at in computing if not self._allocates(code[at])] or computing
 
     def _allocates(self, instruction: object) -> bool:
         if not isinstance(instruction, Call):
@@ -166,18 +168,18 @@ class Debugger:
         def pause(
             program: Program, frame: Frame, at: int, tail_calls: int, callers: Sequence[Caller]
         ) -> None:
-            held = self._held_names(program.function)[at]
-            registers = {register: frame[register] for register in sorted(held)}
+            names = self._register_names(program.function)[at]
+            registers = {register: frame[register] for register in sorted(names)}
             place = Place(self._executable, program.function, at, tail_calls)
             waiting = tuple(callers)
             stack = partial(self._interpreter.places, program, at, tail_calls, waiting)
-            hook(Pause(place, registers, held, len(waiting), stack))
+            hook(Pause(place, registers, names, len(waiting), stack))
 
         program.code[at] = (int(Code.PAUSE), pause, program.code[at], None)
 
 
 class _Trace:
-    """Writes lines; it remembers the last pause of each call that has not returned."""
+    """Writes lines; remembers the last pause of each active call."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -192,7 +194,7 @@ class _Trace:
         print(f"{indent}{pause.place}", file=self._stream)
 
     def _computed(self, pause: Pause) -> list[str]:
-        """What the instruction before has computed, if it is one of the same call."""
+        """The result of the previous instruction, if it belongs to the same call."""
         if len(self._last) <= pause.depth:
             return []
         last = self._last[pause.depth].place

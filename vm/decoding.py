@@ -1,8 +1,8 @@
-"""From bytecode to what the interpreter runs.
+"""Decoding of bytecode into the form that the interpreter runs.
 
-A function becomes a list of tuples whose operands are indices into one frame: registers first,
-then the constants that its code mentions.  A call of a packed function then costs one gather,
-one call and one store.
+A function becomes a list of tuples whose operands are indices into one frame: registers, then the
+constants that its code mentions.  A call of a packed function costs one gather, one call and one
+store.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,15 @@ Frame: TypeAlias = list[Any]
 Gather: TypeAlias = Callable[[Frame], Sequence[Any]]
 
 Decoded: TypeAlias = tuple[int, Any, Any, Any]
-"""Opcode, and what is said there."""
+"""Opcode and operands, as commented at `Code`."""
 
 
 class Code(IntEnum):
-    """What a decoded instruction does."""
+    """The opcode of a decoded instruction."""
 
     PACKED = 0  # callee, gather, dst
     FUNCTION = 1  # program, gather, dst
-    TAIL = 2  # the same, in the place of the caller
+    TAIL = 2  # the same, replacing the caller
     INVOKE = 3  # -, gather, dst
     INVOKE_TAIL = 4
     RET = 5  # value
@@ -44,7 +44,7 @@ class Code(IntEnum):
 class CallSite:
     """Instruction `at` of `function`, a call of the packed function `callee`.
 
-    `origin` is the name in the source of the value that it computes, if it is known.
+    `origin` is the name in the source of the value that it computes, if known.
     """
 
     function: str
@@ -54,12 +54,12 @@ class CallSite:
 
 
 Around: TypeAlias = Callable[[CallSite, Packed], Packed]
-"""What is called in place of the packed function at a site."""
+"""Wraps the packed function of a call site."""
 
 
 @dataclass(slots=True)
 class Program:
-    """A function, decoded: `frame` is copied for each call."""
+    """A decoded function; each call copies `frame`."""
 
     function: VMFunction
     frame: Frame = field(default_factory=list[Any])
@@ -67,20 +67,20 @@ class Program:
 
 
 Caller: TypeAlias = tuple[Program, Frame, int, int, int]
-"""A call that waits: the function, its registers, where it goes on, the register of the result,
-and how many tail calls have led to the function."""
+"""A suspended call: the function, its registers, the instruction to resume at, the register of the
+result, and the number of tail calls that led to the function."""
 
 Hook: TypeAlias = Callable[[Program, Frame, int, int, Sequence[Caller]], None]
-"""What a pause calls: with the function, its registers, the instruction, tail calls, callers."""
+"""The hook of a pause: takes function, registers, instruction, tail calls and callers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
     """Decodes the functions of `executable`.
 
-    `packed` is what the names stand for that are no functions; `vm_state` what arrives where
-    code passes the machine, and `as_value` makes a value of a function.  With `around`, what it
-    makes of the callee is called at each site of a packed function.
+    `packed` maps the other names to packed functions; `vm_state` is passed where code passes the
+    machine, and `as_value` turns a function into a value.  `around`, if present, wraps the packed
+    function of each call site.
     """
 
     executable: Executable
@@ -91,7 +91,7 @@ class Decoder:
     around: Around | None = None
 
     def decode(self, program: Program) -> None:
-        """Fill `program` in; raises `ExecutableError` for what cannot run."""
+        """Fill in the code of `program`; raises `ExecutableError` for code that cannot run."""
         function = program.function
         values: list[Any] = [None] * (function.num_registers + 1)
         places: dict[Operand, int] = {}
@@ -106,7 +106,7 @@ class Decoder:
             return places[operand]
 
         def emit(code: Code, a: Any, b: Any = None, c: Any = None) -> None:
-            program.code.append((int(code), a, b, c))  # comparing members of an enum costs more
+            program.code.append((int(code), a, b, c))  # int: comparing members of an enum is slower
 
         instructions = self.executable.instructions(function)
         tails = self._tail_calls(instructions)
@@ -130,8 +130,7 @@ class Decoder:
                     if self.around is not None:
                         source = origin(self.executable, function, at)
                         run = self.around(CallSite(function.name, at, name, source), run)
-                    given = gather([place(a) for a in args])
-                    emit(Code.PACKED, run, given, target)
+                    emit(Code.PACKED, run, gather([place(a) for a in args]), target)
                 case Ret(value):
                     emit(Code.RET, place(value))
                 case If(cond, false_offset):
@@ -141,24 +140,24 @@ class Decoder:
         program.frame = values
 
     def _tail_calls(self, code: Sequence[Instruction]) -> frozenset[int]:
-        if self.packed.get(COPY, BUILTINS[COPY]) is not BUILTINS[COPY]:  # it has to be called
+        if self.packed.get(COPY, BUILTINS[COPY]) is not BUILTINS[COPY]:  # the user's own copy
             return frozenset()
         return tail_calls(self.executable, code)
 
     def _bind(
         self, name: str, args: tuple[Operand, ...], at: int, function: VMFunction
     ) -> tuple[Packed, tuple[Operand, ...]]:
-        """The callable, and those of its operands that it takes at run time."""
-        found = self.packed[name]
-        if not isinstance(found, Builtin):
-            return found, args
-        constants = args[found.dynamic :]
+        """The callable, and the operands that it takes at run time."""
+        callee = self.packed[name]
+        if not isinstance(callee, Builtin):
+            return callee, args
+        constants = args[callee.dynamic :]
         where = f"section code: function {function.name!r}: instruction {at}: {name}"
         try:
-            found.check_count(len(args))
+            callee.check_count(len(args))
             if any(a.kind not in (Kind.IMMEDIATE, Kind.CONSTANT) for a in constants):
-                raise ExecutableError(f"takes constants after operand {found.dynamic}")
-            return found.bind(*map(self._value, constants)), args[: found.dynamic]
+                raise ExecutableError(f"takes constants after operand {callee.dynamic}")
+            return callee.bind(*map(self._value, constants)), args[: callee.dynamic]
         except (TypeError, AttributeError, ValueError) as error:
             message = str(error).removeprefix("section code: ")
             raise ExecutableError(f"{where}: {message}") from None
@@ -173,12 +172,12 @@ class Decoder:
                 name = self.executable.callees[operand.value]
                 if name in self.programs:
                     return self.as_value(self.programs[name])
-                found = self.packed[name]
-                if not isinstance(found, Builtin):
-                    return found
-                if found.constants:
+                callee = self.packed[name]
+                if not isinstance(callee, Builtin):
+                    return callee
+                if callee.constants:
                     raise ExecutableError(f"section code: {name} is no value: it takes constants")
-                return found.bind()
+                return callee.bind()
             case Kind.VM_STATE:
                 return self.vm_state
             case Kind.VOID | Kind.REGISTER:
@@ -192,9 +191,9 @@ def gather(places: Sequence[int]) -> Gather:
     return itemgetter(slice(places[0], places[0] + 1) if places else slice(0, 0))
 
 
-def _check_count(function: VMFunction, at: int, called: VMFunction, given: int) -> None:
-    if given != len(called.params):
+def _check_count(function: VMFunction, at: int, called: VMFunction, count: int) -> None:
+    if count != len(called.params):
         raise ExecutableError(
             f"section code: function {function.name!r}: instruction {at}: "
-            f"{called.name} takes {len(called.params)} arguments, got {given}"
+            f"{called.name} takes {len(called.params)} arguments, got {count}"
         )

@@ -1,7 +1,7 @@
-"""Dimensions computed at run time, from texts that are compiled once.
+"""Dimensions computed at run time, by compiling their texts once.
 
-A text is the arithmetic of Python over integers and slots of the shape heap, ``@0 * 4``,
-``min(@0, @1) // 2``; nothing else reads, so that a text out of a file is safe to compile.
+A text is Python arithmetic over integers and slots of the shape heap: ``@0 * 4``,
+``min(@0, @1) // 2``.  Everything else is refused, so texts from files are safe to compile.
 """
 
 import ast
@@ -18,10 +18,10 @@ Heap: TypeAlias = list[int]
 """The dimensions of one call of a function; a slot is written before it is read."""
 
 LIMIT = 1 << 1024
-"""What no dimension in a heap reaches: no code can make them grow without end."""
+"""The bound of dimensions in a heap: no code can make them grow without end."""
 
 MAX_TEXT = 10_000
-"""Characters of one text at most."""
+"""The most characters of a text."""
 
 _ATOM = re.compile(r"@?(0|[1-9]\d{0,17})", re.ASCII)
 _SLOT = re.compile(r"@(\d+)", re.ASCII)
@@ -29,9 +29,9 @@ _CALLS = {"min": min, "max": max}
 
 
 def compile_dim(text: str) -> Callable[[Heap], int]:
-    """The function that evaluates `text`; raises `ExecutableError` if it is no dimension.
+    """The function that evaluates `text`; raises `ExecutableError` if it is not a dimension.
 
-    The function raises `RunError` where the text divides by zero, or names a slot that is not.
+    The function raises `RunError` for a division by zero and for a slot outside of the heap.
     """
     evaluate: Callable[[Heap], int] = _compile(_checked(text))
 
@@ -45,7 +45,7 @@ def compile_dim(text: str) -> Callable[[Heap], int]:
 
 
 def compile_shape(dims: Sequence[str]) -> Callable[[Heap], tuple[int, ...]]:
-    """The function that evaluates all of `dims`, which fails as those of `compile_dim` do."""
+    """The function that evaluates all of `dims`; it fails like those of `compile_dim`."""
     evaluate = _compile(f"({''.join(f'({_checked(d)}),' for d in dims)})")
 
     def shape(heap: Heap) -> tuple[int, ...]:
@@ -58,10 +58,10 @@ def compile_shape(dims: Sequence[str]) -> Callable[[Heap], tuple[int, ...]]:
 
 
 def compile_stores(slots: Sequence[int], texts: Sequence[str]) -> Callable[[Heap], None]:
-    """The function that stores the value of each text into its slot, one after the other.
+    """The function that stores the value of each text into its slot, in order.
 
-    Parts that are equal are computed once.  It raises `RunError` as those of `compile_dim` do, and
-    for what is not within `LIMIT`.
+    Common subexpressions are computed once.  It raises `RunError` like those of `compile_dim`, and
+    for a value beyond `LIMIT`.
     """
     store = _compile_stores(slots, texts)
 
@@ -86,7 +86,7 @@ def within_limit(where: str, value: int) -> int:
 
 
 def parse_dim(text: str) -> Form:
-    """The form of `text`, with slots as symbols; raises `ExecutableError` if it is no dimension."""
+    """The form of `text`, with slots as symbols; raises `ExecutableError` for other texts."""
     return _parse(text, _source(text))
 
 
@@ -117,12 +117,12 @@ def _symbol(node: ast.expr) -> str:
 
 def slot_of(text: str) -> int | None:
     """``3`` of ``"@3"``; ``None`` of anything else."""
-    found = _SLOT.fullmatch(text)
-    return int(found[1]) if found else None
+    slot = _SLOT.fullmatch(text)
+    return int(slot[1]) if slot else None
 
 
 def _checked(text: str) -> str:
-    """`text` as Python over ``heap``, every node of which was read."""
+    """`text` as Python source over ``heap``, after a check of every node."""
     source = _source(text)
     if not _ATOM.fullmatch(text):  # most are
         _parse(text, source)
@@ -137,7 +137,7 @@ def _compile(source: str) -> Callable[[Heap], Any]:
 
 
 class _Straight:
-    """Straight code: one local variable for each part that is not the same as another."""
+    """Straight-line code with a local variable for each distinct subexpression."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -148,7 +148,7 @@ class _Straight:
         self._algebra = Algebra(str, self._slot, {"neg": self._negative, **operators, **calls})
 
     def store(self, slot: int, form: Form) -> None:
-        """Put the value of `form` into `slot`."""
+        """Store the value of `form` into `slot`."""
         value = fold(form, self._algebra)
         self.lines.append(f"if not -LIMIT < {value} < LIMIT: raise OverflowError")
         self.lines.append(f"heap[{slot}] = {value}")
@@ -187,14 +187,14 @@ def _compile_stores(slots: Sequence[int], texts: Sequence[str]) -> Callable[[Hea
 
 
 def _failure(text: str, heap: Heap, error: Exception) -> RunError:
-    """What is said of the `error` that evaluating `text` raised."""
+    """The `RunError` for an `error` in the evaluation of `text`."""
     if isinstance(error, ZeroDivisionError):
-        return RunError(f"the dimension {_written(text, heap)} divides by zero")
+        return RunError(f"the dimension {_with_values(text, heap)} divides by zero")
     return _no_slot(next(s for s in map(int, _SLOT.findall(text)) if s >= len(heap)), heap)
 
 
-def _written(text: str, heap: Heap) -> str:
-    """`text`, with what is in the slots."""
+def _with_values(text: str, heap: Heap) -> str:
+    """`text`, with the values of the slots."""
     return _SLOT.sub(lambda m: str(heap[int(m[1])]), text)
 
 

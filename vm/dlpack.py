@@ -1,4 +1,4 @@
-"""Arrays of other libraries, and to them, by DLPack; of bfloat16 too, which numpy does not know."""
+"""Exchange of arrays with other libraries through DLPack, including bfloat16."""
 
 import ctypes
 from operator import is_
@@ -9,16 +9,16 @@ import numpy as np
 _BFLOAT16 = np.dtype("bfloat16")
 
 BFLOAT, UINT = 4, 1
-"""What DLPack calls the kinds of elements, in `dlpack.h`."""
+"""The type codes of elements in `dlpack.h`."""
 
 _READABLE = {1, 3, 11, 13}
-"""Devices whose memory the CPU reads: itself, and what CUDA and ROCm share with it."""
+"""Device types whose memory the CPU can read: itself, and host memory of CUDA and ROCm."""
 
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 
 
 class Head(ctypes.Structure):
-    """What ``DLManagedTensor`` begins with, up to the type of the elements."""
+    """The first fields of ``DLManagedTensor``, up to the type of the elements."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -32,7 +32,7 @@ class Head(ctypes.Structure):
 
 
 _VERSIONED = 32
-"""The bytes of ``DLManagedTensorVersioned`` before what is the head of the other."""
+"""The offset of those fields in ``DLManagedTensorVersioned``."""
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -41,7 +41,7 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.
 
 
 class _Capsule:
-    """Hands over a capsule once."""
+    """An object that exports a capsule once."""
 
     def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
         self._capsule, self._device = capsule, device
@@ -54,7 +54,7 @@ class _Capsule:
 
 
 def head_of(capsule: Any) -> Head:
-    """The head of the tensor in `capsule`, in place."""
+    """The first fields of the tensor in `capsule`, in place."""
     versioned = _is_valid(capsule, b"dltensor_versioned")
     address = _pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
     assert address is not None
@@ -62,13 +62,13 @@ def head_of(capsule: Any) -> Head:
 
 
 class Result(np.ndarray[Any, np.dtype[Any]]):
-    """An array that other libraries take, though its elements are of bfloat16.
+    """An array of bfloat16 that exports through DLPack.
 
-    numpy itself exports no such array.
+    numpy cannot export such an array.
     """
 
     def __dlpack__(self, **options: Any) -> Any:
-        """As numpy's, for bfloat16 too."""
+        """Export the array, like numpy, but also of bfloat16."""
         if self.dtype != _BFLOAT16:
             return super().__dlpack__(**options)
         capsule = self.view(np.ndarray).view(np.uint16).__dlpack__(**options)
@@ -77,7 +77,7 @@ class Result(np.ndarray[Any, np.dtype[Any]]):
 
 
 def exported(value: Any) -> Any:
-    """`value` with its arrays of bfloat16 as `Result`."""
+    """`value`, with arrays of bfloat16 as `Result`."""
     if type(value) is np.ndarray:
         return value.view(Result) if value.dtype is _BFLOAT16 else value
     if type(value) is tuple:
@@ -87,11 +87,11 @@ def exported(value: Any) -> Any:
 
 
 def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
-    """The memory of `value` as an array; raises what ``numpy.from_dlpack`` does.
+    """The memory of `value` as an array; raises the errors of ``numpy.from_dlpack``.
 
-    ``BufferError`` if it is the memory of another device.
+    ``BufferError`` if the memory belongs to another device.
     """
-    if hasattr(value, "resolve_neg"):  # of torch, which does not say that memory is to be negated
+    if hasattr(value, "resolve_neg"):  # torch exports no flag for lazy negation
         value = value.resolve_neg()
     try:
         return np.from_dlpack(value)
@@ -104,5 +104,5 @@ def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
         head = head_of(capsule)
         if (head.code, head.bits, head.lanes) != (BFLOAT, 16, 1):
             raise
-        head.code = UINT  # numpy knows it, and it is of the same size; the capsule is ours
+        head.code = UINT  # a type of the same size that numpy knows; the capsule is ours
         return np.from_dlpack(_Capsule(capsule, (kind, number))).view("bfloat16")

@@ -1,4 +1,4 @@
-"""The functions of a machine as Python calls them."""
+"""The callables of a machine: its functions for callers in Python."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,17 +18,17 @@ from relax_egraph.vm.interpreter import Interpreter
 from relax_egraph.vm.native.engine import NativeEngine
 
 
-class Given(NamedTuple):
-    """A function and the arguments that it is to be called with, converted."""
+class BoundCall(NamedTuple):
+    """The name of a function and its converted arguments."""
 
     function: str
     arguments: tuple[Any, ...]
 
 
 class Entries:
-    """By name: functions of `interpreter`, native as far as `native` has them, and saved calls.
+    """Callables by name: native functions where `native` has them, interpreted ones, saved calls.
 
-    Each is made once, at first use.  With `exports`, results may be of bfloat16: see `exported`.
+    Each is created once, at first use.  With `exports`, results may be of bfloat16: see `exported`.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class Entries:
         self._native = native
         self._exports = exports
         self._watched: Interpreter | None = None
-        self._saved: dict[str, Given] = {}
+        self._saved: dict[str, BoundCall] = {}
         self._made: dict[str, Callable[..., Any]] = {}
-        self._making = free_in_forks(RLock())  # what is collected meanwhile may ask for an entry
+        self._making = free_in_forks(RLock())  # a finalizer may request an entry meanwhile
 
     def __contains__(self, name: object) -> bool:
         known = isinstance(name, str)
@@ -54,27 +54,27 @@ class Entries:
                 entry = self._made.get(name) or self._made.setdefault(name, self._make(name))
         return entry
 
-    def given(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Given:
-        """What a call of `name` comes to: of a saved one, what was saved."""
+    def bind(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> BoundCall:
+        """The function and converted arguments of a call; for a saved call, the saved ones."""
         NAME.check("name", name)
         if name in self._saved and not args and not named:
             return self._saved[name]
         function = self._program(self._interpreter, name).function
-        return Given(name, tuple(arrange(function, args, named)))
+        return BoundCall(name, tuple(arrange(function, args, named)))
 
-    def save(self, name: str, given: Given) -> None:
-        """Make `name` a call of what is `given`; of a saved one, in its place.
+    def save(self, name: str, call: BoundCall) -> None:
+        """Make `name` the saved call `call`, which may replace another saved call.
 
         Raises ``ValueError`` if a function has that name.
         """
         if name in self._interpreter.programs:
             raise ValueError(f"the executable has a function {name!r}: save it by another name")
         with self._making:
-            self._saved[name] = given
+            self._saved[name] = call
             self._made.pop(name, None)
 
     def watch(self, watched: Interpreter | None) -> None:
-        """Run functions that are asked for from now on by `watched`, or by no such one any more."""
+        """Run functions that are requested from now on by `watched`; ``None`` ends that."""
         with self._making:
             self._watched = watched
             self._made.clear()
@@ -106,11 +106,13 @@ class Entries:
             return interpreted
 
         def unusual(*args: Any, **named: Any) -> Any:
-            """What the native program left: names and conversions first, then it tries again."""
+            """Calls that the native program leaves: handle names and conversions, then retry."""
             if named:
                 return native(*in_order(function, args, named))
-            given = arrange(function, args, named)
-            return run(program, given) if all(map(is_, given, args)) else native(*given)
+            converted = arrange(function, args, named)
+            if all(map(is_, converted, args)):
+                return run(program, converted)
+            return native(*converted)
 
         native = self._native.entry(name, unusual)
         return native

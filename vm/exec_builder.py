@@ -6,8 +6,8 @@
         ib.emit_ret(ib.r(1))
     executable = ib.get()
 
-The code of a function is checked when its block is left.  The `origin` of an instruction is what
-the source calls the value that it computes; listings, errors and debuggers show it.
+The code of a function is verified when its block ends.  The `origin` of an instruction is the name
+in the source of the value that it computes; listings, errors and debuggers show it.
 """
 
 import warnings
@@ -40,7 +40,7 @@ from relax_egraph.vm.executable import ConstantValue, Executable, VMFunction
 from relax_egraph.vm.renumber import renumber, renumbering
 
 Value: TypeAlias = Operand | ConstantValue
-"""What `emit_call` takes for an argument: an operand, or a value that becomes one."""
+"""An argument of `emit_call`: an operand, or a value that becomes one."""
 
 
 @dataclass(slots=True)
@@ -58,14 +58,14 @@ class _Open:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A place to jump to in one function; `ExecBuilder.place` says where it is."""
+    """A jump target in one function; `ExecBuilder.place` sets its position."""
 
     function: _Open
     at: int | None = None
 
 
 class ExecBuilder:
-    """Builds an `Executable` function by function; `constants` are those to begin with."""
+    """Builds an `Executable` function by function; `constants` are the initial constants."""
 
     def __init__(self, constants: Sequence[ConstantValue] = ()) -> None:
         self._functions: list[VMFunction] = []
@@ -89,9 +89,9 @@ class ExecBuilder:
     ) -> Generator[None]:
         """Open a function whose inputs are ``r(0) … r(num_inputs - 1)``.
 
-        On leaving it is checked (`check.find_fault`, raised as `IllFormed`; an input that is
-        not used is a warning unless `allow_unused`) and its registers are renumbered in order
-        of first mention.  Nothing is kept of a function that fails.
+        At the end of the block, the function is verified (`check.find_fault`, raised as
+        `IllFormed`; an unused input is a warning unless `allow_unused`), and its registers are
+        renumbered in order of first mention.  A function that fails leaves no trace.
         """
         if self._open is not None:
             raise IllFormed(f"function {name!r} is opened inside {self._open.name!r}")
@@ -113,7 +113,7 @@ class ExecBuilder:
             self._open = None
 
     def get(self) -> Executable:
-        """The executable of all functions that are finished."""
+        """The executable of all finished functions."""
         return Executable(
             tuple(self._functions),
             self._constants.values,
@@ -136,7 +136,7 @@ class ExecBuilder:
         return Operand(Kind.CONSTANT, index)
 
     def imm(self, value: int) -> Operand:
-        """The integer `value`; it must fit 61 bits, `convert_constant` takes any."""
+        """The integer `value` as an immediate of 61 bits; `convert_constant` takes any integer."""
         if not IMMEDIATE_MIN <= value <= IMMEDIATE_MAX:
             raise IllFormed(f"the immediate {value} does not fit 61 bits")
         return Operand(Kind.IMMEDIATE, int(value))
@@ -146,17 +146,17 @@ class ExecBuilder:
         return Operand(Kind.FUNCTION, self._callees.setdefault(name, len(self._callees)))
 
     def vm_state(self) -> Operand:
-        """The machine itself; builtins that allocate or call take it."""
+        """The machine itself, an operand of builtins that allocate or call."""
         return VM_STATE
 
     def void_arg(self) -> Operand:
-        """No value: as an argument it arrives as ``None``, as `dst` it drops the result."""
+        """No value: an argument of ``None``; as `dst`, it drops the result."""
         return VOID
 
     def convert_constant(self, value: Value) -> Operand:
-        """`value` as an operand: small integers are immediates, the rest goes into the pool.
+        """`value` as an operand: small integers are immediates, other values go into the pool.
 
-        The same array object, and equal shapes, numbers, strings and dtypes, go in once.
+        The same array object, and equal shapes, numbers, strings and dtypes, are stored once.
         Arrays in the pool are read-only.
         """
         if isinstance(value, Operand):
@@ -179,15 +179,15 @@ class ExecBuilder:
         self._emit(Ret(self.convert_constant(value)), origin)
 
     def emit_if(self, cond: Operand, false_offset: int | Label, *, origin: str = "") -> None:
-        """Go on if `cond` is true, else go to the label, or `false_offset` instructions on."""
+        """Continue if `cond` is true, else jump to the label, or by `false_offset` instructions."""
         self._emit(If(cond, self._offset(false_offset)), origin)
 
     def emit_goto(self, offset: int | Label, *, origin: str = "") -> None:
-        """Go to the label, or `offset` instructions on."""
+        """Jump to the label, or by `offset` instructions."""
         self._emit(Goto(self._offset(offset)), origin)
 
     def label(self) -> Label:
-        """A label that is to be placed in the open function."""
+        """A new label of the open function."""
         return Label(self._function())
 
     def place(self, label: Label) -> None:
@@ -197,7 +197,7 @@ class ExecBuilder:
             raise IllFormed(f"the label is placed twice: at instruction {label.at}, and here")
         label.at = len(function.code)
 
-    # --- the function's end -----------------------------------------------------------
+    # --- the end of a function --------------------------------------------------------
 
     def _function(self) -> _Open:
         if self._open is None:
@@ -219,7 +219,7 @@ class ExecBuilder:
         return 0
 
     def _own(self, label: Label) -> _Open:
-        """The open function, to which `label` has to belong."""
+        """The open function, which must own `label`."""
         function = self._function()
         if label.function is not function:
             raise IllFormed(

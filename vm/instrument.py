@@ -1,4 +1,4 @@
-"""Watching a machine: a function of the user's sees each call of a packed function."""
+"""Instruments: a function of the user observes each call of a packed function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,11 +11,11 @@ from relax_egraph.vm.decoding import Around, CallSite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallEvent:
-    """A call of the packed function `name`: a kernel, a function of the user's, or a builtin.
+    """A call of the packed function `name`: a kernel, a function of the user, or a builtin.
 
-    It is instruction `instruction` of `function`, and computes the value `origin` of the source,
-    if that is known.  Kernels write into their last `arguments` and have no `result`; builtins
-    come without the constants of the instruction.
+    It is instruction `instruction` of `function`, and computes the value `origin` of the source, if
+    known.  Kernels write into their last `arguments` and have no `result`; the arguments of a
+    builtin do not include the constants of the instruction.
     """
 
     when: Literal["before", "after"]
@@ -29,7 +29,7 @@ class CallEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skip:
-    """What an instrument returns before a call that is not to be: its result is `result`."""
+    """Returned by an instrument before a call to skip it: `result` replaces its result."""
 
     result: Any = None
 
@@ -39,9 +39,9 @@ Instrument: TypeAlias = Callable[[CallEvent], Skip | None]
 
 
 def watched_by(instrument: Instrument) -> Around:
-    """What calls `instrument` around each call.
+    """A wrapper of packed functions that calls `instrument` before and after each call.
 
-    A call raises ``TypeError`` if it returns anything but ``None`` or a `Skip`.
+    A call raises ``TypeError`` if the instrument returns anything but ``None`` or a `Skip`.
     """
 
     def around(site: CallSite, callee: Packed) -> Packed:
@@ -49,7 +49,7 @@ def watched_by(instrument: Instrument) -> Around:
             event = CallEvent("before", site.callee, site.function, site.at, site.origin, args)
             answer = instrument(event)
             if isinstance(answer, Skip):
-                return convert(f"what is to be the result of {site.callee!r}", answer.result)
+                return convert(f"the result of {site.callee!r} from Skip", answer.result)
             if answer is not None:
                 kind = type(answer).__name__
                 raise TypeError(f"an instrument returns None or Skip(result), not {kind}")

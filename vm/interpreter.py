@@ -1,6 +1,6 @@
-"""Runs decoded functions, one instruction after the other.
+"""The interpreter: runs decoded functions, one instruction after the other.
 
-Calls of functions and of closures do not use the stack of Python.
+Calls of functions and closures do not use the Python stack.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from relax_egraph.vm.decoding import Around, Caller, Code, Decoder, Gather, Prog
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.stack import Place, moments, note_stack
 
-# names for the loop below: attributes of an enum cost more than a global
+# names for the loop below: a global is faster than an attribute of an enum
 _PACKED, _, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO, _SEGMENT, _PAUSE = map(int, Code)
 
 
@@ -24,7 +24,8 @@ _PACKED, _, _TAIL, _INVOKE, _INVOKE_TAIL, _RET, _IF, _GOTO, _SEGMENT, _PAUSE = m
 class Segment:
     """A run of instructions, as one call of machine code.
 
-    `run` returns the values of `targets`, or ``None``: then `first` is run, and what follows it.
+    `run` returns the values of `targets`, or ``None``: then the interpreter runs `first` and the
+    instructions after it.
     """
 
     run: Callable[..., tuple[Any, ...] | None]
@@ -41,26 +42,26 @@ class Entry:
     interpreter: "Interpreter"
     program: Program
 
-    def takes(self, given: int) -> None:
-        """Raise `RunError` unless the function takes as many arguments as are `given`."""
+    def check_count(self, count: int) -> None:
+        """Raise `RunError` unless the function takes `count` arguments."""
         function = self.program.function
-        if given != len(function.params):
+        if count != len(function.params):
             raise RunError(
-                f"closure {function.name} takes {len(function.params)} arguments, got {given}"
+                f"closure {function.name} takes {len(function.params)} arguments, got {count}"
             )
 
     def __call__(self, *args: Any) -> Any:
-        """The result of the function."""
-        self.takes(len(args))
+        """Call the function."""
+        self.check_count(len(args))
         name = self.program.function.name
-        given = [convert(f"an argument of {name}", a) for a in args]
-        return self.interpreter.run(self.program, given)
+        converted = [convert(f"an argument of {name}", a) for a in args]
+        return self.interpreter.run(self.program, converted)
 
 
 class Interpreter:
     """The functions of an executable, decoded; `vm_state` is the machine that its code sees.
 
-    `around` sees the calls of packed functions: see `Decoder`.
+    `around` wraps the calls of packed functions: see `Decoder`.
     """
 
     def __init__(
@@ -83,10 +84,10 @@ class Interpreter:
             decoder.decode(program)
 
     def run(self, program: Program, args: Sequence[Any]) -> Any:
-        """Interpret a function on what `convert` made of its arguments.
+        """Interpret a function on converted arguments.
 
-        A call whose result is what the function returns takes the place of its caller, so that
-        recursion in that position has no depth.  An exception gets a note of the stack.
+        A tail call replaces its caller, so tail recursion needs no stack.  An exception gets a note
+        with the stack.
         """
         registers = program.frame.copy()
         registers[: len(args)] = args
@@ -132,7 +133,7 @@ class Interpreter:
                             pc += 1
                             step = code[pc]
                             continue
-                        called.takes(len(args))
+                        called.check_count(len(args))
                         a = called.program
                     if kind in (_TAIL, _INVOKE_TAIL):
                         tail_calls += 1
@@ -146,21 +147,21 @@ class Interpreter:
                     registers[: len(args)] = args
                 step = code[pc]
         except BaseException as error:
-            with suppress(Exception):  # some exceptions take no notes
+            with suppress(Exception):  # some exceptions do not accept notes
                 note_stack(error, self.places(program, pc, tail_calls, callers), started)
             raise
 
     def places(
         self, program: Program, at: int, tail_calls: int, callers: Sequence[Caller]
     ) -> list[Place]:
-        """Where the calls are, the innermost last: at instruction `at` of `program`."""
+        """The places of active calls; the last and innermost is instruction `at` of `program`."""
         calls = [(caller, after - 1, count) for caller, _, after, _, count in callers]
         calls.append((program, at, tail_calls))
         return [Place(self._executable, p.function, at, count) for p, at, count in calls]
 
 
 def _opened(called: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """The function that a value stands for, and all of its arguments."""
+    """The function of a closure, and all its arguments."""
     function, *args = called
     if type(function) is Closure:
         return function.function, (*args, *function.captured)

@@ -1,4 +1,4 @@
-"""JSON out of files: what Python's reader lets pass is refused."""
+"""Strict JSON from files: refuses extensions that Python's reader accepts."""
 
 import json
 from typing import Any, NoReturn
@@ -7,10 +7,10 @@ from relax_egraph.errors import ExecutableError
 
 
 def json_table(section: str, data: bytes) -> Any:
-    """The value that `data` says; raises `ExecutableError`.
+    """The value of `data`; raises `ExecutableError`.
 
-    It is UTF-8 and as JSON is defined: no ``NaN``, no ``Infinity``, no name twice in an object, no
-    half of a surrogate pair in a text.
+    It must be standard JSON in UTF-8: no ``NaN``, no ``Infinity``, no repeated name in an object,
+    no lone surrogate in a string.
     """
     try:
         value = json.loads(
@@ -28,10 +28,10 @@ def _refuse_number(text: str) -> NoReturn:
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    table = dict(pairs)
+    if len(table) != len(pairs):
         raise ValueError("an object has a name twice")
-    return found
+    return table
 
 
 def _has_surrogate(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`VirtualMachine`: an executable, ready to be called."""
+"""`VirtualMachine`: runs an executable."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -41,10 +41,10 @@ from relax_egraph.vm.storage import Bytes
 from relax_egraph.vm.timing import Timing, measure
 
 MAX_DEPTH = 10_000
-"""Calls of functions within calls at most, unless the machine is told otherwise."""
+"""The default limit of nested calls of functions."""
 
 MOST_THREADS = 1024
-"""Threads that kernels may use at most."""
+"""The most threads of kernels."""
 
 Engine: TypeAlias = Literal["auto", "native", "interpreter"]
 
@@ -62,22 +62,22 @@ _PROFILING = {
 class VirtualMachine:
     """Runs an executable: ``vm["main"](x, w)``, ``vm["main"](x, w=w)``.
 
-    Arguments are numpy arrays or whatever has ``__dlpack__``; arrays that are not contiguous
-    are copied, a dtype is never converted.  Results are numpy arrays, tuples of them, shapes
+    Arguments are numpy arrays or objects with ``__dlpack__``; arrays that are not contiguous are
+    copied, dtypes are never converted.  Results are numpy arrays, tuples of them, or shapes
     (tuples of ints).
 
-    A name that the code calls is looked for in `packed`, among the kernels of the executable,
-    among the functions that were registered, among the builtins; `RunError` lists those that
-    are nowhere.  The machine may be used from several threads, and after an exception.
+    A name that the code calls is looked up in `packed`, then among the kernels of the executable,
+    the registered functions, and the builtins; `RunError` lists the names that are missing.  The
+    machine may be used from several threads, and after an exception.
 
     The `engine` ``"interpreter"`` runs bytecode one instruction after the other.  ``"native"`` runs
-    each function as one call of machine code; `RunError` says which have no such form, because
-    they call packed functions, or recurse but in their own place.  ``"auto"`` is native where it
-    can be.  All give the same results and the same errors.
+    each function as one call of machine code; `RunError` lists functions without a native form,
+    because they call packed functions or are recursive other than by tail calls.  ``"auto"`` is
+    native where possible.  All engines have the same results and the same errors.
 
-    Kernels run on `num_threads` threads, the caller's among them, by default on as many as
-    ``RELAX_EGRAPH_NUM_THREADS`` says or else the process may use; on one where the system is not
-    Linux.  Results do not depend on the number.
+    Kernels run on `num_threads` threads, including the caller's.  The default is
+    ``RELAX_EGRAPH_NUM_THREADS``, or else the number of processors of the process; outside of
+    Linux, it is one.  Results do not depend on the number.
     """
 
     @takes(
@@ -99,15 +99,20 @@ class VirtualMachine:
         self._executable = executable
         self._pool = StoragePool()
         kernels = executable.linker(executable, num_threads) if executable.linker else {}
-        found = resolve(executable, packed or {}, kernels)
-        self.interpreting = partial(Interpreter, executable, found, self, max_depth)
-        """Makes an interpreter for the machine, which shares nothing with others that run it."""
+        packed_by_name = resolve(executable, packed or {}, kernels)
+        self.interpreting = partial(Interpreter, executable, packed_by_name, self, max_depth)
+        """Creates another interpreter for the machine, independent of the others."""
         self._interpreter = self.interpreting()
         self._native: NativeEngine | None = None
         if engine != "interpreter" and executable.driver is not None:
             around = Surroundings(kernels, executable.constants, self._pool.take)
             self._native = NativeEngine(
-                executable, executable.driver, self._interpreter, around, found, max_depth
+                executable,
+                executable.driver,
+                self._interpreter,
+                around,
+                packed_by_name,
+                max_depth,
             )
         if engine == "native":
             self._require_native()
@@ -116,7 +121,7 @@ class VirtualMachine:
 
     @property
     def executable(self) -> Executable:
-        """What this machine runs."""
+        """The executable that this machine runs."""
         return self._executable
 
     def __repr__(self) -> str:
@@ -130,50 +135,51 @@ class VirtualMachine:
         return self._entries[name]
 
     def allocate(self, size: int) -> Bytes:
-        """Storage of at least `size` bytes, on a 64-byte line."""
+        """Storage of at least `size` bytes, aligned to 64 bytes."""
         SIZE.check("size", size)
         return self._pool.take(size)
 
-    # --- calls in steps, of closures, of functions with their arguments given -------------
+    # --- calls in steps, closures, saved calls ---------------------------------------------
 
     def set_input(self, name: str, /, *args: Any, **named: Any) -> None:
-        """Give the function `name` its arguments, for `invoke_stateful` in this thread.
+        """Set the arguments of the function `name`, for `invoke_stateful` in this thread.
 
-        They are converted once; an array that is not copied may be written between calls.
+        They are converted once; an array that needs no copy may be written between calls.
         """
-        self._state.inputs[name] = self._entries.given(name, args, named)
+        self._state.inputs[name] = self._entries.bind(name, args, named)
 
     def invoke_stateful(self, name: str) -> None:
-        """Call the function `name` with what `set_input` gave it in this thread."""
+        """Call the function `name` with the arguments from `set_input` in this thread."""
         function, arguments = self._state.input(name)
         self._state.outputs[name] = self[function](*arguments)
 
     def get_outputs(self, name: str) -> Any:
-        """What the last `invoke_stateful` of `name` in this thread returned."""
+        """The result of the last `invoke_stateful` of `name` in this thread."""
         return self._state.output(name)
 
     def save_function(self, name: str, saved: str, /, *args: Any, **named: Any) -> None:
-        """Make ``vm[saved]()`` the call of `name` with these arguments, converted once.
+        """Make ``vm[saved]()`` call `name` with these arguments, which are converted once.
 
-        Raises ``ValueError`` if the executable has a function `saved`; a saved one is replaced.
+        Raises ``ValueError`` if the executable has a function `saved`; another saved call is
+        replaced.
         """
         NAME.check("saved", saved)
-        self._entries.save(saved, self._entries.given(name, args, named))
+        self._entries.save(saved, self._entries.bind(name, args, named))
 
     @takes(closure=function("a closure, which a function of a machine returned"), args=ANYTHING)
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
-        """The result of a closure that some function of a machine returned."""
-        given = (convert("an argument of the closure", a) for a in args)
-        return exported(invoke_closure(closure, *given))
+        """Call a closure that a function of a machine returned."""
+        converted = (convert("an argument of the closure", a) for a in args)
+        return exported(invoke_closure(closure, *converted))
 
-    # --- watching and measuring -----------------------------------------------------------
+    # --- instruments, timing and profiles --------------------------------------------------
 
     @takes(instrument=optional(function("a function of a CallEvent")))
     def set_instrument(self, instrument: Instrument | None) -> None:
-        """Let `instrument` see each call of a packed function, or none any more.
+        """Call `instrument` around each call of a packed function; ``None`` removes it.
 
-        It is seen by what is got from the machine from now on: ``vm["main"]``, not a function that
-        was got before.  While there is one, functions are interpreted.
+        It affects functions that are looked up afterwards, such as ``vm["main"]``, not callables
+        from before.  Functions are interpreted while there is an instrument.
         """
         watched = None if instrument is None else self.interpreting(watched_by(instrument))
         self._entries.watch(watched)
@@ -182,10 +188,10 @@ class VirtualMachine:
     def time_evaluator(
         self, name: str, *, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0.0
     ) -> Callable[..., Timing]:
-        """What times the function `name`, called with its arguments; see `measure`."""
+        """A function that times calls of the function `name` with its arguments; see `measure`."""
 
         def evaluate(*args: Any, **named: Any) -> Timing:
-            function, arguments = self._entries.given(name, args, named)
+            function, arguments = self._entries.bind(name, args, named)
             return measure(partial(self[function], *arguments), number, repeat, min_repeat_ms)
 
         return evaluate
@@ -199,14 +205,14 @@ class VirtualMachine:
         machine: Roofline | None = None,
         **named: Any,
     ) -> CallReport:
-        """Call the function `name` and time what it calls, interpreted.
+        """Run the function `name` in the interpreter, and time its calls of packed functions.
 
-        With `repeat`, a call counts as long as the shortest of so many runs; all but the last run
-        on copies of the arrays, which therefore are written once.  `machine` says how long each
-        call takes at least.  A parameter that is named as one of these is given by position.
+        With `repeat`, the time of a call is the least in that many runs; all runs but the last use
+        copies of the arrays, so that results are written once.  `machine` bounds the time of each
+        call from below.  A parameter with one of these names must be passed by position.
         """
         check(_PROFILING, {"repeat": repeat, "machine": machine})
-        function, arguments = self._entries.given(name, args, named)
+        function, arguments = self._entries.bind(name, args, named)
 
         return profile(self.interpreting, function, arguments, self._executable, repeat, machine)
 
@@ -225,7 +231,7 @@ class VirtualMachine:
 
 
 def _has_bfloat16(executable: Executable) -> bool:
-    """Whether something in it may be of bfloat16: a parameter, what is allocated, a constant."""
+    """Whether a parameter, an allocation or a constant may be of bfloat16."""
     texts = [info for function in executable.functions for info in function.param_info]
     texts += [
         c if isinstance(c, str) else c.dtype.name

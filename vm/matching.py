@@ -1,8 +1,8 @@
-"""Run-time checks of what struct info claims, and binding of dimensions to heap slots.
+"""Run-time checks of struct info, and binding of dimensions to heap slots.
 
-Each function here is called once at load, with the constant operands of an instruction,
-and returns what runs.  `where` names function and variable, `expected` is the struct info as
-script writes it; both are only for the message.
+Each function here is called once at load, with the constant operands of an instruction, and returns
+the check to run.  `where` names function and variable, `expected` is the struct info in script
+syntax; both are only for the message.
 """
 
 import operator
@@ -17,17 +17,17 @@ from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.vm.dim_program import slot_of, within_limit
 
 MOST_FIELDS = 16
-"""A tuple of more is not described field by field."""
+"""The most fields of a tuple that is described field by field."""
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """``(3, 4)``, ``(3,)``, ``()``: a shape as script writes it."""
+    """A shape in script syntax: ``(3, 4)``, ``(3,)``, ``()``."""
     inside = ", ".join(map(str, shape))
     return f"({inside},)" if len(shape) == 1 else f"({inside})"
 
 
 def describe(value: Any) -> str:
-    """`value` as script would write its type: ``R.Tensor((3, 4), "float32")``."""
+    """The type of `value` in script syntax: ``R.Tensor((3, 4), "float32")``."""
     match value:
         case np.ndarray() if value.dtype.name in DTYPES:
             return f'R.Tensor({shape_text(value.shape)}, "{value.dtype.name}")'
@@ -53,7 +53,7 @@ def is_shape(value: Any) -> bool:
 
 
 def check_tensor_info(where: str, expected: str, ndim: int, dtype: str) -> Callable[[Any], None]:
-    """Check for a tensor of rank `ndim` (any, if negative) and `dtype` (any, if empty)."""
+    """A check for a tensor of rank `ndim` (any, if negative) and `dtype` (any, if empty)."""
     if dtype and dtype not in DTYPES:
         raise ExecutableError(f"{where}: no dtype {dtype!r:.40}")
     wanted = np.dtype(dtype) if dtype else None
@@ -70,7 +70,7 @@ def check_tensor_info(where: str, expected: str, ndim: int, dtype: str) -> Calla
 
 
 def check_shape_info(where: str, expected: str, ndim: int) -> Callable[[Any], None]:
-    """Check for a shape of rank `ndim` (any, if negative)."""
+    """A check for a shape of rank `ndim` (any, if negative)."""
 
     def check(value: Any) -> None:
         if not is_shape(value) or (ndim >= 0 and len(value) != ndim):
@@ -80,7 +80,7 @@ def check_shape_info(where: str, expected: str, ndim: int) -> Callable[[Any], No
 
 
 def check_tuple_info(where: str, expected: str, count: int) -> Callable[[Any], None]:
-    """Check for a tuple of `count` fields."""
+    """A check for a tuple of `count` fields."""
 
     def check(value: Any) -> None:
         if type(value) is not tuple or len(value) != count:
@@ -90,7 +90,7 @@ def check_tuple_info(where: str, expected: str, count: int) -> Callable[[Any], N
 
 
 def check_prim_info(where: str, expected: str, dtype: str) -> Callable[[Any], None]:
-    """Check for a number of the host of `dtype`."""
+    """A check for a Python number of `dtype`."""
     kind = _PRIMS.get(dtype.rstrip("0123456789"))
     if kind is None or dtype not in DTYPES:
         raise ExecutableError(f"no dtype {dtype!r} of numbers of the host")
@@ -106,7 +106,7 @@ _PRIMS = {"bool": bool, "int": int, "uint": int, "float": float, "bfloat": float
 
 
 def check_string_info(where: str, expected: str) -> Callable[[Any], None]:
-    """Check for a string."""
+    """A check for a string."""
 
     def check(value: Any) -> None:
         if type(value) is not str:
@@ -116,7 +116,7 @@ def check_string_info(where: str, expected: str) -> Callable[[Any], None]:
 
 
 def check_func_info(where: str, expected: str) -> Callable[[Any], None]:
-    """Check for a function."""
+    """A check for a function."""
 
     def check(value: Any) -> None:
         if not callable(value):
@@ -126,7 +126,7 @@ def check_func_info(where: str, expected: str) -> Callable[[Any], None]:
 
 
 def check_upper_bound(bound: int, where: str) -> Callable[[Any], None]:
-    """Check that an integer is not more than `bound`."""
+    """A check that an integer is at most `bound`."""
 
     def check(value: Any) -> None:
         if type(value) is not int:
@@ -138,10 +138,10 @@ def check_upper_bound(bound: int, where: str) -> Callable[[Any], None]:
 
 
 def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Any], None]:
-    """Match the extents of a tensor or shape against one pattern each.
+    """A match of the extents of a tensor or shape against one pattern each.
 
-    ``_`` takes anything; ``784`` takes 784; ``n -> @0`` stores into slot 0 of the heap;
-    ``n * 4 == @2`` takes what is in slot 2.  All are stored before any is compared.
+    ``_`` matches anything; ``784`` matches 784; ``n -> @0`` stores into slot 0 of the heap;
+    ``n * 4 == @2`` matches the value of slot 2.  All stores precede all comparisons.
     """
     stores: list[tuple[int, int]] = []
     fixed: list[tuple[int, int]] = []
@@ -181,9 +181,9 @@ def match_shape(where: str, expected: str, *patterns: str) -> Callable[[Any, Any
 
 
 def match_operand(refusal: str, *patterns: str) -> Callable[[Any, Any], None]:
-    """Match the extents of an operand against patterns of `match_shape`; else raise the `refusal`.
+    """A match of the extents of an operand against patterns of `match_shape`, with its own message.
 
-    In this, ``{@0}`` is the number in slot 0 of the heap.
+    In `refusal`, the message of a failure, ``{@0}`` stands for the number in slot 0 of the heap.
     """
     match_ = match_shape("", "", *patterns)
     slots = 1 + max(map(int, _SLOT.findall(refusal)), default=-1)
@@ -203,35 +203,35 @@ _SLOT = re.compile(r"\{@(\d{1,9})\}")
 
 
 def match_prim(where: str, expected: str, pattern: str) -> Callable[[Any, Any], None]:
-    """Match an integer against a pattern of `match_shape`."""
+    """A match of an integer against a pattern of `match_shape`."""
     kind, number, text = parse_pattern(pattern)
     slots = number + 1 if kind in ("store", "known") else 0
 
     def match_(value: Any, heap: Any) -> None:
         try:
-            found = operator.index(value)
+            actual = operator.index(value)
         except TypeError:
             raise _mismatch(where, expected, value) from None
         if slots and (type(heap) is not list or len(heap) < slots):
             raise _no_heap(where, heap, slots)
         if kind == "store":
-            heap[number] = within_limit(where, found)
-        elif kind == "known" and found != heap[number]:
+            heap[number] = within_limit(where, actual)
+        elif kind == "known" and actual != heap[number]:
             raise RunError(
-                f"{where}: expected {expected}, got {found}, needs {text} = {heap[number]}"
+                f"{where}: expected {expected}, got {actual}, needs {text} = {heap[number]}"
             )
-        elif kind == "fixed" and found != number:
-            raise RunError(f"{where}: expected {expected}, got {found}")
+        elif kind == "fixed" and actual != number:
+            raise RunError(f"{where}: expected {expected}, got {actual}")
 
     return match_
 
 
 def parse_pattern(text: str) -> tuple[str, int, str]:
-    """Kind (``store known any fixed``), slot or extent, and what the message says of it."""
+    """The kind of a pattern (``store known any fixed``), its slot or extent, and its text."""
     for arrow, kind in ((" -> ", "store"), (" == ", "known")):
-        name, found, place = text.rpartition(arrow)
+        name, actual, place = text.rpartition(arrow)
         slot = slot_of(place)
-        if found and slot is not None:
+        if actual and slot is not None:
             return kind, slot, name
     if text == "_":
         return "any", 0, text
@@ -249,8 +249,8 @@ def _mismatch(where: str, expected: str, value: Any) -> RunError:
     return RunError(f"{where}: expected {expected}, got {describe(value)}")
 
 
-def _extent(where: str, expected: str, value: Any, axis: int, found: int, needs: str) -> RunError:
+def _extent(where: str, expected: str, value: Any, axis: int, actual: int, needs: str) -> RunError:
     return RunError(
         f"{where}: expected {expected}, got {describe(value)}: "
-        f"dimension {axis} is {found}, needs {needs}"
+        f"dimension {axis} is {actual}, needs {needs}"
     )

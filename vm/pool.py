@@ -1,6 +1,6 @@
-"""Memory that is used again: a storage comes back when nothing refers to it any more.
+"""A pool of storages, which are reused when no reference to them is left.
 
-Fresh pages cost more than most kernels that fill them: the system clears each at its first touch.
+Fresh pages are slower than most kernels that fill them: the system clears each at its first access.
 """
 
 import sys
@@ -12,17 +12,17 @@ from relax_egraph.base.forks import free_in_forks
 from relax_egraph.vm.storage import Bytes, aligned_bytes
 
 LEAST = 1 << 16
-"""Smaller storages are not pooled: the allocator of the C library keeps them itself."""
+"""The smallest pooled storage, in bytes: the C library itself reuses smaller ones."""
 
 LIMIT = 1 << 28
-"""Bytes that a pool keeps at most, in use or not; what is beyond goes back to the system."""
+"""The most bytes of a pool, in use or not; storages beyond it return to the system."""
 
 
 class StoragePool:
-    """Hands out storages, and again those of which no tensor is left.  Any thread may take one.
+    """A thread-safe pool: hands out storages, and reuses those without tensors.
 
-    Whether one is left is seen from the reference count of the bytes that own the memory: every
-    tensor and every view of it, also in the user's hands, refers to them.
+    The reference count of the bytes that own the memory decides: every tensor and every view,
+    including those of the user, refers to them.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -32,40 +32,40 @@ class StoragePool:
         self._lock = free_in_forks(Lock())
 
     def take(self, size: int) -> Bytes:
-        """At least `size` uninitialised bytes, on a 64-byte line."""
+        """At least `size` uninitialised bytes, aligned to 64 bytes."""
         if size < LEAST:
             return aligned_bytes(size)
         rounded = _rounded(size)
         with self._lock:
-            kept = self._kept.setdefault(rounded, [])
-            for place, count in enumerate(_references(kept)):
+            storages = self._kept.setdefault(rounded, [])
+            for place, count in enumerate(_references(storages)):
                 if count == _UNUSED:
-                    return aligned_bytes(rounded, kept[place])
+                    return aligned_bytes(rounded, storages[place])
             storage = aligned_bytes(rounded)
             owner = storage.base
             if isinstance(owner, np.ndarray) and rounded <= self._limit:
                 self._make_room(rounded)
-                kept.append(owner)
+                storages.append(owner)
                 self._bytes += rounded
             return storage
 
     def _make_room(self, size: int) -> None:
-        """Forget storages, of the sizes used first, until `size` more bytes are in the limit."""
-        for rounded, kept in self._kept.items():
-            while kept and self._bytes + size > self._limit:
-                kept.pop(0)
+        """Drop storages, oldest sizes first, until `size` more bytes fit the limit."""
+        for rounded, storages in self._kept.items():
+            while storages and self._bytes + size > self._limit:
+                storages.pop(0)
                 self._bytes -= rounded
 
 
-def _references(kept: list[Bytes]) -> list[int]:
-    return [sys.getrefcount(owner) for owner in kept]
+def _references(storages: list[Bytes]) -> list[int]:
+    return [sys.getrefcount(owner) for owner in storages]
 
 
 _UNUSED = _references([np.empty(1, np.uint8)])[0]
-"""What is counted for bytes that only the pool's list refers to."""
+"""The reference count of bytes that only the list of the pool refers to."""
 
 
 def _rounded(size: int) -> int:
-    """`size` rounded up to one of eight steps between powers of two: at most an eighth is lost."""
+    """`size` rounded up to an eighth between powers of two: at most an eighth is unused."""
     step = 1 << (size.bit_length() - 4)
     return -(-size // step) * step

@@ -1,4 +1,4 @@
-"""Executables as text: a listing, and the program that builds them again."""
+"""Executables as text: a listing, and a Python program that rebuilds them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ def instruction_text(executable: Executable, instruction: Instruction, at: int) 
 
 
 def with_comment(line: str, comment: str) -> str:
-    """`line`, and behind it what is said of it, if anything is."""
+    """`line`, with the comment if there is one."""
     return f"{line}  # {comment}" if comment else line
 
 
@@ -42,7 +42,7 @@ def instruction_at(executable: Executable, function: VMFunction, at: int) -> Ins
 
 
 def origin(executable: Executable, function: VMFunction, at: int) -> str:
-    """What the source calls the value that instruction `at` of `function` computes, or nothing."""
+    """The name in the source of the value that instruction `at` computes, or empty."""
     return executable.origins[function.start + at] if executable.origins else ""
 
 
@@ -62,15 +62,15 @@ def _listing(executable: Executable, function: VMFunction, *, analyses: bool) ->
     private = "private " if function.private else ""
     yield f"{private}@{function.name}({', '.join(params)}):"
     code = executable.instructions(function)
-    found = list(_found(executable, code)) if analyses else [""] * len(code)
+    annotations = list(_annotations(executable, code)) if analyses else [""] * len(code)
     for at, instruction in enumerate(code):
         text = instruction_text(executable, instruction, at)
-        comments = filter(None, (origin(executable, function, at), found[at]))
+        comments = filter(None, (origin(executable, function, at), annotations[at]))
         yield f"  {at:>3}  {with_comment(text, '; '.join(comments))}"
 
 
-def _found(executable: Executable, code: Sequence[Instruction]) -> Iterator[str]:
-    """What analyses say of each instruction."""
+def _annotations(executable: Executable, code: Sequence[Instruction]) -> Iterator[str]:
+    """The results of the analyses for each instruction."""
     tails = tail_calls(executable, code)
     for at, dying in enumerate(dying_registers(code)):
         ends = f"last of {', '.join(f'%{r}' for r in dying)}" if dying else ""

@@ -1,4 +1,4 @@
-"""Runs a function several times, interpreted, and reports what it called and how long that took."""
+"""Profiles a function: runs it several times in an interpreter and times its calls."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,9 +22,9 @@ def profile(
     repeat: int,
     machine: Roofline | None,
 ) -> CallReport:
-    """See `VirtualMachine.profile`; `interpreting` makes an interpreter whose calls are seen.
+    """See `VirtualMachine.profile`; `interpreting` creates an interpreter that records calls.
 
-    Of runs that take different ways, those count that take the way of the shortest.
+    Only runs with the same sequence of calls as the shortest run count.
     """
     recorder = Recorder(executable)
     interpreter = interpreting(recorder.around)
@@ -33,8 +33,8 @@ def profile(
     run = partial(interpreter.run, interpreter.programs[function])
     runs: list[CallReport] = []
     for left in reversed(range(repeat)):
-        given = _copied(arguments, {}) if left else arguments
-        seconds, calls, spans = recorder.record(partial(run, given))
+        run_arguments = _copied(arguments, {}) if left else arguments
+        seconds, calls, spans = recorder.record(partial(run, run_arguments))
         runs.append(CallReport(function, repeat, seconds, calls, spans))
     best = min(runs, key=lambda r: r.seconds)
     alike = [r.calls for r in runs if [*map(_site, r.calls)] == [*map(_site, best.calls)]]
@@ -51,7 +51,7 @@ def _site(call: TimedCall) -> tuple[str, int]:
 
 
 def _fastest(call: TimedCall, same: Sequence[TimedCall], machine: Roofline | None) -> TimedCall:
-    """`call` with the least time of the `same` calls in all runs."""
+    """`call`, with the least time of the same call in all runs."""
     seconds = min(c.seconds for c in same)
     share = None
     if machine is not None and call.operations is not None and seconds:
@@ -60,7 +60,7 @@ def _fastest(call: TimedCall, same: Sequence[TimedCall], machine: Roofline | Non
 
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
-    """`value` with copies of the arrays that can be written, the same one for the same array."""
+    """`value` with copies of the writable arrays, one copy for each array."""
     if isinstance(value, tuple):
         return tuple(_copied(v, copies) for v in value)
     if not isinstance(value, np.ndarray) or not value.flags.writeable:

@@ -1,8 +1,7 @@
-"""From the sections of a file to an executable, with everything checked on the way.
+"""Reads an executable from the sections of a file, and verifies everything.
 
-Nothing is trusted: a number is an index within its table, a text is a text, every
-instruction obeys `check.find_fault`.  What is wrong is an `ExecutableError` that names
-the section.
+Nothing is trusted: every index is within its table, every text is a string, every instruction
+passes `check.find_fault`.  An error is an `ExecutableError` that names the section.
 """
 
 import math
@@ -23,7 +22,7 @@ from relax_egraph.vm.sections import Sections
 from relax_egraph.vm.storage import Bytes, tensor_at
 
 MOST_DIMENSIONS = 32
-"""Of a tensor: numpy has arrays of 32 dimensions, newer ones of 64."""
+"""The highest rank of a tensor: the limit of numpy is 32, in newer versions 64."""
 
 
 def read_executable(sections: Sections) -> Executable:
@@ -140,7 +139,7 @@ def _tensor(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype[An
         )
     try:
         constant = tensor_at(data, offset, shape, dtype)
-    except ValueError as error:  # an extent beyond what numpy can count
+    except ValueError as error:  # an extent too large for numpy
         raise ExecutableError(f"section tensors: {error}") from None
     constant.flags.writeable = False
     return constant
@@ -192,7 +191,7 @@ def _work(written: Any) -> dict[str, str]:
 
 
 def _words(name: str, sections: Sections) -> Any:
-    """A copy: what is checked is not to change with the file."""
+    """A copy of the words, so that checked code cannot change with the file."""
     content = sections[name]
     if content.size % 8:
         raise ExecutableError(f"section {name}: {content.size} bytes are no whole words")

@@ -1,4 +1,4 @@
-"""Notes the calls of packed functions while an interpreter runs, and those of functions."""
+"""Records the calls of packed functions and functions while an interpreter runs."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from relax_egraph.vm.executable import Array, Executable
 
 
 class _Open(NamedTuple):
-    """A call that has not returned, with so many calls around it; its registers tell it apart."""
+    """An active call and the number of calls around it; `registers` identify it."""
 
     name: str
     begin: float
@@ -26,9 +26,9 @@ class _Open(NamedTuple):
 
 
 class Recorder:
-    """Notes calls, and when functions begin and end, without keeping what they are called with.
+    """Records calls, and begin and end of functions, without references to arguments.
 
-    Only those of the thread that records count.  What noting takes is subtracted from all times.
+    It records only its own thread, and subtracts its overhead from all times.
     """
 
     def __init__(self, executable: Executable) -> None:
@@ -38,13 +38,13 @@ class Recorder:
         self._calls: list[TimedCall] = []
         self._spans: list[Span] = []
         self._open: list[_Open] = []
-        self._begin = 0  # in nanoseconds, as the clock
+        self._begin = 0  # in nanoseconds
         self._thread = 0
 
     def record(
         self, run: Callable[[], object]
     ) -> tuple[float, tuple[TimedCall, ...], tuple[Span, ...]]:
-        """What one run takes in seconds, and what is called in it."""
+        """The seconds of one run, and the calls in it."""
         self._calls, self._spans, self._open = [], [], []
         self._thread = get_ident()
         self._begin = time.perf_counter_ns()
@@ -54,7 +54,7 @@ class Recorder:
         return seconds, tuple(calls), tuple(self._spans)
 
     def around(self, site: CallSite, callee: Packed) -> Packed:
-        """What calls `callee` and notes it."""
+        """A wrapper of `callee` that records its calls."""
         clock = time.perf_counter_ns
 
         def call(*args: Any) -> Any:
@@ -72,7 +72,7 @@ class Recorder:
         return call
 
     def _note(self, site: CallSite, begin: float, end: float, values: tuple[Any, ...]) -> None:
-        """Add the call of `site`; `values` are its arguments and what it returned."""
+        """Add a call of `site`; `values` are its arguments and results."""
         arrays = tuple(_arrays(values))
         kind = self._kind(site.callee)
         call = TimedCall(
@@ -102,13 +102,13 @@ class Recorder:
             return None
         try:
             return self._work[name]([v for v in values if type(v) is int])
-        except (IndexError, RunError):  # a text that does not fit the kernel
+        except (IndexError, RunError):  # a text that does not match the kernel
             return None
 
     # --- functions ------------------------------------------------------------------------
 
     def follow(self, program: Program) -> None:
-        """Note when calls of `program` begin and end."""
+        """Record begin and end of calls of `program`."""
         code = program.code
         for at, instruction in enumerate(code):
             if at == 0 or instruction[0] == Code.RET:
@@ -125,14 +125,14 @@ class Recorder:
         tail_calls: int,
         callers: Sequence[Caller],
     ) -> None:
-        """Before the first instruction of a function, or before it returns."""
+        """The hook before the first instruction of a function, and before its return."""
         if get_ident() != self._thread:
             return
         clock = time.perf_counter_ns()
         now, depth = (clock - self._begin) * 1e-9, len(callers)
         jumped = bool(self._open) and self._open[-1].registers is registers
         if first and not jumped:
-            self._close(depth, now)  # whose place this call takes
+            self._close(depth, now)  # the caller that this tail call replaces
             self._open.append(_Open(program.function.name, now, depth, registers))
         if returns:
             self._close(depth, now)
@@ -145,7 +145,7 @@ class Recorder:
 
 
 def _moved(kind: Kind, arrays: tuple[Array, ...]) -> int:
-    """The bytes of `arrays`, each once; the last of a kernel, which it writes, beside the rest."""
+    """The bytes of `arrays`, each once; the last one of a kernel is written, so it counts apart."""
     if kind == "builtin":
         return 0
     written = arrays[-1:] if kind == "kernel" else ()

@@ -1,4 +1,4 @@
-"""Packed functions of the user, by name, for every machine."""
+"""The global registry of packed functions of the user."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,21 +9,21 @@ Packed = Callable[..., Any]
 F = TypeVar("F", bound=Packed)
 
 OWN = "vm.builtin."
-"""What the names of the machine's own functions begin with."""
+"""The name prefix of builtins."""
 
 _REGISTERED: dict[str, Packed] = {}
 
 
 @takes(name=NAME, override=FLAG)
 def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
-    """Make the decorated callable known to every machine built from now on as `name`.
+    """Decorator: register a callable as the packed function `name` of machines created later.
 
-    It gets numpy arrays, shapes as tuples of ints, ints, strings, and any other object as it is;
-    what it returns is made such, arrays of other libraries too.  Constants cannot be written.
-    Kernels of an executable come before it, ``VirtualMachine(packed=…)`` comes before both.
+    It gets numpy arrays, shapes as tuples of ints, ints, strings, and any other object unchanged;
+    its result is converted to these, including arrays of other libraries.  Constants are
+    read-only.  Kernels of an executable take precedence, ``VirtualMachine(packed=…)`` over both.
 
-    Raises ``ValueError`` if the name is empty, that of a builtin, or taken, unless `override`;
-    ``TypeError`` if what is decorated cannot be called.
+    Raises ``ValueError`` if the name is empty, has the prefix of builtins, or is in use, unless
+    `override`; ``TypeError`` if the decorated object is not callable.
     """
     if not name or name.startswith(OWN):
         why = f"names that begin with {OWN} are the machine's" if name else "it is empty"
@@ -46,10 +46,10 @@ def registered(name: str) -> Packed | None:
 
 
 def registered_names() -> tuple[str, ...]:
-    """The names of all packed functions that are registered, sorted."""
+    """The names of all registered packed functions, sorted."""
     return tuple(sorted(_REGISTERED))
 
 
 def unregister_func(name: str) -> None:
-    """Forget the packed function `name`, if there is one; machines that have it keep it."""
+    """Remove the packed function `name`, if it exists; existing machines keep it."""
     _REGISTERED.pop(name, None)

@@ -1,4 +1,4 @@
-"""Registers of a finished function get numbers in order of first mention."""
+"""Renumbers the registers of a finished function in order of first mention."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

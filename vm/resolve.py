@@ -1,4 +1,4 @@
-"""What the names that code calls stand for, in one machine."""
+"""Resolves the names that code calls to packed functions, for one machine."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,30 +14,30 @@ def resolve(
     packed: Mapping[str, Packed],
     kernels: Mapping[str, Callable[..., object]],
 ) -> dict[str, Packed | Builtin]:
-    """Each packed name of `executable`, and what is called by it.
+    """The packed functions of `executable` by name.
 
-    Looked for in `packed`, in `kernels`, among registered functions, among builtins; `RunError`
-    lists those that are nowhere.
+    Names are looked up in `packed`, `kernels`, the registered functions, and the builtins;
+    `RunError` lists the missing ones.
     """
     tables = (_converting(packed.get), kernels.get, _converting(registered), BUILTINS.get)
-    found: dict[str, Packed | Builtin] = {}
+    resolved: dict[str, Packed | Builtin] = {}
     missing: list[str] = []
     for name in executable.packed_names:
         chosen = next((f for f in (table(name) for table in tables) if f is not None), None)
         if chosen is None:
             missing.append(f"kernel {name}" if name in executable.kernel_names else name)
         else:
-            found[name] = chosen
+            resolved[name] = chosen
     if missing:
         raise RunError(
-            f"no packed function {', '.join(missing)}: give it in packed=, "
+            f"no packed function {', '.join(missing)}: pass it in packed=, "
             "or register it with register_func"
         )
-    return found
+    return resolved
 
 
 def _converting(table: Callable[[str], Packed | None]) -> Callable[[str], Packed | None]:
-    """`table` of functions that others wrote: their results become what kernels take."""
+    """`table` of functions of the user: their results are converted for kernels."""
 
     def look_up(name: str) -> Packed | None:
         function = table(name)

@@ -1,12 +1,12 @@
-"""The frame of the file: checksummed sections in one order, and nothing between them.
+"""The container format of the file: checksummed sections in a fixed order.
 
     magic (8) · version (u32) · number of sections (u32)
     for each section: name (16) · offset (u64) · length (u64) · crc32 (u32) · zero (u32)
     crc32 of all of the above (u32) · zero (u32)
-    the sections, each on a 64-byte line, zeros between
+    the sections, each aligned to 64 bytes, with zeros between
 
-All numbers are little-endian.  Where a section lies follows from the lengths of those before it, so
-that every byte of a file is accounted for.
+All numbers are little-endian.  The lengths of the sections determine their offsets, so every byte
+of a file is accounted for.
 """
 
 import struct
@@ -35,7 +35,7 @@ _HEADER_SIZE = _HEAD.size + len(SECTIONS) * _ENTRY.size + _CHECKSUM.size
 
 
 def round_up(size: int) -> int:
-    """`size`, to the next line."""
+    """`size`, rounded up to the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -61,11 +61,11 @@ def chunks(contents: Contents) -> Iterator[bytes | memoryview]:
 def read_sections(data: Bytes) -> Sections:
     """The contents of each section, in place.
 
-    Raises `ExecutableError` unless magic, version, places, lengths and checksums are right, and
-    there is nothing else.
+    Raises `ExecutableError` unless magic, version, offsets, lengths and checksums are right, and
+    there are no other bytes.
     """
     entries = _entries(data)
-    found: dict[str, Bytes] = {}
+    sections: dict[str, Bytes] = {}
     end = _HEADER_SIZE
     places = _places([length for _, _, length, _, _ in entries])
     for name, needed, entry in zip(SECTIONS, places, entries, strict=True):
@@ -83,11 +83,11 @@ def read_sections(data: Bytes) -> Sections:
             raise ExecutableError(f"section {name}: the checksum does not match")
         if data[end:start].any():
             raise ExecutableError(f"section {name}: something lies before it, needs zeros")
-        found[name] = content
+        sections[name] = content
         end = start + length
     if end != data.size:
         raise ExecutableError(f"header: {data.size - end} bytes lie behind the last section")
-    return found
+    return sections
 
 
 def _entries(data: Bytes) -> Sequence[tuple[bytes, int, int, int, int]]:

@@ -1,4 +1,4 @@
-"""Where calls are: the stack of the machine, and the note about it on an exception."""
+"""The call stack of the machine, and the note with it on an exception."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from relax_egraph.vm.executable import Executable, VMFunction
 from relax_egraph.vm.printing import instruction_at, instruction_text, origin, with_comment
 
 SHOWN = 10
-"""Calls shown at each end of a stack; those between are counted."""
+"""The calls shown at each end of a deep stack."""
 
 moments = count()
-"""Numbers for moments, to tell what came first."""
+"""A counter of events, to order them in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Instruction `at` of a function that has been called and has not returned.
+    """The current instruction `at` of an active function.
 
-    With `tail_calls` the callee of the place before was another function: this one was called at
-    last, each time in the place of its caller.
+    With `tail_calls`, the place before called another function, and so many tail calls led to this
+    one.
     """
 
     executable: Executable
@@ -29,13 +29,13 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The instruction, as listings show it."""
+        """The instruction, as in listings."""
         instruction = instruction_at(self.executable, self.function, self.at)
         return instruction_text(self.executable, instruction, self.at)
 
     @property
     def origin(self) -> str:
-        """What the source calls the value that the instruction computes, or nothing."""
+        """The name in the source of the value that the instruction computes, or empty."""
         return origin(self.executable, self.function, self.at)
 
     def __str__(self) -> str:
@@ -51,35 +51,35 @@ class Place:
 
 
 class StackNote(str):
-    """The note on an exception that has come through `places`, at the moment `made`."""
+    """The note on an exception with the stack `places`, created at the event `moment`."""
 
     places: tuple[Place, ...]
-    made: int
+    moment: int
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        """Copied and pickled as the text alone."""
+        """Copy and pickle as the text alone."""
         return str, (str(self),)
 
 
 def note_stack(error: BaseException, places: Sequence[Place], started: int) -> None:
-    """Let `error` say where it comes from: `places`, innermost last, of a run.
+    """Add a note to `error` with the stack `places` of a run, innermost last.
 
-    Of a run within this one, from the moment `started` on, the note is there: its places follow.
-    An exception has one such note, of the last time it was raised.
+    If a nested run, which began after the event `started`, has added a note, its places follow.
+    An exception has one such note, of its last raise.
     """
     notes: list[str] = getattr(error, "__notes__", [])
     inner = next((n for n in notes if isinstance(n, StackNote)), None)
     if inner is not None:
         notes.remove(inner)
-        if inner.made > started:
+        if inner.moment > started:
             places = (*places, *inner.places)
     note = StackNote(f"virtual machine stack, innermost last:\n{stack_text(places)}")
-    note.places, note.made = tuple(places), next(moments)
+    note.places, note.moment = tuple(places), next(moments)
     error.add_note(note)
 
 
 def stack_text(places: Sequence[Place]) -> str:
-    """One line for each place; of a deep stack the first and the last."""
+    """One line for each place; for a deep stack, only the outermost and innermost."""
     hidden = len(places) - 2 * SHOWN
     if hidden <= 1:
         return "\n".join(f"  {place}" for place in places)

@@ -1,4 +1,4 @@
-"""Memory for tensors: byte arrays whose first byte lies on a 64-byte line."""
+"""Memory for tensors: byte arrays aligned to 64 bytes."""
 
 import math
 from ctypes import addressof, c_char
@@ -15,9 +15,9 @@ _first_byte = c_char.from_buffer
 
 
 def aligned_bytes(size: int, owner: Bytes | None = None) -> Bytes:
-    """`size` uninitialised bytes, aligned to `ALIGNMENT`; of `owner`, which has room for it."""
+    """`size` uninitialised bytes, aligned to `ALIGNMENT`; from `owner`, if it is passed."""
     raw = np.empty(size + ALIGNMENT, np.uint8) if owner is None else owner
-    # a quarter of the time of raw.ctypes.data
+    # four times as fast as raw.ctypes.data
     start = -addressof(_first_byte(raw.data)) % ALIGNMENT
     return raw[start : start + size]
 
@@ -25,7 +25,7 @@ def aligned_bytes(size: int, owner: Bytes | None = None) -> Bytes:
 def tensor_at(
     storage: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> npt.NDArray[Any]:
-    """The tensor that lies in `storage` from byte `offset` on; raises ``ValueError`` if cut off."""
+    """The tensor at byte `offset` of `storage`; raises ``ValueError`` if it does not fit."""
     if offset < 0 or offset + math.prod(shape) * dtype.itemsize > storage.size:
         raise ValueError(
             f"a tensor of {dtype.name}{list(shape)} at byte {offset} does not fit a storage of "

@@ -1,4 +1,4 @@
-"""Timing a function as a whole: many calls in a row, several times."""
+"""Timing of a function: repeated measurements of many calls in a row."""
 
 import statistics
 import time
@@ -8,12 +8,12 @@ from itertools import repeat as times
 from typing import Any
 
 _GROWTH = 1.3
-"""How much more calls are tried than seem to be needed for the least time of a measurement."""
+"""The factor by which a measurement that was too short increases its calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one call, measured several times, each as the mean of `number` calls in a row."""
+    """Seconds of one call: several measurements, each the mean of `number` calls in a row."""
 
     results: tuple[float, ...]
     number: int
@@ -30,7 +30,7 @@ class Timing:
 
     @property
     def min(self) -> float:
-        """The least of the results: what other programs disturbed least."""
+        """The least of the results, which other programs disturbed least."""
         return min(self.results)
 
     @property
@@ -50,7 +50,7 @@ class Timing:
 
 
 def duration(seconds: float) -> str:
-    """Seconds with three digits, in the unit that suits them."""
+    """Seconds with three digits, in a suitable unit."""
     rounded = float(f"{seconds:.3g}")
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if rounded >= size:
@@ -59,9 +59,9 @@ def duration(seconds: float) -> str:
 
 
 def measure(call: Callable[[], Any], number: int, repeat: int, min_repeat_ms: float) -> Timing:
-    """`call` timed `repeat` times; once before that, it is called without a clock.
+    """Time `call` in `repeat` measurements, after one call as a warm-up.
 
-    Each time it is called `number` times in a row, or as often as it takes to fill `min_repeat_ms`.
+    Each measurement is `number` calls in a row, or as many as take `min_repeat_ms`.
     """
     call()
     results: list[float] = []

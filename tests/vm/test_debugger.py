@@ -164,7 +164,7 @@ def test_places_that_are_not_there_are_refused() -> None:
         debugger.breakpoint("main", -1)
     with pytest.raises(ValueError, match=r"'main' computes 't'; there are: sum, squared, n$"):
         debugger.breakpoint("main", origin="t")
-    with pytest.raises(ValueError, match=r"^a breakpoint is at an instruction or at an origin"):
+    with pytest.raises(ValueError, match=r"^a breakpoint needs either an instruction"):
         debugger.breakpoint("main")
     assert debugger["main"](1) == 2
 

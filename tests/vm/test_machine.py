@@ -244,7 +244,7 @@ def test_functions_that_are_nowhere_are_listed_before_anything_runs() -> None:
     message = fails(lambda: VirtualMachine(ib.get()))
 
     assert message == (
-        "no packed function f, g: give it in packed=, or register it with register_func"
+        "no packed function f, g: pass it in packed=, or register it with register_func"
     )
 
 

@@ -384,11 +384,11 @@ REFUSALS: dict[str, tuple[Callable[[Code], None], str]] = {
     ),
     "a store into what is carried": (
         store_into_what_is_carried,
-        "a store into what a turn of a loop is given",
+        "a store into a loop-carried tensor",
     ),
     "one of two": (
         lambda code: branching(code, flag_of(code), 1, 0),
-        "a value that is one or another, after a branch",
+        "a value with different kinds after a branch",
     ),
     "what may be no tensor": (
         lambda code: returns(code, "shape_of", code.r(0)),

@@ -151,7 +151,7 @@ def test_other_rows_and_other_shapes_are_errors() -> None:
         f'{of_builtin}_append: operand x is R.Tensor((1, 2), "float64"), '
         'needs R.Tensor((_, 2), "float32")',
         f"{of_builtin}_append: operand cache is R.Shape((4, 2)), "
-        "needs a cache that kv_cache_create made",
+        "needs a cache from kv_cache_create",
         f'{of_builtin}_view: the rows are R.Tensor((0, 2), "float32"), needs (1, 2)',
         f"{of_builtin}_create: operand shape is R.Shape((-1, 2)), needs a shape of rank 1 or more",
     ]

@@ -98,7 +98,7 @@ def test_names_are_listed_and_forgotten_while_machines_keep_them() -> None:
     assert list(listed) == sorted(listed)
     assert NAME not in registered_names()
     assert vm["main"](-3) == 3
-    with pytest.raises(ValueError, match=r"^no packed function test\.registry: give it"):
+    with pytest.raises(ValueError, match=r"^no packed function test\.registry: pass it"):
         calling()
 
 

@@ -1,4 +1,4 @@
-"""The packed functions ``vm.builtin.*``, which every machine has; a file for each subject."""
+"""The packed functions ``vm.builtin.*`` of every machine; a file for each subject."""
 
 from collections.abc import Mapping
 
@@ -33,4 +33,4 @@ SUBJECTS: Mapping[str, tuple[Builtin, ...]] = {
 BUILTINS: Mapping[str, Builtin] = {
     f"vm.builtin.{builtin.name}": builtin for some in SUBJECTS.values() for builtin in some
 }
-"""The builtins, by the name that bytecode calls."""
+"""The builtins, by name in bytecode."""

@@ -1,4 +1,4 @@
-"""What a packed function of the machine's own is: its operands, and what it says of wrong ones."""
+"""The definition of a builtin: its operands, and errors about them."""
 
 import inspect
 import sys
@@ -18,9 +18,9 @@ _NOUNS = {int: "an integer", str: "a string"}
 class Builtin:
     """The packed function ``vm.builtin.<name>``.
 
-    Its first operands, which have the names `values`, are values of the run; the rest are
-    `constants` of these types, of which `make` makes what runs.  The last name of either may begin
-    with ``*``: any number.
+    Its first operands, named `values`, are run-time values; the rest are `constants`, with their
+    types, from which `make` builds the function to run.  The last name of either may begin with
+    ``*``: any number.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Builtin:
 
     @property
     def dynamic(self) -> int:
-        """How many operands are values of the run, at most."""
+        """The most operands that are run-time values."""
         return sys.maxsize if self.values and self.values[-1][0] == "*" else len(self.values)
 
     @property
@@ -39,18 +39,18 @@ class Builtin:
         """The names of all operands."""
         return (*self.values, *(name for name, _ in self.constants))
 
-    def check_count(self, given: int) -> None:
-        """Raise `ExecutableError` unless the builtin takes so many operands."""
+    def check_count(self, count: int) -> None:
+        """Raise `ExecutableError` unless the builtin takes `count` operands."""
         least = sum(name[0] != "*" for name in self.operands)
         most = len(self.operands) if least == len(self.operands) else sys.maxsize
-        if not least <= given <= most:
+        if not least <= count <= most:
             noun = "operand" if least == 1 else "operands"
             named = f" ({', '.join(self.operands)})" if self.operands else ""
             least_of = "" if least == most else "at least "
-            raise ExecutableError(f"takes {least_of}{least} {noun}{named}, got {given}")
+            raise ExecutableError(f"takes {least_of}{least} {noun}{named}, got {count}")
 
     def bind(self, *constants: Any) -> Packed:
-        """What runs, of the values; raises `ExecutableError` for constants of other kinds."""
+        """The function of run-time values; raises `ExecutableError` for wrong constants."""
         for place, value in enumerate(constants):
             name, kind = self.constants[min(place, len(self.constants) - 1)]
             if kind in _NOUNS and type(value) is not kind:
@@ -59,14 +59,14 @@ class Builtin:
 
 
 def of_values(function: Packed) -> Builtin:
-    """The builtin `function`, all of whose operands are values of the run."""
+    """The builtin `function`, whose operands are all run-time values."""
     parameters = inspect.signature(function).parameters.values()
     names = tuple(f"{'*' * (p.kind is p.VAR_POSITIONAL)}{p.name}" for p in parameters)
     return Builtin(_name(function), names, (), lambda: function, _meaning(function))
 
 
 def bound(make: Callable[..., Packed], *values: str) -> Builtin:
-    """The builtin that `make` makes of its constant operands; before them come the `values`."""
+    """The builtin that `make` builds from its constant operands, which follow the `values`."""
     parameters = inspect.signature(make).parameters.values()
     constants = tuple(
         (f"{'*' * (p.kind is p.VAR_POSITIONAL)}{p.name}", p.annotation) for p in parameters
@@ -74,9 +74,9 @@ def bound(make: Callable[..., Packed], *values: str) -> Builtin:
     return Builtin(_name(make), values, constants, make, _meaning(make))
 
 
-def wrong(name: str, operand: str, found: Any, needs: str) -> RunError:
-    """The error for an operand of a kind that ``vm.builtin.<name>`` does not take."""
-    return RunError(f"vm.builtin.{name}: operand {operand} is {describe(found)}, needs {needs}")
+def wrong(name: str, operand: str, value: Any, needs: str) -> RunError:
+    """The error for an operand of the wrong kind of ``vm.builtin.<name>``."""
+    return RunError(f"vm.builtin.{name}: operand {operand} is {describe(value)}, needs {needs}")
 
 
 def _name(function: Packed) -> str:

@@ -1,4 +1,4 @@
-"""Functions as values, and calls whose arguments are put together at run time."""
+"""Closures, and calls whose arguments are determined at run time."""
 
 from typing import Any
 
@@ -10,21 +10,21 @@ from relax_egraph.vm.matching import describe, is_shape
 
 
 def make_closure(function: Any, *captured: Any) -> Any:
-    """`function` with its last arguments given."""
+    """A closure: `function` with its last arguments bound to `captured`."""
     if not callable(function):
         raise wrong("make_closure", "function", function, "a function")
     return closure_of(function, captured)
 
 
 def invoke_closure(closure: Any, *args: Any) -> Any:
-    """The result of a closure, as kernels take it."""
+    """The result of a closure, converted for kernels."""
     if not callable(closure):
         raise RunError(f"cannot call {describe(closure)}")
     return convert("the result of a closure", closure(*args))
 
 
 def call_tir_dyn(kernel: Any, *operands: Any) -> None:
-    """Call `kernel` with tensors and the extents of a shape, the last operand."""
+    """Call `kernel` with tensors, and the extents of a shape, which is the last operand."""
     if not callable(kernel):
         raise wrong("call_tir_dyn", "kernel", kernel, "a kernel")
     if not operands or not is_shape(operands[-1]):

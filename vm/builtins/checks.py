@@ -1,4 +1,4 @@
-"""Checks of what struct info claims, see `vm.matching`; of indices, and of elements."""
+"""Checks of struct info (see `vm.matching`), of indices, and of elements."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, wrong
 
 
 def check_indices(operator: str, *axes: int) -> Packed:
-    """The `indices`, if a kernel has found them `inside` of axes of a shape; else fail."""
+    """Return `indices` if `inside`, which a kernel computed, states they are valid; else fail."""
 
     def check(indices: Any, inside: Any, shape: Any) -> Any:
         for name, value in (("indices", indices), ("inside", inside)):
@@ -27,7 +27,7 @@ def check_indices(operator: str, *axes: int) -> Packed:
 
 
 def check_elements(operator: str, *axes: int) -> Packed:
-    """The tensor `x`, if it has an element over `axes`, or, without these, over all; else fail."""
+    """Return the tensor `x` if none of `axes` (without them: of all axes) is empty; else fail."""
 
     def check(x: Any) -> Any:
         if not isinstance(x, np.ndarray) or not all(-x.ndim <= a < x.ndim for a in axes):

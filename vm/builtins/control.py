@@ -1,4 +1,4 @@
-"""Conditions, messages, failures."""
+"""Conditions, messages and failures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,23 +19,23 @@ def read_if_cond(x: Any) -> bool:
 
 
 def print_(format: Any, *values: Any) -> None:
-    """Print `format`, the values in place of its ``{}``; of no format, the values alone."""
+    """Print `format` with its ``{}`` replaced by the values; if it is empty, the values alone."""
     print(_message("print", format, values))
 
 
 def assert_(condition: Any, format: Any, *values: Any) -> None:
-    """Fail with a message, written as by `print`, unless the boolean `condition` is true."""
+    """Fail with a message, formatted as by `print`, unless the boolean `condition` is true."""
     if isinstance(condition, np.ndarray) and not condition.ndim and condition.dtype == np.bool_:
         condition = bool(condition)
     if type(condition) is not bool:
         raise wrong("assert", "condition", condition, 'R.Tensor((), "bool")')
-    said = _message("assert", format, values)
+    text = _message("assert", format, values)
     if not condition:
-        raise RunError(f"assertion failed: {said}" if said else "assertion failed")
+        raise RunError(f"assertion failed: {text}" if text else "assertion failed")
 
 
 def fatal(message: str) -> Packed:
-    """Fail with `message`: what was not to happen, where no case of the code fits."""
+    """Fail with `message`, where no case of the code matches."""
 
     def fail() -> None:
         raise RunError(message)

@@ -1,4 +1,4 @@
-"""Tuples and tagged values: what holds other values."""
+"""Tuples and tagged values: containers of other values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from relax_egraph.vm.builtins.builtin import Builtin, of_values, wrong
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A value of an algebraic data type: the number of its constructor, and the fields of it."""
+    """A value of an algebraic data type: the number of its constructor, and its fields."""
 
     tag: int
     fields: tuple[Any, ...]
@@ -28,28 +28,28 @@ def tuple_getitem(value: Any, index: Any) -> Any:
 
 
 def make_tagged(tag: Any, *fields: Any) -> Tagged:
-    """A value of constructor number `tag`, with its fields."""
+    """A value of the constructor number `tag`, with its fields."""
     if type(tag) is not int:
         raise wrong("make_tagged", "tag", tag, "an integer")
     return Tagged(tag, fields)
 
 
 def get_tag(value: Any) -> int:
-    """The tag of a value that `make_tagged` made."""
+    """The tag of a tagged value."""
     if type(value) is not Tagged:
         raise wrong("get_tag", "value", value, "a tagged value")
     return value.tag
 
 
 def get_field(value: Any, index: Any) -> Any:
-    """Field `index` of a value that `make_tagged` made."""
+    """Field `index` of a tagged value."""
     if type(value) is not Tagged:
         raise wrong("get_field", "value", value, "a tagged value")
     return _field("get_field", value.fields, index)
 
 
 def null_value() -> None:
-    """No value: what an optional operand is that is not given."""
+    """No value: an absent optional operand."""
 
 
 def _field(name: str, fields: tuple[Any, ...], index: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Caches that grow by rows: the keys and values of attention, one append for each token.
+"""Caches of the keys and values of attention, which grow by an append for each token.
 
-An append writes behind the rows that are there.  Room is doubled when there is none, so that each
-row is moved at most twice on average; a view is taken without moving anything.
+An append writes after the existing rows.  The capacity doubles when it is exhausted, so each row is
+copied at most twice on average; a view copies nothing.
 """
 
 import math
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 class KVCache:
-    """Rows of one shape and dtype, and room for more; an object of the run."""
+    """A growable array of rows of one shape and dtype."""
 
     def __init__(self, room: Array) -> None:
         self._room = room
@@ -37,7 +37,7 @@ class KVCache:
         return self._room.dtype
 
     def append(self, rows: Array) -> None:
-        """Put `rows` behind those that are there."""
+        """Append `rows`."""
         needed = self.length + len(rows)
         if needed > len(self._room):
             larger = _tensor((max(needed, 2 * len(self._room)), *self.row), self.dtype)
@@ -47,14 +47,14 @@ class KVCache:
         self.length = needed
 
     def view(self) -> Array:
-        """All rows, read-only; rows that are appended later are not in it."""
+        """A read-only view of all rows so far; it does not grow with later appends."""
         rows = self._room[: self.length]
         rows.flags.writeable = False
         return rows
 
 
 def kv_cache_create(dtype: str) -> Packed:
-    """An empty cache of `dtype`; the shape has the rows to make room for, then that of a row."""
+    """An empty cache of `dtype`; its shape operand is the capacity, then the shape of a row."""
     element = element_type(dtype)
 
     def create(shape: Any) -> KVCache:
@@ -66,7 +66,7 @@ def kv_cache_create(dtype: str) -> Packed:
 
 
 def kv_cache_append(cache: Any, x: Any) -> KVCache:
-    """The cache itself, the rows of `x` behind its own."""
+    """The cache itself, with the rows of `x` appended."""
     checked = _cache("kv_cache_append", cache)
     fits = isinstance(x, np.ndarray) and x.ndim and x.shape[1:] == checked.row
     if not fits or x.dtype != checked.dtype:
@@ -78,22 +78,22 @@ def kv_cache_append(cache: Any, x: Any) -> KVCache:
 
 
 def kv_cache_length(cache: Any) -> int:
-    """How many rows are in the cache."""
+    """The number of rows in the cache."""
     return _cache("kv_cache_length", cache).length
 
 
 def kv_cache_view(cache: Any, shape: Any) -> Array:
-    """The rows of the cache, read-only and not copied; they have to be of `shape`."""
+    """A read-only view of the rows of the cache, which must have `shape`."""
     rows = _cache("kv_cache_view", cache).view()
     if not is_shape(shape) or rows.shape != shape:
-        asked = shape_text(shape) if is_shape(shape) else describe(shape)
-        raise RunError(f"vm.builtin.kv_cache_view: the rows are {describe(rows)}, needs {asked}")
+        expected = shape_text(shape) if is_shape(shape) else describe(shape)
+        raise RunError(f"vm.builtin.kv_cache_view: the rows are {describe(rows)}, needs {expected}")
     return rows
 
 
 def _cache(name: str, value: Any) -> KVCache:
     if type(value) is not KVCache:
-        raise wrong(name, "cache", value, "a cache that kv_cache_create made")
+        raise wrong(name, "cache", value, "a cache from kv_cache_create")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Storages, the tensors that lie in them, and what is done to tensors as memory."""
+"""Storages, tensors in storages, and operations on the memory of tensors."""
 
 import math
 from typing import Any, Protocol, cast
@@ -18,15 +18,15 @@ _BYTE = np.dtype(np.uint8)
 
 
 class Allocates(Protocol):
-    """The part of a machine that builtins see."""
+    """A machine, as far as builtins use it."""
 
     def allocate(self, size: int) -> Bytes:
-        """Storage of at least `size` bytes, on a 64-byte line."""
+        """Storage of at least `size` bytes, aligned to 64 bytes."""
         ...
 
 
 def alloc_storage(vm: Any, size: Any) -> Bytes:
-    """Uninitialised bytes, on a 64-byte line."""
+    """Uninitialised bytes, aligned to 64 bytes."""
     if type(size) is not int:
         raise wrong("alloc_storage", "size", size, "an integer")
     if size < 0:
@@ -36,12 +36,12 @@ def alloc_storage(vm: Any, size: Any) -> Bytes:
     machine: Allocates = vm
     try:
         return machine.allocate(size)
-    except (MemoryError, ValueError, OverflowError):  # the latter past what an address can say
+    except (MemoryError, ValueError, OverflowError):  # OverflowError: beyond the address space
         raise RunError(f"a storage of {size} bytes cannot be allocated") from None
 
 
 def size_of(dtype: str) -> Packed:
-    """The bytes that a tensor of a shape and of `dtype` takes."""
+    """The size in bytes of a tensor of a shape and `dtype`."""
     itemsize = element_type(dtype).itemsize
 
     def size(shape: Any) -> int:
@@ -53,7 +53,7 @@ def size_of(dtype: str) -> Packed:
 
 
 def alloc_tensor(dtype: str) -> Packed:
-    """The tensor of a shape that lies at an offset, in bytes, of a storage."""
+    """The tensor of a shape at an offset, in bytes, of a storage."""
     element = element_type(dtype)
     itemsize = element.itemsize
 
@@ -76,23 +76,23 @@ def alloc_tensor(dtype: str) -> Packed:
             )
         try:
             return np.ndarray(shape, element, storage, offset)
-        except ValueError as error:  # too many axes, or an extent past what numpy counts
+        except ValueError as error:  # too many axes, or an extent too large for numpy
             raise RunError(f"a tensor of {describe(shape)}: {error}") from None
 
     return alloc
 
 
 def kill(value: Any) -> None:
-    """Nothing: with its register as `dst`, a value is let go."""
+    """No value: with its register as `dst`, a value is released."""
 
 
 def copy(value: Any) -> Any:
-    """The same value, for another register."""
+    """The value itself, for another register."""
     return value
 
 
 def reshape(x: Any, shape: Any) -> Array:
-    """A view of the elements of `x`, in row-major order, under another shape."""
+    """A view of `x` in another shape, with the elements in row-major order."""
     if not isinstance(x, np.ndarray):
         raise wrong("reshape", "x", x, "a tensor")
     if not is_shape(shape):
@@ -111,7 +111,7 @@ def reshape(x: Any, shape: Any) -> Array:
 
 
 def writable(x: Any) -> Array:
-    """`x` itself, or a copy of it if it is read-only, as constants are."""
+    """`x` itself, or a copy if it is read-only, such as a constant."""
     if not isinstance(x, np.ndarray):
         raise wrong("writable", "x", x, "a tensor")
     return x if x.flags.writeable else x.copy()
@@ -125,7 +125,7 @@ def unique(x: Any) -> Array:
 
 
 def element_type(name: str) -> np.dtype[Any]:
-    """The dtype called `name`; raises `ExecutableError` if there is none."""
+    """The dtype `name`; raises `ExecutableError` if it does not exist."""
     if name not in DTYPES:
         raise ExecutableError(f"no dtype {name!r}")
     return np.dtype(name)

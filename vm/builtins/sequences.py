@@ -1,4 +1,4 @@
-"""Sequences: tuples of tensors whose length is known only at run time.  None is ever changed."""
+"""Sequences: immutable tuples of tensors whose length is known only at run time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,42 +11,42 @@ from relax_egraph.vm.builtins.builtin import Builtin, of_values, wrong
 
 
 def sequence_append(sequence: Any, value: Any) -> tuple[Any, ...]:
-    """The sequence with one more value at its end."""
+    """The sequence with `value` appended."""
     return (*_sequence("sequence_append", sequence), value)
 
 
 def sequence_insert(sequence: Any, value: Any, position: Any) -> tuple[Any, ...]:
     """The sequence with `value` before `position`, which may count from the end."""
-    held = _sequence("sequence_insert", sequence)
-    at = _position("sequence_insert", position, len(held), len(held))
-    return (*held[:at], value, *held[at:])
+    values = _sequence("sequence_insert", sequence)
+    at = _position("sequence_insert", position, len(values), len(values))
+    return (*values[:at], value, *values[at:])
 
 
 def sequence_erase(sequence: Any, position: Any) -> tuple[Any, ...]:
     """The sequence without the value at `position`, which may count from the end."""
-    held = _sequence("sequence_erase", sequence)
-    at = _position("sequence_erase", position, len(held), len(held) - 1)
-    return (*held[:at], *held[at + 1 :])
+    values = _sequence("sequence_erase", sequence)
+    at = _position("sequence_erase", position, len(values), len(values) - 1)
+    return (*values[:at], *values[at + 1 :])
 
 
 def sequence_at(sequence: Any, position: Any) -> Any:
     """The value at `position`, which may count from the end."""
-    held = _sequence("sequence_at", sequence)
-    return held[_position("sequence_at", position, len(held), len(held) - 1)]
+    values = _sequence("sequence_at", sequence)
+    return values[_position("sequence_at", position, len(values), len(values) - 1)]
 
 
 def sequence_length(sequence: Any) -> Any:
-    """How many values there are, as a tensor of rank 0."""
+    """The length of the sequence, as a tensor of rank 0."""
     return np.asarray(len(_sequence("sequence_length", sequence)), np.int64)
 
 
 def sequence_concat(sequence: Any, axis: Any) -> Any:
-    """The tensors one behind the other along `axis`."""
+    """The tensors concatenated along `axis`."""
     return _joined("sequence_concat", np.concatenate, sequence, axis)
 
 
 def sequence_stack(sequence: Any, axis: Any, shape: Any, like: Any) -> Any:
-    """The tensors side by side along a new axis; of none, none of `shape`, of `like`'s dtype."""
+    """The tensors stacked along a new axis; for none, an empty tensor of the dtype of `like`."""
     name = "sequence_stack"
     if _sequence(name, sequence):
         return _joined(name, np.stack, sequence, axis)
@@ -58,9 +58,10 @@ def sequence_stack(sequence: Any, axis: Any, shape: Any, like: Any) -> Any:
 
 
 def sequence_split(tensor: Any, parts: Any, axis: Any, keepdims: Any) -> tuple[Any, ...]:
-    """A tensor cut along `axis` in parts of given extents, or of one extent, the last one smaller.
+    """A tensor split along `axis` into parts of the extents `parts`, or of one extent each.
 
-    Without `keepdims` the parts, which are of extent 1, lose the axis.
+    With one extent, the last part may be smaller.  Without `keepdims` the parts, which must have
+    extent 1, lose the axis.
     """
     name = "sequence_split"
     array, sizes = _array(name, "tensor", tensor), _array(name, "parts", parts)
@@ -68,21 +69,21 @@ def sequence_split(tensor: Any, parts: Any, axis: Any, keepdims: Any) -> tuple[A
         raise wrong(name, "parts", parts, "an integer, or integers")
     if type(axis) is not int or not 0 <= axis < array.ndim:
         raise wrong(name, "axis", axis, f"an axis of {array.ndim}")
-    extent, wanted = array.shape[axis], sizes.tolist()
-    if isinstance(wanted, int):
-        if wanted < 1:
-            raise RunError(f"vm.builtin.{name}: parts of {wanted}, needs 1 or more")
-        wanted = [min(wanted, extent - at) for at in range(0, extent, wanted)]
-    if sum(wanted) != extent or min(wanted, default=0) < 0:
-        raise RunError(f"vm.builtin.{name}: parts of {wanted}, needs {extent} in all")
-    if not keepdims and any(part != 1 for part in wanted):
-        raise RunError(f"vm.builtin.{name}: parts of {wanted}, needs parts of 1 to drop the axis")
-    cut = np.split(array, np.cumsum(wanted)[:-1].tolist(), axis) if wanted else []
+    extent, extents = array.shape[axis], sizes.tolist()
+    if isinstance(extents, int):
+        if extents < 1:
+            raise RunError(f"vm.builtin.{name}: parts of {extents}, needs 1 or more")
+        extents = [min(extents, extent - at) for at in range(0, extent, extents)]
+    if sum(extents) != extent or min(extents, default=0) < 0:
+        raise RunError(f"vm.builtin.{name}: parts of {extents}, needs {extent} in all")
+    if not keepdims and any(part != 1 for part in extents):
+        raise RunError(f"vm.builtin.{name}: parts of {extents}, needs parts of 1 to drop the axis")
+    cut = np.split(array, np.cumsum(extents)[:-1].tolist(), axis) if extents else []
     return tuple((part if keepdims else np.squeeze(part, axis)).copy() for part in cut)
 
 
 def is_null(value: Any) -> Any:
-    """Whether there is no value, as a tensor of rank 0."""
+    """Whether `value` is absent, as a tensor of rank 0."""
     return np.asarray(value is None)
 
 
@@ -112,11 +113,11 @@ def _position(name: str, position: Any, length: int, most: int) -> int:
 
 
 def _joined(name: str, join: Callable[..., Any], sequence: Any, axis: Any) -> Any:
-    held = [_array(name, "sequence", value) for value in _sequence(name, sequence)]
+    values = [_array(name, "sequence", value) for value in _sequence(name, sequence)]
     if type(axis) is not int:
         raise wrong(name, "axis", axis, "an integer")
     try:
-        return join(held, axis)
+        return join(values, axis)
     except (ValueError, TypeError) as error:
         raise RunError(f"vm.builtin.{name}: {error}") from None
 

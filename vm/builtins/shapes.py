@@ -20,7 +20,7 @@ from relax_egraph.vm.matching import describe, is_shape
 Array = npt.NDArray[Any]
 
 MAX_HEAP = 1 << 20
-"""Slots of one shape heap at most, so that a damaged file cannot ask for a huge one."""
+"""The most slots of a shape heap: a damaged file cannot request a huge one."""
 
 
 def alloc_shape_heap(size: int) -> Packed:
@@ -48,7 +48,7 @@ def store_shape(*slots: int) -> Packed:
 def compute_shapes(*slots_and_dims: Any) -> Packed:
     """Store dimensions into slots of the heap: ``compute_shapes(heap, 2, "@0 * 4", 3, "@2 + 1")``.
 
-    One after the other, all as one function, in which what is common is computed once.
+    They are compiled to one function, in which common subexpressions are computed once.
     """
     if len(slots_and_dims) % 2:
         raise ExecutableError("takes a slot before each dimension")
@@ -81,7 +81,7 @@ def load_prim(slot: int) -> Packed:
 
 
 def make_prim_value(dim: str) -> Packed:
-    """A dimension as a number of the host: ``make_prim_value(heap, "@0 * 4")``."""
+    """A dimension as a Python number: ``make_prim_value(heap, "@0 * 4")``."""
     return _of_heap("make_prim_value", compile_dim(dim))
 
 
@@ -93,7 +93,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 
 def to_shape(*extents: Any) -> tuple[int, ...]:
-    """The shape of these extents, numbers of the host."""
+    """The shape of these extents, which are Python numbers."""
     return tuple(_integer("to_shape", "extents", e) for e in extents)
 
 
@@ -120,7 +120,7 @@ def prim_equal(a: Any, b: Any) -> Array:
 
 
 def _of_heap(name: str, read: Packed) -> Packed:
-    """`read`, of a heap in which there is what it reads."""
+    """`read`, with a check that the heap has the slots that it reads."""
 
     def run(heap: Any) -> Any:
         if type(heap) is not list:

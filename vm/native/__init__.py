@@ -1,1 +1,1 @@
-"""The native engine: functions as programs for one routine of machine code, the driver."""
+"""The native engine: translates bytecode to programs for a driver in machine code."""

@@ -1,11 +1,11 @@
-"""Where temporary storages lie: those that are not needed at the same time share a place.
+"""Placement of temporary storages in arenas: storages with disjoint lifetimes share a place.
 
-A scan over the steps in order.  Jumps lead forward but those of loops, and what a loop uses of
-storages from before it is needed in all of its turns.  A storage takes a free place that is
-proven to be large enough, else one that is proven to be smaller, which grows, else a new place.
+A scan over the steps in order (linear scan).  Only loops jump back, and a storage from before a
+loop that the loop uses is needed in all its turns.  A storage gets a free place that is proven to
+be large enough, else one that is proven to be smaller, which grows, else a new place.
 
-Each region has places of its own; what a turn of a loop gives to the next is not overwritten by
-that, for regions in loops have two arenas, and use them in turn.
+Each region has its own places.  Regions in loops alternate between two arenas, so a turn does not
+overwrite the values that it gets from the one before.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,28 +20,28 @@ from relax_egraph.vm.native.values import Carried, Owner, Storage, Tensor
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """A part of the arena; its size is the largest of the storages that lie in it."""
+    """A part of the arena; its size is that of the largest storage in it."""
 
     size: Number
 
 
 def places_of(trace: Trace, storages: Collection[Storage]) -> dict[Region, dict[Storage, Place]]:
-    """The place of each of `storages` that some step uses, by region."""
+    """The places of `storages` that some step uses, by region."""
     first, last = _lifetimes(trace, storages)
     begin: dict[int, list[Storage]] = {}
     for storage, at in first.items():
         begin.setdefault(at, []).append(storage)
-    found: dict[Region, dict[Storage, Place]] = {}
+    places: dict[Region, dict[Storage, Place]] = {}
     free: dict[Region, list[Place]] = {}
     ending: dict[int, list[Storage]] = {}
     for at in sorted({*begin, *last.values()}):
         for storage in begin.get(at, ()):
-            places = free.setdefault(storage.region, [])
-            found.setdefault(storage.region, {})[storage] = _taken(places, storage.size)
+            place = _take(free.setdefault(storage.region, []), storage.size)
+            places.setdefault(storage.region, {})[storage] = place
             ending.setdefault(last[storage], []).append(storage)
         for storage in ending.get(at, ()):
-            free[storage.region].append(found[storage.region][storage])
-    return found
+            free[storage.region].append(places[storage.region][storage])
+    return places
 
 
 def _lifetimes(
@@ -69,22 +69,22 @@ def _lifetimes(
 
 
 def _used(tensors: Sequence[Tensor]) -> list[Storage]:
-    """The storages that `tensors` are in, each once."""
-    found: dict[Storage, None] = {}
+    """The distinct storages of `tensors`."""
+    storages: dict[Storage, None] = {}
     seen: set[Carried] = set()
     for tensor in tensors:
-        found.update(dict.fromkeys(_storages(tensor.owner, seen)))
-    return list(found)
+        storages.update(dict.fromkeys(_storages(tensor.owner, seen)))
+    return list(storages)
 
 
 def _storages(owner: Owner, seen: set[Carried]) -> Iterator[Storage]:
-    """Where the elements may be; of what a loop carries, what was given to its turns."""
+    """The storages that the elements may lie in; for a carried tensor, those of all its values."""
     match owner:
         case Storage():
             yield owner.itself()
-        case Carried(loop=loop, given=given) if owner not in seen:
+        case Carried(loop=loop, incoming=incoming) if owner not in seen:
             seen.add(owner)
-            for tensor in given:
+            for tensor in incoming:
                 for storage in _storages(tensor.owner, seen):
                     if not storage.region.is_in(loop):
                         yield storage
@@ -92,8 +92,8 @@ def _storages(owner: Owner, seen: set[Carried]) -> Iterator[Storage]:
             pass
 
 
-def _taken(free: list[Place], size: Number) -> Place:
-    """A place for `size` bytes, no longer free."""
+def _take(free: list[Place], size: Number) -> Place:
+    """Take a place for `size` bytes from the free ones, or a new one."""
     large = [place for place in free if is_at_most(size, place.size)]
     small = [place for place in free if is_at_most(place.size, size)]
     if large:

@@ -1,7 +1,7 @@
-"""From a trace to a native program.
+"""Assembles a native program from a trace.
 
-First everything that may leave the call to the interpreter: arguments, numbers, checks, memory,
-the objects that are returned.  Then the calls of kernels, without the interpreter's lock.
+First come all instructions that may leave the call to the interpreter: arguments, numbers, checks,
+memory, returned objects.  Then come the calls of kernels, without Python's global lock.
 """
 
 from collections import defaultdict
@@ -37,14 +37,14 @@ from relax_egraph.vm.native.values import (
 from relax_egraph.vm.native.words import Scope
 
 _JUMPS = (Op.JUMP, Op.UNLESS, Op.UNLESS_AT_MOST)
-"""By the number of words that decide."""
+"""Jump instructions, by the number of words of the condition."""
 
 
 def assemble(name: str, trace: Trace, num_arguments: int, *, from_outside: bool) -> NativeProgram:
-    """The program that does what `trace` says and returns its only result.
+    """The program of `trace`, which returns its only result.
 
-    With `from_outside` every argument that the code takes for nothing special has to be an array
-    that the machine takes as it is.
+    With `from_outside`, every argument without a known kind must be an array that needs no
+    conversion.
     """
     return _Assembler(trace).program(name, num_arguments, from_outside=from_outside)
 
@@ -70,15 +70,15 @@ class _Assembler(Objects):
         self._check_stores(early=early)
         self._numbers(trace.root)
         if any(isinstance(step, Enter) for _, step in trace.steps):
-            for item in trace.numbers.items:  # they are objects: not to be read without the lock
+            for item in trace.numbers.items:  # objects must not be read without the lock
                 self.word(item)
         self._memory(trace.root)
-        made = self._object(result) if early else None
+        returned = self._object(result) if early else None
         self._prepare(trace.root)
         self._write_heaps()
         if trace.steps:
             self._write_steps()
-        self.emit(Op.RETURN, self._object(result) if made is None else made)
+        self.emit(Op.RETURN, self._object(result) if returned is None else returned)
         constants = tuple((word, value) for value, word in self.constants.items())
         for at, label in self._jumps.items():
             op, (_, *words) = self.code[at].op, self.code[at].operands
@@ -88,7 +88,7 @@ class _Assembler(Objects):
         return NativeProgram(name, num_arguments, constants, *sizes, code)
 
     def _check_stores(self, *, early: bool) -> None:
-        """Hold that nothing leaves after a store that can be seen from outside."""
+        """Refuse a program that may leave after a store that is visible from outside."""
         trace = self._trace
         if not any(use.writable for use in trace.arguments.values()):
             return
@@ -100,7 +100,7 @@ class _Assembler(Objects):
     # --- regions ----------------------------------------------------------------------
 
     def _numbers(self, region: Region) -> None:
-        """What a region begins with: divisions, for they may be by zero, and checks."""
+        """Write the start of a region: divisions, which may be by zero, and checks."""
         for number in region.divisions:
             self.word(number)
         for check in region.checks:
@@ -113,14 +113,14 @@ class _Assembler(Objects):
             self._prepared[id(step)] = tuple(self._words(step))
 
     def _enter(self, region: Region) -> None:
-        """Write the beginning of a region, with all that its steps need."""
+        """Write the start of a region, with all words that its steps need."""
         self._write_from(region)
         self._numbers(region)
         self._memory(region)
         self._prepare(region)
 
     def _write_from(self, region: Region) -> None:
-        """What is written now is in `region`."""
+        """Continue writing in `region`."""
         self.scopes = [self._scopes[r] for r in region.upwards()]
 
     # --- steps ------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class _Assembler(Objects):
         self._write_from(self._trace.region)
 
     def _carry(self, step: Carry, words: Sequence[int]) -> None:
-        """Move words to those that a loop carries, as if all at once."""
+        """Move words to loop-carried words, as a parallel assignment."""
         to = [self.word(number) for number, _ in step.numbers]
         for carried, _, _ in step.tensors:
             to.append(self._base(carried))
@@ -192,19 +192,19 @@ class _Assembler(Objects):
     # --- arguments --------------------------------------------------------------------
 
     def _argument(self, index: int, *, from_outside: bool) -> None:
-        use, place = self._trace.arguments.get(index), self._given.get(index, index)
+        use, place = self._trace.arguments.get(index), self._field_words.get(index, index)
         if use is None or use == ArgumentUse():
             if from_outside:
                 self.emit(Op.PLAIN, place)
             return
         numbers = self._trace.numbers
         if use.is_integer:
-            word = self.scopes[0].words[numbers.given("integer", index)] = self.new_word()
+            word = self.scopes[0].words[numbers.argument("integer", index)] = self.new_word()
             self.emit(Op.INTEGER, word, place)
         elif use.fields is not None:
             self.emit(Op.FIELDS, self.num_words, place, len(use.fields))
             for number in use.fields:
-                self._given[number] = ~self.new_word()
+                self._field_words[number] = ~self.new_word()
             for number in use.fields:
                 self._argument(number, from_outside=from_outside)
         elif use.dtype:
@@ -213,14 +213,14 @@ class _Assembler(Objects):
             if use.rank is not None:
                 self.emit(Op.EXTENTS, self.num_words, place, use.rank)
                 for axis in range(use.rank):
-                    self.scopes[0].words[numbers.given("extent", index, axis)] = self.new_word()
+                    self.scopes[0].words[numbers.argument("extent", index, axis)] = self.new_word()
 
     def _write_heaps(self) -> None:
-        """Store into the heaps that came as arguments; last, for it is seen from outside."""
+        """Store into the heaps that are arguments; last, because it is visible from outside."""
         for heap in self._trace.heaps:
-            if heap.given is not None:
+            if heap.argument is not None:
                 for slot in sorted(heap.written):
                     if not is_known_in(heap.slots[slot], self._trace.root):
                         raise Refused("a dimension that a loop has changed, in a heap")
                     number = self._object(Prim(heap.slots[slot]))
-                    self.emit(Op.STORE, heap.given.index, slot, number)
+                    self.emit(Op.STORE, heap.argument.index, slot, number)

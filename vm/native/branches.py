@@ -1,7 +1,8 @@
-"""Where paths through a function part and meet again.
+"""Control-flow joins: the state of registers and storages where paths meet.
 
-Values of two paths are one where they are equal, and where they are tensors of one type in storages
-that only one of the paths has: these are made one storage.  What is one thing or another is lost.
+Values of two paths are merged where they are equal, and where they are tensors of one type in
+storages that only one of the paths has: these are merged to one storage.  Other values become
+unknown.
 """
 
 from collections.abc import Sequence, Set
@@ -18,21 +19,21 @@ Registers: TypeAlias = dict[int, Value]
 
 @dataclass(slots=True)
 class Path:
-    """What is known at a place: the registers, and the storages that were made on the way."""
+    """The state at a point: the registers, and the storages allocated on the path to it."""
 
     registers: Registers
     region: Region
-    made: set[Storage] = field(default_factory=set[Storage])
+    allocated: set[Storage] = field(default_factory=set[Storage])
 
     def copy(self) -> "Path":
-        """The same, to go on from in another way."""
+        """A copy, for the other way of a branch."""
         heaps: Heaps = {}
         registers = {r: _copied(v, heaps) for r, v in self.registers.items()}
-        return Path(registers, self.region, set(self.made))
+        return Path(registers, self.region, set(self.allocated))
 
 
 Heaps: TypeAlias = dict[tuple[int, ...], Heap]
-"""Heaps by those that they stand for, so that what is one heap under two names stays one."""
+"""Merged heaps by the heaps that they replace, so that aliases of a heap stay aliases."""
 
 
 def _copied(value: Value, heaps: Heaps) -> Value:
@@ -49,18 +50,18 @@ def _copied(value: Value, heaps: Heaps) -> Value:
 
 @dataclass(slots=True)
 class Meeting:
-    """A place that several paths lead to."""
+    """A join point of several paths."""
 
     label: Label = field(default_factory=Label)
     paths: list[Path] = field(default_factory=list[Path])
 
 
 def joined(paths: Sequence[Path], live: Set[int]) -> Path:
-    """What is known where `paths` meet; of the registers, those that are `live`."""
+    """The state where `paths` meet, with the registers that are `live`."""
     first, *others = paths
     if not others:
         return first
-    made = set[Storage]().union(*(p.made for p in paths))
+    allocated = set[Storage]().union(*(p.allocated for p in paths))
     registers: Registers = {}
     heaps: Heaps = {}
     for register in sorted(live):
@@ -69,19 +70,19 @@ def joined(paths: Sequence[Path], live: Set[int]) -> Path:
         value = _one(known, paths, heaps) if len(known) == len(paths) else None
         if value is not None:
             registers[register] = value
-    return Path(registers, common(p.region for p in paths), made)
+    return Path(registers, common(p.region for p in paths), allocated)
 
 
 def joined_value(values: Sequence[Value], paths: Sequence[Path]) -> Value:
-    """What a function returns; raises `Refused` where that is not one thing."""
+    """The merged result of a function; raises `Refused` if the results cannot be merged."""
     value = _one(values, paths, {})
     if value is None:
-        raise Refused("a branch that gives one value or another")
+        raise Refused("a branch with different results")
     return value
 
 
 def _one(values: Sequence[Value], paths: Sequence[Path], heaps: Heaps) -> Value | None:
-    """What all `values` are, on their `paths`."""
+    """The value that merges `values` from `paths`, if there is one."""
     first, *others = values
     if all(v == first for v in others):
         return first
@@ -99,7 +100,7 @@ def _one(values: Sequence[Value], paths: Sequence[Path], heaps: Heaps) -> Value 
 
 def _one_heap(several: Sequence[Heap], heaps: Heaps) -> Heap | None:
     first, *others = several
-    if any(h.size != first.size or h.given is not first.given for h in others):
+    if any(h.size != first.size or h.argument is not first.argument for h in others):
         return None
     names = tuple(map(id, several))
     if names not in heaps:
@@ -113,7 +114,7 @@ def _one_heap(several: Sequence[Heap], heaps: Heaps) -> Heap | None:
 
 
 def _one_tensor(tensors: Sequence[Tensor], paths: Sequence[Path]) -> Tensor | None:
-    """A tensor that stands for all, if their storages can be made one."""
+    """A tensor that replaces `tensors`, if their storages can be merged."""
     first, *others = tensors
     if any(
         (t.dtype, t.shape, t.offset) != (first.dtype, first.shape, first.offset) for t in others
@@ -138,9 +139,9 @@ def _one_tensor(tensors: Sequence[Tensor], paths: Sequence[Path]) -> Tensor | No
 
 
 def _apart(storages: Sequence[Storage], paths: Sequence[Path]) -> bool:
-    """Whether each path has none of the storages but its own."""
+    """Whether each path has none of the storages of the others."""
     for own, path in zip(storages, paths, strict=True):
-        made = {s.itself() for s in path.made}
-        if any(s is not own and s in made for s in storages):
+        allocated = {s.itself() for s in path.allocated}
+        if any(s is not own and s in allocated for s in storages):
             return False
     return True

@@ -1,7 +1,6 @@
-"""What the builtins of the machine do to kinds and numbers.
+"""Abstract semantics of the builtins, on kinds and numbers of values.
 
-Those that are not here, and those whose operands are not of the kinds that are handled, are left
-to the interpreter.
+Other builtins, and operands of unsupported kinds, are left to the interpreter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,8 +47,8 @@ def _store_shape(o: Operands) -> Value:
 
 
 def _compute_shapes(o: Operands) -> Value:
-    (given,), stores = o.split(1)
-    heap = o.tracer.heap(given)
+    (operand,), stores = o.split(1)
+    heap = o.tracer.heap(operand)
     for slot, text in zip(stores[::2], stores[1::2], strict=True):
         o.tracer.store(heap, slot, evaluate(o.tracer, heap, text))
     return NOTHING
@@ -66,8 +65,8 @@ def _load_prim(o: Operands) -> Value:
 
 
 def _make_prim_value(o: Operands) -> Value:
-    (given,), (text,) = o.split(1)
-    return Prim(evaluate(o.tracer, o.tracer.heap(given), text))
+    (operand,), (text,) = o.split(1)
+    return Prim(evaluate(o.tracer, o.tracer.heap(operand), text))
 
 
 def _to_shape(o: Operands) -> Value:
@@ -75,8 +74,8 @@ def _to_shape(o: Operands) -> Value:
 
 
 def _make_shape(o: Operands) -> Value:
-    (given,), texts = o.split(1)
-    heap = o.tracer.heap(given)
+    (operand,), texts = o.split(1)
+    heap = o.tracer.heap(operand)
     return Shape(tuple(evaluate(o.tracer, heap, text) for text in texts))
 
 
@@ -151,7 +150,7 @@ def _match_operand(o: Operands) -> Value:
 
 
 def _matched(t: Tracer, x: Value, heap: Value, patterns: Sequence[str]) -> Value:
-    """Hold that the extents of `x` match, or leave: the interpreter says what does not."""
+    """Check that the extents of `x` match, or leave: the interpreter reports the mismatch."""
     if isinstance(x, Shape):
         extents = x.extents
         if len(extents) != len(patterns):
@@ -203,7 +202,7 @@ def _alloc_tensor(o: Operands) -> Value:
     t = o.tracer
     extents, at = _tensor_extents(t, shape), t.number(offset)
     if not isinstance(storage, Storage):
-        raise Refused("a tensor in what is no storage of the program's own")
+        raise Refused("a tensor in a storage from outside the program")
     if not is_multiple(at, np.dtype(dtype).itemsize):
         raise Refused("a tensor at an offset that may be unaligned")
     t.at_most(0, at)
@@ -226,7 +225,7 @@ def _make_tuple(o: Operands) -> Value:
 def _tuple_getitem(o: Operands) -> Value:
     value, index = o.values(2)
     if not isinstance(value, Fields) or not isinstance(index, Prim):
-        raise Refused("a field of what is no tuple of the program's own")
+        raise Refused("a field of a tuple from outside the program")
     number = index.number
     if not isinstance(number, int) or not 0 <= number < len(value.values):
         raise Refused(f"a field of a tuple of {len(value.values)}")
@@ -285,7 +284,7 @@ def _extents(value: Value) -> tuple[Number, ...]:
 
 
 def _tensor_extents(t: Tracer, value: Value) -> tuple[Number, ...]:
-    """The extents that a tensor gets; checks that none is negative."""
+    """The extents of a new tensor, with checks that none is negative."""
     extents = _extents(value)
     if len(extents) > MOST_AXES:
         raise Refused(f"a tensor of {len(extents)} axes")
@@ -334,4 +333,4 @@ NATIVE_BUILTINS: Mapping[str, Handler] = {
         "fatal": _fatal,
     }.items()
 }
-"""The builtins that native programs have, by the name that bytecode calls."""
+"""The builtins of native programs, by name in bytecode."""

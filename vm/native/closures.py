@@ -1,8 +1,8 @@
-"""Closures whose function is known while bytecode is traced: calls of them are followed."""
+"""Closures whose function is known during tracing; the tracer follows their calls."""
 
 from collections.abc import Mapping
 
-from relax_egraph.vm.native.carrying import has_heap
+from relax_egraph.vm.native.loop_carried import has_heap
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.tracer import Handler, Operands
 from relax_egraph.vm.native.values import Function, Value
@@ -11,7 +11,7 @@ from relax_egraph.vm.native.values import Function, Value
 def _make_closure(o: Operands) -> Value:
     function, *captured = o.values(len(o.operands))
     if not isinstance(function, Function):
-        raise Refused("a closure of what is no function of the program's own")
+        raise Refused("a closure of a function from outside the program")
     if any(map(has_heap, captured)):
         raise Refused("a closure that has a heap")
     return Function(function.name, (*captured, *function.captured))
@@ -25,4 +25,4 @@ CLOSURE_BUILTINS: Mapping[str, Handler] = {
     "vm.builtin.make_closure": _make_closure,
     "vm.builtin.invoke_closure": _invoke_closure,
 }
-"""The builtins that make and call closures; `Tracer.called` follows the calls."""
+"""The builtins that create and call closures; `Tracer.called` follows the calls."""

@@ -1,4 +1,4 @@
-"""Dimensions that code computes from texts, as numbers of a native program."""
+"""Translates texts of dimensions to numbers of a native program."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from relax_egraph.vm.native.values import Heap
 
 
 def evaluate(t: Tracer, heap: Heap, text: str) -> Number:
-    """The dimension `text` over what is in `heap`; raises `Refused` if it has no such form."""
+    """The dimension `text` over the slots of `heap`; raises `Refused` if it has no native form."""
     numbers = t.trace.numbers
     algebra: Algebra[Number] = Algebra(
         literal,

@@ -1,4 +1,4 @@
-"""Native programs for the functions of one machine."""
+"""The native engine of one machine."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,10 +16,10 @@ from relax_egraph.vm.native.tracer import Callees
 
 
 class NativeEngine:
-    """Compiles the functions of `interpreter` as far as they have a native form.
+    """Native programs for the functions of `interpreter` that have a native form.
 
-    `programs` are those that have one as a whole, `refusals` says why the others have none:
-    of these the interpreter runs runs of instructions as segments.
+    `programs` are the whole functions; `refusals` are the reasons why other functions have no
+    native form: the interpreter runs parts of them as native segments.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class NativeEngine:
                 self._fuse(callees, function.name, max_depth)
 
     def entry(self, name: str, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """The function `name`, which has a program, as Python calls it."""
+        """The callable of the function `name`, which has a program."""
         return self._driver.load(self.programs[name], self._surroundings, fallback)
 
     def _fuse(self, callees: Callees, name: str, max_depth: int) -> None:
-        """Put segments into the code of a function."""
+        """Insert native segments into the code of a function."""
         program = self._interpreter.programs[name]
         for native in native_segments(callees, program.function, max_depth):
             segment = Segment(
@@ -68,7 +68,7 @@ def _callees(
     surroundings: Surroundings,
     packed: Mapping[str, Packed | Builtin],
 ) -> Callees:
-    """What native programs may call: the names that stand for these kernels and builtins."""
+    """The kernels and builtins that native programs may call, by name."""
     types = {
         name: driver.kernel_type(kernel)
         for name, kernel in surroundings.kernels.items()

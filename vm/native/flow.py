@@ -1,7 +1,7 @@
-"""Follows the code of one function: instruction by instruction, past branches and round loops.
+"""Traces the control flow of one function: branches, joins and loops.
 
-Loops are jumps back in the code, and calls of a function by itself whose result is what it
-returns; both are followed until what they carry is known (`carrying`), and written once.
+Loops are jumps back in the code, and tail calls of a function by itself.  Both are traced until
+their carried values are known (`loop_carried`), and written once.
 """
 
 from abc import ABC, abstractmethod
@@ -12,8 +12,8 @@ from typing import TypeAlias
 from relax_egraph.vm.bytecode import Call, Goto, If, Instruction, Operand, Ret
 from relax_egraph.vm.executable import VMFunction
 from relax_egraph.vm.native.branches import Meeting, Path, Registers, joined, joined_value
-from relax_egraph.vm.native.carrying import Head, carry_step, has_heap, outlives
 from relax_egraph.vm.native.kinds import Kinds
+from relax_egraph.vm.native.loop_carried import Head, carry_step, has_heap, outlives
 from relax_egraph.vm.native.numbers import Computed
 from relax_egraph.vm.native.refused import Refused
 from relax_egraph.vm.native.regions import Loop, Region, common
@@ -31,8 +31,8 @@ from relax_egraph.vm.native.values import (
 class Body:
     """The code of a function.
 
-    `live` are the registers that are live at each instruction, as bits; `returned` the calls whose
-    result the function returns; `loops` leads from where jumps back lead to, to the last of them.
+    `live` are the live registers at each instruction, as bits; `returned` the tail calls; `loops`
+    maps the target of jumps back to the last of these jumps.
     """
 
     code: Sequence[Instruction]
@@ -42,7 +42,7 @@ class Body:
 
 
 class _Widened(Exception):
-    """A loop carries more than was thought: it has to be followed again."""
+    """A loop carries more values than assumed: it has to be traced again."""
 
     def __init__(self, turns: "Turns") -> None:
         self.turns = turns
@@ -50,9 +50,9 @@ class _Widened(Exception):
 
 @dataclass(slots=True, eq=False)
 class Turns:
-    """A loop that is being followed, and all that there was before it.
+    """A loop during its tracing, and the state before it.
 
-    It begins at instruction `start`, where `path` was; the last jump back is at `end`.
+    It begins at instruction `start` with the state `path`; the last jump back is at `end`.
     """
 
     loop: Loop
@@ -68,38 +68,38 @@ class Turns:
 
 
 Calls: TypeAlias = Mapping[str, Turns]
-"""The functions that are begun anew by a call whose result is what they return, by name."""
+"""The functions that a tail call may restart, by name."""
 
 
 class Calling(Kinds, ABC):
-    """What the code of a function asks of its tracer: operands, and the calls of other code."""
+    """The interface of the tracer for one function: operands, and calls of other code."""
 
     @abstractmethod
     def value(self, operand: Operand, registers: Registers) -> Value:
-        """What `operand` is."""
+        """The abstract value of `operand`."""
 
     @abstractmethod
     def is_fatal(self, call: Call) -> bool:
-        """Whether `call` does nothing but fail."""
+        """Whether `call` always fails."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Leave the program where this is."""
+        """Write a step that leaves the program here."""
 
     @abstractmethod
     def called(self, call: Call, registers: Registers) -> tuple[VMFunction, Sequence[Value]] | None:
-        """The function that `call` calls, maybe as a closure, and what it gives to it."""
+        """The function that `call` calls, directly or as a closure, and its arguments."""
 
     @abstractmethod
     def call(self, call: Call, registers: Registers, calls: Calls | None = None) -> bool:
-        """Follow one call, and write its result; whether it returns.
+        """Trace one call, and write its result; return whether it returns.
 
-        A call in the place of the caller may lead back to the loops of `calls`.
+        A tail call may lead back to the loops of `calls`.
         """
 
 
 class Activation:
-    """One call of a function while it is followed, with `args`."""
+    """One call of a function with `args`, during its tracing."""
 
     def __init__(self, tracer: Calling, body: Body, args: Sequence[Value], calls: Calls) -> None:
         self._tracer = tracer
@@ -107,16 +107,16 @@ class Activation:
         self._body = body
         self._calls = calls
         self._has_heaps = any(map(has_heap, args))
-        self._path: Path | None = Path(dict(enumerate(args)), self._trace.region, tracer.made)
+        self._path: Path | None = Path(dict(enumerate(args)), self._trace.region, tracer.allocated)
         self._outside = self._trace.region.loop
         self._loops: list[Turns] = []
         self._meetings: dict[int, Meeting] = {}
         self._end, self._returned = Meeting(), list[Value]()
 
     def result(self, recursive: str | None) -> Value | None:
-        """What the function returns, or ``None`` if it never does.
+        """The result of the function, or ``None`` if it never returns.
 
-        It is `recursive`, of this name, if it calls itself in its own place.
+        `recursive` is its name if it calls itself by tail calls.
         """
         code, at = self._body.code, 0
         if recursive is not None and self._path is not None:
@@ -134,9 +134,9 @@ class Activation:
         return self._leave()
 
     def _instruction(self, at: int, instruction: Instruction, path: Path) -> Path | None:
-        """Follow one instruction; where it goes on, if the next one is where."""
+        """Trace one instruction; the state after it, if control continues with the next one."""
         tracer = self._tracer
-        tracer.made = path.made
+        tracer.allocated = path.allocated
         match instruction:
             case Call():
                 return self._call(at, instruction, path)
@@ -149,7 +149,7 @@ class Activation:
             case If(cond, offset):
                 truth = tracer.value(cond, path.registers)
                 if not isinstance(truth, Truth) or self._has_heaps:
-                    raise Refused("a branch on what is no condition of the program's own")
+                    raise Refused("a branch on a condition from outside the program")
                 return self._branch(at + offset, path, truth, is_back=offset <= 0)
             case Ret(value):
                 self._returned.append(tracer.value(value, path.registers))
@@ -167,16 +167,16 @@ class Activation:
             called = tracer.called(call, path.registers)
             turns = self._calls.get(called[0].name) if called else None
             if called and turns:
-                self._turn(turns, Path(dict(enumerate(called[1])), path.region, path.made))
+                self._turn(turns, Path(dict(enumerate(called[1])), path.region, path.allocated))
                 return None
         goes_on = tracer.call(call, path.registers, self._calls if is_returned else {})
-        path.made, path.region = tracer.made, self._trace.region
+        path.allocated, path.region = tracer.allocated, self._trace.region
         return path if goes_on else None
 
     # --- branches ---------------------------------------------------------------------
 
     def _arrive(self, at: int) -> None:
-        """Close the loops that end before instruction `at`, meet who jumps there, open a loop."""
+        """Close the loops that end before instruction `at`, join the jumps to it, open a loop."""
         while self._loops and at > self._loops[-1].end:
             self._loops.pop().loop.last = len(self._trace.steps)
         if at in self._meetings:
@@ -188,7 +188,7 @@ class Activation:
                 self._open(self._path, at, end)
 
     def _met(self, meeting: Meeting, path: Path | None, live: int) -> Path:
-        """Go on where jumps lead to, and `path` if it comes from the instruction before."""
+        """Continue at a join of jumps, and of `path` if the previous instruction continues here."""
         paths = meeting.paths if path is None else [*meeting.paths, path]
         if not all(p.region.is_in(self._innermost()) for p in paths):
             raise Refused("a loop that is entered in its middle")
@@ -196,7 +196,7 @@ class Activation:
         return joined(paths, {r for r in range(live.bit_length()) if live >> r & 1})
 
     def _go_on(self, path: Path) -> None:
-        """Enter the region of `path`; one that follows a loop, if it comes from there."""
+        """Enter the region of `path`, or a new region after a loop."""
         if path.region.loop is not self._innermost():
             path.region = Region(path.region, self._innermost())
         self._trace.enter(path.region)
@@ -207,7 +207,7 @@ class Activation:
         self._trace.add(Jump(meeting.label, unless))
 
     def _branch(self, target: int, path: Path, truth: Truth, *, is_back: bool) -> Path:
-        """Jump unless `truth` holds; each way is a region of its own in a loop."""
+        """Jump unless `truth` holds; in a loop, each way gets its own region."""
         other, loop = path.copy(), self._innermost()
         if loop is not None:
             other.region, path.region = Region(path.region, loop), Region(path.region, loop)
@@ -230,16 +230,16 @@ class Activation:
     # --- loops ------------------------------------------------------------------------
 
     def _open(self, path: Path, start: int, end: int) -> Turns:
-        """Begin a loop of instructions ``start … end``."""
+        """Open a loop of the instructions ``start … end``."""
         if self._has_heaps:
-            raise Refused("a loop that is given a heap")
+            raise Refused("a loop with a heap from outside")
         if self._loops and end > self._loops[-1].end:
             raise Refused("loops that overlap")
         loop, before, live = Loop(self._innermost()), path.copy(), self._body.live[start]
-        given = {r: v for r, v in before.registers.items() if live >> r & 1}
+        initial = {r: v for r, v in before.registers.items() if live >> r & 1}
         meetings = {at: (m, len(m.paths)) for at, m in self._meetings.items()}
         turns = Turns(
-            *(loop, start, end, before, Head(self._tracer, loop, given)),
+            *(loop, start, end, before, Head(self._tracer, loop, initial)),
             *(len(self._trace.steps), len(self._trace.loops), len(self._returned), meetings),
         )
         self._loops.append(turns)
@@ -247,7 +247,7 @@ class Activation:
         return turns
 
     def _again(self, turns: Turns) -> int:
-        """Forget all that was done since a loop began, and begin it again; says where."""
+        """Discard the trace since the start of a loop, and restart it; returns its instruction."""
         del self._loops[self._loops.index(turns) + 1 :]
         del self._trace.steps[turns.num_steps :]
         del self._trace.loops[turns.num_loops :]
@@ -260,43 +260,45 @@ class Activation:
         return turns.start
 
     def _begin(self, turns: Turns) -> None:
-        """Write the beginning of a loop, and go on with what it carries."""
+        """Write the start of a loop, and continue with its carried values."""
         trace, before, head = self._trace, turns.path, turns.head
         trace.enter(before.region)
         trace.loops.append(turns.loop)
         region = Region(before.region, turns.loop)
-        leaves = head.leaves(head.given)
+        leaves = head.leaves(head.initial)
         region.carried.update(to for to, _ in leaves if isinstance(to, Computed))
         for to, _ in leaves:
             if isinstance(to, Carried):
-                to.given.clear()
+                to.incoming.clear()
                 to.origins.clear()
         trace.add(carry_step(leaves, {}))
         turns.loop.first = len(trace.steps)
         trace.add(turns.label)
         trace.enter(region)
-        self._path = Path(head.values, region, before.made).copy()
+        self._path = Path(head.values, region, before.allocated).copy()
 
     def _turns(self, start: int) -> Turns:
-        """The loop that a jump back to `start` is in."""
+        """The loop of a jump back to `start`."""
         for turns in self._loops:
             if (turns.start, turns.end) == (start, self._body.loops[start]):
                 return turns
         raise Refused("a loop that is entered in its middle")
 
     def _turn(self, turns: Turns, path: Path) -> None:
-        """Begin another turn with the registers of `path`."""
+        """Start the next turn with the registers of `path`."""
         if turns.head.widen(path.registers):
             raise _Widened(turns)
         leaves = turns.head.leaves(path.registers)
-        given = [t for _, t in leaves if isinstance(t, Tensor) and not outlives(t, turns.loop)]
-        if given:
+        tensors = [t for _, t in leaves if isinstance(t, Tensor)]
+        overwritten = [t for t in tensors if not outlives(t, turns.loop)]
+        if overwritten:
             self._trace.enter(Region(path.region, turns.loop))
-        self._trace.add(carry_step(leaves, {tensor: self._copied(tensor) for tensor in given}))
+        copies = {tensor: self._copied(tensor) for tensor in overwritten}
+        self._trace.add(carry_step(leaves, copies))
         self._trace.add(Jump(turns.label, is_back=True))
 
     def _copied(self, tensor: Tensor) -> Tensor:
-        """A copy of `tensor`, whose memory is written in the next turn."""
+        """A copy of `tensor`, whose memory the next turn overwrites."""
         assert tensor.shape is not None
         size = self._tracer.size(tensor.shape, tensor.dtype)
         copy = Tensor(self._tracer.storage(size), tensor.dtype, tensor.shape)
@@ -304,7 +306,7 @@ class Activation:
         return copy
 
     def _leave(self) -> Value | None:
-        """The end of the function, where all that return meet."""
+        """The end of the function: the join of all its returns."""
         trace = self._trace
         while self._loops:
             self._loops.pop().loop.last = len(trace.steps)
@@ -316,5 +318,5 @@ class Activation:
         paths = self._end.paths
         path = Path({}, common(p.region for p in paths))
         self._go_on(path)
-        self._tracer.made = set[Storage]().union(*(p.made for p in paths))
+        self._tracer.allocated = set[Storage]().union(*(p.allocated for p in paths))
         return joined_value(self._returned, paths)

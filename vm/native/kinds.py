@@ -1,6 +1,6 @@
-"""What values are taken for while bytecode is traced, and what has to hold of them.
+"""Kinds of values during tracing, and the checks that establish them.
 
-An argument becomes what the first instruction takes it for; the driver checks that it is that.
+The first instruction that uses an argument determines its kind; the driver checks it.
 """
 
 from collections import Counter
@@ -30,37 +30,37 @@ from relax_egraph.vm.native.values import (
 )
 
 MOST_FIELDS = 10_000
-"""Fields of a tuple that is given, at most."""
+"""The most fields of a tuple argument."""
 
 MOST_AXES = 64
-"""Axes of an array of numpy at most."""
+"""The highest rank of a numpy array."""
 
 
 class Kinds:
-    """Writes into a `Trace` what is asked of values; `made` are the storages on the path so far."""
+    """Records uses of values in a `Trace`; `allocated` are the storages on the path so far."""
 
     def __init__(self, num_arguments: int) -> None:
-        self._num_given = num_arguments
+        self._num_arguments = num_arguments
         self._opened: dict[int, Value] = {}
         self.trace = Trace(Numbers(), {})
-        self.made: set[Storage] = set()
+        self.allocated: set[Storage] = set()
         self._heaps: dict[int, Heap] = {}
         self._stores: Counter[Owner] = Counter()
         self._read: dict[int, tuple[Truth, int]] = {}
 
-    # --- tuples that are given ---------------------------------------------------------
+    # --- tuple arguments ---------------------------------------------------------------
 
     def opened(self, value: Value) -> Value:
-        """`value`, of an argument that is known to be a tuple its fields."""
+        """`value`; for an argument that is known to be a tuple, its fields."""
         return self._opened.get(value.index, value) if isinstance(value, Argument) else value
 
     def open_tuple(self, value: Value, count: int) -> None:
-        """Take an argument for a tuple of so many fields, which are arguments, too."""
+        """Treat an argument as a tuple of `count` fields, which are arguments, too."""
         if isinstance(value, Argument):
             self._opened[value.index] = Fields(self._fields(value, count))
 
     def open_shape(self, value: Value, rank: int) -> None:
-        """Take an argument for a tuple of so many integers."""
+        """Treat an argument as a tuple of `rank` integers."""
         if isinstance(value, Argument):
             extents = map(self.number, self._fields(value, rank))
             self._opened[value.index] = Shape(tuple(extents))
@@ -69,18 +69,18 @@ class Kinds:
         use = self.use(argument)
         if use != ArgumentUse() or type(count) is not int or not 0 <= count <= MOST_FIELDS:
             raise Refused(f"argument {argument.index} as a tuple")
-        use.fields = tuple(range(self._num_given, self._num_given + count))
-        self._num_given += count
+        use.fields = tuple(range(self._num_arguments, self._num_arguments + count))
+        self._num_arguments += count
         return tuple(map(Argument, use.fields))
 
     # --- values -----------------------------------------------------------------------
 
     def use(self, argument: Argument) -> ArgumentUse:
-        """What is known of `argument`."""
+        """The requirements on `argument` so far."""
         return self.trace.arguments.setdefault(argument.index, ArgumentUse())
 
     def tensor(self, value: Value, dtype: str | None = None) -> Tensor:
-        """`value` as a tensor, of `dtype` if it is said."""
+        """`value` as a tensor, of `dtype` if it is not ``None``."""
         if isinstance(value, Argument):
             use = self.use(value)
             if (
@@ -107,7 +107,7 @@ class Kinds:
         return shape
 
     def ranked(self, value: Value, rank: int) -> tuple[Number, ...]:
-        """The extents of a tensor, which has to be of `rank`."""
+        """The extents of a tensor, which must have `rank`."""
         if isinstance(value, Argument):
             use = self.use(value)
             use.rank = rank if use.rank is None else use.rank
@@ -123,7 +123,7 @@ class Kinds:
             if use.dtype or use.is_heap or use.fields is not None:
                 raise Refused(f"argument {value.index} as an integer")
             use.is_integer = True
-            return self.trace.numbers.given("integer", value.index)
+            return self.trace.numbers.argument("integer", value.index)
         if not isinstance(value, Prim):
             raise Refused("an integer is needed")
         return value.number
@@ -135,7 +135,7 @@ class Kinds:
             if use.dtype or use.is_integer or use.fields is not None:
                 raise Refused(f"argument {value.index} as a heap")
             use.is_heap = True
-            if self._heaps and value.index not in self._heaps:  # stores into one: seen in both
+            if self._heaps and value.index not in self._heaps:  # a store may alias
                 raise Refused("several heaps, which may be one")
             if not self._heaps:
                 self._heaps[value.index] = Heap({}, MAX_HEAP, value)
@@ -146,17 +146,17 @@ class Kinds:
         return value
 
     def load(self, heap: Heap, slot: int) -> Number:
-        """What is in `slot`."""
+        """The number in `slot`."""
         self._within(heap, slot)
         if slot in heap.lost:
-            raise Refused("a dimension that is one or another, after a branch")
+            raise Refused("a dimension with different values after a branch")
         if slot not in heap.slots:
-            given = heap.given
-            heap.slots[slot] = self.trace.numbers.given("item", given.index, slot) if given else 0
+            source, numbers = heap.argument, self.trace.numbers
+            heap.slots[slot] = numbers.argument("item", source.index, slot) if source else 0
         return heap.slots[slot]
 
     def store(self, heap: Heap, slot: int, number: Number) -> None:
-        """Put `number` into `slot`."""
+        """Store `number` into `slot`."""
         self._within(heap, slot)
         heap.slots[slot] = number
         heap.written.add(slot)
@@ -171,40 +171,40 @@ class Kinds:
             return None
         if rank > MOST_AXES:
             raise Refused(f"an array of {rank} dimensions")
-        return tuple(self.trace.numbers.given("extent", index, axis) for axis in range(rank))
+        return tuple(self.trace.numbers.argument("extent", index, axis) for axis in range(rank))
 
     def storage(self, size: Number) -> Storage:
-        """New bytes."""
+        """A new storage of `size` bytes."""
         self.at_most(0, size)
-        made = Storage(size, self.trace.region)
-        self.made.add(made)
-        return made
+        storage = Storage(size, self.trace.region)
+        self.allocated.add(storage)
+        return storage
 
     def size(self, shape: Sequence[Number], dtype: str) -> Number:
         """The bytes of a tensor."""
         return self.trace.numbers.product((*shape, np.dtype(dtype).itemsize))
 
     def has_read(self, value: Value) -> Value:
-        """`value`; remembers of what is in a tensor when it was asked for."""
+        """`value`; records when the contents of its tensor were read."""
         if isinstance(value, Truth) and isinstance(value.of, Tensor):
             self._read[id(value)] = value, self._stores[itself(value.of.owner)]
         return value
 
     def known(self, value: Value) -> Value:
-        """`value`; a condition is read only where it decides, so that its tensor has to last."""
+        """`value`; a condition is read where it decides, so its tensor must still be valid."""
         if isinstance(value, Truth) and isinstance(value.of, Tensor):
             _, stores = self._read[id(value)]
             if self._stores[itself(value.of.owner)] != stores:
-                raise Refused("a condition of which the tensor has been overwritten")
+                raise Refused("a condition whose tensor has been overwritten")
         if isinstance(value, Fields):
             for field in value.values:
                 self.known(field)
         return value
 
-    # --- what must hold ---------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------
 
     def write(self, tensor: Tensor) -> None:
-        """Some kernel writes `tensor`."""
+        """Record that a kernel writes `tensor`."""
         self._stores[itself(tensor.owner)] += 1
         match tensor.owner:
             case Argument() as argument:
@@ -212,12 +212,12 @@ class Kinds:
             case Fixed():
                 raise Refused("a constant is written")
             case Carried():
-                raise Refused("a store into what a turn of a loop is given")
+                raise Refused("a store into a loop-carried tensor")
             case Storage():
                 pass
 
     def equal(self, a: Number, b: Number) -> None:
-        """Check that two numbers are the same."""
+        """Check that two numbers are equal, unless it is proven."""
         if a == b:
             return
         if isinstance(a, int) and isinstance(b, int):

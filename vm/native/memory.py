@@ -1,7 +1,7 @@
-"""Where the tensors of a native program lie: arenas, and objects that are returned.
+"""Memory of the tensors of a native program: arenas, and returned objects.
 
-What leaves the program is written by kernels where it will be.  Only what a loop has made is copied
-at its end: which of its turns makes it is not known before.
+Kernels write returned tensors directly into the returned objects.  Only results of loops are copied
+at the end, because the turn that computes them is not known before.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ from relax_egraph.vm.native.words import Words
 
 
 class Memory(Words):
-    """Gives storages, and what loops carry, words with their addresses."""
+    """Assigns words with addresses to storages and loop-carried tensors."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Memory(Words):
         self._places = places_of(trace, self._temporary())
 
     def _temporary(self) -> set[Storage]:
-        """The storages that are in an arena: what is returned from loops is copied at the end."""
+        """The storages in arenas; results of loops are copied at the end."""
         return {
             owner
             for owner in self._tensors
@@ -59,7 +59,7 @@ class Memory(Words):
         }
 
     def _memory(self, region: Region) -> None:
-        """Give each storage of a region a place: in an arena, or in an object that is returned."""
+        """Place each storage of a region in an arena, or in a returned object."""
         is_first = region is self._trace.root
         escaping = [
             (owner, tensors)
@@ -89,26 +89,26 @@ class Memory(Words):
             self._bases[storage] = self.at(arena, offsets[id(place)])
 
     def _escape(self, owner: Owner, tensors: Sequence[Tensor | Storage], size: Number) -> int:
-        """Make the object that has the bytes of `owner`: its only tensor, or all of them.
+        """Create the object that owns the bytes of `owner`: a tensor, or a storage of several.
 
-        It is the word with its address.
+        Returns the word with its address.
         """
-        address, made = self.new_word(), self.new_object()
+        address, new = self.new_word(), self.new_object()
         match tensors:
             case [Tensor(shape=shape, offset=0) as tensor] if shape is not None and (
                 self._is_all_of(tensor, owner, size)
             ):
                 extents = [self.word(extent) for extent in shape]
                 word = self.word(self._size(tensor))
-                self._objects[tensor] = made
-                self.emit(Op.RESULT, made, address, tensor.dtype, word, *extents)
+                self._objects[tensor] = new
+                self.emit(Op.RESULT, new, address, tensor.dtype, word, *extents)
             case _:
-                self._objects[owner] = made
-                self.emit(Op.STORAGE, made, address, self.word(size))
+                self._objects[owner] = new
+                self.emit(Op.STORAGE, new, address, self.word(size))
         return address
 
     def _is_all_of(self, tensor: Tensor, owner: Owner, size: Number) -> bool:
-        """Whether nothing lies beyond `tensor` in `owner`, which has `size` bytes."""
+        """Whether `tensor` covers all `size` bytes of `owner`."""
         needed = self._size(tensor)
         return needed == size or all(
             t.offset == 0 and t.shape is not None and self._size(t) == needed
@@ -121,7 +121,7 @@ class Memory(Words):
         return self._trace.numbers.product((*tensor.shape, _itemsize(tensor.dtype)))
 
     def _copy_out(self, owner: Storage | Carried) -> None:
-        """Make the object that has the bytes of `owner`, which lie in an arena."""
+        """Create an object with a copy of the bytes of `owner`, which lie in an arena."""
         tensors = self._escaping[owner]
         tensor = tensors[0]
         if isinstance(tensor, Tensor) and isinstance(owner, Carried):
@@ -148,7 +148,7 @@ class Memory(Words):
             self._bases[owner] = self.constant(Address(owner.index))
         return self.at(self._bases[owner], tensor.offset)
 
-    # --- what a loop carries ----------------------------------------------------------
+    # --- loop-carried tensors ---------------------------------------------------------
 
     def _base(self, carried: Carried) -> int:
         if carried not in self._bases:
@@ -156,13 +156,13 @@ class Memory(Words):
         return self._bases[carried]
 
     def _flag(self, carried: Carried) -> int:
-        """The word that says whether the tensor is also something else outside."""
+        """The word that states whether the tensor is an object from outside."""
         if carried not in self._flags:
             self._flags[carried] = self.new_word()
         return self._flags[carried]
 
     def _flag_of(self, to: Carried, owner: Owner) -> int:
-        """The word that says whether what `to` becomes is also something else outside."""
+        """The word that states whether the next value of `to` is an object from outside."""
         match owner:
             case Carried(loop=loop) if loop is to.loop or owner not in self._escaping:
                 return self._flag(owner)
@@ -173,38 +173,38 @@ class Memory(Words):
 
 
 def _escaping(results: Sequence[Value]) -> dict[Owner, list[Tensor | Storage]]:
-    """The storages, and what loops carry, that leave the program; with what leaves of each."""
-    found: dict[Owner, dict[Tensor | Storage, None]] = {}
+    """The escaping storages and loop-carried tensors, with the escaping values in each."""
+    escaping: dict[Owner, dict[Tensor | Storage, None]] = {}
     for value in parts_of(results):
         match value:
             case Tensor(owner=Storage() | Carried() as owner):
-                found.setdefault(itself(owner), {})[value] = None
+                escaping.setdefault(itself(owner), {})[value] = None
             case Storage():
-                found.setdefault(value.itself(), {})[value.itself()] = None
+                escaping.setdefault(value.itself(), {})[value.itself()] = None
             case _:
                 pass
-    return {owner: list(leaving) for owner, leaving in found.items()}
+    return {owner: list(leaving) for owner, leaving in escaping.items()}
 
 
 def _tensors(trace: Trace) -> dict[Owner, set[Tensor]]:
-    """What steps read and write, by where it is."""
-    found = defaultdict[Owner, set[Tensor]](set)
+    """The tensors that steps read and write, by owner."""
+    tensors = defaultdict[Owner, set[Tensor]](set)
     for _, step in trace.steps:
         for tensor in tensors_of(step):
-            found[itself(tensor.owner)].add(tensor)
-    return found
+            tensors[itself(tensor.owner)].add(tensor)
+    return tensors
 
 
 def _flagged(escaping: Iterable[Owner]) -> set[Carried]:
-    """What loops carry that leaves the program, or may become what does."""
-    found: set[Carried] = set()
+    """The loop-carried tensors that escape, or may become an escaping one."""
+    flagged: set[Carried] = set()
     pending = list(escaping)
     while pending:
         owner = pending.pop()
-        if isinstance(owner, Carried) and owner not in found:
-            found.add(owner)
+        if isinstance(owner, Carried) and owner not in flagged:
+            flagged.add(owner)
             pending += owner.origins
-    return found
+    return flagged
 
 
 def _itemsize(dtype: str) -> int:

@@ -1,7 +1,7 @@
-"""Integers of a run while it is traced: known ones, and ones that a native program computes.
+"""Symbolic integers during tracing: constants, and numbers that a native program computes.
 
-Equal expressions are the same object, products whatever the order of their factors, so that
-``n * 512`` and ``(n * 128) * 4`` are seen to be one number, and computed once.
+Numbers are hash-consed: equal expressions are the same object, and products are normalized, so
+``n * 512`` and ``(n * 128) * 4`` are one number, which is computed once.
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computed:
-    """A number known in the run only: `kind` of `operands`, of which equal ones are one object.
+    """A number that is known only at run time: `kind` applied to `operands`, hash-consed.
 
     Kinds are ``extent`` (argument, axis), ``integer`` (argument), ``item`` (argument, index),
-    ``carried`` from turn to turn of a loop (a number of its own),
+    ``carried`` from turn to turn of a loop (unique),
     ``product`` (coefficient, factors…), ``add``, ``floordiv``, ``mod``, ``min``, ``max`` (two
     numbers), ``align`` (one).
     """
@@ -28,16 +28,16 @@ class Computed:
     kind: str
     operands: "tuple[Number, ...]"
     is_negative: bool
-    """Whether it may be negative, as far as is known."""
+    """Whether it is not proven to be nonnegative."""
 
 
 Number: TypeAlias = int | Computed
 
 
 class Numbers:
-    """Makes numbers.
+    """A factory of numbers.
 
-    Quotients and remainders are put down among `divisions`, too, as often as they are asked for.
+    `divisions` records every request of a quotient or remainder.
     """
 
     def __init__(self) -> None:
@@ -45,17 +45,17 @@ class Numbers:
         self._count = 0
         self._known: dict[tuple[object, ...], Computed] = {}
 
-    def given(self, kind: str, *operands: int) -> Computed:
+    def argument(self, kind: str, *operands: int) -> Computed:
         """A number that is read from an argument: ``extent``, ``integer`` or ``item``."""
         return self._make(kind, operands, is_negative=kind != "extent")
 
     def carried(self, *, is_negative: bool) -> Computed:
-        """A number that each turn of a loop gives to the next: another one each time."""
+        """A new loop-carried number."""
         return self._make("carried", (self._count,), is_negative=is_negative)
 
     @property
     def items(self) -> list[Computed]:
-        """The numbers that are read from lists."""
+        """The numbers that are read from heap arguments."""
         return [number for number in self._known.values() if number.kind == "item"]
 
     def add(self, a: Number, b: Number) -> Number:
@@ -103,21 +103,21 @@ class Numbers:
         return self._divided("mod", a, b, is_negative=False)
 
     def minimum(self, a: Number, b: Number) -> Number:
-        """The smaller one."""
+        """The minimum."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
         a, b = _ordered(a, b)
         return self._make("min", (a, b), is_negative=may_be_negative(a) or may_be_negative(b))
 
     def maximum(self, a: Number, b: Number) -> Number:
-        """The larger one."""
+        """The maximum."""
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
         a, b = _ordered(a, b)
         return self._make("max", (a, b), is_negative=may_be_negative(a) and may_be_negative(b))
 
     def align(self, a: Number) -> Number:
-        """The multiple of `ALIGNMENT` at or after `a`."""
+        """`a`, rounded up to a multiple of `ALIGNMENT`."""
         if isinstance(a, int):
             return _within(-(-a // ALIGNMENT) * ALIGNMENT)
         if _factored(a)[0] % ALIGNMENT == 0:
@@ -125,9 +125,9 @@ class Numbers:
         return self._make("align", (a,), is_negative=a.is_negative)
 
     def _divided(self, kind: str, a: Number, b: Number, *, is_negative: bool) -> Computed:
-        made = self._make(kind, (a, b), is_negative=is_negative)
-        self.divisions.append(made)
-        return made
+        number = self._make(kind, (a, b), is_negative=is_negative)
+        self.divisions.append(number)
+        return number
 
     def _make(self, kind: str, operands: tuple[Number, ...], *, is_negative: bool) -> Computed:
         key = (kind, *operands)
@@ -138,7 +138,7 @@ class Numbers:
 
 
 def may_be_negative(number: Number) -> bool:
-    """Whether `number` is not proven to be 0 or more."""
+    """Whether `number` is not proven to be nonnegative."""
     return number < 0 if isinstance(number, int) else number.is_negative
 
 
@@ -158,7 +158,7 @@ def is_multiple(number: Number, factor: int) -> bool:
 
 
 def literal(value: object) -> int:
-    """`value` as a number; raises `Refused` for what is no 64-bit integer."""
+    """`value` as a number; raises `Refused` unless it is a 64-bit integer."""
     if type(value) is not int:
         raise Refused(f"{value!r} is no integer")
     return _within(value)
@@ -175,7 +175,7 @@ def _factored(number: Number) -> tuple[int, tuple[Computed, ...]]:
 
 
 def _ordered(a: Number, b: Number) -> tuple[Number, Number]:
-    """Both, in the same order whichever comes first."""
+    """Both, in a canonical order."""
     place = [(-1, n) if isinstance(n, int) else (n.order, 0) for n in (a, b)]
     return (a, b) if place[0] <= place[1] else (b, a)
 

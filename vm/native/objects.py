@@ -1,4 +1,4 @@
-"""The objects that a native program returns: arrays, views of them, numbers, tuples."""
+"""Objects that a native program returns: arrays, views, numbers, tuples."""
 
 from typing import TypeGuard
 
@@ -31,19 +31,19 @@ from relax_egraph.vm.native.values import (
 )
 
 MOST_SLOTS = 1000
-"""Slots at most of a heap that a program makes for the interpreter."""
+"""The most slots of a heap that a program creates for the interpreter."""
 
 
 class Objects(Memory):
-    """Makes the objects that values are outside."""
+    """Creates the Python objects of values."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
-        self._given: dict[int, int] = {}
+        self._field_words: dict[int, int] = {}
         self._copied: set[Owner] = set()
 
     def _object(self, value: Value | Owner) -> int:
-        """The word with the object that `value` is outside; makes it if need be."""
+        """The word with the object of `value`; creates it at first use."""
         key = value.owner if isinstance(value, Tensor) and _is_its_owner(value) else value
         key = key.itself() if isinstance(key, Storage) else key
         owner = itself(key.owner) if isinstance(key, Tensor) else key
@@ -51,13 +51,13 @@ class Objects(Memory):
             self._copied.add(owner)
             self._copy_out(owner)
         if key not in self._objects:
-            self._objects[key] = self._made(key)
+            self._objects[key] = self._create(key)
         return self._objects[key]
 
-    def _made(self, value: Value | Owner) -> int:
+    def _create(self, value: Value | Owner) -> int:
         match value:
             case Argument(index):
-                return self._with_object(Op.ARGUMENT, self._given.get(index, index))
+                return self._with_object(Op.ARGUMENT, self._field_words.get(index, index))
             case Fixed(index):
                 return self._with_object(Op.CONSTANT, -1 if index is None else index)
             case Prim(number):
@@ -67,10 +67,10 @@ class Objects(Memory):
                 return self._with_object(Op.TUPLE, *numbers)
             case Fields(values):
                 return self._with_object(Op.TUPLE, *map(self._object, values))
-            case Heap(given=Argument() as given):
-                return self._object(given)
+            case Heap(argument=Argument() as argument):
+                return self._object(argument)
             case Heap(lost=lost) if lost:
-                raise Refused("dimensions that are one or another, after a branch")
+                raise Refused("dimensions with different values after a branch")
             case Heap(slots=slots, size=size):
                 if size > MOST_SLOTS:
                     raise Refused(f"a heap of {size} slots as a value")
@@ -121,12 +121,12 @@ def _is_made_late(owner: Value | Owner, root: Region) -> bool:
 
 
 def _is_in_loop(owner: Value | Owner) -> TypeGuard[Storage | Carried]:
-    """Whether what is at `owner` may be overwritten, or be elsewhere, in the next turn."""
+    """Whether the next turn may overwrite or move the contents of `owner`."""
     return isinstance(owner, Carried) or (
         isinstance(owner, Storage) and owner.region.loop is not None
     )
 
 
 def _is_its_owner(tensor: Tensor) -> bool:
-    """Whether the object is the very argument or constant that has the elements."""
+    """Whether the object is the argument or constant itself, not a view."""
     return not tensor.view and isinstance(tensor.owner, Argument | Fixed)

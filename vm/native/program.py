@@ -1,9 +1,9 @@
-"""Native programs: what the driver, one routine of machine code, runs for a function.
+"""Native programs: the code that the driver, a routine in machine code, runs for a function.
 
-A program works on a frame of 64-bit words, written ``%3``, of which some are constants.  Objects
-that it makes are in the last words of the frame, written ``@0``; the driver lets go of them
-when it leaves.  An instruction that finds something unusual leaves the call to the interpreter:
-nothing that can be seen from outside has happened before.
+A program works on a frame of 64-bit words, ``%3``, some of which are constants.  The objects that
+it creates are in the last words of the frame, ``@0``; the driver releases them at exit.  An
+instruction whose check fails leaves the call to the interpreter: no effect before is visible from
+outside.
 
     array    %4  argument 0 float32          the address of its elements
     extents  %5  argument 0 rank 2           %5, %6: its extents
@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias
 
 
 class Op(IntEnum):
-    """What an instruction does; operands are in `OPERANDS`."""
+    """The opcode of an instruction; `OPERANDS` describes its operands."""
 
     ARRAY = 0
     EXTENTS = 1
@@ -101,11 +101,11 @@ OPERANDS: dict[Op, str] = {
 }
 """The operands of each instruction.
 
-``to`` and ``from`` are words of the frame that are written and read, ``from…`` any number of
-them; ``argument`` is the number of one, or ``~w`` for the field of a tuple that word ``w`` has;
-``arena`` is the number of one, of two that are used in turn that of the first; ``element`` is the
-name of a dtype, ``kernel`` that of a kernel, ``constant`` the index of a constant of the executable
-or -1 for ``None``, ``instruction`` the number of one to jump to; the others are integers.
+``to`` and ``from`` are words of the frame that the instruction writes and reads, ``from…`` any
+number of them; ``argument`` is the number of an argument, or ``~w`` for the tuple field in word
+``w``; ``arena`` is the number of an arena, or of the first of two alternating ones; ``element`` is
+the name of a dtype, ``kernel`` the name of a kernel, ``constant`` the index of a constant of the
+executable or -1 for ``None``, ``instruction`` the number of a jump target; others are integers.
 """
 
 Operand: TypeAlias = int | str
@@ -121,18 +121,18 @@ class NativeInstruction:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the elements of constant `index` begin: known once a program is loaded."""
+    """The address of the elements of constant `index`, which is known when a program is loaded."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class NativeProgram:
-    """A function, or a run of its instructions, for the driver.
+    """The native code of a function, or of a segment of it.
 
-    `constants` are words of the frame that are the same in all calls, with their values;
-    `num_words` words there are, then `num_objects` objects.  A call takes `num_arguments`, and
-    has `num_arenas`.
+    `constants` are words of the frame with their values, the same in all calls.  The frame has
+    `num_words` words, then `num_objects` objects.  A call takes `num_arguments` and uses
+    `num_arenas`.
     """
 
     name: str
@@ -170,7 +170,7 @@ class NativeProgram:
 
 
 def operand_kinds(instruction: NativeInstruction) -> Sequence[str]:
-    """The kind of each operand, as `OPERANDS` names them; of ``from…`` each one is ``from``."""
+    """The kind of each operand, as in `OPERANDS`; ``from…`` is expanded to ``from``."""
     kinds = OPERANDS[instruction.op].split()
     if kinds and kinds[-1] == "from…":
         rest = len(instruction.operands) - len(kinds) + 1
@@ -184,7 +184,7 @@ def _constant(value: int | Address) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KernelType:
-    """What a kernel takes: arrays of `dtypes`, the last `num_outputs` of which it writes.
+    """The signature of a kernel: arrays of `dtypes`, the last `num_outputs` of which it writes.
 
     `num_integers` integers follow.
     """
@@ -195,10 +195,10 @@ class KernelType:
 
 
 class Driver(Protocol):
-    """What runs native programs."""
+    """The interface of the routine that runs native programs."""
 
     def kernel_type(self, kernel: Callable[..., Any]) -> KernelType | None:
-        """What `kernel` takes, if native programs may call it."""
+        """The signature of `kernel`, if native programs may call it."""
         ...
 
     def load(
@@ -216,7 +216,7 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the names in programs stand for; `allocate` gives bytes for large results."""
+    """The environment of programs: kernels, constants, and the allocator of large results."""
 
     kernels: Mapping[str, Callable[..., Any]]
     constants: Sequence[Any]

@@ -1,8 +1,8 @@
-"""The exception of the translation to native programs."""
+"""`Refused`: the exception of the translation to native programs."""
 
 
 class Refused(Exception):
-    """Something of a function has no native form; the message says what.
+    """Code without a native form; the message names it.
 
     The interpreter runs such code.
     """

@@ -1,12 +1,12 @@
-"""Parts of a native program that begin with numbers, checks and memory, and go on with steps.
+"""Regions of a native program: numbers, checks and memory first, then steps.
 
-A program without loops is one region: all that may leave the call comes before all kernels.  What
-depends on which turn of a loop it is comes in each turn, so that a loop has regions of its own,
-and so has what follows it, which depends on how the loop has ended.
+A program without loops is one region: every check that may leave the call precedes all kernels.
+Numbers that depend on the turn of a loop are computed in each turn, so a loop has its own regions,
+and so has the code after it, which depends on the last turn.
 
-A region is entered from its `parent` at most once in a turn of its `loop`; what the parent has
-computed holds in it.  Within a loop each way from a branch is a region, for what holds in all turns
-need not hold in the last one.
+A region is entered from its `parent` at most once in a turn of its `loop`; words of the parent are
+valid in it.  Within a loop, each way of a branch is a region, because a check that holds in all
+turns may fail in the last one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from relax_egraph.vm.native.numbers import Computed, Number
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What must hold of two numbers."""
+    """A condition on two numbers."""
 
     kind: Literal["equal", "at most"]
     a: Number
@@ -27,19 +27,19 @@ class Check:
 
 @dataclass(slots=True, eq=False)
 class Loop:
-    """Steps `first … last - 1` of a trace, which run again and again; `within` another loop."""
+    """The steps `first … last - 1` of a trace, which are repeated; `within` is the outer loop."""
 
     within: "Loop | None"
     first: int = 0
     last: int = 0
 
     def is_within(self, other: "Loop | None") -> bool:
-        """Whether each turn of this loop is in a turn of `other`, or is one; all are in none."""
+        """Whether this loop is `other` or nested in it; every loop is within ``None``."""
         return other is None or any(loop is other for loop in outwards(self))
 
 
 def outwards(loop: Loop | None) -> Iterator[Loop]:
-    """A loop and those that it is in."""
+    """A loop and its outer loops."""
     while loop is not None:
         yield loop
         loop = loop.within
@@ -47,9 +47,9 @@ def outwards(loop: Loop | None) -> Iterator[Loop]:
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """See above; `divisions` have to be done even if nobody asks: they may divide by zero.
+    """See above; `divisions` are computed even if their results are unused: they may fail.
 
-    The first region of a loop has the numbers that are `carried`.
+    The first region of a loop has the `carried` numbers.
     """
 
     parent: "Region | None" = None
@@ -60,11 +60,11 @@ class Region:
     is_entered: bool = False
 
     def is_in(self, loop: Loop | None) -> bool:
-        """Whether the region is in `loop`, or in a loop within."""
+        """Whether the region is in `loop`, or in a nested loop."""
         return loop is None or (self.loop is not None and self.loop.is_within(loop))
 
     def upwards(self) -> "Iterator[Region]":
-        """The region, and those that it follows."""
+        """The region and its ancestors."""
         region: Region | None = self
         while region is not None:
             yield region
@@ -72,14 +72,14 @@ class Region:
 
 
 def common(regions: "Iterable[Region]") -> Region:
-    """The last region that comes before all of `regions`, or is one of them."""
+    """The nearest common ancestor of `regions`."""
     first, *others = regions
     ways = [set(map(id, region.upwards())) for region in others]
     return next(r for r in first.upwards() if all(id(r) in way for way in ways))
 
 
 def is_known_in(number: Number, region: Region) -> bool:
-    """Whether `number` depends on nothing that is carried but by loops that `region` is in."""
+    """Whether all loops whose carried numbers `number` depends on contain `region`."""
     if isinstance(number, int):
         return True
     if number.kind == "carried":

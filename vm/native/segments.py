@@ -1,4 +1,4 @@
-"""Which instructions of a function a native program takes the place of."""
+"""Selects the instructions of a function that native programs replace."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,12 +20,12 @@ from relax_egraph.vm.native.tracer import Callees, Tracer
 from relax_egraph.vm.native.values import Argument, Fields
 
 LEAST = 3
-"""Shorter runs are not worth a call of the driver."""
+"""The fewest instructions that are worth a call of the driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeSegment:
-    """Instructions ``start … end - 1``: which registers `program` takes, and which it returns."""
+    """Instructions ``start … end - 1``: `program` and its input and output registers."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class NativeSegment:
 
 
 def native_function(callees: Callees, function: VMFunction, max_depth: int) -> NativeProgram:
-    """The whole of `function`; raises `Refused`."""
+    """The native program of `function`; raises `Refused`."""
     tracer = Tracer(callees, len(function.params), max_depth)
     args = [Argument(i) for i in range(len(function.params))]
     try:
@@ -51,7 +51,7 @@ def native_function(callees: Callees, function: VMFunction, max_depth: int) -> N
 def native_segments(
     callees: Callees, function: VMFunction, max_depth: int
 ) -> Iterator[NativeSegment]:
-    """The longest runs of `function` that have a native form, as far as they are worth it."""
+    """The longest runs of instructions with a native form that are worth it."""
     body = callees.body(function)
     code, live = body.code, body.live
     for first, last in _blocks(code):
@@ -94,11 +94,11 @@ def _segment(
 def _reach(
     callees: Callees, code: Sequence[Instruction], start: int, last: int, max_depth: int
 ) -> int:
-    """How far from `start` on instructions have a native form.
+    """The end of the longest run of instructions from `start` with a native form.
 
-    A loop may leave the segment in the middle, and then the segment is done again.  It must not
-    have written what it was given, and what kernels may write in place is not always seen here:
-    what comes in a register may have been made ``writable`` before.
+    A loop may leave the segment in the middle, and then the interpreter repeats the segment.  So it
+    must not write its inputs; writes in place are not always visible here, because an input
+    register may hold the result of an earlier ``writable``.
     """
     inputs = _inputs(code[start:last])
     tracer = Tracer(callees, len(inputs), max_depth)
@@ -117,19 +117,19 @@ def _reach(
 
 
 def _inputs(code: Sequence[Instruction]) -> tuple[int, ...]:
-    """The registers that straight code reads before it writes them."""
-    found: dict[int, None] = {}
+    """The registers that straight-line code reads before it writes them."""
+    reads: dict[int, None] = {}
     written: set[int] = set()
     for instruction in code:
         read = [o.value for o in operands_read(instruction) if o.kind is Kind.REGISTER]
-        found.update(dict.fromkeys(r for r in read if r not in written))
+        reads.update(dict.fromkeys(r for r in read if r not in written))
         if isinstance(instruction, Call) and instruction.dst.kind is Kind.REGISTER:
             written.add(instruction.dst.value)
-    return tuple(found)
+    return tuple(reads)
 
 
 def _blocks(code: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
-    """Runs of calls that are entered only at their beginning."""
+    """Basic blocks of calls."""
     targets = {
         target
         for at, instruction in enumerate(code)

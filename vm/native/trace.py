@@ -1,15 +1,14 @@
-"""What a run of bytecode does, in terms of numbers, checks and calls of kernels.
+"""Traces: bytecode as symbolic numbers, checks and calls of kernels.
 
-Checks and numbers depend on what is given, never on what kernels compute.  So they are collected
-apart from the steps, which are calls and branches, and a native program does all those of a
-region first: also those of a branch that is not taken, at worst to leave a call that need not be
-left.
+Checks and numbers depend on arguments, never on results of kernels.  So they are separate from the
+steps, which are calls and branches, and a native program computes all numbers and checks of a
+region first, including those of a branch that is not taken: at worst, it leaves a call
+unnecessarily.
 
-A program may leave a call wherever it is, a loop in its last turn, too: nothing can be seen of
-what it did.  For its kernels have written to nothing but memory of its own, and the interpreter
-does the whole call again from its arguments.  Where that does not hold, all that may leave comes
-first: a program that stores into an argument has one region, and no leave among its steps.  What
-kernels write beside their outputs has come through ``writable``, which says so here.
+A program may leave a call at any point, even in the last turn of a loop: its kernels have written
+only to its own memory, and the interpreter repeats the whole call from its arguments.  A program
+that stores into an argument is an exception: it has one region, and no leave among its steps.
+Kernels that write their inputs get them through ``writable``, which records it here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +40,7 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The elements of `source` go to `to`, which is of the same type."""
+    """A copy of the elements of `source` to `to`, of the same type."""
 
     to: Tensor
     source: Tensor
@@ -50,14 +49,14 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
-    """A place to jump to."""
+    """A jump target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Go on at `to`; unless something holds, if `unless` is said.
+    """A jump to `to`, conditional if `unless` is not ``None``.
 
-    It may lead back, to the next turn of a loop.
+    A jump back starts the next turn of a loop.
     """
 
     to: Label
@@ -67,9 +66,9 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Give values to a turn of a loop, all at once.
+    """A parallel assignment of the loop-carried values for the next turn.
 
-    A tensor may be a copy: then it stands for one of another owner, the last that is said.
+    A tensor may be a copy; the third item is the owner of the original.
     """
 
     numbers: tuple[tuple[Computed, Number], ...]
@@ -78,12 +77,12 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Leave the program: the interpreter says what is wrong."""
+    """Leaves the program: the interpreter reports the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The beginning of a region."""
+    """The start of a region."""
 
     region: Region
 
@@ -93,9 +92,9 @@ Step: TypeAlias = KernelCall | Copy | Label | Jump | Carry | Leave | Enter
 
 @dataclass(slots=True)
 class ArgumentUse:
-    """What an argument must be: an array if `dtype` is said, of so many axes if `rank` is.
+    """The requirements on an argument: an array if `dtype` is set, of `rank` if that is set.
 
-    A tuple has `fields`, the numbers of arguments that follow those of the call.
+    A tuple has `fields`, numbers of arguments after those of the call.
     """
 
     dtype: str | None = None
@@ -108,10 +107,10 @@ class ArgumentUse:
 
 @dataclass
 class Trace:
-    """A run of instructions from beginning to end.
+    """The trace of a run of instructions.
 
-    Each of `steps` is in a region, `region` is that of the next one, `root` the first.  `results`
-    is what the run leaves, `heaps` are those that came as arguments.
+    Each of `steps` is in a region; `region` is the current one, `root` the first.  `results` are
+    the results of the run, `heaps` the heap arguments.
     """
 
     numbers: Numbers
@@ -128,11 +127,11 @@ class Trace:
         self.numbers.divisions = self.root.divisions
 
     def add(self, step: Step) -> None:
-        """Write a step."""
+        """Append a step."""
         self.steps.append((self.region, step))
 
     def enter(self, region: Region) -> None:
-        """Go on in `region`."""
+        """Continue in `region`."""
         self.region = region
         self.numbers.divisions = region.divisions
         if not region.is_entered:
@@ -141,7 +140,7 @@ class Trace:
 
 
 def parts_of(values: Sequence[Value]) -> Iterator[Value]:
-    """`values`, with what is in tuples in place of these."""
+    """`values`, with tuples replaced by their fields."""
     for value in values:
         if isinstance(value, Fields):
             yield from parts_of(value.values)
@@ -150,7 +149,7 @@ def parts_of(values: Sequence[Value]) -> Iterator[Value]:
 
 
 def tensors_in(values: Sequence[Value]) -> Iterator[Tensor]:
-    """The tensors that are read when `values` leave a program; bytes count as one."""
+    """The tensors that are read when `values` leave a program; a storage counts as one."""
     for part in parts_of(values):
         match part:
             case Tensor():

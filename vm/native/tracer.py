@@ -1,7 +1,7 @@
-"""Follows bytecode instruction by instruction, with kinds and numbers in place of values.
+"""The tracer: abstract interpretation of bytecode with kinds and symbolic numbers.
 
-Instructions of called functions are followed, too, so that a native program has none of their
-calls.  What is not proven to be safe is `Refused`: the interpreter runs it, and says what is wrong.
+Calls of functions are inlined.  Code that is not proven to be safe is `Refused`: the interpreter
+runs it, and reports errors.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ from relax_egraph.vm.native.values import (
 )
 
 MAX_DEPTH = 32
-"""Calls within calls that are followed at most."""
+"""The depth limit of inlined calls."""
 
 WORK = 20
-"""How often each instruction of an executable is followed at most, on average."""
+"""The average number of times that an instruction of an executable may be traced."""
 
 _FATAL, _WRITABLE = "vm.builtin.fatal", "vm.builtin.writable"
 
@@ -43,14 +43,14 @@ _OPENING: Mapping[str, Callable[[Kinds, Value, Any], None]] = {
     "vm.builtin.check_tuple_info": Kinds.open_tuple,
     "vm.builtin.check_shape_info": Kinds.open_shape,
 }
-"""Checks that say how many fields a value has, with their last operand."""
+"""Checks whose last operand is the number of fields of a value."""
 
 
 class Callees:
-    """What may be called: `kernels` that are machine code, builtins that have a `Handler`.
+    """The callees of native programs: `kernels` in machine code, and builtins with a `Handler`.
 
-    `instructions_left` bounds the work on all programs of the executable together.  If any code
-    has tensors written in place, it `stores_in_place`.
+    `instructions_left` bounds the work on all programs of the executable.  `stores_in_place` states
+    whether any code writes tensors in place.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Callees:
 
     @cached_property
     def recursive(self) -> frozenset[str]:
-        """The functions that call themselves, maybe through others, in their own place."""
+        """The functions that call themselves, directly or not, by tail calls."""
         called = {
             name: {
                 callee
@@ -95,13 +95,13 @@ class Callees:
 
 
 def _reached(ways: Mapping[str, set[str]], start: Iterable[str]) -> set[str]:
-    """All that there is a way to from one of `start`, and these."""
-    found, pending = set(start), list(start)
+    """The nodes reachable from `start` in the graph `ways`."""
+    reached, pending = set(start), list(start)
     while pending:
-        new = ways[pending.pop()] - found
-        found |= new
+        new = ways[pending.pop()] - reached
+        reached |= new
         pending += new
-    return found
+    return reached
 
 
 class Tracer(Calling):
@@ -119,9 +119,9 @@ class Tracer(Calling):
     def function(
         self, function: VMFunction, args: Sequence[Value], calls: Calls | None = None
     ) -> Value | None:
-        """What `function` returns for `args`, if it ever returns.
+        """The result of `function` for `args`, or ``None`` if it never returns.
 
-        Calls in its own place lead back to the loops of `calls`.
+        Tail calls lead back to the loops of `calls`.
         """
         name = function.name
         if name in self._active:
@@ -137,7 +137,7 @@ class Tracer(Calling):
             self._active.remove(name)
 
     def name(self, call: Call) -> str:
-        """The name of what is called."""
+        """The name of the callee."""
         return self._callees.executable.callees[call.callee]
 
     def is_fatal(self, call: Call) -> bool:
@@ -158,7 +158,7 @@ class Tracer(Calling):
         elif name == INVOKE_CLOSURE and name in self._callees.builtins and call.args:
             closure, *args = [self.value(a, registers) for a in call.args]
             if not isinstance(closure, Function):
-                raise Refused("a call of what is no function of the program's own")
+                raise Refused("a call of a function from outside the program")
             name, args = closure.name, [*args, *closure.captured]
         else:
             return None
@@ -186,8 +186,8 @@ class Tracer(Calling):
             raise Refused(f"a call of {name}")
         operands = Operands(self, call.args, registers)
         if name in _OPENING:
-            (given,), (*_, count) = operands.split(1)
-            _OPENING[name](self, given, count)
+            (operand,), (*_, count) = operands.split(1)
+            _OPENING[name](self, operand, count)
         return self.has_read(self._callees.builtins[name](operands))
 
     def _count(self) -> None:
@@ -214,7 +214,7 @@ class Tracer(Calling):
         match operand.kind:
             case Kind.REGISTER:
                 if operand.value not in registers:
-                    raise Refused("a value that is one or another, after a branch")
+                    raise Refused("a value with different kinds after a branch")
                 return self.opened(self.known(registers[operand.value]))
             case Kind.IMMEDIATE:
                 return Prim(operand.value)
@@ -228,7 +228,7 @@ class Tracer(Calling):
                 raise Refused(f"{operand} as a value")
 
     def constant(self, operand: Operand) -> Any:
-        """The constant that `operand` is, as itself."""
+        """The value of the constant `operand`."""
         match operand.kind:
             case Kind.IMMEDIATE:
                 return operand.value
@@ -267,16 +267,16 @@ class Operands:
     registers: Registers
 
     def values(self, count: int) -> list[Value]:
-        """All operands, which have to be so many."""
+        """All operands; raises `Refused` unless there are `count`."""
         if len(self.operands) != count:
             raise Refused(f"{len(self.operands)} operands, needs {count}")
         return [self.tracer.value(o, self.registers) for o in self.operands]
 
     def split(self, count: int) -> tuple[list[Value], list[Any]]:
-        """The first `count` operands, and the others as the constants that they are."""
+        """The first `count` operands as values, and the others as constants."""
         first = Operands(self.tracer, self.operands[:count], self.registers).values(count)
         return first, list(map(self.tracer.constant, self.operands[count:]))
 
 
 Handler: TypeAlias = Callable[[Operands], Value]
-"""Follows a call of a builtin, and says what it returns."""
+"""Traces a call of a builtin, and returns its result."""

@@ -1,4 +1,4 @@
-"""What is known of a register while bytecode is traced: the kind of its value, and its numbers."""
+"""Abstract values of registers during tracing: kinds and symbolic numbers."""
 
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -9,23 +9,23 @@ from relax_egraph.vm.native.regions import Loop, Region
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Whatever is given as argument `index`; `ArgumentUse` says what the code takes it for."""
+    """Argument `index`; `ArgumentUse` has its kind."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Constant `index` of the executable, as an object; ``None`` is Python's."""
+    """Constant `index` of the executable, as an object; without an index, Python's ``None``."""
 
     index: int | None
 
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """Bytes that the function allocates, in `region`: its own each time that it is traced.
+    """An allocation of the function in `region`, distinct for each tracing of the function.
 
-    Storages of which each run has only one may be made one: the others are then `same_as` it.
+    Storages that never exist in the same run may be merged: `same_as` is the representative.
     """
 
     size: Number
@@ -33,7 +33,7 @@ class Storage:
     same_as: "Storage | None" = None
 
     def itself(self) -> "Storage":
-        """The storage that this one is."""
+        """The representative of merged storages."""
         storage = self
         while storage.same_as is not None:
             storage = storage.same_as
@@ -42,32 +42,32 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """Where the elements of a tensor are that each turn of `loop` gives to the next.
+    """The memory of a loop-carried tensor of `loop`.
 
-    `given` are the tensors that are passed so, from before the loop and from its turns, `origins`
-    where they were before they were copied.
+    `incoming` are its values, from before the loop and from its turns (the operands of a phi),
+    `origins` their owners before copies.
     """
 
     loop: Loop
-    given: "list[Tensor]" = field(default_factory=list["Tensor"])
+    incoming: "list[Tensor]" = field(default_factory=list["Tensor"])
     origins: "list[Owner]" = field(default_factory=list["Owner"])
 
 
 Owner: TypeAlias = Argument | Fixed | Storage | Carried
-"""Where the elements of a tensor are."""
+"""The owner of the elements of a tensor."""
 
 
 def itself(owner: Owner) -> Owner:
-    """`owner`, of storages that were made one that one."""
+    """`owner`, or the representative of merged storages."""
     return owner.itself() if isinstance(owner, Storage) else owner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """A tensor in `owner`, `offset` bytes from its beginning.
+    """A tensor in `owner`, at `offset` bytes.
 
-    `shape` is ``None`` where not even the rank is known.  A `view` is another object than the
-    argument or constant that has its elements.
+    `shape` is ``None`` where the rank is unknown.  A `view` is a different object from the argument
+    or constant that owns its elements.
     """
 
     owner: Owner
@@ -87,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is in a boolean scalar tensor, as a Python bool."""
+    """The element of a boolean scalar tensor, as a Python bool."""
 
     of: "Tensor | Comparison"
 
@@ -108,19 +108,19 @@ class Shape:
 
 @dataclass(slots=True, eq=False)
 class Heap:
-    """A list of dimensions: what is stored by now.  `given` is the argument that it came as.
+    """A shape heap: the slots stored so far.  `argument` is set if the heap is an argument.
 
-    What is in the slots `lost` is not known: they hold this or that, after a branch.
+    The slots `lost` are unknown: they have different values after a branch.
     """
 
     slots: dict[int, Number]
     size: int
-    given: Argument | None = None
+    argument: Argument | None = None
     written: set[int] = field(default_factory=set[int])
     lost: set[int] = field(default_factory=set[int])
 
     def copy(self) -> "Heap":
-        """A heap that holds the same."""
+        """A copy of the heap."""
         return replace(self, slots=dict(self.slots), written=set(self.written), lost=set(self.lost))
 
 
@@ -133,7 +133,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """The function `name` of the executable, whose last arguments `captured` are."""
+    """The function `name` of the executable, with its last arguments bound to `captured`."""
 
     name: str
     captured: "tuple[Value, ...]" = ()

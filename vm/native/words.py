@@ -1,4 +1,4 @@
-"""The frame of a native program while its instructions are written."""
+"""Words of the frame of a native program under construction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ _ARITHMETIC = {
 
 @dataclass(slots=True)
 class Scope:
-    """What has been computed in a region: the words of numbers, and of `addresses`.
+    """The words computed in a region: numbers, and `addresses`.
 
-    An address is so many bytes after that in a word.
+    An address is a word and an offset in bytes.
     """
 
     words: dict[Computed, int] = field(default_factory=dict[Computed, int])
@@ -28,9 +28,9 @@ class Scope:
 
 
 class Words:
-    """Writes instructions, and gives each number and each constant a word of the frame.
+    """Emits instructions, and assigns words of the frame to numbers and constants.
 
-    `scopes` are the region where instructions are written now, and those it follows.
+    `scopes` are the current region and its ancestors.
     """
 
     def __init__(self) -> None:
@@ -41,21 +41,21 @@ class Words:
         self.scopes = [Scope()]
 
     def emit(self, op: Op, *operands: Operand) -> None:
-        """Write an instruction."""
+        """Append an instruction."""
         self.code.append(NativeInstruction(op, operands))
 
     def new_word(self) -> int:
-        """A word of the frame that nothing else uses."""
+        """An unused word of the frame."""
         self.num_words += 1
         return self.num_words - 1
 
     def new_object(self) -> int:
-        """A place for an object, as a negative number until all words are counted."""
+        """A new object, as a negative number until all words are counted."""
         self.num_objects += 1
         return -self.num_objects
 
     def numbered(self, instruction: NativeInstruction) -> NativeInstruction:
-        """`instruction` with objects after the words of the frame."""
+        """`instruction`, with objects numbered after the words of the frame."""
 
         def numbered(kind: str, operand: Operand) -> Operand:
             if kind in ("to", "from") and isinstance(operand, int) and operand < 0:
@@ -72,7 +72,7 @@ class Words:
         return self.constants[value]
 
     def word(self, number: Number) -> int:
-        """Where `number` is in the frame; computes it if need be."""
+        """The word of `number`; emits its computation at first use."""
         if isinstance(number, int):
             return self.constant(number)
         for scope in self.scopes:
@@ -85,7 +85,7 @@ class Words:
         return word
 
     def at(self, base: int, offset: Number) -> int:
-        """The word with the address `offset` bytes after that in the word `base`."""
+        """The word with the address in `base` plus `offset`."""
         if offset == 0:
             return base
         for scope in self.scopes:

@@ -1,9 +1,9 @@
-"""What a loop carries from turn to turn.
+"""Loop-carried values: a fixpoint over the turns of a loop.
 
-A loop is traced as if its turns changed nothing.  Where one gives something else to the next, the
-value is carried from then on, and the loop is traced again, until a turn gives what is carried and
-leaves all else as it was.  What is carried is of one kind in all turns: a tensor of one dtype and
-rank, in memory that differs, with extents that may; an integer; a shape; a tuple of such.
+A loop is first traced as if all values were invariant.  A value that changes from one turn to the
+next becomes loop-carried, and the loop is traced again, until only carried values change.  A
+carried value has one kind in all turns: a tensor of one dtype and rank, with varying memory and
+extents; an integer; a shape; a tuple of these.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,45 +30,45 @@ from relax_egraph.vm.native.values import (
 )
 
 Leaf: TypeAlias = tuple[Computed, Number] | tuple[Carried, Tensor]
-"""What is carried, and what it becomes."""
+"""A carried number or tensor, and its value in the next turn."""
 
 
 class Head:
-    """What `values` are at the beginning of a turn of `loop`, by register; at first `given`."""
+    """The registers at the start of a turn of `loop`: `initial` at first, widened to `values`."""
 
-    def __init__(self, kinds: Kinds, loop: Loop, given: dict[int, Value]) -> None:
-        heaps = [id(v) for v in given.values() if isinstance(v, Heap)]
+    def __init__(self, kinds: Kinds, loop: Loop, initial: dict[int, Value]) -> None:
+        heaps = [id(v) for v in initial.values() if isinstance(v, Heap)]
         if len(set(heaps)) < len(heaps) or any(
-            isinstance(v, Fields) and has_heap(v) for v in given.values()
+            isinstance(v, Fields) and has_heap(v) for v in initial.values()
         ):
             raise Refused("a heap that has two names, in a loop")
-        if any(isinstance(v, Truth) for v in given.values()):
+        if any(isinstance(v, Truth) for v in initial.values()):
             raise Refused("a condition that was read before a loop")
         self._kinds = kinds
         self._loop = loop
-        self.given = given
-        self.values = given
+        self.initial = initial
+        self.values = initial
         self._own: set[Computed] = set()
 
     def widen(self, following: dict[int, Value]) -> bool:
-        """Let the values be also those `following`, of the next turn; whether that is new."""
+        """Widen `values` to include `following`, of the next turn; return whether they changed."""
         wider = {r: self._meet(v, following.get(r)) for r, v in self.values.items()}
         is_new = any(wider[r] is not self._kinds.opened(v) for r, v in self.values.items())
         self.values = wider
         return is_new
 
     def leaves(self, values: dict[int, Value]) -> list[Leaf]:
-        """What is carried, with what it becomes where a turn begins with `values`."""
-        found: dict[Computed | Carried, Leaf] = {}
+        """The carried numbers and tensors, with their values where a turn starts with `values`."""
+        leaves: dict[Computed | Carried, Leaf] = {}
         for register, value in self.values.items():
             for leaf in self._leaves(value, values[register]):
-                found[leaf[0]] = leaf
-        return list(found.values())
+                leaves[leaf[0]] = leaf
+        return list(leaves.values())
 
-    # --- what two turns have in common -----------------------------------------------
+    # --- the join of two turns -------------------------------------------------------
 
     def _meet(self, head: Value, other: Value | None) -> Value:
-        """`head`, if that is what `other` is; else what both are."""
+        """`head`, if `other` is the same; else a value that covers both."""
         head, other = self._kinds.opened(head), other and self._kinds.opened(other)
         match head, other:
             case _ if head is other:
@@ -76,7 +76,7 @@ class Head:
             case Argument(), Tensor(owner=owner, view=False) if owner == head:
                 return head
             case Argument(), Tensor(dtype=dtype, shape=shape) if shape is not None:
-                return self._tensor(self._taken(head, dtype, len(shape)), other)
+                return self._tensor(self._to_tensor(head, dtype, len(shape)), other)
             case Argument(), Argument() if head != other:
                 return self._arguments(head, other)
             case Argument(), Fields(values):
@@ -88,7 +88,7 @@ class Head:
             case Argument(), Prim():
                 return self._meet(Prim(self._kinds.number(head)), other)
             case Tensor(dtype=dtype, shape=shape), Argument() if shape is not None:
-                return self._tensor(head, self._taken(other, dtype, len(shape)))
+                return self._tensor(head, self._to_tensor(other, dtype, len(shape)))
             case Prim(), Argument():
                 return self._meet(head, Prim(self._kinds.number(other)))
             case Tensor(), Tensor():
@@ -107,29 +107,29 @@ class Head:
             case _ if head == other:
                 return head
             case _:
-                raise Refused("a value that is one thing or another from turn to turn")
+                raise Refused("a value whose kind changes from turn to turn")
 
-    def _taken(self, argument: Argument, dtype: str, rank: int) -> Tensor:
+    def _to_tensor(self, argument: Argument, dtype: str, rank: int) -> Tensor:
         self._kinds.tensor(argument, dtype)
         self._kinds.ranked(argument, rank)
         return self._kinds.tensor(argument, dtype)
 
     def _arguments(self, head: Argument, other: Argument) -> Value:
-        """Two arguments that are of one kind, which is known if the loop uses one of them."""
+        """Two arguments of one kind, which is known if the loop uses one of them."""
         for use in (self._kinds.use(head), self._kinds.use(other)):
             if use.dtype is not None and use.rank is not None:
-                first, second = (self._taken(a, use.dtype, use.rank) for a in (head, other))
+                first, second = (self._to_tensor(a, use.dtype, use.rank) for a in (head, other))
                 return self._tensor(first, second)
             if use.is_integer:
                 first, second = map(self._kinds.number, (head, other))
                 return Prim(self._number(first, second))
-        raise Refused("one argument or another from turn to turn")
+        raise Refused("an argument that changes from turn to turn")
 
     def _tensor(self, head: Tensor, other: Tensor) -> Tensor:
         if head.shape is None or other.shape is None or len(head.shape) != len(other.shape):
-            raise Refused("a tensor of one rank or another from turn to turn")
+            raise Refused("a tensor whose rank changes from turn to turn")
         if head.dtype != other.dtype:
-            raise Refused("a tensor of one dtype or another from turn to turn")
+            raise Refused("a tensor whose dtype changes from turn to turn")
         shape = tuple(map(self._number, head.shape, other.shape))
         if isinstance(head.owner, Carried) and head.owner.loop is self._loop:
             return head if _same(shape, head.shape) else Tensor(head.owner, head.dtype, shape)
@@ -143,13 +143,13 @@ class Head:
         is_negative = may_be_negative(head) or may_be_negative(other)
         if head in self._own and is_negative == may_be_negative(head):
             return head
-        made = self._kinds.trace.numbers.carried(is_negative=is_negative)
-        self._own.add(made)
-        return made
+        number = self._kinds.trace.numbers.carried(is_negative=is_negative)
+        self._own.add(number)
+        return number
 
     def _heap(self, head: Heap, other: Heap) -> Heap:
-        if head.size != other.size or head.given or other.given:
-            raise Refused("a heap that came as an argument, in a loop")
+        if head.size != other.size or head.argument or other.argument:
+            raise Refused("a heap that is an argument, in a loop")
         slots = {
             slot: self._number(head.slots.get(slot, 0), other.slots.get(slot, 0))
             for slot in sorted({*head.slots, *other.slots})
@@ -166,7 +166,7 @@ class Head:
         value = self._kinds.opened(value)
         match head, value:
             case Tensor(owner=owner, dtype=dtype, shape=shape), _ if shape is not None:
-                tensor = value if isinstance(value, Tensor) else self._given(value, dtype, shape)
+                tensor = value if isinstance(value, Tensor) else self._convert(value, dtype, shape)
                 assert tensor.shape is not None
                 if isinstance(owner, Carried) and owner.loop is self._loop:
                     yield owner, tensor
@@ -188,9 +188,9 @@ class Head:
             case _:
                 pass
 
-    def _given(self, value: Value, dtype: str, shape: tuple[Number, ...]) -> Tensor:
+    def _convert(self, value: Value, dtype: str, shape: tuple[Number, ...]) -> Tensor:
         assert isinstance(value, Argument)
-        return self._taken(value, dtype, len(shape))
+        return self._to_tensor(value, dtype, len(shape))
 
     def _numbers(
         self, head: "tuple[Number, ...] | list[Number]", other: "tuple[Number, ...] | list[Number]"
@@ -216,10 +216,10 @@ def _same(numbers: "tuple[object, ...]", others: "tuple[object, ...]") -> bool:
 
 
 def outlives(tensor: Tensor, loop: Loop) -> bool:
-    """Whether the memory of `tensor` lasts for the turn of `loop` that follows this one.
+    """Whether the memory of `tensor` is valid in the next turn of `loop`.
 
-    What a turn allocates does, for turns take their memory from two places in turn.  What the turn
-    was given does not, nor what loops within it have made.
+    Allocations of the turn are, because turns alternate between two arenas.  Carried tensors of
+    the turn are not, nor are those of inner loops.
     """
     match tensor.owner:
         case Storage() as storage:
@@ -232,7 +232,7 @@ def outlives(tensor: Tensor, loop: Loop) -> bool:
 
 
 def carry_step(leaves: Sequence[Leaf], copies: Mapping[Tensor, Tensor]) -> Carry:
-    """The step that gives `leaves` to a turn, of some tensors the copies."""
+    """The step that passes `leaves` to the next turn, with `copies` in place of some tensors."""
     numbers = [
         (to, n) for to, n in leaves if isinstance(to, Computed) and not isinstance(n, Tensor)
     ]
@@ -242,6 +242,6 @@ def carry_step(leaves: Sequence[Leaf], copies: Mapping[Tensor, Tensor]) -> Carry
     if len(set(map(id, own))) < len(own):
         raise Refused("two tensors in one storage, from turn to turn")
     for to, tensor in tensors:
-        to.given.append(copies.get(tensor, tensor))
+        to.incoming.append(copies.get(tensor, tensor))
         to.origins.append(tensor.owner)
-    return Carry(tuple(numbers), tuple((to, to.given[-1], t.owner) for to, t in tensors))
+    return Carry(tuple(numbers), tuple((to, to.incoming[-1], t.owner) for to, t in tensors))
