@@ -38,8 +38,8 @@ class TimedCall:
     `nbytes` counts each array once, and an array that is read and written twice: the least
     traffic if all elements are used; for builtins it is 0.
     `operations` are the arithmetic operations, if the kernel declares them; `share` is the least
-    time of the machine for them and for the bytes, as a share of `seconds`.  `price` is the price of the kernel in
-    extraction: seconds at the assumed sizes.
+    time of the machine for them and for the bytes, as a share of `seconds`.  `price` is the
+    price of the kernel in extraction: seconds at the assumed sizes.
     """
 
     kind: Kind

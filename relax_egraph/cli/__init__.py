@@ -1,6 +1,6 @@
-"""The command ``relax-egraph``: what is done with programs, e-graphs, rules and machines.
+"""The command ``relax-egraph``, with subcommands for models, e-graphs, rules and machines.
 
-Exit status: 0 done, 1 the model or its input is wrong or a check failed, 2 wrong use.
+Exit status: 0 success, 1 an error in the model or its input, or a failed check, 2 a usage error.
 """
 
 from relax_egraph.cli.group import commands as commands

@@ -1,4 +1,4 @@
-"""The arguments of a call: arrays that are given, the others random."""
+"""The arguments of a call: arrays from the command line, random values for the others."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from relax_egraph.ir.syntax import parsed_expression
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a function is called with, by parameter; `random` are those that were not given.
+    """Arguments by parameter; `random` are the parameters with random values.
 
-    `sizes` are those of symbols that are known from the command line.
+    `sizes` are the sizes of symbols from the command line.
     """
 
     values: Mapping[str, Any]
@@ -31,9 +31,9 @@ SymbolSizes: TypeAlias = Sequence[tuple[str, int]]
 def arguments_in(
     module: "rx.IRModule", function: str, inputs: Inputs, sizes: SymbolSizes
 ) -> Arguments:
-    """What to call `function` of `module` with, of what the command line says.
+    """The arguments for `function` of `module`, from the options of the command line.
 
-    Symbols that no size is given for are of the size that an array has which is given.
+    The arrays determine the sizes of symbols without a size option.
     """
     called = dict(module.relax_functions()).get(function)
     if called is None:
@@ -45,7 +45,7 @@ def arguments_in(
 def arguments_of(
     machine: "rx.VirtualMachine", function: str, inputs: Inputs, sizes: SymbolSizes
 ) -> Arguments:
-    """The same of the executable that `machine` runs."""
+    """The same for the executable that `machine` runs."""
     if function not in machine:
         raise _no_function(function)
     called = machine.executable[function]
@@ -60,20 +60,20 @@ def _no_function(name: str) -> click.BadParameter:
 def _arguments(
     function: str, info: Mapping[str, str], inputs: Inputs, sizes: SymbolSizes
 ) -> Arguments:
-    """The arguments where `info` says what each parameter takes, as script writes it."""
-    given = dict(inputs)
-    for name in given:
+    """The arguments, where `info` has the type of each parameter in script syntax."""
+    arrays = dict(inputs)
+    for name in arrays:
         _check("parameter", name, info, f"{function} has", "--input")
     symbols = {s: None for text in info.values() for s in _symbols(text)}
     for name, _ in sizes:
         _check("symbol", name, symbols, f"{function} has", "--size")
-    known = {s: k for name in given for s, k in _sizes(info[name], given[name])} | dict(sizes)
-    random = tuple(name for name in info if name not in given)
+    known = {s: k for name in arrays for s, k in _sizes(info[name], arrays[name])} | dict(sizes)
+    random = tuple(name for name in info if name not in arrays)
     try:
         drawn = _random(random, info, known) if random else {}
     except RunError as lack:
         raise click.UsageError(str(lack)) from None
-    return Arguments({name: drawn.get(name, given.get(name)) for name in info}, random, known)
+    return Arguments({name: drawn.get(name, arrays.get(name)) for name in info}, random, known)
 
 
 def _random(names: Sequence[str], info: Mapping[str, str], sizes: Mapping[str, int]) -> Any:
@@ -85,12 +85,12 @@ def _random(names: Sequence[str], info: Mapping[str, str], sizes: Mapping[str, i
 def _check(what: str, name: str, among: Mapping[str, object], who: str, hint: str) -> None:
     if name not in among:
         has = ", ".join(among) or "none"
-        said = f"{who} no {what} {name}; it has {has}", nearest(name, among)
-        raise click.BadParameter("; ".join(filter(None, said)), param_hint=hint)
+        message = f"{who} no {what} {name}; it has {has}", nearest(name, among)
+        raise click.BadParameter("; ".join(filter(None, message)), param_hint=hint)
 
 
 def _symbols(info: str) -> Iterator[str]:
-    """The symbols in what a parameter takes, as script writes it."""
+    """The symbols in the type of a parameter, in script syntax."""
     nodes = list(ast.walk(parsed_expression(info))) if info else []
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
@@ -99,7 +99,7 @@ def _symbols(info: str) -> Iterator[str]:
 
 
 def _sizes(info: str, array: Any) -> Iterator[tuple[str, int]]:
-    """The sizes of symbols that are extents of an array that is given."""
+    """The sizes of symbols that are extents of `array`."""
     match parsed_expression(info) if info else None:
         case ast.Call(func=ast.Attribute(attr="Tensor"), args=[ast.Tuple(elts=extents), *_]):
             for extent, size in zip(extents, array.shape, strict=False):

@@ -1,4 +1,4 @@
-"""``relax-egraph bench``: how long a model takes, beside another system that gives the same."""
+"""``relax-egraph bench``: the time of a model, compared with that of another system."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ OURS = "relax-egraph"
     metavar="COUNT",
     default=1,
     show_default=True,
-    help="Threads that each system uses.",
+    help="Number of threads of each system.",
 )
 @click.option(
     "--seconds",
@@ -42,7 +42,7 @@ OURS = "relax-egraph"
     metavar="SECONDS",
     default=2.0,
     show_default=True,
-    help="How long to measure each system.",
+    help="Duration of the measurement of each system.",
 )
 @click.option(
     "--within",
@@ -50,7 +50,7 @@ OURS = "relax-egraph"
     metavar="SHARE",
     default=1e-4,
     show_default=True,
-    help="How far outputs may differ, as a part of the largest magnitude.",
+    help="Allowed difference of outputs, relative to the largest magnitude.",
 )
 @options.optimization
 @options.as_json
@@ -65,10 +65,10 @@ def bench(
     how: Mapping[str, Any],
     as_json: bool,
 ) -> None:
-    """Measure how long the main function of MODEL takes.
+    """Measure the time of the main function of MODEL.
 
-    With --vs the outputs are compared first, which is status 1 if they differ; then both systems
-    take turns, and the least time of each counts. Arguments that are not given are random.
+    With --vs, the outputs are compared first (exit status 1 if they differ); then both systems
+    run in turns, and the least time of each counts. Missing arguments are random.
     """
     if vs is not None and not model.is_onnx:
         raise click.UsageError(f"{model}: --vs {vs} needs an ONNX model ({ONNX})")
@@ -84,9 +84,11 @@ def bench(
     times = in_turns(runs, seconds)
     shapes = {name: _described(value) for name, value in arguments.values.items()}
     if as_json:
-        said = {"file": str(model), "threads": threads, "arguments": shapes, "error": error}
-        told = {system: {"least": t.least, "median": t.median} for system, t in times.items()}
-        click.echo(json.dumps({**said, "seconds": told}))
+        report = {"file": str(model), "threads": threads, "arguments": shapes, "error": error}
+        seconds_by_system = {
+            system: {"least": t.least, "median": t.median} for system, t in times.items()
+        }
+        click.echo(json.dumps({**report, "seconds": seconds_by_system}))
     else:
         _print(times, shapes, threads, error)
 
@@ -96,32 +98,32 @@ def _session(
 ) -> Callable[[], Sequence[Any]]:
     try:
         return peer(model.path, threads, values)
-    except Exception as failure:  # it has exceptions of its own
+    except Exception as failure:  # the peer has its own exceptions
         first, *_ = (*str(failure).splitlines(), "")
         message = f"{vs} does not run {model}: {type(failure).__name__}: {first}"
         raise click.ClickException(message) from None
 
 
 def _compared(ours: Sequence[Any], theirs: Sequence[Any], vs: str, within: float) -> float:
-    """The largest difference of any output; a message and status 1 if it is not `within`."""
+    """The largest difference of outputs; fails with status 1 if it exceeds `within`."""
     if len(ours) != len(theirs):
         raise click.ClickException(f"{len(ours)} outputs, and {len(theirs)} of {vs}")
     worst = 0.0
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         a, b = np.asarray(a), np.asarray(b)
         if (a.shape, a.dtype) != (b.shape, b.dtype):
-            said = f"{_described(a)}, and {_described(b)} of {vs}"
-            raise click.ClickException(f"output {number} is {said}")
+            types = f"{_described(a)}, and {_described(b)} of {vs}"
+            raise click.ClickException(f"output {number} is {types}")
         error = difference(a, b)
         if not error <= within:
-            said = f"differs by {error:.1e} of the largest magnitude, allowed are {within:g}"
-            raise click.ClickException(f"output {number} ({_described(a)}), beside {vs}: {said}")
+            problem = f"differs by {error:.1e} of the largest magnitude, allowed are {within:g}"
+            raise click.ClickException(f"output {number} ({_described(a)}), beside {vs}: {problem}")
         worst = max(worst, error)
     return worst
 
 
 def difference(a: Any, b: Any) -> float:
-    """The largest, as a part of the largest finite magnitude; infinite where only one is finite."""
+    """The largest difference relative to the largest finite magnitude, possibly infinite."""
     if a.dtype.kind not in "biufV" or a.size == 0:
         return 0.0 if np.array_equal(a, b) else float("inf")
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -144,8 +146,8 @@ def _print(
     table = Table("system", "least", "median", title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    for system, found in times.items():
-        table.add_row(system, *(f"{t * 1e6:,.1f} µs" for t in (found.least, found.median)))
+    for system, measured in times.items():
+        table.add_row(system, *(f"{t * 1e6:,.1f} µs" for t in (measured.least, measured.median)))
     console = Console()
     console.print(table)
     if error is not None:

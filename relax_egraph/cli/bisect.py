@@ -29,12 +29,12 @@ def _archive(path: Any) -> dict[str, Any]:
     """The arrays of an .npz, by name."""
     file = EXISTING.convert(path, None, None)
     try:
-        found: Any = np.load(file, allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            return {name: from_file(found[name]) for name in found.files}
+        data: Any = np.load(file, allow_pickle=False)
+        if not isinstance(data, np.ndarray):
+            return {name: from_file(data[name]) for name in data.files}
     except OSError as error:
         raise click.BadParameter(f"{file}: {error.strerror or error}") from None
-    except Exception:  # numpy has many for what is no archive
+    except Exception:  # numpy raises many kinds for other files
         raise click.BadParameter(f"{file} is no archive of arrays (.npz)") from None
     raise click.BadParameter(f"{file} is one array: needs an archive (.npz), or --input")
 
@@ -50,25 +50,25 @@ def _archive(path: Any) -> dict[str, Any]:
     type=click.Choice(["result", "cost"]),
     default="result",
     show_default=True,
-    help="What it is that rules change.",
+    help="The property that rules change.",
 )
 @click.option(
     "--tol",
     type=click.FloatRange(min=0),
     metavar="SHARE",
-    help="How far results may be off, as a part of them; by default half the digits.",
+    help="Relative tolerance of results; by default half the digits.",
 )
 @click.option(
     "--atol",
     type=click.FloatRange(min=0),
     metavar="SIZE",
-    help="How far besides; by default that part of the largest result.",
+    help="Absolute tolerance of results; by default --tol of the largest result.",
 )
 @click.option(
     "--gain",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="With --metric cost: the part of the gain that rules must buy, by default 0.9.",
+    help="With --metric cost: the share of the gain that rules must reach, by default 0.9.",
 )
 @options.optimization
 @options.as_json
@@ -85,12 +85,12 @@ def print_bisected(
     how: How,
     as_json: bool,
 ) -> None:
-    """Find the fewest rules that make MODEL wrong, or buy its gain.
+    """Find the fewest rules that make MODEL wrong, or reach its gain.
 
-    A result is wrong if it is further from that of the program as written than --tol and --atol
-    allow. Arguments that are not given are random, the same each time. With --metric cost, the
-    rules are found that buy --gain of what all gain, what each is worth, and those that can be
-    left out.
+    A result is wrong if it differs from that of the unoptimized program by more than --tol and
+    --atol. Missing arguments are random, the same each time. With --metric cost, find the fewest
+    rules that reach the share --gain of the whole gain, what each rule contributes, and the rules
+    that can be left out.
     """
     if metric == "cost":
         if archive is not None or inputs or sizes or tol is not None or atol is not None:
@@ -117,7 +117,7 @@ def print_bisected(
 
 
 def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
-    """What `find` finds, with its tries on the terminal; what it cannot take is wrong use."""
+    """The result of `find`, with progress on the terminal; a ``ValueError`` is a usage error."""
     with step("bisecting") as tell:
         try:
             return find(lambda number, rules: tell(f"bisecting: try {number}, {rules} rules"))
@@ -143,7 +143,7 @@ def _print(found: Bisected) -> None:
 
 
 def _counterexamples(rules: tuple[Culprit, ...]) -> Iterator[str]:
-    """What is found of the rules that are unsound by themselves."""
+    """The counterexamples of rules that are unsound by themselves."""
     for culprit in rules:
         if not culprit.verdict.sound and culprit.verdict.counterexample is not None:
             yield str(culprit.verdict)
@@ -164,7 +164,7 @@ def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
 
 
 def _worth(found: CostBisected) -> Table:
-    """What each rule that the best program needs is worth; a star for those that buy the gain."""
+    """The contribution of each rule of the best program; a star for rules that reach the gain."""
     title = f"* buys {found.bought:.1%} of the gain; shares overlap, their sum need not be 100%"
     table = _table(title, "", "rule", "law", "place", "cost without", "share")
     for column in table.columns[-2:]:
@@ -177,7 +177,7 @@ def _worth(found: CostBisected) -> Table:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """A table in which nothing is cut off."""
+    """A table without truncation."""
     table = Table(*columns, title=title, title_justify="left")
     for column in table.columns:
         column.overflow = "fold"

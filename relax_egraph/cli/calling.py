@@ -1,4 +1,4 @@
-"""From a model and arguments to a machine that is called with them."""
+"""Builds the machine and the arguments for a call of a model."""
 
 import click
 
@@ -24,9 +24,9 @@ def machine_for(
     threads: int | None,
     how: How = _AS_USUAL,
 ) -> tuple["rx.VirtualMachine", Arguments]:
-    """A machine for `model`, and what to call `function` with, of what the command line says.
+    """A machine for `model`, and the arguments of `function` from the command line.
 
-    A program is optimized for the sizes that its arguments have, unless `how` hints at others.
+    A program is optimized for the sizes of its arguments, unless `how` has hints.
     """
     if model.is_executable:
         if how:

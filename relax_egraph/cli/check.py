@@ -1,4 +1,4 @@
-"""``relax-egraph rules check``: whether rules are right."""
+"""``relax-egraph rules check``: tests rules for soundness."""
 
 import json
 import sys
@@ -24,17 +24,22 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
 
 @rule_commands.command("check")
 @click.argument("files", nargs=-1, type=values.EXISTING, metavar="[FILE.egg]...")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this rule.")
+@click.option("--only", multiple=True, metavar="NAME", help="Check only this rule.")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
     default=INSTANCES,
     show_default=True,
     metavar="COUNT",
-    help="Instances on which a rule has to match.",
+    help="Number of instances on which a rule has to match.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, metavar="NUMBER", help="What is drawn."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="NUMBER",
+    help="The random seed.",
 )
 @options.processes
 @click.option(
@@ -42,10 +47,10 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     multiple=True,
     type=values.EXISTING,
     metavar="FILE",
-    help="File tests whose programs are drawn from, for rules that need a setting.",
+    help="File tests with programs for rules that match only in a larger program.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Print a line on each rule, too.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only what is wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print a line for each rule.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only failures.")
 @options.as_json
 def check_files(
     files: tuple[Path, ...],
@@ -58,12 +63,12 @@ def check_files(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Check the rules in each FILE, or all of the rule book, on random instances.
+    """Check the rules in each FILE, or of the book, on random instances.
 
-    What a rule matches is built from random shapes, dtypes, attributes and values; both sides are
-    computed with numpy. It fails that needs a weaker float class than it declares, or that never
-    matches: then the exit status is 1, as it is where there is no rule to check. The same seed
-    gives the same verdicts.
+    Instances of a rule have random shapes, dtypes, attributes and values; both sides are computed
+    with numpy. A rule fails if it needs a weaker float class than it declares, or never matches.
+    The exit status is 1 if a rule fails, or if there is no rule to check. The same seed gives the
+    same verdicts.
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
@@ -74,8 +79,8 @@ def check_files(
         verdicts = check_rules(book, names, _cases(tests), told=done, **how)
     wrong = [verdict for verdict in verdicts if not verdict.sound]
     if as_json:
-        told = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
-        click.echo(json.dumps({"seed": seed, "trials": trials, "verdicts": told}))
+        reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
+        click.echo(json.dumps({"seed": seed, "trials": trials, "verdicts": reports}))
     else:
         for verdict in verdicts if verbose else ():
             click.echo(str(verdict).partition("\n")[0])
@@ -88,7 +93,7 @@ def check_files(
 
 
 def _names(book: RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[str]:
-    """The rules that are asked for: those of `files` or of the book, or `only` some of them."""
+    """The selected rules: those of `files` or of the book, or `only` some of them."""
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):
             raise click.ClickException(f"{file} has no rules: none was checked")
@@ -100,7 +105,7 @@ def _names(book: RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[s
 
 
 def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:
-    """The programs of `tests`, and of those of the book."""
+    """The programs of the file tests `tests`, and of the file tests of the book."""
     return tuple(
         case
         for path in (*book_tests(), *tests)
@@ -109,7 +114,7 @@ def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:
 
 
 def _print_summary(verdicts: Sequence[Verdict]) -> None:
-    """How many rules are of each kind, and how many of these declare less."""
+    """A table of the number of rules of each kind, and of those that declare a stronger class."""
     table = Table("kind", "rules", "weaker than declared")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -1,6 +1,6 @@
-"""The vocabulary in the forms that editors read: what is coloured as known, what is completed.
+"""The vocabulary in the formats of editors, for syntax highlighting and completion.
 
-The language around it is egglog's.  ``editors/README.md`` says where each goes.
+The surrounding language is egglog.  ``editors/README.md`` describes the installation.
 """
 
 import json
@@ -29,11 +29,11 @@ COMPARES = ("=", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%")
 DIRECTIVES = ("RULES", "FIRES", "float")
 
 _END = r"(?![^\s()\";])"
-"""Where a name ends."""
+"""A regular expression for the end of a name."""
 
 
 def _kinds() -> Mapping[str, list[str]]:
-    """The names of the vocabulary by what they are: operators, and facts or guards."""
+    """The names of the vocabulary by kind: operators, and facts or guards."""
     every = vocabulary()
     return {
         "operator": sorted(d.name for d in every if d.kind == "constructor"),
@@ -42,7 +42,7 @@ def _kinds() -> Mapping[str, list[str]]:
 
 
 def grammar() -> str:
-    """A TextMate grammar: of VS Code, Sublime Text, JetBrains and others."""
+    """A TextMate grammar, for VS Code, Sublime Text, JetBrains and others."""
     kinds = _kinds()
     patterns = [
         {"include": "#comment"},
@@ -98,13 +98,13 @@ def _match(scope: str, pattern: str) -> dict[str, str]:
 
 
 def _one_of(names: Sequence[str]) -> str:
-    """A whole name that is one of `names`."""
+    """A regular expression for a whole name among `names`."""
     escaped = "|".join(re.sub(r"([.*+$?|/])", r"\\\1", name) for name in names)
     return rf"(?<![^\s()])(?:{escaped}){_END}"
 
 
 def vim_syntax() -> str:
-    """A syntax file of Vim."""
+    """A syntax file for Vim."""
     kinds = _kinds()
     groups = (
         ("Keyword", "eggRule", RULES),
@@ -151,7 +151,7 @@ def vim_syntax() -> str:
 
 
 def _rows(names: Iterable[str]) -> list[str]:
-    """`names` in lines of some length."""
+    """`names`, wrapped into lines."""
     rows = [""]
     for name in names:
         if len(rows[-1]) + len(name) > 70:
@@ -161,21 +161,21 @@ def _rows(names: Iterable[str]) -> list[str]:
 
 
 def snippets() -> str:
-    """Snippets of VS Code: a name completes with places for its arguments, between parentheses."""
-    found: dict[str, Any] = {}
+    """Snippets for VS Code: a name completes to an application with placeholders."""
+    snippet_by_name: dict[str, Any] = {}
     for d in vocabulary():
         places = (f"${{{k}:{p.name}}}" for k, p in enumerate(d.params, 1))
-        found[d.name] = {
+        snippet_by_name[d.name] = {
             "scope": "egg",
             "prefix": d.name,
             "body": " ".join((d.name, *places)),
             "description": f"{d.usage}: {d.meaning}",
         }
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(snippet_by_name, indent=1, ensure_ascii=False) + "\n"
 
 
 def words() -> str:
-    """A dictionary: a name a line."""
+    """A word list with one name a line."""
     return "".join(f"{d.name}\n" for d in vocabulary())
 
 
@@ -185,4 +185,4 @@ FORMS: Mapping[str, Callable[[], str]] = {
     "snippets": snippets,
     "words": words,
 }
-"""What is printed for editors, by name."""
+"""The generators of editor files, by name."""

@@ -1,4 +1,4 @@
-"""``relax-egraph extract``: the cheapest program of an e-graph that some tool wrote."""
+"""``relax-egraph extract``: the cheapest program of a serialized e-graph."""
 
 import json
 import sys
@@ -31,22 +31,22 @@ from relax_egraph.extract import (
     metavar="SECONDS",
     default=60.0,
     show_default=True,
-    help="For each e-graph, at most.",
+    help="Time limit for each e-graph.",
 )
 @click.option(
     "--method",
     type=click.Choice(METHODS),
     default="ilp",
     show_default=True,
-    help="What is proven, or what is fast.",
+    help="An optimal method, or a fast heuristic.",
 )
 @options.as_json
 @click.option("--json-lines", is_flag=True, help="Print one JSON object for each *.json of DIR.")
 def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_lines: bool) -> None:
     """Extract the cheapest program of an e-graph.
 
-    FILE is an e-graph in the JSON form of egraph-serialize, DIR has some. What is shared is paid
-    once.
+    FILE is an e-graph in the JSON format of egraph-serialize, DIR a folder of such files. The cost
+    of a shared node counts once.
     """
     if as_json and json_lines:
         raise click.UsageError("--json and --json-lines exclude each other")
@@ -57,42 +57,42 @@ def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_l
         return
     egraph = read_egraph(path)
     with step(f"extracting {path.name}"):
-        found = extract_egraph(egraph, method=method, time_limit=time_limit)
+        extraction = extract_egraph(egraph, method=method, time_limit=time_limit)
     if as_json:
-        click.echo(json.dumps({"file": str(path), **found.as_dict()}))
+        click.echo(json.dumps({"file": str(path), **extraction.as_dict()}))
     else:
-        _print_table(egraph, found)
+        _print_table(egraph, extraction)
 
 
 def _print_lines(path: Path, method: Method, time_limit: float) -> None:
-    """One object a file, as it is done; a file that fails gives its error, and status 1."""
+    """Print one JSON object for each file; a file that fails has its error, and status 1."""
     failed = False
     for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
         try:
-            told = extract_egraph(file, method=method, time_limit=time_limit).as_dict()
+            report = extract_egraph(file, method=method, time_limit=time_limit).as_dict()
         except (RelaxEgraphError, OSError) as error:
-            told, failed = {"error": str(error)}, True
-        click.echo(json.dumps({"file": str(file), **told}))
+            report, failed = {"error": str(error)}, True
+        click.echo(json.dumps({"file": str(file), **report}))
     if failed:
         sys.exit(1)
 
 
-def _print_table(egraph: SerializedEGraph, found: PlainExtraction) -> None:
+def _print_table(egraph: SerializedEGraph, extraction: PlainExtraction) -> None:
     table = Table("class", "node", "operator", "cost")
-    for c, key in found.choice.items():
+    for c, key in extraction.choice.items():
         node = egraph.nodes[key]
         cells = (_printable(text) for text in (c, key, node.op))
         table.add_row(*cells, f"{node.cost:g}")
     console = Console()
     console.print(table)
     console.print(
-        f"cost {found.cost:.6g}, bound {found.bound:.6g}: {found.status}; "
-        f"{len(found.choice)} of {found.classes} classes, {found.nodes} nodes, "
-        f"{found.seconds:.2f} s",
+        f"cost {extraction.cost:.6g}, bound {extraction.bound:.6g}: {extraction.status}; "
+        f"{len(extraction.choice)} of {extraction.classes} classes, {extraction.nodes} nodes, "
+        f"{extraction.seconds:.2f} s",
         highlight=False,
     )
 
 
 def _printable(text: str) -> str:
-    """JSON strings may hold halves of surrogate pairs, which no terminal takes."""
+    """`text` without lone surrogates, which JSON strings may contain but terminals refuse."""
     return escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,4 +1,4 @@
-"""``relax-egraph explain``: why the best program for a model is what it is."""
+"""``relax-egraph explain``: a report on how the best program of a model came about."""
 
 import json
 from collections.abc import Callable
@@ -22,20 +22,18 @@ from relax_egraph.reasons.text import text_of
 @commands.command("explain")
 @options.model
 @options.optimization
-@click.option(
-    "--html", type=values.output, metavar="FILE", help="Write a page, complete in itself."
-)
-@click.option("--proof", is_flag=True, help="Print every step from the program to its result.")
-@click.option("--quick", is_flag=True, help="Leave out what each rule gains: a run without it.")
+@click.option("--html", type=values.output, metavar="FILE", help="Write a self-contained page.")
+@click.option("--proof", is_flag=True, help="Print every step of the proof of the result.")
+@click.option("--quick", is_flag=True, help="Skip the gains of rules, which need more runs.")
 @options.as_json
 def print_reasons(
     model: ModelFile, how: How, html: Path | None, proof: bool, quick: bool, as_json: bool
 ) -> None:
-    """Say why the best program for MODEL is what it is.
+    """Explain how the best program for MODEL came about.
 
-    For each kernel: what it stands for in the program, and the rules that made it. For each rule:
-    its matches, the nodes that it made, its time, and what is lost without it. Why each phase
-    ended, what the program costs, and how far that is from the best.
+    For each kernel: the part of the program that it computes, and the rules behind it. For each
+    rule: its matches, the nodes that it added, its time, and the loss without it. Also: why each
+    phase stopped, the cost of the program, and its distance from the optimum.
     """
     module = model.module()
     with step("optimizing") as tell:
@@ -45,7 +43,7 @@ def print_reasons(
         figures = _figures(reasons, proof, quick, tell)
     warn_of_assumed(reasons.assumed)
     if html is not None:
-        from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
+        from relax_egraph.reasons.page.render import page_of  # jinja2 loads slowly
 
         html.write_text(page_of(figures, str(model)), "utf-8")
     if as_json:
@@ -71,7 +69,7 @@ def _reasons(module: Any, how: How) -> Reasons:
 def _figures(
     reasons: Reasons, proof: bool, quick: bool, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """The figures, with what takes long said while it is done; only a `proof` must be found."""
+    """The figures of the report, with progress on the terminal; only `proof` requires a proof."""
     tell("proving")
     with suppress(RelaxEgraphError):
         _ = reasons.proofs

@@ -1,4 +1,4 @@
-"""A rule that is weaker than it declares, as its writer reads it."""
+"""The report on a rule that fails its check, for the author of the rule."""
 
 import difflib
 import re
@@ -15,10 +15,10 @@ _OPERAND = re.compile(r"(\S+)(?:: | = )(.*)", re.DOTALL)
 
 
 def failure_text(book: RuleBook, verdict: Verdict) -> str:
-    """What is wrong with a rule of `book`: where, for which operands, and what would be right."""
+    """The failure of a rule of `book`: its place, an example, and a suggested fix."""
     text = text_of(book, verdict)
     blocks = [
-        [click.style(f"{verdict.span}: {verdict.rule}: {_said(verdict)}", bold=True)],
+        [click.style(f"{verdict.span}: {verdict.rule}: {_kind_text(verdict)}", bold=True)],
         list(_numbered(text, verdict.kind != "never fired")),
         list(_example(verdict)),
         list(_suggestion(verdict, text)),
@@ -27,12 +27,12 @@ def failure_text(book: RuleBook, verdict: Verdict) -> str:
 
 
 def text_of(book: RuleBook, verdict: Verdict) -> RuleText:
-    """The text of the rule that a verdict is on."""
+    """The text of the rule of a verdict."""
     return rule_text(book, next(rule for rule in book.rules if rule.name == verdict.rule))
 
 
-def _said(verdict: Verdict) -> str:
-    """The kind, against what the rule declares."""
+def _kind_text(verdict: Verdict) -> str:
+    """The kind of the verdict, compared with the declaration of the rule."""
     if verdict.kind == "conditional":
         return "sound only under a condition"
     if verdict.kind not in ("reassociates", "fast"):
@@ -46,7 +46,7 @@ def _said(verdict: Verdict) -> str:
 
 
 def _numbered(text: RuleText, pointed: bool) -> Iterator[str]:
-    """The lines of a rule with their numbers, and a caret under what it makes."""
+    """The numbered lines of a rule, with a caret under its right side."""
     line, column = text.made
     for number, shown in enumerate(text.text.split("\n"), text.line):
         yield f"{number:>5} | {shown}"
@@ -55,7 +55,7 @@ def _numbered(text: RuleText, pointed: bool) -> Iterator[str]:
 
 
 def _example(verdict: Verdict) -> Iterator[str]:
-    """Operands for which the sides differ, in a table, and what both sides are."""
+    """Operands for which the sides differ, in a table, and the values of both sides."""
     example = verdict.counterexample
     if example is None:
         yield from _labelled("because", verdict.reason.splitlines())
@@ -73,7 +73,7 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _suggestion(verdict: Verdict, text: RuleText) -> Iterator[str]:
-    """What would make the rule sound, as the lines that change."""
+    """A suggested fix of the rule, as a diff."""
     better = suggested(verdict, text)
     if verdict.guard:
         yield f"  It holds if {verdict.guard.partition(': (')[0]}{':' if better else '.'}"
@@ -84,7 +84,7 @@ def _suggestion(verdict: Verdict, text: RuleText) -> Iterator[str]:
 
 
 def suggested(verdict: Verdict, text: RuleText) -> str | None:
-    """The rule as it would be right: with the premise that it lacks, or of the class that it is."""
+    """The rule with the missing premise, or with its actual float class."""
     if verdict.guard:
         _, _, premise = verdict.guard.partition(": (")
         return text.with_premise(f"({premise}") if premise else None
@@ -94,7 +94,7 @@ def suggested(verdict: Verdict, text: RuleText) -> str | None:
 
 
 def _diff(before: str, after: str) -> Iterator[str]:
-    """The lines that differ: those that go and those that come."""
+    """The removed and added lines."""
     yield ""
     for line in difflib.ndiff(before.split("\n"), after.split("\n")):
         if line[0] in "-+":

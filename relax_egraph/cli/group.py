@@ -1,4 +1,4 @@
-"""What the commands belong to: their order, their version, and what becomes of errors."""
+"""The command group: order of commands, version, and error messages."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -13,12 +13,12 @@ EPILOG = """\
 MODEL is an ONNX model (.onnx), a program in script form, or an executable that optimize
 has saved (.rxe).
 
-Exit status: 0 done, 1 the model or its input is wrong or a check failed, 2 wrong use.
+Exit status: 0 success, 1 an error in the model or its input, or a failed check, 2 a usage error.
 """
 
 
 class Unusable(click.ClickException):
-    """What is asked for needs something that is not there."""
+    """A request that needs something missing, such as a package."""
 
     exit_code = 2
 
@@ -37,9 +37,9 @@ MODULES: Mapping[str, Sequence[str]] = {
     "rules": ["rules", "check", "rule_show", "rule_tests"],
     "calibrate": ["machine"],
 }
-"""The modules of each command, which are loaded when it is used.
+"""The module of each command, which is loaded at first use.
 
-Help lists the commands in this order, as they are met on the way with a model.
+Help lists the commands in this order, which follows a typical use.
 """
 
 
@@ -47,21 +47,21 @@ class Commands(click.Group):
     """The commands; errors of this package are one message and status 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of `MODULES`."""
+        """The names of the commands, in the order of `MODULES`."""
         return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, loaded."""
+        """Load the command `cmd_name`."""
         for module in MODULES.get(cmd_name, ()):
             import_module(f"relax_egraph.cli.{module}")
         return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that `ctx` says."""
+        """Run the command of `ctx`."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # the reader has seen enough: click ends quietly
+            raise  # a closed pipe: click exits quietly
         except RelaxEgraphError as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
@@ -73,8 +73,8 @@ class Commands(click.Group):
             raise click.ClickException(f"out of memory: {error}".removesuffix(": ")) from None
 
 
-def _print_versions(ctx: click.Context, option: click.Parameter, given: bool) -> None:
-    if given and not ctx.resilient_parsing:
+def _print_versions(ctx: click.Context, option: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         click.echo("\n".join(f"{name:<12} {version}" for name, version in versions().items()))
         ctx.exit()
 
@@ -86,7 +86,7 @@ def _print_versions(ctx: click.Context, option: click.Parameter, given: bool) ->
     expose_value=False,
     is_eager=True,
     callback=_print_versions,
-    help="Print the versions of what computes, and the processor.",
+    help="Print the versions of the packages, and the processor.",
 )
 def commands() -> None:
     """Optimize tensor programs and ONNX models with rewrite rules on e-graphs."""

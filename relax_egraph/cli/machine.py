@@ -1,4 +1,4 @@
-"""The command that measures this machine."""
+"""``relax-egraph calibrate``: measures this machine."""
 
 import json
 from pathlib import Path
@@ -21,14 +21,14 @@ from relax_egraph.extract import Profile
     metavar="SECONDS",
     default=15.0,
     show_default=True,
-    help="How long to measure.",
+    help="Duration of the measurement.",
 )
-@options.output("Save the profile there, not in the cache.")
+@options.output("Save the profile to FILE instead of the cache.")
 @options.as_json
 def calibrate_machine(seconds: float, output: Path | None, as_json: bool) -> None:
-    """Measure this machine, and save its profile.
+    """Measure this machine and save its profile.
 
-    By default it is saved in the user's cache, where --machine calibrated finds it.
+    By default, the profile is saved in the user's cache, and --machine calibrated uses it.
     """
     file = output or profile_file()
     if file is None:
@@ -50,6 +50,6 @@ def _table(profile: Profile) -> Table:
     for dtype, flops in profile.peak.items():
         table.add_row(f"arithmetic, {dtype}", f"{flops / 1e9:.0f} G/s")
     for level in profile.levels:
-        held = f"up to {level.size / 2**20:.2f} MiB" if level.size < float("inf") else "more"
-        table.add_row(f"memory, {held}", f"{level.bandwidth / 1e9:.0f} GB/s")
+        level_text = f"up to {level.size / 2**20:.2f} MiB" if level.size < float("inf") else "more"
+        table.add_row(f"memory, {level_text}", f"{level.bandwidth / 1e9:.0f} GB/s")
     return table

@@ -1,4 +1,4 @@
-"""``relax-egraph memory``: where the tensors of a program lie, and when."""
+"""``relax-egraph memory``: the memory plan of a program."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from relax_egraph.lower.memory import Dim, MemoryPlan, plan_memory, size_text
 @options.model
 @options.sizes
 @options.function
-@click.option("--svg", type=output, metavar="FILE", help="Save a picture of lifetimes there.")
+@click.option("--svg", type=output, metavar="FILE", help="Save a picture of the lifetimes to FILE.")
 @options.optimization
 @options.as_json
 def memory(
@@ -34,10 +34,10 @@ def memory(
     how: Mapping[str, Any],
     as_json: bool,
 ) -> None:
-    """Print where the tensors of MODEL lie, and for how long.
+    """Print the offsets and lifetimes of the tensors of MODEL.
 
-    Where a symbol has no size, bytes are written over it. An executable has been planned: MODEL is
-    a program or an ONNX model.
+    Sizes in bytes contain the symbols without --size. MODEL must be a program or an ONNX model: the
+    memory of an executable is already planned.
     """
     module = model.optimized(how).module
     with step("planning memory"):
@@ -66,8 +66,8 @@ def memory(
 
 
 def _text(size: Dim) -> str:
-    found = size_text(size)
-    return f"{found:,}" if isinstance(found, int) else found
+    text = size_text(size)
+    return f"{text:,}" if isinstance(text, int) else text
 
 
 def _tensors(plan: MemoryPlan) -> Table:

@@ -1,4 +1,4 @@
-"""The picture of a memory plan: time to the right, bytes upwards, a rectangle for each tensor."""
+"""Picture of a memory plan: steps to the right, bytes upwards, a rectangle for each tensor."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -6,25 +6,24 @@ from html import escape
 from relax_egraph.lower.memory import MemoryPlan
 
 LEFT, RIGHT, TOP, BOTTOM = 96, 24, 56, 56
-"""The margins, in pixels: for the scale of bytes, the title, the scale of steps."""
+"""The margins in pixels: left for bytes, top for the title, bottom for steps."""
 
 HEIGHT = 480
-"""The height of all bytes together."""
+"""The height of the bytes in pixels."""
 
 MOST_WIDTH, STEP_WIDTH = 1600, 28
-"""The width of all steps at most, and of one if they fit."""
+"""The most pixels of all steps, and the pixels of one step if they fit."""
 
 FONT = 11
-"""The height of letters; they are taken to be 0.6 of it wide."""
+"""The font size; the width of a character is assumed to be 0.6 of it."""
 
 COLOURS = ("#8fb8de", "#f2c48d", "#a8d5a2", "#d9a6c8", "#c9c27a", "#9fd0cf", "#e0a59a", "#b5b0dd")
 
 
 def picture(plan: MemoryPlan, title: str) -> str:
-    """An SVG of `plan`, all sizes of which are known.
+    """An SVG of `plan`, whose sizes must be numbers.
 
-    Storages lie above one another, arenas first.  Names that do not fit into their rectangle are
-    shown where the pointer rests on it.
+    Storages are stacked, arenas first.  A name that does not fit into its rectangle is a tooltip.
     """
     return "\n".join(_Picture(plan, title).lines()) + "\n"
 
@@ -89,17 +88,17 @@ class _Picture:
     def _tensor(self, number: int) -> Iterator[str]:
         tensor = self._plan.tensors[number]
         size, at = _number(tensor.size), self._base[tensor.storage] + _number(tensor.offset)
-        # one that replaces another one does so in the middle of a step
+        # a tensor replaces another in the middle of a step
         x = self._x(tensor.begin + (0.5 if tensor.replaces else 0))
         right = self._x(tensor.end + (0.5 if tensor.name in self._replaced else 1))
         y, bottom = self._y(at + size), self._y(at)
         made_by = self._plan.steps[tensor.begin]
-        said = (
+        tooltip = (
             f"{tensor.name}: {bytes_text(size)} at {at:,}, steps {tensor.begin} to {tensor.end}, "
             f"made by {made_by}"
         )
         yield "<g>"
-        yield f"<title>{escape(said)}</title>"
+        yield f"<title>{escape(tooltip)}</title>"
         yield (
             f'<rect x="{_px(x)}" y="{_px(y)}" width="{_px(right - x)}" '
             f'height="{_px(max(1.0, bottom - y))}" fill="{COLOURS[number % len(COLOURS)]}" '
@@ -131,7 +130,7 @@ def bytes_text(size: int) -> str:
 
 
 def _ticks(most: int, count: int) -> Sequence[int]:
-    """Numbers from 0 to `most`, so many at most, a power of two apart."""
+    """At most `count` numbers from 0 to `most`, a power of two apart."""
     step = 1
     while most > count * step:
         step *= 2

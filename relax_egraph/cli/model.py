@@ -1,4 +1,4 @@
-"""MODEL: what commands are given, and what becomes of it on the way to a machine."""
+"""The argument MODEL: loading, optimizing and building it."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,26 +22,28 @@ How: TypeAlias = Mapping[str, Any]
 
 
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
-    """Say on the error stream which sizes were assumed, and how to say others."""
+    """Warn on stderr about assumed sizes, with the options that set others."""
     if assumed:
-        # With sympy, which a saved file runs without.
+        # Imports sympy, which saved files do not need.
         from relax_egraph.optimize.sizes import assumed_text
 
         hints = " ".join(f"--hint {name}=SIZE" for name in assumed)
         sizes = assumed_text(assumed)
-        click.echo(f"warning: programs were compared at {sizes}; say others by {hints}", err=True)
+        click.echo(
+            f"warning: programs were compared at {sizes}; set other sizes by {hints}", err=True
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A file with a model; `shapes` say the extents of its inputs otherwise, if it is of ONNX."""
+    """A file with a model; `shapes` override the extents of inputs of an ONNX model."""
 
     path: Path
     shapes: Mapping[str, Sequence[int | str]]
 
     def __post_init__(self) -> None:
         if self.shapes and not self.is_onnx:
-            raise click.UsageError(f"{self}: --shape is of inputs of an ONNX model ({ONNX})")
+            raise click.UsageError(f"{self}: --shape needs an ONNX model ({ONNX})")
 
     def __str__(self) -> str:
         return str(self.path)
@@ -53,7 +55,7 @@ class ModelFile:
 
     @property
     def is_executable(self) -> bool:
-        """Whether it has been built: there is no program in it."""
+        """Whether it is an executable, which contains no program."""
         return self.path.suffix == EXECUTABLE
 
     def module(self) -> "rx.IRModule":
@@ -70,16 +72,16 @@ class ModelFile:
             raise click.UsageError(f"{self} is no text: needs {needed} ({EXECUTABLE})") from None
 
     def executable(self) -> Any:
-        """The executable that it is."""
+        """The executable in the file."""
         with self._named():
             return rx.load(self.path)
 
     def optimized(self, how: How) -> "Explanation":
-        """The optimized program, with the reasons; what cannot be taken is wrong use."""
+        """The optimized program with its explanation; a ``ValueError`` is a usage error."""
         return self.optimized_as(self.module(), how)
 
     def optimized_as(self, module: "rx.IRModule", how: How) -> "Explanation":
-        """`module`, which is the program, optimized as `optimized` does."""
+        """Like `optimized`, for the loaded program `module`."""
         try:
             with step("optimizing"):
                 found = rx.explain(module, **how)
@@ -92,9 +94,11 @@ class ModelFile:
 
     @contextmanager
     def _named(self) -> Generator[None]:
-        """What is wrong with the file is said with its name."""
+        """Prefix errors with the name of the file."""
         try:
             yield
         except (ModelError, ExecutableError) as error:
-            said = str(error)
-            raise click.ClickException(said if str(self) in said else f"{self}: {said}") from None
+            message = str(error)
+            raise click.ClickException(
+                message if str(self) in message else f"{self}: {message}"
+            ) from None

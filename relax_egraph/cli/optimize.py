@@ -1,4 +1,4 @@
-"""``relax-egraph optimize``: the best program that is equal to a model."""
+"""``relax-egraph optimize``: optimizes a model and saves the result."""
 
 import json
 from collections.abc import Mapping
@@ -19,29 +19,29 @@ from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.accuracy import approximations
 
 TEXTS = ("", ".py", ".relax", ".txt")
-"""Names of programs in script form."""
+"""File name suffixes of programs in script form."""
 
 
 @commands.command()
 @options.model
-@options.output("Save the executable (.rxe), or the program's text, there.", required=True)
+@options.output("Save the executable (.rxe), or the text of the program, to FILE.", required=True)
 @options.optimization
-@click.option("--report", is_flag=True, help="Print which rules fired, and why it stopped.")
+@click.option("--report", is_flag=True, help="Print the rules that fired and why it stopped.")
 @options.as_json
 def optimize(
     model: ModelFile, output: Path, how: Mapping[str, Any], report: bool, as_json: bool
 ) -> None:
     """Optimize MODEL and save it.
 
-    An output named .rxe is an executable, which run, bench and profile take; one named .py, .relax,
-    .txt or without a dot is the optimized program in script form, with its constants in an .npz
+    An output .rxe is an executable for run, bench and profile; an output .py, .relax, .txt or
+    without a suffix is the optimized program in script form, with its constants in an .npz file
     beside it.
     """
     if output.suffix == ONNX:
-        raise click.UsageError(f"{output}: ONNX is read, not written; needs .rxe, or .py for text")
+        raise click.UsageError(f"{output}: cannot write ONNX models; use .rxe, or .py for text")
     if output.suffix not in (EXECUTABLE, *TEXTS):
-        meant = "an executable (.rxe), or the program as text (.py)"
-        raise click.UsageError(f"{output}: is {meant} meant?")
+        suffixes = "use .rxe for an executable, or .py for the program as text"
+        raise click.UsageError(f"{output}: unknown suffix: {suffixes}")
     found = model.optimized(how)
     if output.suffix == EXECUTABLE:
         with step("building"):
@@ -50,8 +50,8 @@ def optimize(
         rx.save_module(found.module, output)
     kernels = approximations(found.module)
     if as_json:
-        said = {"file": str(model), "output": str(output), **found.as_dict()}
-        click.echo(json.dumps({**said, "approximations": [asdict(kernel) for kernel in kernels]}))
+        fields = {"file": str(model), "output": str(output), **found.as_dict()}
+        click.echo(json.dumps({**fields, "approximations": [asdict(kernel) for kernel in kernels]}))
         return
     if report:
         table = found.table()

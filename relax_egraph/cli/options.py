@@ -1,4 +1,4 @@
-"""The options that several commands have, each under one name."""
+"""Options that several commands share."""
 
 import os
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 function = click.option(
-    "--function", default="main", show_default=True, metavar="NAME", help="Which function."
+    "--function", default="main", show_default=True, metavar="NAME", help="The function to use."
 )
 inputs = click.option(
     "--input",
@@ -22,7 +22,7 @@ inputs = click.option(
     multiple=True,
     type=values.array,
     metavar="NAME=FILE.npy",
-    help="An argument.",
+    help="The argument of a parameter.",
 )
 sizes = click.option(
     "--size",
@@ -36,39 +36,39 @@ threads = click.option(
     "--threads",
     type=click.IntRange(1, 256),
     metavar="COUNT",
-    help="Threads that kernels use, by default all.",
+    help="Number of threads of kernels, by default all.",
 )
 machine = click.option(
     "--machine",
     type=values.machine,
     metavar="FILE|calibrated",
-    help="The machine to compare on, as calibrate saves it.",
+    help="The profile of the target machine, from calibrate.",
 )
 rules = click.option(
     "--rules",
     multiple=True,
     type=values.EXISTING,
     metavar="FILE",
-    help="A rule file beside the rule book.",
+    help="A rule file to add to the rule book.",
 )
 processes = click.option(
     "--processes",
     type=click.IntRange(1, 256),
     default=os.cpu_count() or 1,
     metavar="COUNT",
-    help="Processes that work at once, by default one a core.",
+    help="Number of parallel processes, by default one a core.",
 )
 
 
 def output(what: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """``--output``, where `what` goes."""
+    """The option ``--output``, with the help text `what`."""
     return click.option(
         "-o", "--output", type=values.output, metavar="FILE", required=required, help=what
     )
 
 
 def model(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument MODEL and its ``--shape``: the command gets a `ModelFile`."""
+    """The argument MODEL with its option ``--shape``: the command gets a `ModelFile`."""
 
     @click.argument("model", type=values.EXISTING)
     @click.option(
@@ -80,29 +80,29 @@ def model(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The shape of an ONNX model's input, such as x=1,n,224.",
     )
     @wraps(command)
-    def given(*args: Any, model: Any, shapes: Any, **rest: Any) -> Any:
+    def wrapper(*args: Any, model: Any, shapes: Any, **rest: Any) -> Any:
         return command(*args, model=ModelFile(model, dict(shapes)), **rest)
 
-    return given
+    return wrapper
 
 
 def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to optimize: the command gets keywords of `relax_egraph.optimize` as `how`."""
+    """Options of optimization: the command gets keywords of `relax_egraph.optimize` as `how`."""
 
     @rules
     @click.option("--without", multiple=True, metavar="NAME", help="A family or rule to leave out.")
-    @click.option("--fast-math", is_flag=True, help="Use rules that only real numbers obey, too.")
+    @click.option("--fast-math", is_flag=True, help="Also use rules of real numbers only.")
     @click.option(
         "--tolerance",
         type=float,
         metavar="SHARE",
-        help="How far results may be off, by weights in fewer bits and the like.",
+        help="Allowed error of results, for approximations such as weights in fewer bits.",
     )
     @click.option(
         "--assume",
         multiple=True,
         metavar="CONDITION",
-        help='What holds of symbols, such as "s % 8 == 0".',
+        help='A condition that symbols satisfy, such as "s % 8 == 0".',
     )
     @click.option(
         "--hint",
@@ -110,7 +110,7 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         type=values.size,
         metavar="NAME=SIZE",
-        help="The size of a symbol to compare programs at.",
+        help="The size of a symbol for the cost model.",
     )
     @click.option(
         "--variant",
@@ -122,7 +122,7 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @machine
     @wraps(command)
-    def given(
+    def wrapper(
         *args: Any,
         rules: Any,
         without: Any,
@@ -143,9 +143,9 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
             "variants": dict(variants),
             "profile": machine,
         }
-        said = {keyword: value for keyword, value in how.items() if value}
+        keywords = {keyword: value for keyword, value in how.items() if value}
         if tolerance is not None:
-            said["tolerance"] = tolerance
-        return command(*args, how=said, **rest)
+            keywords["tolerance"] = tolerance
+        return command(*args, how=keywords, **rest)
 
-    return given
+    return wrapper

@@ -1,4 +1,4 @@
-"""Other systems that run ONNX models: imported when they are asked for."""
+"""Other systems that run ONNX models, imported at first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from relax_egraph.cli.group import Unusable
 
 Peer: TypeAlias = Callable[[Path, int, Sequence[Any]], Callable[[], Sequence[Any]]]
-"""Of a model, a number of threads and the model's inputs: what runs it and gives its outputs."""
+"""Creates, from a model, a number of threads and inputs, a function that returns the outputs."""
 
 _ERRORS_ONLY = 3
 
@@ -25,14 +25,14 @@ def _onnxruntime() -> Peer:
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = _ERRORS_ONLY
         cpu = ["CPUExecutionProvider"]
-        made = onnxruntime.InferenceSession(str(model), options, providers=cpu)
-        names = [declared.name for declared in made.get_inputs()]
+        session = onnxruntime.InferenceSession(str(model), options, providers=cpu)
+        names = [declared.name for declared in session.get_inputs()]
         feeds = dict(zip(names, inputs, strict=True))
-        made.run(None, feeds)  # what it refuses, it refuses here
-        return lambda: made.run(None, feeds)
+        session.run(None, feeds)  # reports errors before the measurement
+        return lambda: session.run(None, feeds)
 
     return session
 
 
 PEERS: Mapping[str, Callable[[], Peer]] = {"onnxruntime": _onnxruntime}
-"""By name; raises `Unusable` for one that is not installed."""
+"""The systems by name; a missing package raises `Unusable`."""

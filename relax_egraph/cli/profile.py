@@ -1,4 +1,4 @@
-"""``relax-egraph profile``: where the time of a function goes."""
+"""``relax-egraph profile``: the time of each kernel of a function."""
 
 import json
 from pathlib import Path
@@ -27,10 +27,10 @@ from relax_egraph.cli.values import output
     metavar="COUNT",
     default=10,
     show_default=True,
-    help="Runs, of which the shortest counts.",
+    help="Number of runs; the shortest counts.",
 )
 @options.machine
-@click.option("--trace", type=output, metavar="FILE", help="Save a Chrome trace there.")
+@click.option("--trace", type=output, metavar="FILE", help="Save a Chrome trace to FILE.")
 @options.as_json
 def profile(
     model: ModelFile,
@@ -45,9 +45,9 @@ def profile(
 ) -> None:
     """Run MODEL in the interpreter and time each kernel.
 
-    Arguments that are not given are random, the same each time, of the sizes that --size says. The
+    Missing arguments are random, the same each time, with the sizes from --size. The
     price of a fused kernel is the time that the optimizer expects, at the sizes that it assumed.
-    With --machine each kernel is compared with what that machine needs at least.
+    With --machine, each kernel is compared with the least time that this machine needs.
     """
     vm, arguments = machine_for(model, function, inputs, sizes, threads)
     values = arguments.values.values()

@@ -1,4 +1,4 @@
-"""What is being done, on a terminal while it is."""
+"""Progress displays on a terminal."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def step(doing: str) -> Generator[Callable[[str], None]]:
-    """Show `doing` and its seconds where stderr is a terminal, until the block ends.
+    """Show `doing` and the elapsed time until the block ends, if stderr is a terminal.
 
-    What is given changes the text.
+    The yielded function changes the text.
     """
     with _terminal("spinner") as progress:
         if progress is None:
@@ -25,7 +25,7 @@ def step(doing: str) -> Generator[Callable[[str], None]]:
 
 @contextmanager
 def counted(doing: str, total: int) -> Generator[Callable[[object], None]]:
-    """Show a bar likewise: call what is given for each of `total` things that is done."""
+    """Show a progress bar; call the yielded function after each of `total` items."""
     with _terminal("bar") as progress:
         if progress is None:
             yield lambda _: None
@@ -36,21 +36,24 @@ def counted(doing: str, total: int) -> Generator[Callable[[object], None]]:
 
 @contextmanager
 def _terminal(shape: Literal["spinner", "bar"]) -> "Generator[Progress | None]":
-    """What shows progress; ``None`` where stderr is no terminal."""
+    """The progress display; ``None`` if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich import progress as shown  # 50 ms: not before it is needed
+    from rich import progress as rich_progress  # 50 ms: loaded at first use
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_interactive:
         yield None
         return
-    text, seconds = shown.TextColumn("{task.description}"), shown.TimeElapsedColumn()
+    text, seconds = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.TimeElapsedColumn(),
+    )
     columns = {
-        "spinner": (shown.SpinnerColumn(), text, seconds),
-        "bar": (text, shown.BarColumn(), shown.MofNCompleteColumn(), seconds),
+        "spinner": (rich_progress.SpinnerColumn(), text, seconds),
+        "bar": (text, rich_progress.BarColumn(), rich_progress.MofNCompleteColumn(), seconds),
     }
-    with shown.Progress(*columns[shape], console=console, transient=True) as progress:
+    with rich_progress.Progress(*columns[shape], console=console, transient=True) as progress:
         yield progress

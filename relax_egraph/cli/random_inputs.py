@@ -1,4 +1,4 @@
-"""Random arguments for a function, from what its parameters say they take."""
+"""Random arguments for a function, from the types of its parameters."""
 
 import ast
 import math
@@ -18,22 +18,22 @@ Sizes = Mapping[str, int]
 
 
 def random_input(name: str, info: str, sizes: Sizes) -> Any:
-    """A value of `info`, as script writes it: ``R.Tensor((n, 4), "float32")``.
+    """A random value of the type `info`, in script syntax: ``R.Tensor((n, 4), "float32")``.
 
-    Floats are normally distributed; integers are 0 or 1, so that they may be indices.  The same for
-    the same `name`.  Raises `RunError` where `info` leaves open what it is to be.
+    Floats are normally distributed; integers are 0 or 1, so that they are valid indices.  The value
+    depends only on `name` and the shape.  Raises `RunError` if `info` is not specific enough.
     """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     try:
         return _value(parsed_expression(info), sizes, rng)
     except KeyError as missing:
         name = missing.args[0]
-        raise RunError(f"no size of {name}: give it by --size {name}=128") from None
+        raise RunError(f"the size of {name} is unknown: use --size {name}=128") from None
     except MemoryError:
         raise RunError(f"parameter {name} of {info} is too large at these sizes") from None
     except (ValueError, TypeError, SyntaxError, RecursionError):
         taken = info or "any object"
-        raise RunError(f"parameter {name} takes {taken}: give it by --input") from None
+        raise RunError(f"parameter {name} takes {taken}: use --input") from None
 
 
 def _value(info: ast.expr, sizes: Sizes, rng: np.random.Generator) -> Any:

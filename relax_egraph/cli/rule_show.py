@@ -1,4 +1,4 @@
-"""``relax-egraph rules show``: one rule, what it needs, and where it is seen to fire."""
+"""``relax-egraph rules show``: one rule, its premises, and the file tests where it fires."""
 
 import json
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from relax_egraph.verify.file_tests.cases import book_tests, read_tests
 @options.rules
 @options.as_json
 def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
-    """Print the rule NAME, what it needs, and which file tests see it fire."""
+    """Print the rule NAME, its premises, and its file tests."""
     book = RuleBook.default(rules, fast_math=True, bounded=True)
     by_name = {rule.name: rule for rule in book.rules}
     rule = by_name[known_rule(name, by_name)]
     described, seen = describe(book, rule), list(_seen(rule.name))
     if as_json:
         relations = {relation: list(makers) for relation, makers in described.relations}
-        told = {
+        report = {
             **rule_fields(book, rule),
             "text": described.text,
             "matches": described.matches,
@@ -35,7 +35,7 @@ def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
             "relations": relations,
             "tests": seen,
         }
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(report))
         return
     click.echo(f"{click.style(rule.name, bold=True)}  {rule.span}\n")
     click.echo("".join(f"    {line}\n" for line in described.text.splitlines()))
@@ -45,7 +45,7 @@ def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _rows(rule: Any, described: Description, seen: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """What is said of the rule below its text: a heading and lines each."""
+    """The sections below the text of the rule: a heading and its lines."""
     yield "family", [rule.ruleset]
     yield "float", [rule.float_class]
     for head in ("matches", "makes", "facts"):
@@ -67,7 +67,7 @@ def _few(names: tuple[str, ...]) -> str:
 
 
 def _seen(name: str) -> Iterator[str]:
-    """The file tests of the book that see the rule fire: place and title of each."""
+    """Place and title of the file tests of the book in which the rule fires."""
     for path in book_tests():
         for test in read_tests(path):
             if name in (fired.rstrip("=><") for fired in test.fires):

@@ -1,4 +1,4 @@
-"""``relax-egraph rules test``: the file tests of rules."""
+"""``relax-egraph rules test``: runs the file tests of rules."""
 
 import json
 import sys
@@ -31,9 +31,9 @@ A case:
   (run-schedule (saturate (seq (run facts) (run dim) (run my))))
   (check (= $y (R.cos $x)))
 
-(Leaf 0) is an input, (Leaf 1) another; dtype-claim and shape-claim say what it is, and running
-facts and dim deduces that of what is made of it. The rules of my.egg are run by (run my).
-rules/README.md says more.
+(Leaf 0) is an input, (Leaf 1) another; dtype-claim and shape-claim declare its type, and running
+facts and dim deduces the types of terms over it. (run my) runs the rules of my.egg.
+See rules/README.md for more.
 """
 
 
@@ -46,10 +46,10 @@ rules/README.md says more.
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="For each case, at most.",
+    help="Time limit for each case.",
 )
 @options.processes
-@click.option("-v", "--verbose", is_flag=True, help="Print each case, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print cases that pass.")
 @options.as_json
 def test_rules(
     paths: tuple[Path, ...],
@@ -61,10 +61,10 @@ def test_rules(
 ) -> None:
     """Run the file tests in each FILE, and in the files of each DIR.
 
-    A file has cases between "; -----" lines. The line "; RULES: my.egg canon" says, once, which
-    rules are under test: files beside it, and families of the book. "; FIRES: my-rule" says
-    which must match in a case, (check ...) and (fail (check ...)) what must be so when it has run.
-    What became equal is computed on random inputs.
+    A file has cases between "; -----" lines. One line "; RULES: my.egg canon" names the rules under
+    test: files beside it, and families of the book. "; FIRES: my-rule" names a rule that must
+    match in the case; (check ...) and (fail (check ...)) state what must hold after it has run.
+    Terms that became equal are computed and compared on random inputs.
     """
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
@@ -72,8 +72,8 @@ def test_rules(
         outcomes = tuple(map(with_premises, outcomes))
     if as_json:
         names = [{"name": rule.name, "place": str(rule.span)} for rule in unseen(outcomes)]
-        told = {"tests": [o.as_dict() for o in outcomes], "rules_not_seen": names}
-        click.echo(json.dumps(told))
+        report = {"tests": [o.as_dict() for o in outcomes], "rules_not_seen": names}
+        click.echo(json.dumps(report))
     else:
         _print(outcomes, verbose)
     if not all(outcome.passed for outcome in outcomes):
@@ -81,17 +81,17 @@ def test_rules(
 
 
 def _tests(path: Path, beside: Sequence[Path]) -> list[FileTest]:
-    """The tests of a file, or of the files below a folder that have some."""
+    """The tests of a file, or of all files with tests below a folder."""
     files = sorted(path.rglob("*.egg")) if path.is_dir() else [path]
-    found = [test for file in files for test in read_tests(file, beside)]
-    if not found:
+    all_tests = [test for file in files for test in read_tests(file, beside)]
+    if not all_tests:
         lack = "no .egg file with a file test" if path.is_dir() else "no file test"
         raise Unusable(f"{path} has {lack}: a case with a (check ...) or a ; FIRES: line")
-    return found
+    return all_tests
 
 
 def _print(outcomes: Sequence[Outcome], verbose: bool) -> None:
-    """Each failure, what no case has seen, and the sum."""
+    """Print the failures, the rules that matched in no case, and a summary."""
     for outcome in outcomes:
         if not outcome.passed:
             click.echo(click.style("failed ", fg="red") * verbose + f"{outcome}\n")

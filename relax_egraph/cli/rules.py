@@ -1,4 +1,4 @@
-"""``relax-egraph rules``: what rules can say, and which there are; its other commands join it."""
+"""``relax-egraph rules``: the group of commands on rules; the vocabulary and the list of rules."""
 
 import json
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from relax_egraph.errors import nearest
 
 @commands.group("rules")
 def rule_commands() -> None:
-    """What rules can say, which there are, and whether they are right."""
+    """Print, check and test rules."""
 
 
 @rule_commands.command("vocabulary")
@@ -32,16 +32,18 @@ def rule_commands() -> None:
 @click.option(
     "--editor",
     type=click.Choice(tuple(FORMS)),
-    help="Print what editors read: a grammar or syntax file, snippets, a list of words.",
+    help="Print a file for editors: a grammar or syntax file, snippets, a word list.",
 )
 def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) -> None:
-    """Print what rules can use: each NAME, or all.
+    """Print the vocabulary of rules: each NAME, or all of it.
 
-    A name has arguments of sorts, and a meaning.
+    A name has arguments with sorts, and a meaning.
     """
     if editor:
         if names or as_json:
-            raise click.UsageError("--editor is of the whole vocabulary, in a form of its own")
+            raise click.UsageError(
+                "--editor prints the whole vocabulary: it excludes NAME and --json"
+            )
         click.echo(FORMS[editor](), nl=False)
         return
     every = {declaration.name: declaration for declaration in vocabulary()}
@@ -57,24 +59,30 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) 
 
 
 @rule_commands.command("list")
-@click.option("--family", "families", multiple=True, metavar="NAME", help="Only of this family.")
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    metavar="NAME",
+    help="Only this family.",
+)
 @options.rules
 @options.as_json
 def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: bool) -> None:
-    """Print the rules, of the book and your own.
+    """Print the rules of the book and of your rule files.
 
-    Of each its family, its law, what it does to rounding, and its place; one a line, with tabs
-    between, where the output is no terminal.
+    Each rule has its family, law, float class and place; if the output is not a terminal, it is
+    one line with tabs between the columns.
     """
     book = RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
     chosen = {known_name("family", family, known) for family in families} or known
-    found = [rule for rule in book.rules if rule.ruleset in chosen]
+    selected = [rule for rule in book.rules if rule.ruleset in chosen]
     if as_json:
-        click.echo(json.dumps([rule_fields(book, rule) for rule in found]))
+        click.echo(json.dumps([rule_fields(book, rule) for rule in selected]))
         return
     console = Console()
-    rows = [(r.ruleset, r.name, r.law, r.float_class, str(r.span)) for r in found]
+    rows = [(r.ruleset, r.name, r.law, r.float_class, str(r.span)) for r in selected]
     if not console.is_terminal:
         for family, name, law, float_class, place in rows:
             click.echo("\t".join((family, name, float_class, place, " ".join(law.split()))))
@@ -88,26 +96,26 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
 
 
 def rule_fields(book: RuleBook, rule: Any) -> dict[str, Any]:
-    """What is told of a rule of `book` as JSON."""
+    """The fields of a rule of `book` in JSON output."""
     fields = ("name", "ruleset", "kind", "law", "float_class", "form")
     place = {"place": str(rule.span), "file": rule.span.file, "line": rule.span.line}
     return {f: getattr(rule, f) for f in fields} | place | {"of_user": rule.name in book.of_user}
 
 
 def known_name(what: str, name: str, known: Iterable[str]) -> str:
-    """`name`, if it is one of `known`; raises `Unusable` with the nearest one."""
+    """`name`, if it is one of `known`; raises `Unusable`, which suggests the nearest name."""
     if name in (names := list(known)):
         return name
     near = [n for n in names if n.endswith(f".{name}")]
     note = f"did you mean {near[0]}?" if near else nearest(name, names)
-    said = f"there is no {what} {name!r}", note
-    raise Unusable("; ".join(filter(None, said)))
+    problem = f"there is no {what} {name!r}", note
+    raise Unusable("; ".join(filter(None, problem)))
 
 
 def known_rule(name: str, known: Iterable[str]) -> str:
-    """`name`, if it is that of one of the rules `known`; or else what is raised says similar ones.
+    """`name`, if it is one of the rules `known`; raises `Unusable`, which lists similar names.
 
-    These share words with `name`, or letters.
+    Similar names share words with `name`, or letters.
     """
     if name in (names := list(known)):
         return name

@@ -1,4 +1,4 @@
-"""``relax-egraph run``: what a function of a model returns."""
+"""``relax-egraph run``: runs a function of a model."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from relax_egraph.cli.model import ModelFile
 @options.sizes
 @options.function
 @options.threads
-@options.output("Save the result there: one array as .npy, any number as .npz.")
+@options.output("Save the result to FILE: one array as .npy, several as .npz.")
 @options.as_json
 def run(
     model: ModelFile,
@@ -32,10 +32,10 @@ def run(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a function of MODEL on arrays and print what it returns.
+    """Run a function of MODEL on arrays and print its result.
 
-    Arguments that are not given are random, the same each time, of the sizes that --size says. In
-    an .npz the results are arr_0, arr_1 and so on.
+    Missing arguments are random, the same each time, with the sizes from --size. In an .npz file,
+    the results are named arr_0, arr_1 and so on.
     """
     if output is not None and output.suffix not in (".npy", ".npz"):
         raise click.BadParameter(f"{output}: needs .npy or .npz", param_hint="--output")
@@ -44,8 +44,8 @@ def run(
     if output is not None:
         _save(output, result)
     if as_json:
-        said = {"file": str(model), "function": function, "random": arguments.random}
-        click.echo(json.dumps({**said, "result": _plain(result)}))
+        report = {"file": str(model), "function": function, "random": arguments.random}
+        click.echo(json.dumps({**report, "result": _plain(result)}))
         return
     if arguments.random:
         click.echo(f"random: {', '.join(arguments.random)}", err=True)
@@ -54,7 +54,7 @@ def run(
 
 
 def results_of(result: Any) -> list[Any]:
-    """The results in a row; of tuples those within. A shape is one."""
+    """The results as a flat list: tuples are flattened, a shape is one result."""
     if isinstance(result, tuple):
         parts = cast(tuple[Any, ...], result)
         if not parts or not all(isinstance(part, int) for part in parts):
@@ -63,10 +63,10 @@ def results_of(result: Any) -> list[Any]:
 
 
 def _described(result: Any) -> Iterator[str]:
-    """Each result, below its type if there are several."""
-    found = results_of(result)
-    for number, value in enumerate(found):
-        if len(found) > 1:
+    """The text of each result, after its type if there are several."""
+    results = results_of(result)
+    for number, value in enumerate(results):
+        if len(results) > 1:
             yield f"{number}: {_type(value)}"
         yield str(value)
 

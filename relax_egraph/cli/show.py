@@ -1,4 +1,4 @@
-"""``relax-egraph show``: a model at one stage of its way to machine code."""
+"""``relax-egraph show``: prints a model at one stage of compilation."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from relax_egraph.reasons.touched import touched
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
 
 LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
-"""How a stage is coloured, if not as Python."""
+"""The lexers of stages that are not highlighted as Python."""
 
 
 @commands.command()
@@ -30,21 +30,25 @@ LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
 @click.option(
     "--stage", type=click.Choice(STAGES), default="relax", show_default=True, help="The stage."
 )
-@click.option("--rule", metavar="NAME", help="Of egraph only the classes that this rule touched.")
+@click.option(
+    "--rule",
+    metavar="NAME",
+    help="Of egraph, only classes touched by this rule.",
+)
 @options.optimization
 @options.as_json
 def show(
     model: ModelFile, stage: str, rule: str | None, how: Mapping[str, Any], as_json: bool
 ) -> None:
-    """Print MODEL at one stage of its way to machine code.
+    """Print MODEL at one stage of compilation.
 
-    relax is the program as it is; egraph what it is equal to; kernels the best program; tir, llvm
-    and asm its kernels; bytecode what calls them, which is also in an executable.
+    relax is the unoptimized program; egraph the saturated e-graphs; kernels the best program; tir,
+    llvm and asm its kernels; bytecode the code that calls them, which executables contain, too.
 
-    The JSON of egraph is that of egraph-serialize, which extract reads; its costs are in seconds.
+    The JSON of egraph is the format of egraph-serialize, which extract reads; costs are in seconds.
     """
     if rule is not None and (stage != "egraph" or as_json):
-        raise click.UsageError("--rule is of the text of --stage egraph")
+        raise click.UsageError("--rule needs --stage egraph, without --json")
     if as_json and stage == "egraph" and not model.is_executable:
         document = model.optimized(how).egraph_document(how.get("profile", REFERENCE_PROFILE))
         click.echo(json.dumps(document))
@@ -62,7 +66,7 @@ def show(
 
 
 def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
-    """The classes of the saturated e-graphs that the rule called `name` touched."""
+    """The classes of the saturated e-graphs that the rule `name` touched."""
     book = RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
     rules = {rule.name: rule for rule in book.rules}
     rule = rules[known_rule(name, rules)]
@@ -77,11 +81,13 @@ def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
 def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
     if model.is_executable:
         if stage != "bytecode" or how:
-            raise click.UsageError(f"{model} is an executable: only --stage bytecode is in it")
+            raise click.UsageError(f"{model} is an executable: it has only --stage bytecode")
         return model.executable().as_text()
     if stage == "relax":
         if how:
-            raise click.UsageError("--stage relax is the program as it is: nothing is optimized")
+            raise click.UsageError(
+                "--stage relax is the unoptimized program: it takes no options of optimization"
+            )
         return model.module().script()
     report = model.optimized(how)
     if stage == "egraph":

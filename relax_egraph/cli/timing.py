@@ -1,4 +1,4 @@
-"""The least time of each of several runs, which take turns on one machine."""
+"""Measures several runs in turns, so that disturbances affect them alike."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 _BATCH = 200e-6
-"""Seconds of calls that are timed together, so that reading the clock is not seen."""
+"""The seconds of a batch of calls, long enough to hide the cost of reading the clock."""
 
 _TURN = 10e-3
-"""Seconds of a turn, whose first calls find caches cold."""
+"""The seconds of a turn, long enough for caches to warm up."""
 
 _MOST_CALLS = 1000
 _LEAST_ROUNDS = 3
@@ -18,30 +18,30 @@ _LEAST_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of one call."""
+    """The seconds of one call: the least and the median."""
 
     least: float
     median: float
 
 
 def in_turns(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, Times]:
-    """Times of each run, which gets about so many `seconds`."""
+    """The times of each run, which gets about `seconds`."""
     calls = {name: _calls(run) for name, run in runs.items()}
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    times_by_name: dict[str, list[float]] = {name: [] for name in runs}
     end, rounds = time.perf_counter() + seconds * len(runs), 0
     while rounds < _LEAST_ROUNDS or time.perf_counter() < end:
         for name, run in runs.items():
             until = time.perf_counter() + _TURN
             while True:
-                found[name].append(_seconds(run, calls[name]))
+                times_by_name[name].append(_seconds(run, calls[name]))
                 if time.perf_counter() >= until:
                     break
         rounds += 1
-    return {name: Times(min(times), median(times)) for name, times in found.items()}
+    return {name: Times(min(times), median(times)) for name, times in times_by_name.items()}
 
 
 def _calls(run: Callable[[], Any]) -> int:
-    """How many calls take about `_BATCH`."""
+    """The number of calls that take about `_BATCH`."""
     run()
     return max(1, min(_MOST_CALLS, round(_BATCH / max(_seconds(run, 1), 1e-9))))
 

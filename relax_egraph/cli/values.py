@@ -1,6 +1,6 @@
-"""What the values of options are read as: ``n=128``, ``x=x.npy``, ``x=1,n,224``, files.
+"""Parsers of option values: ``n=128``, ``x=x.npy``, ``x=1,n,224``, files.
 
-What does not read raises ``click.BadParameter``, which click says with the name of the option.
+A malformed value raises ``click.BadParameter``, which click prints with the name of the option.
 """
 
 import os
@@ -19,11 +19,11 @@ EXISTING: Any = click.Path(exists=True, dir_okay=False, path_type=Path)
 Named: TypeAlias = Callable[[str], tuple[str, Any]]
 
 _MOST_DIGITS = 18
-"""Of a size, so that sizes are integers of 64 bits."""
+"""The largest size: sizes are integers of 64 bits."""
 
 
 def output(value: str | Path) -> Path:
-    """A file to be written: its folder must be there, which is seen before the work is done."""
+    """An output file; its folder must exist, which is checked before the work starts."""
     path = Path(value)
     if path.is_dir():
         raise click.BadParameter(f"{path} is a folder")
@@ -42,7 +42,7 @@ def machine(value: str) -> "rx.Profile":
 
 
 def _named(form: str, example: str, read: Callable[[str], Any]) -> Named:
-    """What reads a name and, after the equals sign, what `read` takes."""
+    """A parser of a name, an equals sign, and a value that `read` parses."""
 
     def named(value: str) -> tuple[str, Any]:
         name, equals, text = value.partition("=")
@@ -64,7 +64,7 @@ def _size(text: str) -> int:
 
 
 def _extents(text: str) -> tuple[int | str, ...]:
-    """``1,n,224``; of a scalar there are none."""
+    """The extents in ``1,n,224``; none for a scalar."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if not all(part.isdecimal() or part.isidentifier() for part in parts):
         raise ValueError(text)
@@ -74,22 +74,22 @@ def _extents(text: str) -> tuple[int | str, ...]:
 def _array(path: str) -> Any:
     try:
         with Path(path).open("rb") as file:
-            found: Any = np.load(file, allow_pickle=False)
-    except Exception as error:  # numpy has many for what is no array
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise click.BadParameter(f"{path}: {said}") from None
-    if not isinstance(found, np.ndarray):
+            data: Any = np.load(file, allow_pickle=False)
+    except Exception as error:  # numpy raises many kinds for other files
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise click.BadParameter(f"{path}: {problem}") from None
+    if not isinstance(data, np.ndarray):
         raise click.BadParameter(f"{path} is an archive, needs one array (.npy)")
-    return from_file(found)
+    return from_file(data)
 
 
 def _ranges(text: str) -> list[tuple[int, int | None]]:
     """``1,2:64,65:`` is ``[(1, 1), (2, 64), (65, None)]``."""
-    found: list[tuple[int, int | None]] = []
+    ranges: list[tuple[int, int | None]] = []
     for written in text.split(","):
         least, colon, most = written.partition(":")
-        found.append((_size(least), (_size(most) if most else None) if colon else _size(least)))
-    return found
+        ranges.append((_size(least), (_size(most) if most else None) if colon else _size(least)))
+    return ranges
 
 
 size = _named("NAME=SIZE", "n=128", _size)

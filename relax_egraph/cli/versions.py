@@ -1,4 +1,4 @@
-"""What computes: packages and the processor."""
+"""Versions of packages, and the processor."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -9,7 +9,7 @@ PACKAGES = ("numpy", "egglog", "llvmlite", "onnx")
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python, what it stands on, and the processor as kernels use it."""
+    """Versions of this package, Python and its dependencies, and the target processor."""
     target = host()
     used = sorted(target.features - NOT_IN_KERNELS)
     return {

@@ -1,4 +1,4 @@
-"""``relax-egraph why-not``: why a rule did not match in a model."""
+"""``relax-egraph why-not``: explains why a rule did not match in a model."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from relax_egraph.reasons.why_not import why_not
 @click.option(
     "--at",
     metavar="VALUE",
-    help="Where it should have matched: a variable, FUNCTION.VARIABLE, the number of a value "
+    help="The place of the expected match: a variable, FUNCTION.VARIABLE, the number of a value "
     "(0 is the first that is bound, -1 the last), or a kernel of the result, such as "
     "fused_add_relu.",
 )
@@ -29,10 +29,10 @@ from relax_egraph.reasons.why_not import why_not
 def print_why_not(
     rule: str, model: ModelFile, at: str | None, how: Mapping[str, Any], as_json: bool
 ) -> None:
-    """Say why RULE did not match in MODEL.
+    """Explain why RULE did not match in MODEL.
 
-    Without --at the deepest partial matches are told. Of a rule that did match it is said where,
-    and what it gains.
+    Without --at, print the deepest partial matches. For a rule that did match, print where, and
+    what it gains.
     """
     module = model.module()
     try:

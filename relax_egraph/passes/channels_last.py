@@ -104,7 +104,7 @@ class _Writer:
             self._back(binding.var)
 
     def _moves(self, binding: Binding) -> TypeGuard[VarBinding]:
-        """Whether `binding` may change its layout: messages of a refusal would name other shapes."""
+        """Whether `binding` may change its layout, which messages about shapes must not show."""
         if not isinstance(binding, VarBinding):
             return False
         is_conv = isinstance(binding.value, Call) and binding.value.op is OPS["nn.conv2d"]

@@ -136,7 +136,7 @@ def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> 
     assert refused(program, "--metric", "cost", "--inputs", archive) == (
         "Error: a cost has no inputs and no tolerance: needs --metric result"
     )
-    assert refused(program) == "Error: no size of n: give it by --size n=128"
+    assert refused(program) == "Error: the size of n is unknown: use --size n=128"
     assert refused(program, "--inputs", plain) == (
         f"Error: Invalid value for '--inputs': {plain} is one array: "
         "needs an archive (.npz), or --input"

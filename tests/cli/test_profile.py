@@ -67,7 +67,7 @@ def test_arguments_come_from_files_and_a_trace_goes_to_one(program: Path, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--size", "n=3"), "no size of k: give it by --size k=128"),
+        (("--size", "n=3"), "the size of k is unknown: use --size k=128"),
         (("--size", "n"), "'n' is not of the form NAME=SIZE, such as n=128"),
         (("--input", "y=x.npy"), "x.npy: No such file"),
         (("--size", "m=3"), "main has no symbol m; it has n, k"),
@@ -122,4 +122,4 @@ def test_what_is_left_open_has_to_be_given(info: str, taken: str) -> None:
     with pytest.raises(RunError) as error:
         random_input("x", info, {})
 
-    assert str(error.value) == f"parameter x takes {taken}: give it by --input"
+    assert str(error.value) == f"parameter x takes {taken}: use --input"

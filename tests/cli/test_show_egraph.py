@@ -116,7 +116,7 @@ def test_rules_are_of_the_text_of_the_e_graph(program: Path, args: tuple[str, ..
     result = invoke("show", program, "--rule", "fma-from-add-multiply", *args)
 
     assert result.exit_code == 2
-    assert "--rule is of the text of --stage egraph" in result.stderr
+    assert "--rule needs --stage egraph, without --json" in result.stderr
 
 
 @pytest.mark.parametrize("text", [PROGRAM, ALL_KINDS], ids=["fma", "all-kinds"])

@@ -119,7 +119,7 @@ def test_each_estimate_says_at_which_sizes(command: str, tmp_path: Path) -> None
     assert " at n = 64 (assumed)" in " ".join(text.split())
     assert data["assumed"] == {"n": [64]}
     assert assumed.stderr.endswith(
-        "warning: programs were compared at n = 64 (assumed); say others by --hint n=SIZE\n"
+        "warning: programs were compared at n = 64 (assumed); set other sizes by --hint n=SIZE\n"
     )
     assert "assumed" not in hinted.output
 
@@ -170,5 +170,5 @@ def test_an_output_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
     said = invoke("optimize", model, "-o", tmp_path / "net.so")
 
     assert said.exit_code == 2
-    asked = "is an executable (.rxe), or the program as text (.py) meant?"
-    assert said.stderr.splitlines()[-1] == f"Error: {tmp_path / 'net.so'}: {asked}"
+    hint = "unknown suffix: use .rxe for an executable, or .py for the program as text"
+    assert said.stderr.splitlines()[-1] == f"Error: {tmp_path / 'net.so'}: {hint}"
