@@ -1,4 +1,4 @@
-"""Models of other systems become modules; what reads them is imported when it is needed."""
+"""Importers of models of other systems; each loads its packages at first use."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class HasProto(Protocol):
-    """What has a protocol buffer: an ``ONNXProgram`` of torch."""
+    """An object with an ONNX protocol buffer, such as an ``ONNXProgram`` of torch."""
 
     @property
     def model_proto(self) -> "onnx.ModelProto":
@@ -36,7 +36,7 @@ _SHAPES = mapping(
 
 
 def _has_proto(model: object) -> bool:
-    """Whether `model` is a protocol buffer, or has one; onnx need not be there."""
+    """Whether `model` is or has a protocol buffer; works without the package onnx."""
     return type(model).__name__ == "ModelProto" or hasattr(type(model), "model_proto")
 
 
@@ -46,18 +46,18 @@ def from_onnx(
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
 ) -> IRModule:
-    """The module whose ``main`` computes what `model` does.
+    """Import an ONNX model as a module, whose ``main`` is the graph of the model.
 
-    That is a path, a protocol buffer, or the ``ONNXProgram`` that ``torch.onnx.export`` returns.
+    `model` is a path, a protocol buffer, or the ``ONNXProgram`` that ``torch.onnx.export`` returns.
 
-    Inputs keep their names as far as names may be so; extents that the model names are symbols of
-    that name, extents it does not say are symbols called after input and axis.  `shapes` say the
-    extents of inputs otherwise: a text is a symbol.  Weights of a file are mapped, not read;
-    external data are found beside the model, and nowhere else.  One output is given as it is,
+    Inputs keep their names where these are identifiers.  Named extents become symbols with that
+    name; extents without a name become symbols named after input and axis.  `shapes`
+    overrides the extents of inputs; a string is a symbol.  Weights of a file are memory-mapped;
+    external data must be in the folder of the model.  A single output is returned directly,
     several as a tuple.
 
-    Raises `ModelError` for a model that does not read, or which has nodes without a counterpart (it
-    says all of them), and ``ImportError`` without the package onnx.
+    Raises `ModelError` for a malformed model, or one with unsupported nodes, all of which it lists,
+    and ``ImportError`` without the package onnx.
     """
     try:
         from relax_egraph.frontends.onnx import importer

@@ -14,14 +14,14 @@ import relax_egraph as rx
 
 
 class Prepared(base.BackendRep):
-    """A model that is ready to run."""
+    """A compiled model."""
 
     def __init__(self, machine: rx.VirtualMachine, outputs: int) -> None:
         self._main = machine["main"]
         self._outputs = outputs
 
     def run(self, inputs: Sequence[Any], **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for `inputs`, in the order in which the model has them.
+        """The outputs for `inputs`, in the order of the model.
 
         Sequences are lists.
         """
@@ -46,4 +46,4 @@ class Backend(base.Backend):
 
 
 backend = Backend
-"""What ``onnx.backend.test.BackendTest`` takes."""
+"""The backend for ``onnx.backend.test.BackendTest``."""

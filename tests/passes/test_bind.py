@@ -304,8 +304,7 @@ def test_symbols_that_cannot_be_bound_are_refused() -> None:
         "bind_symbolic_vars: no function 'f'; there are: main"
     )
     assert refused(bind_symbolic_vars({"m": dims.add(m, 1)}), module) == (
-        "bind_symbolic_vars: nothing binds m of main: "
-        "no parameter has it alone as a dimension"
+        "bind_symbolic_vars: nothing binds m of main: no parameter has it alone as a dimension"
     )
 
 

@@ -61,5 +61,5 @@ def one(proto: onnx.NodeProto, weights: Mapping[str, Array] | None = None) -> on
 def in_words(text: str) -> str:
     """The one reason in `text`."""
     head, _, reason = text.partition(":\n  ")
-    assert head == "the model has a node without a counterpart"
+    assert head == "the model has a node that cannot be converted"
     return reason

@@ -1,1 +1,1 @@
-"""ONNX models become modules; the only door to the package onnx."""
+"""The importer of ONNX models; only this room imports the package onnx."""

@@ -1,4 +1,4 @@
-"""The attributes of a node, with the defaults that the operator's schema gives them."""
+"""The attributes of a node, with the defaults of the operator's schema."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,27 +14,27 @@ _EMPTY = onnx.AttributeProto()
 
 
 class Attributes:
-    """Attributes by name, of the type that is asked for.
+    """Typed access to attributes by name.
 
-    A getter raises `ModelError` for an attribute that is neither given nor has a default, or is of
-    another type.
+    A getter raises `ModelError` for an attribute that is absent without a default, or of another
+    type.
     """
 
     def __init__(
         self,
-        given: Mapping[str, onnx.AttributeProto],
+        explicit: Mapping[str, onnx.AttributeProto],
         defaults: Mapping[str, onnx.AttributeProto],
     ) -> None:
-        self._given = given
+        self._explicit = explicit
         self._defaults = defaults
 
-    def given(self, name: str) -> bool:
-        """Whether the node itself has the attribute."""
-        return name in self._given
+    def has(self, name: str) -> bool:
+        """Whether the node itself has the attribute, not only the schema."""
+        return name in self._explicit
 
     def schema_default(self, name: str) -> Any:
-        """The value given, or the default, or ``None`` if there is neither."""
-        attribute = self._given.get(name) or self._defaults.get(name)
+        """The value of the node, or the default, or ``None`` without either."""
+        attribute = self._explicit.get(name) or self._defaults.get(name)
         return None if attribute is None else _value(attribute)
 
     def integer(self, name: str) -> int:
@@ -42,7 +42,7 @@ class Attributes:
         return self._typed(name, onnx.AttributeProto.INT)
 
     def number(self, name: str) -> float:
-        """A number; of float32, exactly."""
+        """A number, with the exact value of its float32."""
         return self._typed(name, onnx.AttributeProto.FLOAT)
 
     def text(self, name: str) -> str:
@@ -62,7 +62,7 @@ class Attributes:
         return self._typed(name, onnx.AttributeProto.STRINGS)
 
     def tensor(self, name: str) -> onnx.TensorProto:
-        """A tensor, as the model has it."""
+        """A tensor, as its protocol buffer."""
         return self._typed(name, onnx.AttributeProto.TENSOR)
 
     def graph(self, name: str) -> onnx.GraphProto:
@@ -70,11 +70,11 @@ class Attributes:
         return self._typed(name, onnx.AttributeProto.GRAPH)
 
     def dtype(self, name: str) -> str:
-        """A dtype, by its name here."""
+        """The name of a dtype."""
         return dtype_of(self.integer(name))
 
     def _typed(self, name: str, kind: int) -> Any:
-        attribute = self._given.get(name) or self._defaults.get(name)
+        attribute = self._explicit.get(name) or self._defaults.get(name)
         if attribute is None:
             raise ModelError(f"it has no attribute {name!r}")
         if attribute.type != kind:

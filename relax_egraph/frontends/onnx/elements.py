@@ -1,7 +1,7 @@
-"""Tensors of few numbers of which each is known as a dimension: shapes, and arithmetic on them.
+"""Small tensors whose elements are symbolic dimensions: shapes, and arithmetic on them.
 
-Exporters compute shapes by nodes: ``Shape``, ``Gather``, ``Concat``, ``Reshape``.  `folded` does
-what such a node does on arrays of dimensions, so that ``(n, 4·n)`` stays known as that.
+Exporters compute shapes by nodes: ``Shape``, ``Gather``, ``Concat``, ``Reshape``.  `folded`
+evaluates such nodes on arrays of dimensions, so ``(n, 4·n)`` stays symbolic.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ import numpy.typing as npt
 from relax_egraph.ir.dims import Dim
 
 MOST = 4096
-"""Tensors of more elements are not looked into."""
+"""The most elements of a tensor with symbolic elements."""
 
 Array: TypeAlias = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """The elements of a tensor: `array` has its shape, and holds dimensions or negatives of them.
+    """The symbolic elements of a tensor: an array of dimensions or negatives of them.
 
-    Of booleans it holds Python's.
+    Boolean elements are Python bools.
     """
 
     array: Array
@@ -31,7 +31,7 @@ class Elements:
 
     @property
     def concrete(self) -> npt.NDArray[Any] | None:
-        """The numbers, if none depends on a symbol."""
+        """The elements as numbers, if none depends on a symbol."""
         flat = self.array.reshape(-1).tolist()
         if not all(isinstance(e, int) for e in flat):
             return None
@@ -44,7 +44,7 @@ class Elements:
 
 
 def of_array(array: npt.NDArray[Any]) -> Elements | None:
-    """The elements of a constant, if they are few and whole numbers or booleans."""
+    """The elements of a constant, if they are few integers or booleans."""
     if array.dtype.kind not in "iub" or array.size > MOST:
         return None
     return Elements(array.astype(object), array.dtype.name)

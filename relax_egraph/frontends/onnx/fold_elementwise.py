@@ -13,7 +13,7 @@ from relax_egraph.ir.dims import Dim
 
 
 def _each(function: Callable[..., Any], *arrays: Array) -> Array:
-    """`function` of the elements of `arrays`, which are broadcast."""
+    """`function` applied to the elements of `arrays`, with broadcasting."""
     check_size(np.broadcast_shapes(*(a.shape for a in arrays)))
     broadcast = np.broadcast_arrays(*arrays)
     result = np.empty(broadcast[0].shape, object)
@@ -24,12 +24,12 @@ def _each(function: Callable[..., Any], *arrays: Array) -> Array:
 
 
 def _unary(function: Callable[[Any], Any]) -> Fold:
-    """Of a function of one element that gives ``None`` where it is not decided."""
+    """The fold of a function of one element, which returns ``None`` where it is undecided."""
     return _elementwise(function)
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> Fold:
-    """Of such a function of two elements."""
+    """The fold of such a function of two elements."""
     return _elementwise(function)
 
 
@@ -53,7 +53,7 @@ def _variadic(function: Callable[[Dim, Dim], Dim]) -> Fold:
 
 
 def _division(is_nonnegative: Test) -> Fold:
-    """The quotient rounded towards 0, as ONNX divides integers; by 0 it does not."""
+    """The fold of integer division, which ONNX rounds towards 0; undecided for a divisor of 0."""
 
     def quotient(a: Dim, b: Dim) -> Dim | None:
         if b != 0 and dims.mod(a, b) == 0:
@@ -68,7 +68,7 @@ def _division(is_nonnegative: Test) -> Fold:
 
 
 def _modulo(is_nonnegative: Test) -> Fold:
-    """The rest of the quotient rounded down; that of the one rounded towards 0 may be another."""
+    """The fold of the floor remainder; the truncated remainder may differ."""
 
     def fold(operands: Operands, attributes: Attributes) -> Array | None:
         truncated = bool(attributes.schema_default("fmod"))
@@ -108,7 +108,7 @@ def _as_integer(element: Any) -> Any:
 
 def _cast(operands: Operands, attributes: Attributes) -> Array | None:
     (array,) = arrays(operands[:1])
-    dtype = np.dtype(attributes.dtype("to")) if attributes.given("to") else None
+    dtype = np.dtype(attributes.dtype("to")) if attributes.has("to") else None
     if dtype is not None and dtype.kind == "b":
         decided = [_equal(int(e) if isinstance(e, bool) else e, 0) for e in array.reshape(-1)]
         if any(d is None for d in decided):

@@ -34,11 +34,11 @@ def _concat(operands: Operands, attributes: Attributes) -> Array | None:
 
 
 def _axes(operands: Operands, attributes: Attributes, place: int) -> list[int] | None:
-    """The axes of a node that takes them as an operand, or as an attribute in older opsets."""
+    """The axes of a node: an operand, or an attribute in older opsets."""
     if len(operands) > place and (axes := operands[place]) is not None:
         concrete = axes.concrete
         return None if concrete is None else concrete.reshape(-1).tolist()
-    return list(attributes.integers("axes")) if attributes.given("axes") else None
+    return list(attributes.integers("axes")) if attributes.has("axes") else None
 
 
 def _unsqueeze(operands: Operands, attributes: Attributes) -> Array | None:
@@ -70,18 +70,18 @@ def _reshape(operands: Operands, attributes: Attributes) -> Array | None:
 
 def _slice(operands: Operands, attributes: Attributes) -> Array | None:
     data = arrays(operands[:1])[0]
-    if attributes.given("starts"):
+    if attributes.has("starts"):
         starts, ends = attributes.integers("starts"), attributes.integers("ends")
-        axes = attributes.integers("axes") if attributes.given("axes") else range(len(starts))
+        axes = attributes.integers("axes") if attributes.has("axes") else range(len(starts))
         steps: Sequence[int] = [1] * len(starts)
     else:
         numbers = [None if o is None else o.concrete for o in operands[1:]]
         if any(n is None and o is not None for n, o in zip(numbers, operands[1:], strict=True)):
             return None
-        given = [None if n is None else n.tolist() for n in (*numbers, None, None)][:4]
-        starts, ends = given[0] or [], given[1] or []
-        axes = range(len(starts)) if given[2] is None else given[2]
-        steps = [1] * len(starts) if given[3] is None else given[3]
+        limits = [None if n is None else n.tolist() for n in (*numbers, None, None)][:4]
+        starts, ends = limits[0] or [], limits[1] or []
+        axes = range(len(starts)) if limits[2] is None else limits[2]
+        steps = [1] * len(starts) if limits[3] is None else limits[3]
     cut = [slice(None)] * data.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         last = data.shape[axis]
@@ -104,7 +104,7 @@ def _expand(operands: Operands, attributes: Attributes) -> Array | None:
 def _constant_of_shape(operands: Operands, attributes: Attributes) -> Array | None:
     (shape,) = operands
     concrete = None if shape is None else shape.concrete
-    if concrete is None or not attributes.given("value"):
+    if concrete is None or not attributes.has("value"):
         return None
     extents, tensor = concrete.reshape(-1).tolist(), attributes.tensor("value")
     if math.prod(extents) > MOST or any(extent < 0 for extent in extents):
@@ -127,7 +127,7 @@ def _tile(operands: Operands, attributes: Attributes) -> Array | None:
 
 def _transpose(operands: Operands, attributes: Attributes) -> Array | None:
     (array,) = arrays(operands)
-    return np.transpose(array, attributes.integers("perm") if attributes.given("perm") else None)
+    return np.transpose(array, attributes.integers("perm") if attributes.has("perm") else None)
 
 
 def _range(operands: Operands, attributes: Attributes) -> Array | None:

@@ -27,7 +27,7 @@ def folded(
     try:
         result = fold(operands, attributes)
     except (ValueError, IndexError, TypeError, OverflowError, IllTyped):
-        return None  # what does not fit together: its converter says so
+        return None  # inconsistent operands: the converter reports them
     if result is None:
         return None
     array, dtype = np.asarray(result, object), _dtype(op, operands, attributes)
@@ -35,7 +35,7 @@ def folded(
 
 
 def _holds(dtype: str, array: Array) -> bool:
-    """Whether no number of `array` wraps in `dtype`."""
+    """Whether `dtype` can represent every number of `array`."""
     if dtype == "bool":
         return True
     limits = np.iinfo(dtype)

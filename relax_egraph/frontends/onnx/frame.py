@@ -1,4 +1,4 @@
-"""Where nodes are converted."""
+"""The context in which nodes are converted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from relax_egraph.frontends.onnx.values import Scope
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What names mean, which opset counts in which domain, and so many functions deep.
+    """Scope, opsets by domain, and nesting depth of functions.
 
-    `given` are the attributes with which the function was called whose body is converted.
+    `attributes` are the attributes of the call of the function whose body is converted.
     """
 
     scope: Scope
     model: Model
     opsets: Mapping[str, int]
-    given: Mapping[str, onnx.AttributeProto]
+    attributes: Mapping[str, onnx.AttributeProto]
     depth: int = 0
 
 
 def domain_of(domain: str) -> str:
-    """The name of a domain: that of ONNX itself has two."""
+    """The canonical name of a domain: ONNX itself has two names."""
     return "" if domain == "ai.onnx" else domain

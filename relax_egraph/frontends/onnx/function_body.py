@@ -1,4 +1,4 @@
-"""What ONNX itself defines an operator to be, by others: its body as a function."""
+"""Function bodies: ONNX defines some operators by others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,9 +21,9 @@ def body_of(
     operands: Sequence[Value | None],
     scope: Scope,
 ) -> onnx.FunctionProto | None:
-    """The function that the operator `schema` is, at these operands; ``None`` if it is basic.
+    """The function that defines the operator `schema` for these operands; ``None`` if primitive.
 
-    `schema` is an ``onnx.defs.OpSchema``, whose declared type lacks what is asked of it here.
+    `schema` is an ``onnx.defs.OpSchema``, whose type stub lacks the attributes used here.
     """
     if schema.has_function:
         versions = schema.function_opset_versions
@@ -66,11 +66,11 @@ def _tensor_type(info: TensorStructInfo) -> onnx.TypeProto:
 
 
 def with_attributes(
-    proto: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+    proto: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]
 ) -> onnx.NodeProto:
-    """`proto` with the attributes `given`, none of which refers to those of a function."""
+    """`proto` with `attributes`, in which references to attributes of a function are resolved."""
     node = onnx.NodeProto()
     node.CopyFrom(proto)
     del node.attribute[:]
-    node.attribute.extend(given.values())
+    node.attribute.extend(attributes.values())
     return node

@@ -1,4 +1,4 @@
-"""The nodes of a graph, one after the other, become bindings of a function."""
+"""Converts the nodes of a graph to bindings of a function."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,22 +27,22 @@ _MOST_SIZE = 2**63 - 1
 
 
 class Poisoned(Exception):
-    """A node needs what could not be converted."""
+    """A node reads a value that could not be converted."""
 
 
 def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
-    """Convert `nodes`; what could not be is in the model's problems, and so not in the scope."""
+    """Convert `nodes`; failures become problems of the model, without outputs in scope."""
     if frame.depth > DEEPEST:
         raise ModelError(f"functions and graphs are nested more than {DEEPEST} deep")
-    failed, made = set[str](), set[str]()
+    failed, outputs = set[str](), set[str]()
     for proto in ordered(nodes, _known_names(frame)):
         frame.model.count_node()
         try:
             if failed.intersection(proto.input):
                 raise Poisoned
-            if twice := made.intersection(proto.output):
-                raise ModelError(f"it gives {min(twice)!r}, as a node before it does")
-            made.update(filter(None, proto.output))
+            if twice := outputs.intersection(proto.output):
+                raise ModelError(f"its output {min(twice)!r} is also that of an earlier node")
+            outputs.update(filter(None, proto.output))
             _convert(proto, frame)
         except (Poisoned, RelaxEgraphError) as refusal:
             lost = set(filter(None, proto.output))
@@ -53,7 +53,7 @@ def convert(nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
 
 
 def _known_names(frame: Frame) -> Iterable[str]:
-    """The names of tensors whose elements are known."""
+    """The names of tensors with symbolic elements."""
     return (name for name, value in frame.scope.values.items() if value.elements is not None)
 
 
@@ -77,18 +77,18 @@ def initialize(tensors: Iterable[onnx.TensorProto], frame: Frame) -> None:
 def _convert(proto: onnx.NodeProto, frame: Frame) -> None:
     model, domain = frame.model, domain_of(proto.domain)
     operands = tuple(_operand(name, frame) for name in proto.input)
-    given = {a.name: a for a in _attributes(proto, frame.given)}
+    explicit = {a.name: a for a in _attributes(proto, frame.attributes)}
     own = model.functions.get((domain, proto.op_type))
     if own is not None:
-        _inline(own, given, operands, proto.output, frame)
+        _inline(own, explicit, operands, proto.output, frame)
         return
     opset = frame.opsets.get(domain)
     if opset is None:
         raise ModelError(f"the model imports no opset of the domain {domain!r}")
     signature = _signature(proto.op_type, opset, domain)
     signature.check_arity(len(operands))
-    signature.check_attributes(given)
-    attrs = Attributes(given, signature.defaults)
+    signature.check_attributes(explicit)
+    attrs = Attributes(explicit, signature.defaults)
     outputs = tuple(proto.output)
     if known := _known(proto.op_type if not domain else "", operands, attrs, frame):
         _bind(outputs, [known], frame)
@@ -96,19 +96,19 @@ def _convert(proto: onnx.NodeProto, frame: Frame) -> None:
     converter = converter_of(domain, proto.op_type)
     if converter is not None:
         node = Node(proto.op_type, signature.version, attrs, operands, outputs, frame)
-        made = _converted(converter, node)
-        results = list(made) if isinstance(made, Sequence) else [made]
+        result = _converted(converter, node)
+        results = list(result) if isinstance(result, Sequence) else [result]
         _bind(outputs, [None if r is None else of_expr(r) for r in results], frame)
         return
     assert signature.schema is not None
-    body = body_of(signature.schema, opset, with_attributes(proto, given), operands, frame.scope)
+    body = body_of(signature.schema, opset, with_attributes(proto, explicit), operands, frame.scope)
     if body is None:
-        raise ModelError("there is no such operator here")
-    _inline(body, {**signature.defaults, **given}, operands, proto.output, frame)
+        raise ModelError("the operator is not supported")
+    _inline(body, {**signature.defaults, **explicit}, operands, proto.output, frame)
 
 
 def _converted(converter: Converter, node: Node) -> Expr | Sequence[Expr | None]:
-    """What `converter` makes of `node`; counts and numbers that it trips over are the model's."""
+    """The result of `converter` on `node`; its errors on counts and numbers become `ModelError`."""
     try:
         return converter(node)
     except RelaxEgraphError:
@@ -122,19 +122,19 @@ def _operand(name: str, frame: Frame) -> Value | None:
         return None
     if name in frame.scope.values:
         return frame.scope.values[name]
-    if name in frame.model.failed:  # around the graph that the node is in
+    if name in frame.model.failed:  # defined outside of the graph of the node
         raise Poisoned
-    raise ModelError(f"it needs {name!r}, which nothing before it gives")
+    raise ModelError(f"its operand {name!r} is not the output of an earlier node")
 
 
 def _attributes(
-    proto: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+    proto: onnx.NodeProto, explicit: Mapping[str, onnx.AttributeProto]
 ) -> Iterable[onnx.AttributeProto]:
-    """The attributes of a node; those that refer to attributes of its function, by their values."""
+    """The attributes of a node, with references to attributes of its function resolved."""
     for attribute in proto.attribute:
         if not attribute.ref_attr_name:
             yield attribute
-        elif (referred := given.get(attribute.ref_attr_name)) is not None:
+        elif (referred := explicit.get(attribute.ref_attr_name)) is not None:
             named = onnx.AttributeProto()
             named.CopyFrom(referred)
             named.name = attribute.name
@@ -152,7 +152,7 @@ def _signature(op: str, opset: int, domain: str) -> Signature:
 def _known(
     op: str, operands: Sequence[Value | None], attrs: Attributes, frame: Frame
 ) -> Value | None:
-    """The elements of the node's result, if it is shape arithmetic of what is known."""
+    """The elements of the result, if the node is shape arithmetic on symbolic elements."""
     if op in ("Shape", "Size") and operands and (first := operands[0]) is not None:
         shape = _extents(first)
         if shape is None:
@@ -174,7 +174,7 @@ def _scalar(dim: Dim) -> Value:
 
 
 def _extents(value: Value) -> tuple[Dim, ...] | None:
-    """The shape of `value`, if it is known."""
+    """The shape of `value`, if known."""
     if value.elements is not None:
         return value.elements.array.shape
     assert value.expr is not None
@@ -182,10 +182,10 @@ def _extents(value: Value) -> tuple[Dim, ...] | None:
 
 
 def _bind(outputs: Sequence[str], values: Sequence[Value | None], frame: Frame) -> None:
-    """Give `values` the names that the node's outputs have."""
+    """Bind the names of the node's outputs to `values`."""
     wanted = [k for k, name in enumerate(outputs) if name]
     if wanted and (wanted[-1] >= len(values) or any(values[k] is None for k in wanted)):
-        raise ModelError(f"it has {len(outputs)} outputs, of which only {len(values)} are here")
+        raise ModelError(f"it has {len(outputs)} outputs, but only {len(values)} are supported")
     for k in wanted:
         value = values[k]
         assert value is not None
@@ -194,9 +194,9 @@ def _bind(outputs: Sequence[str], values: Sequence[Value | None], frame: Frame) 
 
 
 def _as_declared(name: str, value: Value, frame: Frame) -> Value:
-    """`value`, of which extents that are computed at run time are what the model declares."""
+    """`value`, with declared extents in place of extents that are computed at run time."""
     declared, info = frame.model.declared.get(name), value.expr and value.expr.struct_info
-    if declared is None or not isinstance(info, TensorStructInfo) or frame.given:
+    if declared is None or not isinstance(info, TensorStructInfo) or frame.attributes:
         return value
     shape = info.dims
     if shape is None:
@@ -208,8 +208,8 @@ def _as_declared(name: str, value: Value, frame: Frame) -> Value:
         return value
     else:
         extents = [
-            said if said is not None and frame.model.symbols.is_computed(extent) else extent
-            for extent, said in zip(shape, declared, strict=True)
+            claim if claim is not None and frame.model.symbols.is_computed(extent) else extent
+            for extent, claim in zip(shape, declared, strict=True)
         ]
     if shape is not None and tuple(extents) == shape:
         return value
@@ -220,16 +220,16 @@ def _as_declared(name: str, value: Value, frame: Frame) -> Value:
 
 def _inline(
     function: onnx.FunctionProto,
-    given: Mapping[str, onnx.AttributeProto],
+    explicit: Mapping[str, onnx.AttributeProto],
     operands: Sequence[Value | None],
     outputs: Sequence[str],
     frame: Frame,
 ) -> None:
-    """Convert the body of `function` where it is called."""
+    """Convert the body of `function` in place of a call."""
     model = frame.model
     most = len(function.input)
     if any(operands[most:]):
-        raise ModelError(f"it has {len(operands)} operands, takes {most} at the most")
+        raise ModelError(f"it has {len(operands)} operands, takes at most {most}")
     values = {name: value for name, value in zip(function.input, operands, strict=False) if value}
     defaults = {a.name: a for a in function.attribute_proto}
     opsets = {**frame.opsets, **opsets_of(function.opset_import)}
@@ -237,7 +237,7 @@ def _inline(
         Scope(frame.scope.bb, values),
         model,
         opsets,
-        {**defaults, **given},
+        {**defaults, **explicit},
         frame.depth + 1,
     )
     before = len(model.problems)

@@ -1,4 +1,4 @@
-"""From an ONNX model to a module."""
+"""The importer: converts an ONNX model to a module."""
 
 import os
 from collections import Counter
@@ -24,13 +24,13 @@ from relax_egraph.passes import convert_to_dataflow
 from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 Shapes = Mapping[str, Sequence[int | str]]
-"""By the name of an input, its extents; a text is a symbol, or an expression of symbols."""
+"""The extents of inputs by name; a string is a symbol, or an expression over symbols."""
 
 
 def import_model(
     model: str | os.PathLike[str] | onnx.ModelProto, shapes: Shapes | None = None
 ) -> IRModule:
-    """What `relax_egraph.from_onnx` gives."""
+    """See `relax_egraph.from_onnx`."""
     proto, store = read(model)
     graph = proto.graph
     constants = {t.name for t in graph.initializer}
@@ -38,26 +38,26 @@ def import_model(
     for name, count in Counter(i.name for i in inputs).items():
         if count > 1:
             raise ModelError(f"the model has {count} inputs {name!r}")
-    said = dict(shapes or {})
-    if strangers := said.keys() - {i.name for i in inputs}:
+    overrides = dict(shapes or {})
+    if strangers := overrides.keys() - {i.name for i in inputs}:
         has = ", ".join(i.name for i in inputs) or "none"
         raise ModelError(f"the model has no input {min(strangers)!r}; it has: {has}")
-    symbols = Symbols(frozenset(_plain_names(inputs, said)))
+    symbols = Symbols(frozenset(_plain_names(inputs, overrides)))
     whole = Model(
         store,
         {(domain_of(f.domain), f.name): f for f in proto.functions},
         {v.name: extents for v in (*graph.value_info, *graph.output) if (extents := _declared(v))},
         symbols,
     )
-    bb, taken, numbers = BlockBuilder(fitting=True), set[str](), dict[str, int]()
+    bb, names, numbers = BlockBuilder(fitting=True), set[str](), dict[str, int]()
     params = [
-        Var(unused(identifier(i.name), taken, numbers), _info(i, said.get(i.name), symbols))
+        Var(unused(identifier(i.name), names, numbers), _info(i, overrides.get(i.name), symbols))
         for i in inputs
     ]
     for param in params:
         check_rank(Value(param))
-    given = {i.name: Value(p, None, _item(i.type)) for i, p in zip(inputs, params, strict=True)}
-    scope = Scope(bb, given)
+    values = {i.name: Value(p, None, _item(i.type)) for i, p in zip(inputs, params, strict=True)}
+    scope = Scope(bb, values)
     frame = Frame(scope, whole, opsets_of(proto.opset_import), {})
     initialize(graph.initializer, frame)
     with bb.function("main", params):
@@ -66,25 +66,25 @@ def import_model(
             raise whole.refused()
         for output in graph.output:
             if output.name not in scope.values:
-                raise ModelError(f"nothing gives the model's output {output.name!r}")
+                raise ModelError(f"no node has the model's output {output.name!r}")
         outputs = [scope.expr(scope.values[o.name]) for o in graph.output]
         bb.emit_func_output(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
     return drop_proven_checks(convert_to_dataflow(1)(bb.get()))
 
 
-def _plain_names(inputs: Sequence[onnx.ValueInfoProto], said: Shapes) -> set[str]:
-    """The names that stand alone as an extent of an input."""
-    names = {e for extents in said.values() for e in extents if isinstance(e, str)}
+def _plain_names(inputs: Sequence[onnx.ValueInfoProto], override: Shapes) -> set[str]:
+    """The names that are alone an extent of an input."""
+    names = {e for extents in override.values() for e in extents if isinstance(e, str)}
     for value in inputs:
-        if value.name not in said:
+        if value.name not in override:
             names |= {d.dim_param for d in _tensor_type(value.type).shape.dim}
     return {name for name in names if name.isidentifier()}
 
 
 def _info(
-    value: onnx.ValueInfoProto, said: Sequence[int | str] | None, symbols: Symbols
+    value: onnx.ValueInfoProto, override: Sequence[int | str] | None, symbols: Symbols
 ) -> StructInfo:
-    """What is known of an input."""
+    """The struct info of an input."""
     kind = value.type.WhichOneof("value")
     if kind not in ("tensor_type", "optional_type", "sequence_type"):
         raise ModelError(f"input {value.name!r} is of {kind or 'no type'}, needs a tensor")
@@ -95,8 +95,8 @@ def _info(
         dtype = dtype_of(described.elem_type)
     except ModelError as refusal:
         raise ModelError(f"input {value.name!r}: {refusal}") from None
-    if said is not None:
-        extents = [symbols.named(e) if isinstance(e, str) else e for e in said]
+    if override is not None:
+        extents = [symbols.named(e) if isinstance(e, str) else e for e in override]
         return tensor(tuple(extents), dtype)
     if not described.HasField("shape"):
         return tensor(None, dtype)
@@ -108,7 +108,7 @@ def _info(
 
 
 def _item(kind: onnx.TypeProto) -> TensorStructInfo:
-    """What is said of the tensors in a sequence, which may be optional."""
+    """The struct info of the tensors in a sequence, which may be optional."""
     if kind.WhichOneof("value") == "optional_type":
         return _item(kind.optional_type.elem_type)
     described = kind.sequence_type.elem_type.tensor_type
@@ -131,7 +131,7 @@ def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
-    """The extents that the model says a tensor has."""
+    """The extents that the model declares for a tensor."""
     if not value.type.tensor_type.HasField("shape"):
         return None
     extents = value.type.tensor_type.shape.dim

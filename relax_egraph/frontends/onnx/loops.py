@@ -1,9 +1,9 @@
-"""Loops become two functions that call each other last: one that asks, one that does a turn.
+"""Converts loops to two mutually tail-recursive functions: the test, and one turn.
 
     loop(turn, last, go_on, state…, around…) = step(…) if turn < last and go_on else state
     step(turn, last, go_on, state…, around…) = loop(turn + 1, last, go_on', state'…, around…)
 
-`state` is what the body hands on from turn to turn, and what it gives in each turn, as sequences.
+`state` are the loop-carried values, and the scan outputs so far, as sequences.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ _MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn as the body sees it: its number, whether to go on, the state, and what is passed."""
+    """The inputs of the body in one turn: number, condition, state, and values from outside."""
 
     number: Expr
     go_on: Expr
@@ -66,17 +66,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop: `body` emits a turn and gives its results.
+    """A loop, whose `body` emits a turn and returns its results.
 
-    The first of them is whether to go on, if the body `decides`; then comes the new `state`, and
-    then so many values that each turn has `given`.  `passed` are values that it reads, `graph` a
-    subgraph that it converts and that reads names around it.
+    The results are the condition to continue, if the body `decides`, then the new `state`, then as
+    many values as there are `scan_outputs`.  `passed` are values that it reads, `graph` a subgraph
+    that it converts and that reads names of the outer graph.
     """
 
     name: str
     body: Callable[[Frame, Turn], Sequence[Expr]]
     state: tuple[Expr, ...]
-    given: int
+    scan_outputs: int
     decides: bool = False
     passed: tuple[Expr, ...] = ()
     graph: onnx.GraphProto | None = None
@@ -84,10 +84,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Looped:
-    """A loop that has run: the last state, what the turns gave in sequences, and of what kind."""
+    """The results of a loop: the final state, and scan outputs as sequences with their kinds."""
 
     state: tuple[Expr, ...]
-    given: tuple[Expr, ...]
+    scan_outputs: tuple[Expr, ...]
     kinds: tuple[StructInfo, ...]
 
 
@@ -100,38 +100,38 @@ def run_loop(loop: Loop, last: Expr, go_on: Expr, frame: Frame) -> Looped:
             break
         infos = weaker
     else:
-        raise ModelError("what its body hands on changes from turn to turn without end")
+        raise ModelError("the types of its state change from turn to turn without end")
     around = surroundings(loop.graph, frame, infos, loop.passed)
     state = [Var("state", info) for info in infos]
-    lists = [Var("given", ObjectStructInfo()) for _ in range(loop.given)]
+    lists = [Var("scanned", ObjectStructInfo()) for _ in range(loop.scan_outputs)]
     heads = [Var("turn", _COUNT), Var("last", _COUNT), Var("go_on", _CONDITION)]
     params = distinct([*heads, *state, *lists, *around.params()])
     model = frame.model
     loop_name, step_name = (model.function_name(identifier(loop.name + s)) for s in ("", "_step"))
-    told = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
-    told -= set(map(dims.text, own))
-    held = [p.struct_info for p in params[3 : 3 + len(state) + len(lists)]]
-    result = TupleStructInfo(tuple(in_scope(i, told) for i in held))
+    bound = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
+    bound -= set(map(dims.text, own))
+    carried = [p.struct_info for p in params[3 : 3 + len(state) + len(lists)]]
+    result = TupleStructInfo(tuple(in_scope(i, bound) for i in carried))
     looping = GlobalVar(loop_name, FuncStructInfo(tuple(p.struct_info for p in params), result))
     step = define(frame, step_name, params, lambda: _step(loop, looping, params, around, frame))
-    define(frame, loop_name, params, lambda: _asked(step, params, len(held), result, frame))
+    define(frame, loop_name, params, lambda: _test(step, params, len(carried), result, frame))
     empty = tuple(Tuple(()) for _ in lists)
-    made = call_function(
+    whole = call_function(
         looping, (const(0, "int64"), last, go_on, *loop.state, *empty, *around.exprs)
     )
-    bound = frame.scope.bb.emit(made)
-    fields = tuple(TupleGetItem(bound, k) for k in range(len(held)))
+    results = frame.scope.bb.emit(whole)
+    fields = tuple(TupleGetItem(results, k) for k in range(len(carried)))
     return Looped(fields[: len(state)], fields[len(state) :], tuple(kinds))
 
 
 def _step(
     loop: Loop, looping: GlobalVar, params: Sequence[Var], around: Surroundings, frame: Frame
 ) -> Expr:
-    """One turn, and the loop from the next one on."""
+    """One turn, and then the loop from the next turn on."""
     bb = frame.scope.bb
-    count, given = len(loop.state), loop.given
+    count, scans = len(loop.state), loop.scan_outputs
     turn, last, go_on, *rest = params
-    state, lists, passed = rest[:count], rest[count : count + given], rest[count + given :]
+    state, lists, passed = rest[:count], rest[count : count + scans], rest[count + scans :]
     inner = around.inside(frame, passed)
     extra = tuple(passed[len(around.names) :][: len(loop.passed)])
     outputs = loop.body(inner, Turn(turn, go_on, tuple(state), extra))
@@ -139,7 +139,7 @@ def _step(
     following = _scalar(bb, following)
     new_state = outputs[loop.decides :][:count]
     new = outputs[loop.decides + count :]
-    longer = [_appended(bb, held, item) for held, item in zip(lists, new, strict=True)]
+    longer = [_appended(bb, values, item) for values, item in zip(lists, new, strict=True)]
     next_turn = bb.emit(call("add", turn, const(1, "int64")))
     operands = (next_turn, last, following, *new_state, *longer, *passed)
     return bb.emit(call_function(looping, operands))
@@ -152,16 +152,18 @@ def _scalar(bb: BlockBuilder, condition: Expr) -> Expr:
     return condition
 
 
-def _appended(bb: BlockBuilder, held: Expr, item: Expr) -> Expr:
+def _appended(bb: BlockBuilder, sequence: Expr, item: Expr) -> Expr:
     return bb.emit(
-        call_packed("vm.builtin.sequence_append", (held, item), (ObjectStructInfo(),), pure=True)
+        call_packed(
+            "vm.builtin.sequence_append", (sequence, item), (ObjectStructInfo(),), pure=True
+        )
     )
 
 
-def _asked(
-    step: GlobalVar, params: Sequence[Var], held: int, result: StructInfo, frame: Frame
+def _test(
+    step: GlobalVar, params: Sequence[Var], count: int, result: StructInfo, frame: Frame
 ) -> Expr:
-    """A turn and the rest of the loop, or the state, as it is."""
+    """A turn and the rest of the loop, or the state at the end."""
     bb = frame.scope.bb
     turn, last, go_on, *rest = params
     before = bb.emit(call("less", turn, last))
@@ -169,21 +171,21 @@ def _asked(
     stepped = Var("stepped", result)
     kept = Var("kept", result)
     true = SeqExpr((BindingBlock((VarBinding(stepped, call_function(step, params)),)),), stepped)
-    false = SeqExpr((BindingBlock((VarBinding(kept, Tuple(tuple(rest[:held]))),)),), kept)
+    false = SeqExpr((BindingBlock((VarBinding(kept, Tuple(tuple(rest[:count]))),)),), kept)
     return bb.emit(If(more, true, false, result))
 
 
 def _after_a_turn(
     loop: Loop, infos: Sequence[StructInfo], frame: Frame, own: set[Dim]
 ) -> tuple[list[StructInfo], list[StructInfo]]:
-    """What is known of the state before a turn and after it alike, and of what turns give.
+    """The common struct info of the state before and after a turn, and that of scan outputs.
 
-    `own` are the symbols of extents that change: each turn has others.  The turn is converted for
-    that in a module of its own, which nobody keeps.
+    `own` are the symbols of extents that change from turn to turn.  The turn is converted in a
+    temporary module.
     """
     bb = BlockBuilder()
     values = dict(frame.scope.values)
-    scratch = Frame(Scope(bb, values), frame.model, frame.opsets, frame.given, frame.depth + 1)
+    scratch = Frame(Scope(bb, values), frame.model, frame.opsets, frame.attributes, frame.depth + 1)
     state = tuple(Var(f"state{k}", info) for k, info in enumerate(infos))
     passed = tuple(Var(f"passed{k}", e.struct_info) for k, e in enumerate(loop.passed))
     turn, go_on = Var("turn", _COUNT), Var("go_on", _CONDITION)
@@ -197,13 +199,13 @@ def _after_a_turn(
 
 
 def _weaker(before: StructInfo, after: StructInfo, frame: Frame, own: set[Dim]) -> StructInfo:
-    """What holds of both; an extent that changes is a symbol of its own."""
+    """The common struct info of both; an extent that changes becomes a new symbol."""
     if implies(after, before):
         return before
     if not isinstance(before, TensorStructInfo) or not isinstance(after, TensorStructInfo):
         return ObjectStructInfo()
     if before.dtype != after.dtype:
-        raise ModelError(f"its body hands on {after} for {before}")
+        raise ModelError(f"its body returns {after} for a state of {before}")
     if before.ndim != after.ndim or before.dims is None:
         return tensor(None, before.dtype)
     extents: list[Dim] = []
@@ -217,20 +219,20 @@ def _weaker(before: StructInfo, after: StructInfo, frame: Frame, own: set[Dim]) 
 
 
 def tensor_of(kind: StructInfo) -> TensorStructInfo:
-    """`kind`, which is that of a tensor of known rank and dtype."""
+    """`kind`, which must be a tensor of known rank and dtype."""
     if not isinstance(kind, TensorStructInfo) or kind.ndim < 0 or kind.dtype is None:
-        raise ModelError(f"each turn gives {kind}, needs a tensor of known rank")
+        raise ModelError(f"a scan output is {kind}, needs a tensor of known rank")
     return kind
 
 
-def stacked(node: Node, held: Expr, kind: StructInfo, axis: int) -> Expr:
-    """The tensors of a sequence side by side along a new axis; of none, nothing of their shape."""
+def stacked(node: Node, sequence: Expr, kind: StructInfo, axis: int) -> Expr:
+    """The tensors of a sequence stacked along a new axis; an empty tensor for none."""
     each = tensor_of(kind)
     empty = [d if isinstance(d, int) else 0 for d in each.dims or (0,) * each.ndim]
-    made = call_packed(
+    stack = call_packed(
         "vm.builtin.sequence_stack",
-        (held, PrimValue(axis), ShapeExpr(tuple(empty)), const(0, each.dtype)),
+        (sequence, PrimValue(axis), ShapeExpr(tuple(empty)), const(0, each.dtype)),
         (tensor(None, each.dtype, each.ndim + 1),),
         pure=True,
     )
-    return node.bind(made)
+    return node.bind(stack)

@@ -1,4 +1,4 @@
-"""What is known of a model while its graphs are converted, and what could not be converted."""
+"""The state of a model during its conversion, and the nodes that could not be converted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from relax_egraph.frontends.onnx.values import Symbols
 from relax_egraph.ir.names import unused
 
 MOST_NODES = 200_000
-"""How many nodes a model may have once its functions are where they are called."""
+"""The most nodes of a model after its functions are inlined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A node that could not be converted, by its name or the first name it gives, and why."""
+    """An unsupported node, by its name or that of its first output, and the reason."""
 
     node: str
     op: str
@@ -31,9 +31,9 @@ class Problem:
 class Model:
     """A model being converted.
 
-    `functions` are its own, by domain and name; `declared` are the extents that it says tensors
-    have, by name, ``None`` for one that it does not say; `failed` are names of what could not be
-    converted.
+    `functions` are its own functions, by domain and name; `declared` are declared extents of
+    tensors, by name, with ``None`` for an unknown one; `failed` are names of values that could not
+    be converted.
     """
 
     store: Store
@@ -46,17 +46,19 @@ class Model:
     _names: set[str] = field(default_factory=lambda: {"main"})
 
     def count_node(self) -> None:
-        """Take note of one more node; raises `ModelError` if there are too many."""
+        """Count one more node; raises `ModelError` if there are too many."""
         self.nodes += 1
         if self.nodes > MOST_NODES:
             raise ModelError(f"the model has more than {MOST_NODES} nodes in its functions")
 
     def function_name(self, name: str) -> str:
-        """A name for a function that no other has."""
+        """A unique name for a function."""
         return unused(name, self._names)
 
     def refused(self) -> ModelError:
-        """The exception that says all problems, each once."""
+        """The exception that lists the distinct problems."""
         lines = list(dict.fromkeys(map(str, self.problems)))
         head = "the model has a node" if len(lines) == 1 else f"the model has {len(lines)} nodes"
-        return ModelError(f"{head} without a counterpart:\n" + "\n".join(f"  {x}" for x in lines))
+        return ModelError(
+            f"{head} that cannot be converted:\n" + "\n".join(f"  {x}" for x in lines)
+        )

@@ -1,4 +1,4 @@
-"""A node of a graph as those see it who convert operators."""
+"""A node of a graph: the interface of the converters of operators."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -26,11 +26,11 @@ from relax_egraph.ir.struct_info import (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: operator, attributes, operands, and where what becomes of it is emitted.
+    """A node: operator, attributes, operands, and the frame in which it is converted.
 
-    `version` is the opset in which the operator got the form that the model uses.  An operand
-    that is left out is ``None``; `outputs` has the empty name for an output nobody wants.
-    Whatever cannot be converted raises `ModelError`, saying why.
+    `version` is the opset that introduced the form of the operator in use.  An absent operand is
+    ``None``; `outputs` has the empty name for an unused output.  A node that cannot be converted
+    raises `ModelError` with the reason.
     """
 
     op: str
@@ -42,32 +42,32 @@ class Node:
 
     @property
     def scope(self) -> Scope:
-        """What names mean where the node is."""
+        """The scope of the node."""
         return self.frame.scope
 
     # --- operands ---------------------------------------------------------------------
 
     def has(self, place: int) -> bool:
-        """Whether operand `place` is given."""
+        """Whether operand `place` is present."""
         return place < len(self.operands) and self.operands[place] is not None
 
     def __getitem__(self, place: int) -> Expr:
-        """Operand `place`, which must be there."""
+        """Operand `place`, which must be present."""
         value = self.operands[place] if place < len(self.operands) else None
         if value is None:
             raise ModelError(f"it has no operand {place}")
         return self.scope.expr(value)
 
     def get(self, place: int) -> Expr | None:
-        """Operand `place`, if it is given."""
+        """Operand `place`, if it is present."""
         return self[place] if self.has(place) else None
 
     def all(self) -> list[Expr]:
-        """All operands; none may be left out."""
+        """All operands, which must be present."""
         return [self[place] for place in range(len(self.operands))]
 
     def info(self, place: int) -> TensorStructInfo:
-        """What is known of operand `place`, a tensor."""
+        """The struct info of operand `place`, a tensor."""
         return info_of(self[place])
 
     def dtype(self, place: int) -> str:
@@ -75,7 +75,7 @@ class Node:
         return dtype_of(self[place])
 
     def item(self, place: int) -> TensorStructInfo:
-        """What is known of the tensors in operand `place`, a sequence."""
+        """The struct info of the tensors in operand `place`, a sequence."""
         value = self.operands[place]
         return TensorStructInfo() if value is None else item_of(value, self[place].struct_info)
 
@@ -94,24 +94,24 @@ class Node:
         return shape
 
     def axis(self, name: str = "axis", place: int = 0, *, rank: int | None = None) -> int:
-        """The attribute `name` as an axis from 0, of operand `place` or of a `rank`."""
+        """The attribute `name` as a nonnegative axis of operand `place`, or of any `rank`."""
         return self.normalized(self.attrs.integer(name), self.rank(place) if rank is None else rank)
 
     def normalized(self, axis: int, rank: int) -> int:
-        """`axis`, which may count from the end, from 0."""
+        """`axis`, which may count from the end, as a nonnegative number."""
         if not -rank <= axis < max(rank, 1):
             raise ModelError(f"axis {axis} of a tensor of rank {rank}")
         return axis % max(rank, 1)
 
-    # --- operands whose numbers are known ---------------------------------------------
+    # --- operands with known elements -------------------------------------------------
 
     def elements(self, place: int) -> Elements | None:
-        """Each element of operand `place` as a dimension, if these are known."""
+        """The elements of operand `place` as dimensions, if known."""
         value = self.operands[place] if place < len(self.operands) else None
         return None if value is None else value.elements
 
     def integers(self, place: int) -> tuple[int, ...] | None:
-        """The numbers in operand `place`, if they are known and depend on no symbol."""
+        """The elements of operand `place` as numbers, if known and without symbols."""
         elements = self.elements(place)
         numbers = None if elements is None else elements.concrete
         return None if numbers is None else tuple(int(n) for n in numbers.reshape(-1))
@@ -122,16 +122,16 @@ class Node:
         return operand if isinstance(operand, Constant) else None
 
     def as_shape(self, place: int) -> Expr:
-        """Operand `place`, a tensor of extents, as a shape: known, or of run time."""
+        """Operand `place`, a tensor of extents, as a shape, known or computed at run time."""
         elements = self.elements(place)
         if elements is not None and all(dims.prove_ge(e, 0) for e in elements.dims):
             return ShapeExpr(elements.dims)
         return self.emit("tensor_to_shape", self[place])
 
     def extents(self, place: int, count: int) -> tuple[Dim, ...] | None:
-        """The `count` numbers in operand `place`, none of them negative: symbols if late.
+        """The `count` nonnegative elements of operand `place`: symbols if computed at run time.
 
-        ``None`` if it is not known to have so many.
+        ``None`` if it is not known to have `count` elements.
         """
         known = self.elements(place)
         if known is not None and all(dims.prove_ge(e, 0) for e in known.dims):
@@ -139,9 +139,9 @@ class Node:
         return self.extents_of(self[place], count)
 
     def extents_of(self, numbers: Expr, count: int) -> tuple[Dim, ...] | None:
-        """Symbols for the elements of a tensor, of which there are `count`, that the run computes.
+        """Symbols for the `count` elements of a tensor that is computed at run time.
 
-        The run refuses negative ones.  ``None`` if it is not known that there are so many.
+        Negative elements are refused at run time.  ``None`` if the number of elements is not known.
         """
         if info_of(numbers).dims != (count,):
             return None
@@ -158,21 +158,21 @@ class Node:
         return self.bind(call(op, *operands, **attrs))
 
     def emit_late(self, op: str, *operands: Expr, out: StructInfo, **attrs: Attr | Expr) -> Expr:
-        """The same, with attributes that tensors give at run time; the result is `out`.
+        """The same, with attributes that are tensors at run time; the struct info is `out`.
 
-        An integer is given by a tensor of rank 0, several by one of rank 1.
+        An integer is a tensor of rank 0, several are a tensor of rank 1.
         """
         return self.bind(run_time_call(OPS[op], operands, attrs, out))
 
     def bind(self, value: Expr) -> Expr:
-        """`value` bound to a variable; shapes that are unknown get symbols."""
+        """`value` bound to a variable; unknown extents get symbols."""
         return self._with_symbols(self.scope.bb.emit(value, self._hint()))
 
     def fields(self, value: Expr) -> tuple[Expr, ...]:
         """The fields of a tuple."""
         info = value.struct_info
         if not isinstance(info, TupleStructInfo):
-            raise ModelError(f"{info} is no tuple")
+            raise ModelError(f"{info} is not a tuple")
         return tuple(self.bind(TupleGetItem(value, k)) for k in range(len(info.fields)))
 
     def scalar(self, value: float, dtype: str) -> Constant:
@@ -187,7 +187,7 @@ class Node:
         return identifier(next(filter(None, self.outputs), self.op))
 
     def _with_symbols(self, value: Expr) -> Expr:
-        """`value`, whose shape is named by symbols where only its rank is known."""
+        """`value`, with symbols as extents where only its rank is known."""
         info = value.struct_info
         check_rank(Value(value))
         if not isinstance(info, TensorStructInfo) or info.dims is not None or info.ndim < 0:
@@ -200,7 +200,7 @@ class Node:
 
 
 def item_of(sequence: Value, info: StructInfo) -> TensorStructInfo:
-    """What is known of the tensors in `sequence`, of which `info` is known."""
+    """The struct info of the tensors in `sequence`, whose struct info is `info`."""
     if not isinstance(info, TupleStructInfo) or not info.fields:
         return sequence.item
     first, *others = info.fields
@@ -209,13 +209,13 @@ def item_of(sequence: Value, info: StructInfo) -> TensorStructInfo:
 
 
 def info_of(value: Expr) -> TensorStructInfo:
-    """What is known of `value`, a tensor."""
+    """The struct info of `value`, a tensor."""
     info = value.struct_info
     return info if isinstance(info, TensorStructInfo) else TensorStructInfo()
 
 
 def dtype_of(value: Expr) -> str:
-    """The dtype of `value`; raises `ModelError` if it is unknown, or `value` is no tensor."""
+    """The dtype of `value`; raises `ModelError` if it is unknown or `value` is not a tensor."""
     dtype = info_of(value).dtype
     if dtype is None:
         raise ModelError(f"the dtype of {value.struct_info} is not known")

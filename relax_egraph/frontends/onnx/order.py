@@ -1,8 +1,8 @@
-"""The order in which nodes are converted: quotients of sizes when a node needs them.
+"""Orders nodes for conversion: quotients of sizes come just before their uses.
 
-Exporters write the arithmetic on sizes of a whole model first.  What an operator needs of its sizes
-is known to the nodes behind it, so that ``(n - 10) / 5`` behind a convolution with windows of 10 is
-``(n - 10) // 5``, whose quotient ONNX rounds towards 0.
+Exporters put the arithmetic on sizes of a whole model first.  An operator constrains its sizes for
+later nodes: after a convolution with windows of 10, ``(n - 10) / 5``, which ONNX rounds towards 0,
+is ``(n - 10) // 5``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,9 +18,9 @@ _ARITHMETIC = _ROUNDED | {
 
 
 def ordered(nodes: Iterable[onnx.NodeProto], constants: Iterable[str]) -> list[onnx.NodeProto]:
-    """`nodes`, of which those that compute with quotients of sizes come when they are needed.
+    """`nodes`, with nodes that compute with quotients of sizes moved to their first use.
 
-    Every other node keeps its place among the others; `constants` are names of known tensors.
+    All other nodes keep their order; `constants` are names of known tensors.
     """
     early, late = {"", *constants}, dict[str, onnx.NodeProto]()
     result = list[onnx.NodeProto]()
@@ -36,7 +36,7 @@ def ordered(nodes: Iterable[onnx.NodeProto], constants: Iterable[str]) -> list[o
 
 
 def _is_late(node: onnx.NodeProto, early: set[str], late: dict[str, onnx.NodeProto]) -> bool:
-    """Whether `node` computes with sizes, and one of them is a quotient or it makes one."""
+    """Whether `node` computes with sizes, and an operand or the result is a quotient."""
     if node.domain or node.op_type not in _ARITHMETIC:
         return False
     if any(name not in early and name not in late for name in node.input):
@@ -45,7 +45,7 @@ def _is_late(node: onnx.NodeProto, early: set[str], late: dict[str, onnx.NodePro
 
 
 def _needed(names: Iterable[str], late: dict[str, onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Those of `late` nodes that give `names`, after what they need; they are late no more."""
+    """Pop the `late` nodes with the outputs `names`, after the nodes that they depend on."""
     waiting = list(names)[::-1]
     while waiting:
         node = late.get(waiting[-1])
@@ -60,7 +60,7 @@ def _needed(names: Iterable[str], late: dict[str, onnx.NodeProto]) -> Iterator[o
 
 
 def names_in(node: onnx.NodeProto) -> list[str]:
-    """The names that `node` reads: its operands, and what its graphs read around them."""
+    """The names that `node` reads: its operands, and free names of its subgraphs."""
     graphs = (g for a in node.attribute for g in (a.g, *a.graphs))
     return [*node.input, *(name for graph in graphs for name in free_names(graph))]
 

@@ -1,4 +1,4 @@
-"""A model as the caller has it: the path of a file, or a protocol buffer."""
+"""Reads a model from the path of a file, or from a protocol buffer."""
 
 import os
 from collections.abc import Iterable
@@ -14,16 +14,16 @@ from relax_egraph.frontends.onnx.texts import check_texts
 from relax_egraph.frontends.onnx.wire import without_weights
 
 OPSETS = (1, onnx.defs.onnx_opset_version())
-"""The least and the greatest version of ONNX's own operators that are read."""
+"""The supported versions of ONNX's own operators."""
 
 _MOST = 2**31 - 1
-"""The greatest version of other operators."""
+"""The supported versions of other operators."""
 
 
 def read(model: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.ModelProto, Store]:
-    """The model without its large tensors, and where these are.
+    """The model without its large tensors, and the store of these tensors.
 
-    Raises `ModelError` for what is no model; a file that cannot be opened raises ``OSError``.
+    Raises `ModelError` for a malformed model; a file that cannot be opened raises ``OSError``.
     """
     if isinstance(model, onnx.ModelProto):
         return _checked(model), Store()
@@ -40,7 +40,7 @@ def read(model: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.ModelPro
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """The version of each domain; raises `ModelError` for a version that is not read."""
+    """The version of each domain; raises `ModelError` for an unsupported version."""
     opsets = {domain_of(o.domain): o.version for o in imports}
     for domain, version in opsets.items():
         least, most = (1, _MOST) if domain else OPSETS

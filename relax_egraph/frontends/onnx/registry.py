@@ -1,4 +1,4 @@
-"""Which function makes which operator of ONNX into operators of ours."""
+"""The registry of converters of ONNX operators."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from relax_egraph.frontends.onnx.node import Node
 
 Converter: TypeAlias = Callable[["Node"], Expr | Sequence[Expr | None]]
-"""Gives the node's output, or its outputs; ``None`` is one that nobody can ask for."""
+"""Returns the output or outputs of a node; ``None`` for an unsupported output."""
 
 _CONVERTERS: dict[tuple[str, str], Converter] = {}
 _SIGNATURES: dict[tuple[str, str], Signature] = {}
@@ -19,9 +19,9 @@ _SIGNATURES: dict[tuple[str, str], Signature] = {}
 def converts(
     *names: str, domain: str = "", signature: Signature | None = None
 ) -> Callable[[Converter], Converter]:
-    """The decorated function converts the operators `names` of `domain`, in all versions.
+    """Decorator: register the converter of the operators `names` of `domain`, in all versions.
 
-    `signature` is that of operators which ONNX does not describe.
+    `signature` is for operators without a schema.
     """
 
     def define(converter: Converter) -> Converter:
@@ -37,15 +37,15 @@ def converts(
 
 
 def converter_of(domain: str, name: str) -> Converter | None:
-    """What converts the operator `name`, if anything does."""
+    """The converter of the operator `name`, if there is one."""
     return _CONVERTERS.get((domain, name))
 
 
 def signature_of(domain: str, name: str) -> Signature | None:
-    """The signature of an operator which ONNX does not describe."""
+    """The signature of an operator without a schema."""
     return _SIGNATURES.get((domain, name))
 
 
 def converted() -> frozenset[tuple[str, str]]:
-    """Domain and name of each operator that is converted."""
+    """Domain and name of each supported operator."""
     return frozenset(_CONVERTERS)

@@ -1,7 +1,7 @@
-"""What is known of an operator besides what it does: how many operands, which defaults.
+"""Signatures of operators: number of operands, types and defaults of attributes.
 
-ONNX's own operators have schemas.  Those of other domains, such as ``com.microsoft``, have none,
-and neither have some that runtimes put into ONNX's own domain; what converts one says it, by
+ONNX's own operators have schemas.  Operators of other domains, such as ``com.microsoft``, have
+none, nor do some that runtimes add to ONNX's domain; their converters declare a signature with
 `takes`.
 """
 
@@ -17,12 +17,12 @@ from relax_egraph.errors import ModelError
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """From `least` to `most` operands, and attributes that have `defaults`.
+    """From `least` to `most` operands, and attributes with `defaults`.
 
-    `kinds` are the types of attributes, as a protocol buffer numbers them, where they are known;
-    `required` are those that have no default and must be given.
-    `version` is the opset in which the operator got this form.  `schema` is that of ONNX, an
-    ``onnx.defs.OpSchema`` whose declared type lacks what is asked of it here.
+    `kinds` are the known types of attributes, by their protocol buffer numbers; `required` are
+    attributes without a default.  `version` is the opset that introduced this form of the
+    operator.  `schema` is an ``onnx.defs.OpSchema``, whose type stub lacks the attributes used
+    here.
     """
 
     least: int
@@ -35,36 +35,36 @@ class Signature:
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
     required: tuple[str, ...] = ()
 
-    def check_attributes(self, given: Mapping[str, onnx.AttributeProto]) -> None:
-        """Raise `ModelError` unless all are there that must be, each of the type that is wanted."""
+    def check_attributes(self, explicit: Mapping[str, onnx.AttributeProto]) -> None:
+        """Raise `ModelError` unless all required attributes are present, each of the right type."""
         for name in self.required:
-            if name not in given:
+            if name not in explicit:
                 raise ModelError(f"it has no attribute {name!r}")
-        for name, attribute in given.items():
+        for name, attribute in explicit.items():
             wanted = self.kinds.get(name, attribute.type)
             if attribute.type != wanted:
                 raise ModelError(wrong_kind(name, attribute.type, wanted))
 
     def check_arity(self, count: int) -> None:
-        """Raise `ModelError` unless the operator takes so many operands."""
+        """Raise `ModelError` unless the operator takes `count` operands."""
         if not self.least <= count <= self.most:
             raise ModelError(f"it has {count} operands, takes {self.least} to {self.most}")
 
 
 def wrong_kind(name: str, has: int, needs: int) -> str:
-    """What is wrong with an attribute that has the type `has`."""
+    """The message for an attribute of the type `has` instead of `needs`."""
     first, second = (onnx.AttributeProto.AttributeType.Name(kind) for kind in (has, needs))
     return f"its attribute {name!r} is of type {first}, needs {second}"
 
 
 def takes(least: int, most: int, **defaults: float | str) -> Signature:
-    """The signature of an operator that no schema describes."""
+    """The signature of an operator without a schema."""
     attributes = {name: helper.make_attribute(name, value) for name, value in defaults.items()}
     return Signature(least, most, attributes)
 
 
 def of_schema(op: str, opset: int, domain: str) -> Signature | None:
-    """The signature of an operator that ONNX describes."""
+    """The signature of an operator from its schema."""
     try:
         schema: Any = defs.get_schema(op, opset, domain)
     except defs.SchemaError:

@@ -1,4 +1,4 @@
-"""Subgraphs become functions of the module: what they read from around them is passed to them."""
+"""Converts subgraphs to functions; free names of the subgraph become parameters."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from relax_egraph.ir.op import infer
 from relax_egraph.ir.struct_info import StructInfo
 
 PRIVATE: Mapping[str, Attr] = {"private": True}
-"""The attributes of functions that only the module itself calls."""
+"""The attributes of private functions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a subgraph reads from around it.
+    """The free names of a subgraph.
 
-    `known` are numbers and constants, which are known wherever it is.  Other values it is passed:
-    `exprs`, of which the first have the `names`; the last may be a shape that tells symbols.
+    `known` are numbers and constants, which need no parameter.  The other values are `exprs`: the
+    first ones have the `names`, the last may be a shape that binds symbols.
     """
 
     known: Mapping[str, Value]
@@ -39,11 +39,11 @@ class Surroundings:
         return [Var(n, e.struct_info) for n, e in zip(names, self.exprs, strict=True)]
 
     def inside(self, frame: Frame, params: Sequence[Var]) -> Frame:
-        """The frame of a function that has `params` for `exprs`."""
+        """The frame of a function with the parameters `params` for `exprs`."""
         values = dict(self.known)
         values.update((n, Value(p)) for n, p in zip(self.names, params, strict=False))
         scope = Scope(frame.scope.bb, values)
-        return Frame(scope, frame.model, frame.opsets, frame.given, frame.depth + 1)
+        return Frame(scope, frame.model, frame.opsets, frame.attributes, frame.depth + 1)
 
 
 def surroundings(
@@ -52,7 +52,7 @@ def surroundings(
     params: Iterable[StructInfo],
     more: Sequence[Expr] = (),
 ) -> Surroundings:
-    """What `graph` reads around it, in a function that has `params` and is passed `more` too."""
+    """The free names of `graph`, in a function with `params` that also gets `more` arguments."""
     scope = frame.scope
     read = () if graph is None else dict.fromkeys(free_names(graph))
     outer = [n for n in read if n in scope.values]
@@ -66,7 +66,7 @@ def surroundings(
 
 
 def convert_graph(graph: onnx.GraphProto, inputs: Sequence[Expr], frame: Frame) -> list[Expr]:
-    """Convert `graph` where it is; its outputs."""
+    """Convert `graph` inline; returns its outputs."""
     values = (Value(e) for e in inputs)
     frame.scope.values.update((i.name, v) for i, v in zip(graph.input, values, strict=False))
     initialize(graph.initializer, frame)
@@ -75,7 +75,7 @@ def convert_graph(graph: onnx.GraphProto, inputs: Sequence[Expr], frame: Frame) 
 
 
 def define(frame: Frame, name: str, params: Sequence[Var], body: Callable[[], Expr]) -> GlobalVar:
-    """A private function of the unique `name`, whose result is what `body` emits."""
+    """Define a private function with the unique `name`, whose body and result `body` emits."""
     bb = frame.scope.bb
     with bb.function(name, params, PRIVATE):
         bb.emit_func_output(body())
@@ -83,13 +83,13 @@ def define(frame: Frame, name: str, params: Sequence[Var], body: Callable[[], Ex
 
 
 def call_function(function: GlobalVar, operands: Sequence[Expr]) -> Call:
-    """The call of a function of the module."""
+    """A call of a function of the module."""
     unresolved = Call(function, tuple(operands))
     return replace(unresolved, struct_info=infer(unresolved))
 
 
 def call_graph(graph: onnx.GraphProto, name: str, frame: Frame) -> Call:
-    """The call of a new function for `graph`, which has no inputs; it gives a tuple."""
+    """A call of a new function for `graph`, which has no inputs; the result is a tuple."""
     around = surroundings(graph, frame, ())
     params = distinct(around.params())
     inner = around.inside(frame, params)
@@ -102,9 +102,9 @@ def call_graph(graph: onnx.GraphProto, name: str, frame: Frame) -> Call:
 
 
 def distinct(variables: Sequence[Var]) -> list[Var]:
-    """`variables`, renamed so that no two are of one name."""
-    taken = set[str]()
-    return [replace(v, name=unused(v.name, taken)) for v in variables]
+    """`variables`, renamed so that their names are distinct."""
+    names = set[str]()
+    return [replace(v, name=unused(v.name, names)) for v in variables]
 
 
 def _output(name: str, scope: Scope) -> Expr:
@@ -118,12 +118,12 @@ def _is_known(value: Value) -> bool:
 
 
 def _untold(known: Iterable[Value], infos: Iterable[StructInfo]) -> set[str]:
-    """The symbols in `known` and in parameters of `infos` that no parameter tells."""
-    used, told = set[str](), set[str]()
+    """The symbols in `known` and `infos` that no parameter of `infos` binds."""
+    used, bound = set[str](), set[str]()
     for value in known:
         for dim in value.elements.dims if value.elements else ():
             used |= dims.symbols(dim)
     for info in infos:
         used |= free_symbols(info)
-        told |= bare_symbols(info)
-    return used - told
+        bound |= bare_symbols(info)
+    return used - bound

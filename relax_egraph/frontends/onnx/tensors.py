@@ -1,4 +1,4 @@
-"""Tensors of a model as arrays; those in files are mapped, not read."""
+"""Tensors of a model as arrays; data in files are memory-mapped."""
 
 import math
 import mmap
@@ -19,26 +19,26 @@ _NAMES: Mapping[int, str] = {
     number: name.lower().replace("float", "float32", name == "FLOAT").replace("double", "float64")
     for name, number in onnx.TensorProto.DataType.items()
 }
-"""How dtypes are called here, whether there are such or not: ``float32`` is 1."""
+"""Names of dtypes by number, including unsupported ones: ``float32`` is 1."""
 
 
 def dtype_of(elem_type: int) -> str:
-    """The dtype that a model calls `elem_type`; raises `ModelError` for one that is not here."""
+    """The dtype of the number `elem_type`; raises `ModelError` if it is unsupported."""
     name = _NAMES.get(elem_type, f"type {elem_type}")
     if name not in DTYPES:
-        raise ModelError(f"there are no tensors of {name} here")
+        raise ModelError(f"tensors of {name} are not supported")
     return name
 
 
 def elem_type_of(dtype: str) -> int:
-    """What a model calls `dtype`."""
+    """The number of `dtype` in a model."""
     return next(number for number, name in _NAMES.items() if name == dtype)
 
 
 class Store:
-    """Where the data of tensors are: in the model, in its own file, or in files of its folder.
+    """The data of tensors: in the model, in its file, or in files of its folder.
 
-    A model that was not read from a file has no `folder`, and no external data.
+    A model that does not come from a file has no `folder` and no external data.
     """
 
     def __init__(self, itself: memoryview | None = None, folder: Path | None = None) -> None:
@@ -48,9 +48,9 @@ class Store:
         self._copies: dict[tuple[int, int, str], npt.NDArray[Any]] = {}
 
     def array(self, tensor: onnx.TensorProto) -> npt.NDArray[Any]:
-        """The elements of `tensor`, read-only where they are mapped; copied where they lie askew.
+        """The elements of `tensor`: a read-only view of the map, or a copy if they are unaligned.
 
-        Raises `ModelError` if they are not there, or outside of the model's folder.
+        Raises `ModelError` if they are missing, or outside of the model's folder.
         """
         dtype = np.dtype(dtype_of(tensor.data_type))
         shape = tuple(tensor.dims)
@@ -67,7 +67,7 @@ class Store:
             raise ModelError(f"tensor {tensor.name!r} does not read: {error}") from None
 
     def _aligned(self, name: str, data: memoryview, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """The array in `data`; of a mapped file, pages that were read to copy them are let go."""
+        """The array in `data`; pages of a mapped file that were read for a copy are released."""
         array = np.frombuffer(data, dtype)
         if array.flags.aligned:
             return array
@@ -76,25 +76,27 @@ class Store:
             files = [*self._files.values(), *([] if self._itself is None else [self._itself])]
             copied = array.nbytes + sum(c.nbytes for c in self._copies.values())
             if copied > _OFTEN * sum(map(len, files)):
-                raise ModelError(f"tensor {name!r} lies askew over others: {copied} bytes to copy")
+                raise ModelError(
+                    f"tensor {name!r} is unaligned and overlaps others: {copied} bytes to copy"
+                )
             self._copies[key] = array.copy()
             if isinstance(data.obj, mmap.mmap):
                 data.obj.madvise(mmap.MADV_DONTNEED)
         return self._copies[key]
 
     def _mapped(self, tensor: onnx.TensorProto, size: int) -> memoryview:
-        said = {entry.key: entry.value for entry in tensor.external_data}
-        location = said.get("location", "")
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
         whole = self._file(tensor.name, location)
         try:
-            offset = int(said.get("offset", 0))
-            length = int(said.get("length", size))
+            offset = int(entries.get("offset", 0))
+            length = int(entries.get("length", size))
         except ValueError:
             raise ModelError(f"tensor {tensor.name!r} has no place in {location}") from None
         if length != size or not 0 <= offset <= len(whole) - size:
             where = "the model" if location == ITSELF else location
             raise ModelError(
-                f"tensor {tensor.name!r} of {size} bytes is said to be {length} bytes "
+                f"tensor {tensor.name!r} of {size} bytes is declared as {length} bytes "
                 f"at {offset} of {where}, which has {len(whole)}"
             )
         return whole[offset : offset + size]
@@ -105,11 +107,11 @@ class Store:
         if location in self._files:
             return self._files[location]
         if self._folder is None:
-            raise ModelError(f"tensor {tensor!r} is in {location!r}: give the path of the model")
+            raise ModelError(f"tensor {tensor!r} is in {location!r}: pass the path of the model")
         try:
             path = (self._folder / location).resolve() if "\0" not in location else self._folder
             is_file = path.is_file()
-        except (OSError, RuntimeError):  # a name too long, or links in a circle
+        except (OSError, RuntimeError):  # a name too long, or a cycle of links
             path, is_file = self._folder, False
         inside = path.resolve().is_relative_to(self._folder.resolve())
         if not inside or Path(location).is_absolute():
@@ -121,11 +123,11 @@ class Store:
 
 
 _OFTEN = 2
-"""How often the bytes of a file may be copied: tensors may overlap, and each lie askew."""
+"""The most copies of the bytes of a file: tensors may overlap, and be unaligned."""
 
 
 def mapped(path: Path) -> memoryview:
-    """The bytes of a file, read when they are looked at."""
+    """A memory map of a file."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:
             return memoryview(b"")

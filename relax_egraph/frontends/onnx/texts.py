@@ -1,6 +1,6 @@
-"""That the texts of a model are texts, and its graphs are nested no deeper than can be followed.
+"""Checks that strings of a model are UTF-8, and that its graphs are not nested too deeply.
 
-A protocol buffer of this syntax takes any bytes for a text; Python then gives them as ``bytes``.
+Protocol buffers of this syntax accept any bytes as a string; Python returns them as ``bytes``.
 """
 
 from functools import cache
@@ -12,11 +12,11 @@ from google.protobuf.descriptor import Descriptor
 from relax_egraph.errors import ModelError
 
 DEEPEST = 64
-"""How deep functions may be called in functions, and graphs be nested in graphs."""
+"""The depth limit of nested function calls and of nested graphs."""
 
 
 def check_texts(model: onnx.ModelProto) -> None:
-    """Raise `ModelError` for a text that is no UTF-8, and for a graph too deep in others."""
+    """Raise `ModelError` for a string that is not UTF-8, and for a graph nested too deeply."""
     waiting: list[tuple[Any, int]] = [(model, 0)]
     while waiting:
         message, depth = waiting.pop()
@@ -39,7 +39,7 @@ def check_texts(model: onnx.ModelProto) -> None:
 
 @cache
 def _fields(kind: Descriptor) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """The fields of a message that are texts, and that are messages; whether they are repeated."""
+    """The string fields and the message fields of a message, and whether they are repeated."""
     named = [(f.name, f.is_repeated, f) for f in kind.fields]
     texts = [(name, repeated) for name, repeated, f in named if f.type == f.TYPE_STRING]
     return texts, [(name, repeated) for name, repeated, f in named if f.message_type is not None]

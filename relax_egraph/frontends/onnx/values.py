@@ -1,4 +1,4 @@
-"""What the names of a graph stand for, and where they are seen."""
+"""The values of names in a graph, and their scopes."""
 
 import re
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ _UNKNOWN = TensorStructInfo()
 class Value:
     """A tensor, sequence or optional of the graph.
 
-    At least one of the two is known: the expression, or the elements of a tensor of few dimensions.
-    `item` is what is known of the tensors in a sequence that is no tuple.
+    At least one is known: the expression, or the symbolic elements of a small tensor.  `item` is
+    the struct info of the tensors in a sequence that is not a tuple.
     """
 
     expr: Expr | None = None
@@ -35,7 +35,7 @@ class Value:
 
 
 def of_expr(expr: Expr) -> Value:
-    """The value of `expr`, with its elements if it is a constant of few."""
+    """The value of `expr`, with its elements if it is a small constant."""
     return Value(expr, of_array(expr.data) if isinstance(expr, Constant) else None)
 
 
@@ -43,7 +43,7 @@ MOST_AXES = 64
 
 
 def check_rank(value: Value) -> None:
-    """Raise `ModelError` for a tensor of more axes than an array can have."""
+    """Raise `ModelError` for a tensor whose rank exceeds that of arrays."""
     info = value.expr and value.expr.struct_info
     if isinstance(info, TensorStructInfo) and info.ndim > MOST_AXES:
         raise ModelError(f"a tensor of rank {info.ndim}: needs no more than {MOST_AXES} axes")
@@ -51,9 +51,9 @@ def check_rank(value: Value) -> None:
 
 @dataclass(slots=True)
 class Scope:
-    """The names that are seen in a graph, and what they are in the function being built.
+    """The names in scope in a graph, and their values in the function under construction.
 
-    Elements become a tensor when somebody asks for one, once in each function.
+    Symbolic elements become a tensor at first use, once in each function.
     """
 
     bb: BlockBuilder
@@ -83,7 +83,7 @@ def _tensor(bb: BlockBuilder, elements: Elements) -> Expr:
 
 
 def _flat(bb: BlockBuilder, values: Sequence[Dim]) -> Expr:
-    """The tensor of rank 1 of `values`, of which a shape can hold those that are not negative."""
+    """The tensor of rank 1 of `values`; nonnegative ones go through a shape."""
     if all(dims.prove_ge(value, 0) for value in values):
         return bb.emit(call("shape_to_tensor", ShapeExpr(tuple(values))))
     parts = [_single(bb, value) for value in values]
@@ -110,17 +110,17 @@ _NO_WORD = re.compile(r"\W+", re.ASCII)
 
 
 def identifier(name: str) -> str:
-    """`name` as a name of ours may be: ``/layer.0/Add_output_0`` is ``layer_0_Add_output_0``."""
+    """`name` as an identifier: ``/layer.0/Add_output_0`` becomes ``layer_0_Add_output_0``."""
     word = _NO_WORD.sub("_", name).strip("_") or "value"
     return f"v{word}" if word[0].isdigit() or iskeyword(word) else word
 
 
 @dataclass(slots=True)
 class Symbols:
-    """The symbols of a model: one for each dimension that it names, and those for unnamed ones.
+    """The symbols of a model: one for each named dimension, and new ones for unnamed dimensions.
 
-    `plain` are the names that stand alone as a dimension of an input.  A name such as ``past + s``
-    of these is their sum; where the parts are not told by inputs it is a symbol of its own.
+    `plain` are the names that are alone a dimension of an input.  A name such as ``past + s`` is
+    their sum if inputs bind its parts; otherwise it is a symbol.
     """
 
     plain: frozenset[str]
@@ -130,23 +130,23 @@ class Symbols:
     _computed: set[str] = field(default_factory=set[str])
 
     def named(self, name: str) -> Dim:
-        """The dimension that the model calls `name`."""
+        """The dimension with the name `name` in the model."""
         if name not in self._dims:
             self._dims[name] = self._expression(name) or self.fresh(name)
         return self._dims[name]
 
     def fresh(self, name: str) -> Dim:
-        """A symbol that no other dimension has, called after `name`."""
+        """A new symbol, named after `name`."""
         return dims.symbol(unused(identifier(name), self._taken, self._numbers))
 
     def computed(self, name: str) -> Dim:
-        """A symbol for an extent that is known when it has been computed."""
+        """A new symbol for an extent that is computed at run time."""
         dim = self.fresh(name)
         self._computed.add(dims.text(dim))
         return dim
 
     def is_computed(self, dim: Dim) -> bool:
-        """Whether `dim` is such a symbol."""
+        """Whether `dim` is a symbol from `computed`."""
         return not isinstance(dim, int) and dims.text(dim) in self._computed
 
     def _expression(self, name: str) -> Dim | None:

@@ -1,11 +1,11 @@
-"""A model's bytes without its weights: large tensors are left where they are, and referred to.
+"""Strips the weights from the bytes of a model, and refers to them in place.
 
-A protocol buffer is parsed into memory of its own, so that a model would be there twice.  Here the
-raw bytes of large tensors are cut out before it is parsed, and the tensor says as of *external
-data* where they are: in the file named `ITSELF`.
+Parsing a protocol buffer copies it, so a model would be in memory twice.  Here the raw bytes of
+large tensors are removed before parsing, and the tensors refer to them as *external data* in the
+file named `ITSELF`.
 
-The encoding is that of https://protobuf.dev/programming-guides/encoding; the numbers of fields are
-those of ``onnx.proto``.
+The encoding is described at https://protobuf.dev/programming-guides/encoding; the numbers of fields
+come from ``onnx.proto``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,10 +15,10 @@ import onnx
 from relax_egraph.errors import ModelError
 
 ITSELF = "\0itself"
-"""The location of external data that is in the model's own bytes; no file is called so."""
+"""The location of external data in the model's own bytes; no file has this name."""
 
 _LARGE = 1024
-"""Bytes from which on a tensor's data stay where they are."""
+"""The least bytes of a tensor that is stripped."""
 
 _NESTED: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph"},
@@ -26,7 +26,7 @@ _NESTED: Mapping[str, Mapping[int, str]] = {
     "node": {5: "attribute"},
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph"},
 }
-"""Where tensors are: by kind of message and number of field, the kind of what is in the field."""
+"""The path to tensors: by kind of message and number of field, the kind of the field."""
 
 _RAW_DATA = 9
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -34,16 +34,16 @@ _DEEPEST = 100
 
 
 def without_weights(data: memoryview) -> bytes:
-    """The serialized model `data`, its large tensors referring to `ITSELF`.
+    """The serialized model `data`, with large tensors that refer to `ITSELF`.
 
-    Raises `ModelError` for what is no protocol buffer.
+    Raises `ModelError` for a malformed protocol buffer.
     """
     return _stripped(data, 0, len(data), "model", _DEEPEST)
 
 
 def _stripped(data: memoryview, start: int, end: int, kind: str, depth: int) -> bytes:
     if depth == 0:
-        raise ModelError("the model does not read: its messages are nested too deeply")
+        raise ModelError("the model is malformed: its messages are nested too deeply")
     if kind == "tensor":
         return _stripped_tensor(data, start, end)
     nested = _NESTED[kind]
@@ -76,7 +76,7 @@ def _stripped_tensor(data: memoryview, start: int, end: int) -> bytes:
 
 
 def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The fields of a message: number, wire type, where it begins, its content, and its end."""
+    """The fields of a message: number, wire type, start, start of the content, and end."""
     at = start
     while at < end:
         begin = at
@@ -91,9 +91,9 @@ def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
         elif wire_type in (_FIXED32, _FIXED64):
             at += 4 if wire_type == _FIXED32 else 8
         else:
-            raise ModelError(f"the model does not read: no field can begin at byte {begin}")
+            raise ModelError(f"the model is malformed: no field can begin at byte {begin}")
         if at > end:
-            raise ModelError(f"the model does not read: the field at byte {begin} is cut off")
+            raise ModelError(f"the model is malformed: the field at byte {begin} is cut off")
         yield number, wire_type, begin, content, at
 
 
@@ -106,7 +106,7 @@ def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise ModelError(f"the model does not read: the number at byte {at} is cut off")
+    raise ModelError(f"the model is malformed: the number at byte {at} is cut off")
 
 
 def _varint(value: int) -> bytes:

@@ -41,7 +41,7 @@ def test_nodes_in_a_circle_and_out_of_order() -> None:
     proto = model(nodes, [value("x", ["n"])], [value("b", ["n"])])
 
     assert in_words(refusal(proto)) == (
-        "first (Add, opset 21): it needs 'b', which nothing before it gives"
+        "first (Add, opset 21): its operand 'b' is not the output of an earlier node"
     )
 
 
@@ -63,7 +63,7 @@ def test_one_name_for_two() -> None:
     two_inputs = model([node("Relu", "x", "y")], [value("x", [1])] * 2, [value("y", [1])])
 
     assert in_words(refusal(two_nodes)) == (
-        "again (Abs, opset 21): it gives 'y', as a node before it does"
+        "again (Abs, opset 21): its output 'y' is also that of an earlier node"
     )
     assert refusal(two_inputs) == "the model has 2 inputs 'x'"
 
@@ -73,10 +73,10 @@ def test_outputs_that_nothing_gives() -> None:
     none = model([node("Relu", "x", "y")], [value("x", [1])], [])
     too_many = one(helper.make_node("Relu", ["x"], ["y", "z"], "relu"))
 
-    assert refusal(missing) == "nothing gives the model's output 'z'"
+    assert refusal(missing) == "no node has the model's output 'z'"
     assert refusal(none) == "the graph of the model has no outputs"
     assert in_words(refusal(too_many)) == (
-        "relu (Relu, opset 21): it has 2 outputs, of which only 1 are here"
+        "relu (Relu, opset 21): it has 2 outputs, but only 1 are supported"
     )
 
 
@@ -174,7 +174,7 @@ def test_graphs_in_graphs(tmp_path: Path) -> None:
         data = tag + varint(len(data)) + data
     (tmp_path / "model.onnx").write_bytes(b"\x3a" + varint(len(data)) + data)
     assert refusal(tmp_path / "model.onnx") == (
-        "the model does not read: its messages are nested too deeply"
+        "the model is malformed: its messages are nested too deeply"
     )
 
 
@@ -189,9 +189,9 @@ def varint(number: int) -> bytes:
 def test_inputs_of_no_type() -> None:
     proto = one(node("Relu", "x", "y"))
     proto.graph.input[0].type.tensor_type.elem_type = 99
-    assert refusal(proto) == "input 'x': there are no tensors of type 99 here"
+    assert refusal(proto) == "input 'x': tensors of type 99 are not supported"
     proto.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.STRING
-    assert refusal(proto) == "input 'x': there are no tensors of string here"
+    assert refusal(proto) == "input 'x': tensors of string are not supported"
     proto.graph.input[0].ClearField("type")
     assert refusal(proto) == "input 'x' is of no type, needs a tensor"
 

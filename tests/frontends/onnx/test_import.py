@@ -212,7 +212,7 @@ def test_all_that_has_no_counterpart_is_said_at_once() -> None:
         rx.from_onnx(proto)
 
     assert str(raised.value) == (
-        "the model has 2 nodes without a counterpart:\n"
+        "the model has 2 nodes that cannot be converted:\n"
         "  first (Mystery, opset 21): opset 21 has no operator Mystery\n"
         '  second (Gather, opset 21): R.take of R.Tensor((n,), "float32") and '
         'R.Tensor((n,), "float32"): needs indices of integers'
@@ -302,7 +302,7 @@ def test_external_data_that_are_not_there(tmp_path: Path) -> None:
         rx.from_onnx(path)
 
     assert str(raised.value) == (
-        "tensor 'w' of 64 bytes is said to be 64 bytes at 64 of inside.bin, which has 68"
+        "tensor 'w' of 64 bytes is declared as 64 bytes at 64 of inside.bin, which has 68"
     )
 
 
@@ -310,7 +310,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x07not a model")
 
-    with pytest.raises(ModelError, match="does not read: no field can begin at byte 0"):
+    with pytest.raises(ModelError, match="is malformed: no field can begin at byte 0"):
         rx.from_onnx(path)
 
 

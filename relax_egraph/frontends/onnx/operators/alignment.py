@@ -9,7 +9,7 @@ def aligned(node: Node) -> tuple[Expr, Expr]:
 
     Below opset 7 the second may begin at the `axis` of the first.
     """
-    if not node.attrs.given("axis"):
+    if not node.attrs.has("axis"):
         return node[0], node[1]
     return node[0], beginning_at(node, node[1], node.axis())
 

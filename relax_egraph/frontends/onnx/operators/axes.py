@@ -8,7 +8,7 @@ from relax_egraph.ir.expr import Expr
 
 def axes_of(node: Node, place: int) -> tuple[int, ...] | Expr | None:
     """The axes that `node` names, or the tensor that does so at run time; ``None`` for all."""
-    if node.attrs.given("axes"):
+    if node.attrs.has("axes"):
         return node.attrs.integers("axes")
     if not node.has(place):
         return None

@@ -37,7 +37,7 @@ def conditional(node: Node) -> Sequence[Expr]:
         inner = Scope(frame.scope.bb, dict(frame.scope.values))
         chosen = then if known.dims[0] else other
         return convert_graph(
-            chosen, (), Frame(inner, frame.model, frame.opsets, frame.given, frame.depth + 1)
+            chosen, (), Frame(inner, frame.model, frame.opsets, frame.attributes, frame.depth + 1)
         )
     true, false = (_branch(call_graph(g, g.name or "branch", node.frame)) for g in (then, other))
     chosen = If(_scalar(node, node[0]), true, false, result_info(true, false))
@@ -73,7 +73,7 @@ def loop(node: Node) -> tuple[Expr, ...]:
         raise ModelError(f"it has {len(state)} states, its body {has}")
     turns = Loop(node.op, body, state, count, decides=True, graph=graph)
     looped = run_loop(turns, last, go_on, node.frame)
-    given = zip(looped.given, looped.kinds, strict=True)
+    given = zip(looped.scan_outputs, looped.kinds, strict=True)
     return (
         *(node.bind(s) for s in looped.state),
         *(stacked(node, g, kind, 0) for g, kind in given),
@@ -156,9 +156,9 @@ def _scanned(
         raise ModelError(f"it has {len(state)} states, its body {len(graph.output)} outputs")
     turns = Loop(node.op, body, tuple(state), made, passed=scanned, graph=graph)
     done = run_loop(turns, _scalar(node, extent), const(True, "bool"), node.frame)
-    outputs = len(done.given)
+    outputs = len(done.scan_outputs)
     given = zip(
-        done.given,
+        done.scan_outputs,
         done.kinds,
         _each(node, "scan_output_axes", outputs),
         _each(node, "scan_output_directions", outputs),
@@ -173,7 +173,7 @@ def _scanned(
 
 
 def _each(node: Node, name: str, count: int) -> tuple[int, ...]:
-    values = node.attrs.integers(name) if node.attrs.given(name) else (0,) * count
+    values = node.attrs.integers(name) if node.attrs.has(name) else (0,) * count
     if len(values) != count:
         raise ModelError(f"its {name} are {list(values)}, needs {count} values")
     return values

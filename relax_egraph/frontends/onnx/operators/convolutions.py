@@ -60,7 +60,7 @@ def _transposed_padding(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """What is cut before and after each axis, and what is added behind."""
     rank = len(sizes)
-    if node.attrs.given("output_shape"):
+    if node.attrs.has("output_shape"):
         wanted = node.attrs.integers("output_shape")[-rank:]
     elif node.attrs.text("auto_pad").startswith("SAME"):
         wanted = [dims.mul(e, s) for e, s in zip(node.shape(0)[2:], strides, strict=True)]
@@ -86,7 +86,7 @@ def _transposed_padding(
 
 def _sizes(node: Node) -> tuple[int, ...]:
     """The spatial extents of the kernel."""
-    if node.attrs.given("kernel_shape"):
+    if node.attrs.has("kernel_shape"):
         return node.attrs.integers("kernel_shape")
     sizes = node.shape(1)[2:]
     known = tuple(s for s in sizes if isinstance(s, int))

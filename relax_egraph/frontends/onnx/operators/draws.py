@@ -50,7 +50,7 @@ def normal(node: Node) -> Expr:
 def bernoulli(node: Node) -> Expr:
     """1 with the probability that the operand says, else 0."""
     dtype = node.dtype(0)
-    given = node.attrs.given("dtype")
+    given = node.attrs.has("dtype")
     wide = _wide(dtype)
     x = drawn(node, node.shape(0), wide)
     hit = node.emit("less", x, node.cast(node[0], wide))
@@ -89,7 +89,7 @@ def drawn(node: Node, shape: Shape, dtype: str, stream: int = 0) -> Expr:
 
 
 def _key(node: Node, stream: int) -> int:
-    if node.attrs.given("seed"):
+    if node.attrs.has("seed"):
         source = struct.pack("<d", node.attrs.number("seed"))
     else:
         source = node.outputs[0].encode()
@@ -111,7 +111,7 @@ def _shape(node: Node) -> Shape:
 
 
 def _dtype(node: Node) -> str:
-    like = node.op.endswith("Like") and not node.attrs.given("dtype")
+    like = node.op.endswith("Like") and not node.attrs.has("dtype")
     dtype = node.dtype(0) if like else node.attrs.dtype("dtype")
     if not is_float(dtype):
         raise ModelError(f"it draws numbers of {dtype}, needs floats")

@@ -96,7 +96,7 @@ def nonzero(node: Node) -> Expr:
 @converts("Compress")
 def compress(node: Node) -> Expr:
     """The slices along an axis, or the elements, for which a condition holds."""
-    whole = not node.attrs.given("axis")
+    whole = not node.attrs.has("axis")
     x = node.emit("flatten", node[0]) if whole else node[0]
     places = node.emit("squeeze", node.emit("nonzero", node[1]), axis=0)
     return node.emit("take", x, places, axis=0 if whole else node.axis())
@@ -105,7 +105,7 @@ def compress(node: Node) -> Expr:
 @converts("Unique")
 def unique(node: Node) -> tuple[Expr, ...]:
     """The distinct elements or slices: where each is first, which is where, and how often."""
-    axis = node.axis() if node.attrs.given("axis") else None
+    axis = node.axis() if node.attrs.has("axis") else None
     flags = ("return_index", "return_inverse", "return_counts")
     every = dict.fromkeys(flags, True)
     ordered = bool(node.attrs.integer("sorted"))

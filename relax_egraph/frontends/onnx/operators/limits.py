@@ -25,7 +25,7 @@ def clip(node: Node) -> Expr:
 def _bound(node: Node, name: str, place: int) -> Expr | None:
     """A bound as a tensor of rank 0, if there is one; below opset 11 it is an attribute."""
     if node.version < 11:
-        given = node.attrs.given(name)
+        given = node.attrs.has(name)
         return node.scalar(node.attrs.number(name), node.dtype(0)) if given else None
     bound = node.get(place)
     if isinstance(bound, Constant) and bound.data.size == 1:

@@ -13,13 +13,13 @@ from relax_egraph.ir.struct_info import tensor
 def constant(node: Node) -> Expr:
     """The constant that one of the attributes is."""
     attrs = node.attrs
-    if attrs.given("value"):
+    if attrs.has("value"):
         return Constant(node.frame.model.store.array(attrs.tensor("value")))
     for name, dtype in (
         *(("value_int", "int64"), ("value_ints", "int64")),
         *(("value_float", "float32"), ("value_floats", "float32")),
     ):
-        if attrs.given(name):
+        if attrs.has(name):
             return Constant(np.asarray(attrs.schema_default(name), dtype))
     raise ModelError("it has no value that is a tensor of numbers")
 
@@ -46,7 +46,7 @@ def size(node: Node) -> Expr:
 def constant_of_shape(node: Node) -> Expr:
     """One value everywhere."""
     value = const(0.0, "float32")
-    if node.attrs.given("value"):
+    if node.attrs.has("value"):
         given = node.frame.model.store.array(node.attrs.tensor("value"))
         value = Constant(given.reshape(()))
     return node.emit("full", node.as_shape(0), value)
@@ -76,7 +76,7 @@ def _number(node: Node, place: int, dtype: str) -> PrimValue | None:
 @converts("EyeLike")
 def eye_like(node: Node) -> Expr:
     """Ones along a diagonal."""
-    dtype = node.attrs.dtype("dtype") if node.attrs.given("dtype") else node.dtype(0)
+    dtype = node.attrs.dtype("dtype") if node.attrs.has("dtype") else node.dtype(0)
     return node.emit("eye_like", node[0], PrimValue(node.attrs.integer("k")), dtype=dtype)
 
 

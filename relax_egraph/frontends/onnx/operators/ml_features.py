@@ -95,7 +95,7 @@ def join(node: Node) -> Expr:
 @converts("OneHotEncoder", domain=DOMAIN)
 def one_hot(node: Node) -> Expr:
     """1 at the category, along a new last axis; 0 everywhere of what is none."""
-    if not node.attrs.given("cats_int64s"):
+    if not node.attrs.has("cats_int64s"):
         raise ModelError("its categories are strings")
     x = node.emit("expand_dims", node.cast(node[0], "int64"), axis=-1)
     categories = Constant(np.array(node.attrs.integers("cats_int64s"), np.int64))
@@ -135,14 +135,14 @@ def _table(node: Node) -> tuple[Any, Any, Any]:
 
 def _column(node: Node, name: str) -> tuple[Any, Any]:
     """Keys or values, and the default of their type."""
-    if node.attrs.given(f"{name}_tensor"):
+    if node.attrs.has(f"{name}_tensor"):
         array = node.frame.model.store.array(node.attrs.tensor(f"{name}_tensor")).reshape(-1)
-        if not node.attrs.given("default_tensor"):
+        if not node.attrs.has("default_tensor"):
             return array, np.zeros((), array.dtype)
         default = node.frame.model.store.array(node.attrs.tensor("default_tensor"))
         return array, default.reshape(()).astype(array.dtype)
     for suffix, default_name, dtype in _TYPES:
-        if node.attrs.given(f"{name}_{suffix}"):
+        if node.attrs.has(f"{name}_{suffix}"):
             default = np.asarray(node.attrs.schema_default(default_name), dtype)
             return np.array(node.attrs.schema_default(f"{name}_{suffix}"), dtype), default
     raise ModelError(f"its {name} are strings")

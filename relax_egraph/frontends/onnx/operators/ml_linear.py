@@ -27,7 +27,7 @@ def linear_classifier(node: Node) -> tuple[Expr, ...]:
     classes = classes_of(node, "classlabels_ints")
     if len(classes) < 2:
         raise ModelError(f"it has {len(classes)} classes, needs 2 or more")
-    width = len(node.attrs.numbers("intercepts")) if node.attrs.given("intercepts") else 0
+    width = len(node.attrs.numbers("intercepts")) if node.attrs.has("intercepts") else 0
     scores = _scores(node, width or len(classes))
     if width == 1 and len(classes) == 2:
         scores = node.emit("concat", Tuple((node.emit("negative", scores), scores)), axis=1)
@@ -42,6 +42,6 @@ def _scores(node: Node, rows: int) -> Expr:
         raise ModelError(f"{coefficients.size} coefficients are no {rows} rows")
     weights = np.ascontiguousarray(coefficients.reshape(rows, -1).T)
     out = node.emit("matmul", node.cast(node[0], "float32"), Constant(weights))
-    if not node.attrs.given("intercepts"):
+    if not node.attrs.has("intercepts"):
         return out
     return node.emit("add", out, Constant(np.array(node.attrs.numbers("intercepts"), np.float32)))

@@ -30,7 +30,7 @@ def transformed(node: Node, scores: Expr, post: str) -> Expr:
 
 def classes_of(node: Node, name: str) -> tuple[int, ...]:
     """The labels in the attribute `name`; raises `ModelError` for those that are strings."""
-    if node.attrs.given("classlabels_strings"):
+    if node.attrs.has("classlabels_strings"):
         raise ModelError("its labels are strings")
     return node.attrs.integers(name)
 

@@ -109,7 +109,7 @@ def _collected(node: Node, kind: str, targets: int, how: str) -> Expr:
     except (KeyError, ValueError):
         raise ModelError(f"its weights of a {kind} do not fit its trees") from None
     out = collected(node, leaves(node, x, checked(forest, _features(x))), weights, how)
-    if not any(attrs.given(name) for name in ("base_values", "base_values_as_tensor")):
+    if not any(attrs.has(name) for name in ("base_values", "base_values_as_tensor")):
         return out
     return node.emit("add", out, Constant(_floats(node, "base_values").astype(np.float32)))
 
@@ -149,14 +149,14 @@ def _numbered(node: Node) -> tuple[Forest, dict[tuple[int, int], int]]:
 
 def _floats(node: Node, name: str) -> Array:
     """An attribute that is floats, or a tensor under a longer name."""
-    if node.attrs.given(f"{name}_as_tensor"):
+    if node.attrs.has(f"{name}_as_tensor"):
         return node.frame.model.store.array(node.attrs.tensor(f"{name}_as_tensor")).reshape(-1)
     return np.array(node.attrs.numbers(name), np.float32)
 
 
 def _tracks(node: Node, count: int) -> Array:
     name = "nodes_missing_value_tracks_true"
-    given = node.attrs.integers(name) if node.attrs.given(name) else ()
+    given = node.attrs.integers(name) if node.attrs.has(name) else ()
     return np.array(given or [0] * count, bool)
 
 
@@ -180,7 +180,7 @@ def _named(names: Sequence[str], number: int, what: str) -> str:
 
 def _sets(node: Node, modes: Sequence[str], outer: int) -> Array | None:
     """A row of members for each node; in the attribute, NaN ends a set."""
-    if not node.attrs.given("membership_values"):
+    if not node.attrs.has("membership_values"):
         return None
     values = node.frame.model.store.array(node.attrs.tensor("membership_values"))
     ends = np.flatnonzero(np.isnan(values))

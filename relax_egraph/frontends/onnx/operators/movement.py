@@ -16,7 +16,7 @@ from relax_egraph.ir.struct_info import TupleStructInfo, tensor
 @converts("Transpose")
 def transpose(node: Node) -> Expr:
     """Axes in another order, by default the reverse."""
-    axes = node.attrs.integers("perm") if node.attrs.given("perm") else None
+    axes = node.attrs.integers("perm") if node.attrs.has("perm") else None
     return node.emit("permute_dims", node[0], axes=axes)
 
 
@@ -42,7 +42,7 @@ def flatten(node: Node) -> Expr:
 def reshape(node: Node) -> Expr:
     """The same elements in another shape, of which -1 is what is left and 0 what it was."""
     keeps = not node.attrs.schema_default("allowzero")
-    if node.attrs.given("shape"):
+    if node.attrs.has("shape"):
         wanted: list[Dim] = list(node.attrs.integers("shape"))
     elif (elements := node.elements(1)) is not None:
         wanted = list(elements.dims)
@@ -140,7 +140,7 @@ def tile(node: Node) -> Expr:
 def split(node: Node) -> tuple[Expr, ...]:
     """Parts along an axis: of given extents, or as equal as may be."""
     x, axis, count = node[0], node.axis(), len(node.outputs)
-    given = node.attrs.integers("split") if node.attrs.given("split") else node.integers(1)
+    given = node.attrs.integers("split") if node.attrs.has("split") else node.integers(1)
     if given is not None:
         bounds = tuple(sum(given[: k + 1]) for k in range(len(given) - 1))
         return node.fields(node.emit("split", x, indices_or_sections=bounds, axis=axis))

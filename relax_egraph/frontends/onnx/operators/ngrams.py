@@ -37,7 +37,7 @@ def count_grams(node: Node) -> Expr:
 
 def _pool(node: Node) -> dict[int, Grams]:
     """By length, the runs that count, and the place of the count of each."""
-    if not node.attrs.given("pool_int64s"):
+    if not node.attrs.has("pool_int64s"):
         raise ModelError("it counts runs of strings")
     items, starts = node.attrs.integers("pool_int64s"), node.attrs.integers("ngram_counts")
     places = iter(node.attrs.integers("ngram_indexes"))
@@ -96,7 +96,7 @@ def _weighed(node: Node, counts: Expr, width: int) -> Expr:
     zero, one = node.scalar(0, dtype_of(counts)), node.scalar(1, dtype_of(counts))
     if mode == "IDF":
         counts = node.emit("where", node.emit("greater", counts, zero), one, counts)
-    if mode == "TF" or not node.attrs.given("weights"):
+    if mode == "TF" or not node.attrs.has("weights"):
         return counts
     weights = np.array(node.attrs.numbers("weights"), np.float32)
     if len(weights) != width:

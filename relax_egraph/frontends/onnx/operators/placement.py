@@ -13,7 +13,7 @@ from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
 def center_crop_pad(node: Node) -> Expr:
     """The middle of the operand along some axes; where that is too short, 0 around it."""
     x, rank = node[0], node.rank(0)
-    given = node.attrs.integers("axes") if node.attrs.given("axes") else range(rank)
+    given = node.attrs.integers("axes") if node.attrs.has("axes") else range(rank)
     axes = [node.normalized(a, rank) for a in given]
     wanted = extents_of(node, 1)
     if len(wanted) != len(axes):

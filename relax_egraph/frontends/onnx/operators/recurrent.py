@@ -159,7 +159,7 @@ def _direction(
         name: bool(node.attrs.schema_default(name))
         for name in ("linear_before_reset", "input_forget")
     }
-    clip = node.attrs.number("clip") if node.attrs.given("clip") else 0.0
+    clip = node.attrs.number("clip") if node.attrs.has("clip") else 0.0
     functions = _functions(node, cell, k)
     return Direction(
         cell, reverse, projected, recurrent_weights, bias, peepholes, functions, clip, flags
@@ -169,12 +169,12 @@ def _direction(
 def _functions(node: Node, cell: Cell, k: int) -> tuple[Activation, ...]:
     """The activations of direction `k`; parameters go to those that have any, in order."""
     count = len(cell.functions)
-    names = node.attrs.texts("activations") if node.attrs.given("activations") else ()
+    names = node.attrs.texts("activations") if node.attrs.has("activations") else ()
     names = names or cell.functions * (k + 1)
     if len(names) < (k + 1) * count:
         raise ModelError(f"its activations are {list(names)}, needs {count} for each direction")
     given = {
-        name: list(node.attrs.numbers(name)) if node.attrs.given(name) else []
+        name: list(node.attrs.numbers(name)) if node.attrs.has(name) else []
         for name in ("activation_alpha", "activation_beta")
     }
     found: list[Activation] = []
@@ -233,7 +233,7 @@ def _run(
     extent = node.emit("reshape", node.emit("shape_to_tensor", ShapeExpr((time,))), ShapeExpr(()))
     turns = Loop(node.op, body, tuple(start), 1, passed=tuple(passed))
     done = run_loop(turns, extent, const(True, "bool"), node.frame)
-    every = stacked(node, done.given[0], done.kinds[0], 0)
+    every = stacked(node, done.scan_outputs[0], done.kinds[0], 0)
     whole = node.bind(call("reshape", every, ShapeExpr((time, batch, hidden))))
     outputs = _reversed(node, whole, lengths) if way.reverse else whole
     return outputs, done.state

@@ -95,7 +95,7 @@ def topk(node: Node) -> tuple[Expr, ...]:
     """The greatest or least elements along an axis, and where they are."""
     axis = node.attrs.integer("axis")
     largest = bool(node.attrs.schema_default("largest") in (None, 1))
-    known = (node.attrs.integer("k"),) if node.attrs.given("k") else node.integers(1)
+    known = (node.attrs.integer("k"),) if node.attrs.has("k") else node.integers(1)
     settings = {"axis": axis, "largest": largest, "dtype": "int64"}
     if known is not None and known[0] > 0:
         return node.fields(node.emit("topk", node[0], k=known[0], **settings))

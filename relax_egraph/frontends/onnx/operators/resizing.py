@@ -18,7 +18,7 @@ from relax_egraph.ir.struct_info import ShapeStructInfo
 @converts("Upsample")
 def upsample(node: Node) -> Expr:
     """Another size by scales; the points of the result are where they are if scaled back."""
-    if not node.attrs.given("scales"):
+    if not node.attrs.has("scales"):
         return _by_operand(node, _interpolation(node))
     scales = node.attrs.numbers("scales")
     return resized(node, _interpolation(node), _by_scales(node, range(node.rank(0)), scales))
@@ -38,7 +38,7 @@ def resize(node: Node) -> Expr:
     rank, how = node.rank(0), _interpolation(node)
     if node.version < 11:
         return _by_operand(node, how)
-    given = node.attrs.given("axes")
+    given = node.attrs.has("axes")
     asked = node.attrs.integers("axes") if given else range(rank)
     axes = [node.normalized(axis, rank) for axis in asked]
     scales = _floats(node, 2)

@@ -21,9 +21,9 @@ _PAD_MODES: Mapping[str, str] = {
 @converts("Slice")
 def slice_(node: Node) -> Expr:
     """``x[…, start:end:step, …]`` along some axes, as Python slices."""
-    if node.attrs.given("starts"):
+    if node.attrs.has("starts"):
         starts, ends = node.attrs.integers("starts"), node.attrs.integers("ends")
-        axes = node.attrs.integers("axes") if node.attrs.given("axes") else range(len(starts))
+        axes = node.attrs.integers("axes") if node.attrs.has("axes") else range(len(starts))
         begin, end = ShapeExpr(tuple(starts)), ShapeExpr(tuple(ends))
         return node.emit("strided_slice", node[0], begin, end, axes=tuple(axes))
     starts, ends = node.elements(1), node.elements(2)
@@ -66,8 +66,8 @@ def pad(node: Node) -> Expr:
     if mode not in _PAD_MODES:
         raise ModelError(f"its mode is {mode!r}")
     settings: dict[str, Attr | Expr] = {"pad_mode": _PAD_MODES[mode], "pad_value": _fill(node)}
-    name = "pads" if node.attrs.given("pads") else "paddings"
-    pads = node.attrs.integers(name) if node.attrs.given(name) else node.integers(1)
+    name = "pads" if node.attrs.has("pads") else "paddings"
+    pads = node.attrs.integers(name) if node.attrs.has(name) else node.integers(1)
     axes, rank = _numbers(node, 3), node.rank(0)
     if isinstance(axes, Expr):
         return _pad_at_run_time(node, axes, settings)
@@ -98,7 +98,7 @@ def _padded(x: Expr) -> TensorStructInfo:
 
 def _fill(node: Node) -> float | Expr:
     """What the border holds."""
-    if node.attrs.given("value"):
+    if node.attrs.has("value"):
         return node.attrs.number("value")
     if not node.has(2):
         return 0.0

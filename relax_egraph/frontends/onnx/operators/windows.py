@@ -43,7 +43,7 @@ def windows_of(node: Node, sizes: tuple[int, ...]) -> Windows:
     if rank not in SPATIAL:
         raise ModelError(f"its windows have {rank} axes, needs 1 to 3")
     strides, dilations = per_axis(node, "strides", rank), per_axis(node, "dilations", rank)
-    if node.attrs.given("pads"):
+    if node.attrs.has("pads"):
         pads = node.attrs.integers("pads")
         if len(pads) != 2 * rank:
             raise ModelError(f"its pads are {list(pads)}, needs {2 * rank} values")
@@ -56,7 +56,7 @@ def windows_of(node: Node, sizes: tuple[int, ...]) -> Windows:
 
 def per_axis(node: Node, name: str, rank: int, default: int = 1) -> tuple[int, ...]:
     """The attribute `name`, of a value for each axis."""
-    values = node.attrs.integers(name) if node.attrs.given(name) else (default,) * rank
+    values = node.attrs.integers(name) if node.attrs.has(name) else (default,) * rank
     if len(values) != rank:
         raise ModelError(f"its {name} are {list(values)}, needs {rank} values")
     return values
