@@ -274,7 +274,7 @@ def test_a_form_for_editors_is_of_the_whole_vocabulary() -> None:
     result = invoke("rules", "vocabulary", "R.add", "--editor", "words")
 
     assert result.exit_code == 2
-    assert "--editor is of the whole vocabulary" in result.output
+    assert "--editor prints the whole vocabulary" in result.output
 
 
 def test_the_extension_has_what_it_names() -> None:
