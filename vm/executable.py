@@ -1,4 +1,4 @@
-"""`Executable`: bytecode, constants and kernels, as the virtual machine runs and saves them."""
+"""What the virtual machine runs: functions, constants, names, code and kernels."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,22 +18,22 @@ from relax_egraph.vm.promises import KernelPromise, promises_of
 Array: TypeAlias = npt.NDArray[Any]
 
 ConstantValue: TypeAlias = Array | tuple[int, ...] | int | float | str | np.dtype[Any]
-"""A value of the constant pool: a tensor, shape, number, string or dtype."""
+"""What the constant pool holds: tensors, shapes, numbers, strings and dtypes."""
 
 Linker: TypeAlias = Callable[["Executable", int | None], Mapping[str, Callable[..., Any]]]
 """Turns the kernels of an executable into callables ``kernel(*arrays, *ints)``, by name.
 
-The second argument is the number of threads; ``None`` leaves it to the linker.
+They may use so many threads; ``None`` leaves the number to the linker.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class VMFunction:
-    """A function: instructions ``start … end - 1``; its arguments are the first registers.
+    """A function: its instructions are ``start … end - 1``, its arguments the first registers.
 
-    `param_info` is the type of each parameter in script syntax, empty if unknown: for messages, and
-    to distinguish numbers and shapes from arrays.  A `private` function is not callable from
-    outside.
+    `param_info` is what each parameter takes, as script writes it: for messages, and to tell
+    numbers and shapes from arrays of them; empty text where nothing is said.  A `private` function
+    is not callable from outside.
     """
 
     name: str
@@ -47,9 +47,9 @@ class VMFunction:
 
 @dataclass(frozen=True, slots=True)
 class KernelSet:
-    """All kernels for the processor `target`; `symbols` maps names to symbols.
+    """All kernels for one processor, which `target` names; `symbols` leads from names to symbols.
 
-    The machine does not interpret `code`, nor the `objects` that it refers to: the linker does.
+    What is in `code` is known to who made it, as is what the `objects` are that it refers to.
     """
 
     target: str
@@ -63,7 +63,7 @@ class KernelSet:
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """In bytes."""
         return len(self.code) + sum(map(len, self.objects))
 
 
@@ -71,11 +71,12 @@ class KernelSet:
 class Executable:
     """A compiled module.
 
-    `callees` are the names of call instructions, in order of first mention: each is one of
-    `functions`, a kernel, or a packed function.  `offsets` are the starts of the instructions in
-    `code`, `origins` the names in the source of the values that they compute, or empty.
-    `work` maps a kernel, if known, to its number of arithmetic operations: the text of a dimension
-    over ``@0``, ``@1`` …, the integer arguments of the call.  `linker` and `driver` are not saved.
+    `callees` are the names that call instructions refer to, in order of first mention: each is
+    one of `functions`, a kernel, or a packed function.  `offsets` says where in `code` each
+    instruction begins, `origins` what it computes: the name of the value in the source, or nothing.
+    `work` has, for kernels of which it is known, how many arithmetic operations a call does: the
+    text of a dimension over ``@0``, ``@1`` …, the integers that it is called with.  `linker` and
+    `driver` are not saved.
     """
 
     functions: tuple[VMFunction, ...]
@@ -115,14 +116,14 @@ class Executable:
         return same(self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle through `to_bytes`, so that tensors are aligned and read-only again."""
+        """Copied and pickled by `to_bytes`, so that tensors are aligned and read-only again."""
         from relax_egraph.vm.binary import restored
 
         return restored, (self.to_bytes(), self.linker, self.driver)
 
     @property
     def signatures(self) -> str:
-        """The public functions and their parameters, in one line."""
+        """The functions that can be called from outside, and their parameters, in a line."""
         public = [f for f in self.functions if not f.private]
         return some([f"{f.name}({some(f.params)})" for f in public]) or "no function"
 
@@ -139,7 +140,7 @@ class Executable:
 
     @property
     def kernel_names(self) -> frozenset[str]:
-        """The names of the kernels in all kernel sets."""
+        """The names for which some kernel set has code."""
         return frozenset(name for kernels in self.kernels for name in kernels.symbols)
 
     def instructions(self, function: VMFunction) -> list[Instruction]:
@@ -152,7 +153,7 @@ class Executable:
         return [decode(words, at - offsets[0])[0] for at in offsets]
 
     def stats(self) -> str:
-        """The counts and sizes of functions, constants, code and kernels, in a few lines."""
+        """How much there is of everything, in a few lines."""
         arrays = [c for c in self.constants if isinstance(c, np.ndarray)]
         kinds = Counter(map(_kind, self.constants))
         counted = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
@@ -172,20 +173,20 @@ class Executable:
         )
 
     def as_text(self, *, analyses: bool = False) -> str:
-        """A listing: one instruction a line, function by function, with the names of results.
+        """The instructions, one a line, function by function, with what they compute.
 
-        A jump shows the number of its target.  With `analyses`, the listing also has last uses of
-        registers, and tail calls.
+        A jump shows the number of the instruction that it leads to.  With `analyses` it is said,
+        too, which registers hold a value for the last time, and which calls are tail calls.
         """
         from relax_egraph.vm.printing import as_text
 
         return as_text(self, analyses=analyses)
 
     def as_python(self) -> str:
-        """A Python program that rebuilds the code of this executable through `ExecBuilder`.
+        """A program that builds this executable's code again through `ExecBuilder`.
 
-        It uses the names ``ExecBuilder`` and ``constants`` (``executable.constants``) and assigns
-        the result to ``executable``, without kernels and metadata.
+        It expects the names ``ExecBuilder`` and ``constants`` (``executable.constants``) and
+        leaves the result in ``executable``; kernels and metadata are not in it.
         """
         from relax_egraph.vm.printing import as_python
 
@@ -198,23 +199,24 @@ class Executable:
         return to_bytes(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the binary form; the file at `path` is replaced atomically."""
+        """Write the binary form; the file at `path` is the old one or the whole new one."""
         from relax_egraph.vm.binary import save
 
         save(self, Path(path))
 
     @staticmethod
     def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) -> "Executable":
-        """Read a file that `save` wrote; raises `ExecutableError`, which names a damaged section.
+        """Read what `save` wrote; raises `ExecutableError` naming the section that is damaged.
 
-        Loading runs no code of the file; it verifies and copies the bytecode and its tables.  The
-        code itself is trusted like any program: kernels are machine code.  With a `digest`, the
-        SHA-256 of the file in hexadecimal digits, any other file is refused.
+        Nothing of the file runs, and all that code depends on is checked and copied first.  What
+        the code computes is not checked: an executable is as trusted as a program, its kernels are
+        machine code.  With a `digest`, the SHA-256 of the file in hexadecimal digits, another file
+        is refused.
 
-        Tensors are read-only views of a memory map of the file, whose pages are shared between
-        processes.  `save` does not disturb existing maps.  A write into the file in place changes
-        the tensors, and truncating it crashes processes that read beyond the end.  If others may
-        do that, pass ``mapped=False``: the file is read into memory.
+        Tensors stay in the file: they are read-only views of a map of it, whose pages processes
+        share.  `save` leaves the maps of an old file alone; who writes to the file in place changes
+        the tensors, and who cuts it off ends the processes that read beyond.  Where others may do
+        that, say that the file is not to be `mapped`: it is read into memory.
         """
         from relax_egraph.vm.binary import load
 
