@@ -21,8 +21,8 @@ EXTENTS = ((3, 2), (1, 0), (0, 5))
 
 CHAINED = frozenset(
     (
-        *("slice-of-slice", "slices-in-order", "slices-at-once", "position-of-all"),
-        *("position-from-end", "piece-next", "slice-of-concat", "seat-next", "slice-of-stack"),
+        *("slice-of-slice", "slices-in-order", "slices-at-once", "piece-next"),
+        *("slice-of-concat", "slice-of-stack"),
         *("side-by-side-next", "concat-of-slices", "slice-of-extents", "take-from-end"),
     )
 )

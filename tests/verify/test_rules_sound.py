@@ -17,16 +17,19 @@ CASES = [
 ]
 
 
-FEW = 6
-"""Instances of each rule in every run; the long runs take `INSTANCES`."""
+FEW, LEAST = 6, 4
+"""Instances of each rule in every run, and how many it has to match; long runs: `INSTANCES`."""
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(INSTANCES, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize(
+    ("count", "least"),
+    [(FEW, LEAST), pytest.param(INSTANCES, INSTANCES, marks=pytest.mark.fuzz)],
+)
 @pytest.mark.parametrize("family", rules.FAMILIES)
-def test_rules_are_sound(family: str, count: int) -> None:
+def test_rules_are_sound(family: str, count: int, least: int) -> None:
     names = [rule.name for rule in BOOK.rewrites if rule.ruleset == family]
 
     verdicts = check_rules(BOOK, names, CASES, trials=count)
 
     assert [str(v) for v in verdicts if not v.sound] == []
-    assert {v.rule: v.fired for v in verdicts if v.fired < count} == {}
+    assert {v.rule: v.fired for v in verdicts if v.fired < least} == {}

@@ -149,9 +149,9 @@ def position_on(position: Dim, extent: Dim) -> Dim | None:
     if dims.prove_ge(position, 2**62):
         return extent
     if dims.prove_ge(position, 0):
-        if dims.prove_ge(extent, position):
-            return position
-        return extent if dims.prove_ge(position, extent) else None
+        if dims.prove_ge(position, extent):
+            return extent
+        return position if dims.prove_ge(extent, position) else None
     if dims.prove_ge(-1, position):
         from_front = dims.add(extent, position)
         return from_front if dims.prove_ge(from_front, 0) else None

@@ -20,7 +20,7 @@ from relax_egraph.egraph.rulebook.guards import Expanded
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.scope import DEMANDS, near
-from relax_egraph.egraph.saturation.deduction import told
+from relax_egraph.egraph.saturation.deduction import answer, infer
 from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError, Span
 
@@ -60,7 +60,7 @@ class CaseRun:
         return updated
 
     def schedule(self, schedule: Tree) -> bool:
-        """Run a schedule; after the ruleset ``facts``, the engine tells what it is asked for."""
+        """Run a schedule; after the ruleset ``facts``, functions and operators are asked."""
         match schedule:
             case Form(items=(Atom(text="seq"), *parts)):
                 return any([self.schedule(part) for part in parts])
@@ -74,13 +74,14 @@ class CaseRun:
             case _:
                 updated = self.command(f"(run-schedule {written(schedule)})")
                 deduces = any(atom.text == "facts" for atom in _atoms(schedule))
-                return (deduces and self._told()) or updated
+                return (deduces and self._deduced()) or updated
 
-    def _told(self) -> bool:
+    def _deduced(self) -> bool:
         before = self.sizes
         outputs: list[object] = [*self.egraph.run_program(*self.egraph.parse_program(_DEMANDS))]
         self.sizes = sizes_of(outputs)
-        return bool(told(self.egraph, self.sizes, before))
+        answers = answer(self.egraph, self.sizes, before)
+        return bool(infer(self.egraph, self.sizes, before) or answers)
 
     def tables(self) -> Tables:
         """What the e-graph holds."""

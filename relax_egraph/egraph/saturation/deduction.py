@@ -1,6 +1,6 @@
 """What is known of every value, brought up to date after each iteration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,14 +37,23 @@ def deduced(
 ) -> Mapping[str, int]:
     """The sizes of tables when everything is deduced; `outputs` are those of `DEDUCE`.
 
-    What no rule deduces is asked of operators' struct-info rules, if since sizes `before` values
-    have been made by such operators; functions that rules call are computed.  Raises
-    `SaturationError` if an operator refuses its operands, or a function fails.
+    Functions that rules call are computed.  Then what no rule deduces is asked of operators'
+    struct-info rules, if values of such operators are new since sizes `before`, and again after
+    each answer of a function: an operand may have a shape now.  Raises `SaturationError` if an
+    operator refuses its operands, or a function fails.
     """
-    sizes, known = sizes_of(outputs), before or {}
-    while again := told(egraph, sizes, known, infers=before is not None):
-        known, sizes = sizes, sizes_of(run(egraph, _parsed(again)))
-    return sizes
+    sizes, answered, inferred = sizes_of(outputs), before or {}, before
+    while True:
+        again = answer(egraph, sizes, answered)
+        answered = sizes
+        if again:
+            inferred = before
+        elif inferred is not None:
+            again = infer(egraph, sizes, inferred)
+            inferred = sizes
+        if not again:
+            return sizes
+        sizes = sizes_of(run(egraph, _parsed(again)))
 
 
 @cache
@@ -52,27 +61,35 @@ def _parsed(program: str) -> list[Command]:
     return new_egraph().parse_program(program)
 
 
-def told(
-    egraph: EGraph, sizes: Mapping[str, int], before: Mapping[str, int], infers: bool = True
-) -> str:
-    """Tell the e-graph what functions and, if it `infers`, operators say of what is new.
+def answer(egraph: EGraph, sizes: Mapping[str, int], before: Mapping[str, int]) -> str:
+    """Compute the functions that are called with arguments new since the sizes `before`.
 
-    New is what was not there at the sizes `before`.  Returns what is to be run then; nothing if
-    there was nothing to tell.
+    Returns the program to run after the answers; empty if there are none.
     """
     functions = asked(sizes, before)
-    names = grown(sizes, before) if infers else ()
-    if not functions and not names:
+    if not functions or not _done(egraph, values_asked(functions, Tables(egraph))):
         return ""
-    tables = Tables(egraph)
-    actions = (*values_asked(functions, tables), *claims(names, tables))
-    if len(actions) > _FEW:
-        _load(egraph, actions)
+    return DEDUCE if any(f.result in ("Dim", "Shape") for f in functions) else _DEMAND
+
+
+def infer(egraph: EGraph, sizes: Mapping[str, int], before: Mapping[str, int]) -> str:
+    """Claim the struct info of values of operators that are new since the sizes `before`.
+
+    Returns the program to run after the claims; empty if there are none.
+    """
+    names = grown(sizes, before)
+    return DEDUCE if names and _done(egraph, claims(names, Tables(egraph))) else ""
+
+
+def _done(egraph: EGraph, actions: Iterable[str]) -> int:
+    """Run `actions`; returns their number."""
+    every = tuple(actions)
+    if len(every) > _FEW:
+        _load(egraph, every)
     else:
-        for action in actions:
+        for action in every:
             run_text(egraph, action)
-    of_dims = names or any(function.result in ("Dim", "Shape") for function in functions)
-    return (DEDUCE if of_dims else _DEMAND) if actions else ""
+    return len(every)
 
 
 def _load(egraph: EGraph, actions: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from random import Random
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import SaturationError
+from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.guards import missing_guard
 from relax_egraph.verify.failures.judge import differ
 from relax_egraph.verify.failures.shown import names_of
@@ -16,10 +17,10 @@ from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.values.compare import stated
 
-_DRAWN, _ATTEMPTS = 100, 240
+_DRAWN, _ATTEMPTS = 100, 360
 """So many instances are sorted into those on which a rule holds and the others."""
 
-_CANDIDATE = 60
+_CANDIDATE = 120
 """So many instances of a rule with a further premise are tried, most of them without egglog."""
 
 _SMALL = 0.3
@@ -40,7 +41,8 @@ class Conditions:
         if not equated(self.pattern):
             return ""
         try:
-            instances = list(self.drawn(self.pattern, _DRAWN))
+            drawn = list(self.drawn(self.pattern, _DRAWN))
+            instances = [*drawn, *with_empty_axes(drawn), *in_halves(drawn)]
             failing = [self.fails(self.pattern, i) for i in instances]
         except Unknown:
             return ""

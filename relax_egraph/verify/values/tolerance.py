@@ -172,7 +172,8 @@ def _units(left: Computed, right: Computed, kept: Array, scale: float) -> Array:
     What a value of float64 means is not known any better than that value.
     """
     a, b = left.value.astype(np.float64), right.value.astype(np.float64)
-    place = float(limits(name_of(left.value.dtype)).eps) * 2.0 ** math.floor(math.log2(scale))
+    binade = math.ldexp(0.5, math.frexp(scale)[1])  # the power of two at or below `scale`
+    place = float(limits(name_of(left.value.dtype)).eps) * binade
     with np.errstate(all="ignore"):
         meant = right.wide - left.wide
         if left.value.dtype == np.float64:
