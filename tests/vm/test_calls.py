@@ -6,6 +6,8 @@ import pytest
 
 from relax_egraph.errors import RunError
 from relax_egraph.vm import ExecBuilder, Executable, VirtualMachine
+from relax_egraph.vm.binary import from_bytes
+from relax_egraph.vm.machine import Engine
 
 
 def countdown(*, copies: bool) -> Executable:
@@ -99,3 +101,27 @@ def test_captured_values_come_last_and_those_of_the_inner_closure_last_of_all() 
     closure = VirtualMachine(ib.get())["main"]()
 
     assert closure(1) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "auto"])
+def test_a_function_of_the_user_says_itself_how_many_arguments_it_takes(engine: Engine) -> None:
+    def ask(x: object) -> object:
+        return x
+
+    ib = ExecBuilder()
+    with ib.function("right", 1):
+        ib.emit_call("test.ask", [ib.r(0)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    with ib.function("wrong", 1):
+        ib.emit_call("test.ask", [ib.r(0), 5], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    vm = VirtualMachine(from_bytes(ib.get().to_bytes()), {"test.ask": ask}, engine=engine)
+
+    assert vm["right"](3) == 3
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given") as error:
+        vm["wrong"](3)
+    assert error.value.__notes__ == [
+        "virtual machine stack, innermost last:\n"
+        "  wrong, instruction 0: call  test.ask  in: %0, i5  dst: %1"
+    ]
+    assert vm["right"](4) == 4
