@@ -22,7 +22,7 @@ from relax_egraph.egraph.recording.database import Database
 from relax_egraph.egraph.rulebook.calls import demands, named
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.guards import expand
-from relax_egraph.egraph.saturation.deduction import told
+from relax_egraph.egraph.saturation.deduction import answer
 from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.candidates import deepest
@@ -75,7 +75,7 @@ def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] 
     known: Mapping[str, int] = {}
     while True:  # one call may be of the value of another
         sizes = sizes_of(run_text(egraph, f"(run-schedule (run {name}-asked)) (print-size)"))
-        if not told(egraph, sizes, known):
+        if not answer(egraph, sizes, known):
             break
         known = sizes
     run_text(egraph, f"(run-schedule (run {name}))")
