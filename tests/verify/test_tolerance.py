@@ -53,6 +53,17 @@ def rounded(error: float, dtype: str = "float32") -> tuple[Computed, Computed]:
     return exact, replace(exact, value=np.array([1 + error]).astype(dtype))
 
 
+def test_the_largest_numbers_have_last_places() -> None:
+    largest = float(np.finfo("float64").max)
+    below = float(np.nextafter(largest, 0))
+
+    found = gap(
+        computed([largest], "float64", largest), computed([below], "float64", largest), "ordinary"
+    )
+
+    assert (found.need, found.ulps) == ("reassociates", 1)
+
+
 def test_rounding_is_measured_in_last_places() -> None:
     found = gap(*rounded(3 * 2.0**-23), "ordinary")
 
