@@ -4,7 +4,7 @@ Until then a program holds `Deferred` constants, which have a type and no memory
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir.expr import Constant, Expr, Function
-from relax_egraph.ir.module import BaseFunc, IRModule
+from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.lower import jit
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.pack import pack
 from relax_egraph.lower.schedule.packed import Panels
 from relax_egraph.lower.schedule.scheduled import Prepared
-from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.infra import function_pass
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.deferred import deferred, made
@@ -99,16 +99,12 @@ def _extents(buffer: Buffer) -> tuple[int, ...]:
     return tuple(d for d in buffer.shape if isinstance(d, int))
 
 
-@module_pass(name="store_constants")
-def store_constants(module: IRModule) -> IRModule:
+@function_pass(name="store_constants")
+def store_constants(function: Function, _: IRModule) -> Function:
     """Compute the constants that are `Deferred`."""
-    storing = _Storing()
-    functions: dict[str, BaseFunc] = dict(module.functions)
-    for name, function in module.relax_functions():
-        changed = storing.visit_expr(function)
-        assert isinstance(changed, Function)
-        functions[name] = changed
-    return replace(module, functions=functions)
+    changed = _Storing().visit_expr(function)
+    assert isinstance(changed, Function)
+    return changed
 
 
 class _Storing(ExprMutator):

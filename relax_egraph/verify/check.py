@@ -9,7 +9,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.verify.cases import Case
-from relax_egraph.verify.instances.makers import chain_to, chains_to, makers_of
+from relax_egraph.verify.instances.chains import chain_to, chains_to
 from relax_egraph.verify.instances.query import patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
@@ -109,11 +109,11 @@ def _chains(book: RuleBook, rule: RuleInfo) -> list[_Chain]:
     What a rule of a user deduces is tried with each rule that reads it: one may ask more of it than
     another.  Those of the book have been tried in every case of theirs, and one is enough.
     """
-    makers, every = makers_of(book), rule.name in book.of_user
+    every = rule.name in book.of_user
     chains = (
         chain
         for pattern in patterns_of(rule)
-        for chain in (chains_to(pattern, makers) if every else [chain_to(pattern, makers)])
+        for chain in (chains_to(pattern, book) if every else [chain_to(pattern, book)])
     )
     return [tuple(pattern.name for pattern in chain) for chain in chains]
 

@@ -14,8 +14,9 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
+from relax_egraph.verify.instances.chains import deduced_by_none
 from relax_egraph.verify.instances.draw import Instance, draw_instance
-from relax_egraph.verify.instances.makers import deduced_by_none, makers_of, needed, reads_in
+from relax_egraph.verify.instances.makers import makers_of, needed, reads_in
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
@@ -140,11 +141,8 @@ class Group:
 
     def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
         """An instance of what the last of `chain` matches, if this attempt finds one."""
-        makers, left, refused = (
-            makers_of(self.book),
-            self.leave(chain),
-            self.refused[chain[-1].name],
-        )
+        makers, refused = makers_of(self.book), self.refused[chain[-1].name]
+        left = self.leave(chain)
         try:
             unfolded = unfold(chain, makers, self.random, left)
             problem = problem_of(unfolded.query, signatures_of(self.book), self.random)

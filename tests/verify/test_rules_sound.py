@@ -17,19 +17,16 @@ CASES = [
 ]
 
 
-FEW, LEAST = 6, 4
-"""Instances of each rule in every run, and how many it has to match; long runs: `INSTANCES`."""
+FEW = 6
+"""Instances that each rule has to match in every run; long runs: `INSTANCES`."""
 
 
-@pytest.mark.parametrize(
-    ("count", "least"),
-    [(FEW, LEAST), pytest.param(INSTANCES, INSTANCES, marks=pytest.mark.fuzz)],
-)
+@pytest.mark.parametrize("count", [FEW, pytest.param(INSTANCES, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("family", rules.FAMILIES)
-def test_rules_are_sound(family: str, count: int, least: int) -> None:
+def test_rules_are_sound(family: str, count: int) -> None:
     names = [rule.name for rule in BOOK.rewrites if rule.ruleset == family]
 
     verdicts = check_rules(BOOK, names, CASES, trials=count)
 
     assert [str(v) for v in verdicts if not v.sound] == []
-    assert {v.rule: v.fired for v in verdicts if v.fired < least} == {}
+    assert {v.rule: v.fired for v in verdicts if v.fired < count} == {}

@@ -3,6 +3,7 @@
 from relax_egraph.egraph.functions.function import FUNCTIONS, Axes, Function, engine_function
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import STORED, TABLE
 from relax_egraph.ir.struct_info import Shape
 
 # --- axes and permutations ---------------------------------------------------------------
@@ -202,29 +203,22 @@ _REORDERED = (
 @engine_function
 def dtype_holds(dtype: str, other: str) -> bool:
     """Whether every value of dtype `other` is one of `dtype`."""
-    if dtype == other or other == "bool":
-        return dtype not in ("float16", "bfloat16") or dtype == other
-    kind, bits, of_kind, of_bits = *_parts(dtype), *_parts(other)
-    match kind, of_kind:
-        case "float", "float" | "bfloat":
-            return bits > of_bits
-        case "float", _:
-            return of_kind != "bool" and of_bits <= _WHOLE.get(bits, 0)
-        case "int", "uint":
-            return bits > of_bits
-        case ("int", "int") | ("uint", "uint"):
-            return bits > of_bits
+    wide, narrow = TABLE[dtype], TABLE[other]
+    if wide == narrow:
+        return True
+    if narrow.kind == "bool":
+        return dtype not in STORED
+    match wide.kind, narrow.kind:
+        case "float", "int" | "uint":
+            return narrow.bits <= _WHOLE.get(wide.bits, 0)
+        case ("float", "float") | ("int", "int" | "uint") | ("uint", "uint"):
+            return wide.bits > narrow.bits
         case _:
             return False
 
 
 _WHOLE = {32: 16, 64: 32}
 """By bits of a float: it holds integers of so many bits."""
-
-
-def _parts(dtype: str) -> tuple[str, int]:
-    kind = dtype.rstrip("0123456789")
-    return kind, int(dtype[len(kind) :] or 1)
 
 
 OF_ENGINE: tuple[Function, ...] = tuple(f for f in FUNCTIONS.values() if not f.code)

@@ -13,7 +13,7 @@ from relax_egraph.ir.dtypes import is_float, is_integer
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.ops.manipulate import normalize_axis
-from relax_egraph.ir.ops.slices import is_inbound, slice_inbound, slice_of
+from relax_egraph.ir.ops.slices import is_never_inbound, slice_inbound, slice_of
 from relax_egraph.ir.requirements import differ, exceeds, expect
 from relax_egraph.ir.struct_info import (
     Shape,
@@ -239,12 +239,7 @@ def strided_slice(
                 return tensor(None, x.dtype, x.ndim)
             shape[place] = part[1]
             continue
-        if (
-            isinstance(extent, int)
-            and isinstance(a, int)
-            and isinstance(b, int)
-            and not is_inbound(extent, a, b, step)
-        ):
+        if is_never_inbound(extent, a, b, step):
             raise IllTyped(f"{subject}: the slice is not within axis {place}")
         shape[place] = slice_inbound(extent, a, b, step)[1]
     return tensor(tuple(shape), x.dtype)

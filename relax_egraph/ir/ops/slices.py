@@ -39,6 +39,15 @@ def slice_inbound(extent: Dim, begin: Dim, end: Dim, stride: int) -> tuple[Dim, 
     return first, _rounded(span, abs(stride))
 
 
+def is_never_inbound(extent: Dim, begin: Dim, end: Dim, stride: int) -> bool:
+    """Whether ``slice(begin, end, stride)`` is clamped for all values of symbols."""
+    if not (isinstance(begin, int) and isinstance(end, int)):
+        return False
+    if isinstance(extent, int):
+        return not is_inbound(extent, begin, end, stride)
+    return max(abs(begin), abs(end)) >= BEYOND
+
+
 def is_inbound(extent: int, begin: int, end: int, stride: int) -> bool:
     """Whether nothing of ``slice(begin, end, stride)`` is clamped, as `slice_inbound` assumes."""
     first, last = (at + extent if at < 0 else at for at in (begin, end))

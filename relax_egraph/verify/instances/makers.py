@@ -12,12 +12,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Form, Tree
 from relax_egraph.egraph.rulebook.loader import RuleInfo
 from relax_egraph.rules import FACTS
-from relax_egraph.verify.instances.query import (
-    Pattern,
-    generated_rules,
-    patterns_of,
-    signatures_of,
-)
+from relax_egraph.verify.instances.query import Pattern, generated_rules, patterns_of
 
 NATIVE = frozenset(
     (
@@ -89,50 +84,6 @@ def relations_of(rule: RuleInfo) -> tuple[str, ...]:
     """The relations and functions that `rule` adds to, each once."""
     actions = (action for pattern in patterns_of(rule) for action in pattern.actions)
     return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
-
-
-def chains_to(pattern: Pattern, makers: Makers) -> list[tuple[Pattern, ...]]:
-    """For each rule that equates and reads what `pattern` deduces, the chain of the two.
-
-    `pattern` alone is one more if it equates values itself; where no such rule is there, the one
-    chain is that of `chain_to`, which may be empty.
-    """
-    made = {made_by(action) for action in pattern.actions} - NATIVE - {""}
-    readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and made & reads_of(p))
-    found: list[tuple[Pattern, ...]] = [(reader, pattern) for reader in readers]
-    if pattern.unites:
-        found.append((pattern,))
-    return found or [chain_to(pattern, makers)]
-
-
-def chain_to(pattern: Pattern, makers: Makers) -> tuple[Pattern, ...]:
-    """A rule that equates, then those by which it reads what `pattern` deduces; empty if none does.
-
-    The last is `pattern`; the chain is a shortest one.
-    """
-    chains: list[tuple[Pattern, ...]] = [(pattern,)]
-    seen = {pattern.name}
-    for chain in chains:
-        made = {made_by(action) for action in chain[0].actions}
-        readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
-        if chain[0].unites:
-            return chain
-        for reader in sorted(readers, key=lambda p: not p.unites):
-            if reader.name not in seen and made & reads_of(reader):
-                seen.add(reader.name)
-                chains.append((reader, *chain))
-    return ()
-
-
-@cache
-def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
-    """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
-    makers, signatures = makers_of(book), signatures_of(book)
-    for name in (name for pattern in chain for name in pattern.reads):
-        relation = name in signatures and signatures[name].result == "Unit"
-        if relation and name not in NATIVE and name not in makers.of:
-            return name
-    return ""
 
 
 def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:

@@ -8,9 +8,10 @@ from relax_egraph.verify.instances.choices import any_attribute, near_shape
 from relax_egraph.verify.instances.contraction import CONTRACTION
 from relax_egraph.verify.instances.known import Known
 from relax_egraph.verify.instances.movement import MOVEMENT
+from relax_egraph.verify.instances.quantization import QUANTIZATION
 from relax_egraph.verify.instances.slots import MISSING, Slots
 
-_PROPOSALS = {**MOVEMENT, **CONTRACTION}
+_PROPOSALS = {**MOVEMENT, **CONTRACTION, **QUANTIZATION}
 """By operator what knows how its operands and attributes go together."""
 
 _LATE = 6

@@ -33,8 +33,8 @@ def unfold(
 ) -> Unfolded:
     """What the first of `chain` matches; of several ways to deduce a premise one is drawn.
 
-    The others of `chain` are among those that are used.  Walks whose names are `left` are only
-    begun: egglog is to go them.
+    The others of `chain` are among the rules that are used.  Of a walk whose name is in `left` only
+    the beginning is unfolded, and egglog finds the steps, but for a rule of `chain`.
     """
     unfolding = _Unfolding(makers, random, list(chain[1:]), {p.rule.name: p.rule for p in chain})
     chain[0].add_to(unfolding.query)
@@ -43,7 +43,7 @@ def unfold(
         derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.made]
         for number, apply in enumerate(derived):
             prefix = f"{apply.head}-{depth}-{number}."
-            if apply.head not in left:
+            if apply.head not in left or unfolding.leads_on(apply):
                 unfolding.replace(apply, depth, prefix)
             elif not any(apply is other for other in begun):
                 begun.append(apply)
@@ -61,6 +61,11 @@ class _Unfolding:
     deduced: list[Apply] = field(default_factory=list[Apply])
     parent: dict[Arg, Arg] = field(default_factory=dict[Arg, Arg])
     seen: int = 0
+
+    def leads_on(self, apply: Apply) -> bool:
+        """Whether the next rule of the chain deduces `apply`."""
+        ways = self.makers.of[apply.head]
+        return bool(self.wanted) and any(p.name == self.wanted[0].name for p, _ in ways)
 
     def replace(self, apply: Apply, depth: int, prefix: str) -> None:
         """Put in the place of `apply` what deduces it, which may be there already."""

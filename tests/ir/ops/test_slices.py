@@ -192,6 +192,13 @@ GIVEN = 'R.Tensor((2, 3), "float32")'
             "the slice is not within axis 0",
         ),
         (
+            "strided_slice",
+            (of(n), at(0), at(2**63 - 1)),
+            {"axes": (0,), "assume_inbound": True},
+            'R.strided_slice of R.Tensor((n,), "float32") along axes [0], begin=(0,), '
+            "end=(9223372036854775807,): the slice is not within axis 0",
+        ),
+        (
             "dynamic_strided_slice",
             (X, of(3, dtype="int64"), of(2, dtype="int64"), of(2, dtype="int64")),
             {},
