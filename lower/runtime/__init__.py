@@ -1,1 +1,1 @@
-"""What runs beside kernels: the driver of native programs, and the pools of threads."""
+"""The runtime beside kernels: the driver of native programs, thread pools and workspaces."""

@@ -1,15 +1,15 @@
 """The machine code that runs native programs: one routine for all functions of all executables.
 
-It is a function of CPython's fast calling convention with keywords; its ``self`` is an integer,
-the address of the head of a program.  What a call needs of memory is a *record*: a frame of words,
-and an arena that grows to what the largest call needed.  Records are taken from a list of the
-program and put back while the interpreter's lock is held, so that any number of threads may call
-one program, and a call allocates nothing but what it returns.
+It is a CPython function with the vectorcall convention and keywords; its ``self`` is an integer,
+the address of the head of a program.  A call uses a *record*: a frame of words, and arenas that
+grow to the size of the largest call.  Records are taken from a list of the program and put back
+while the interpreter's lock is held, so any number of threads may call one program, and a call
+allocates nothing but its results.
 
-An instruction that finds something unusual leaves the program: the call is handed to the head's
-fallback, with the same arguments.  Nothing that can be seen from outside has happened before.
-An interruption by the user, which may come while memory is got by a call of Python, is passed on;
-so is the ``MemoryError`` of a kernel that finds none for itself.
+An instruction that meets an unusual case leaves the program: the call goes to the fallback of the
+head, with the same arguments.  The instructions before it have no visible effect.  If the user
+interrupts a Python call that allocates memory, the interruption is raised; so is the
+``MemoryError`` of a kernel that cannot allocate its scratch memory.
 """
 
 from relax_egraph.lower.emit.instructions import Value
@@ -94,25 +94,25 @@ def driver_module(target: Target) -> Module:
 
 def _take_record(f: Instructions) -> Value:
     """A record that no other call uses."""
-    kept = word(f.head, Head.FREE, PTR)
-    with f.either(is_null(kept)) as (none, some):
+    free = word(f.head, Head.FREE, PTR)
+    with f.either(is_null(free)) as (none, some):
         with none:
             f.store(f.call_value("new_record", PTR, f.head), f.answer)
         with some:
-            set_word(f.head, Head.FREE, word(kept, Record.NEXT))
-            f.store(kept, f.answer)
+            set_word(f.head, Head.FREE, word(free, Record.NEXT))
+            f.store(free, f.answer)
     record = f.load(f.answer, PTR)
     f.go_if(is_null(record), "fallback")
     return record
 
 
 def _drop_objects(f: Instructions) -> None:
-    """Let go of what the call has made; the answer has a reference of its own."""
+    """Release the objects of the call; the answer has a reference of its own."""
     count = word(f.head, Head.OBJECTS)
     end = word(f.head, Head.FRAME) - word(f.head, Head.ARENAS) * len(Arena)
     objects = f.address(f.frame, end - count, I64)
     with f.loop(0, count) as turns:
-        made = word(objects, turns.index, PTR)
-        with f.when(f.compare("!=", made, f.const(PTR, 0))):
-            f.call("Py_DecRef", made)
+        item = word(objects, turns.index, PTR)
+        with f.when(f.compare("!=", item, f.const(PTR, 0))):
+            f.call("Py_DecRef", item)
             set_word(objects, turns.index, f.const(I64, 0))

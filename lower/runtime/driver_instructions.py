@@ -28,17 +28,17 @@ from relax_egraph.lower.runtime.driver_objects import (
 from relax_egraph.vm.native.program import Op
 
 KERNELS = {6: len(Op), 12: len(Op) + 1, 25: len(Op) + 2}
-"""The opcodes of calls of kernels, by how many arguments are passed, the pool among them.
+"""The opcodes of kernel calls, by the number of arguments that are passed, including the pool.
 
-A callee does not see arguments beyond its own; few are passed where few are needed.
+A kernel ignores arguments beyond its own, so three opcodes serve all kernels.
 """
 
 
 class Instructions(DriverFunction):
-    """Writes the block of each instruction."""
+    """Writes the code block of each instruction."""
 
     def instructions(self) -> None:
-        """Write the loop."""
+        """Write the dispatch loop and all blocks."""
         handlers: dict[int, Callable[[Value], None]] = {
             Op.ARRAY: self._array,
             Op.EXTENTS: self._extents,
@@ -47,8 +47,8 @@ class Instructions(DriverFunction):
             Op.ITEM: self._item,
             Op.ADD: lambda at: self._overflowing(at, "sadd"),
             Op.MULTIPLY: lambda at: self._overflowing(at, "smul"),
-            Op.FLOORDIV: lambda at: self._number(at, self._divided(at)[0]),
-            Op.MOD: lambda at: self._number(at, self._divided(at)[1]),
+            Op.FLOORDIV: lambda at: self._number(at, self._floor_divide(at)[0]),
+            Op.MOD: lambda at: self._number(at, self._floor_divide(at)[1]),
             Op.MIN: lambda at: self._number(at, self.minimum(self._from(at, 2), self._from(at, 3))),
             Op.MAX: lambda at: self._number(at, self.maximum(self._from(at, 2), self._from(at, 3))),
             Op.ALIGN: self._align,
@@ -57,8 +57,8 @@ class Instructions(DriverFunction):
             Op.ARENA: self._arena,
             Op.RESULT: self._result,
             Op.STORAGE: self._storage,
-            Op.ARGUMENT: lambda at: self._kept(at, self._given(at, 2)),
-            Op.CONSTANT: lambda at: self._kept(at, word(at, 2, PTR)),
+            Op.ARGUMENT: lambda at: self._keep(at, self._argument(at, 2)),
+            Op.CONSTANT: lambda at: self._keep(at, word(at, 2, PTR)),
             Op.VIEW: self._view,
             Op.NUMBER: self._int,
             Op.TUPLE: lambda at: self._sequence(at, "PyTuple"),
@@ -90,50 +90,50 @@ class Instructions(DriverFunction):
 
     # --- arguments --------------------------------------------------------------------
 
-    def _laid_out(self, given: Value, flags: Operand) -> Value:
-        """The dtype of an array that has `flags`; leaves for anything else."""
-        self._require(self._is_type(given, Head.ARRAY_TYPE))
-        found = self.convert("zext", field(given, FLAGS, I32), I64)
-        self._require(self.compare("==", found & flags, flags))
-        dtype = field(given, DTYPE, PTR)
+    def _array_dtype(self, array: Value, flags: Operand) -> Value:
+        """The dtype of `array`; leaves the program unless it is an array with `flags`."""
+        self._require(self._is_type(array, Head.ARRAY_TYPE))
+        present = self.convert("zext", field(array, FLAGS, I32), I64)
+        self._require(self.compare("==", present & flags, flags))
+        dtype = field(array, DTYPE, PTR)
         self._refuse_if(self.compare("==", field(dtype, BYTE_ORDER, I8), FOREIGN_ORDER))
         return dtype
 
     def _array(self, at: Value) -> None:
-        given = self._given(at, 2)
-        dtype = self._laid_out(given, word(at, 4))
+        array = self._argument(at, 2)
+        dtype = self._array_dtype(array, word(at, 4))
         number = self.convert("sext", field(dtype, NUMBER, I32), I64)
         self._require(self.compare("==", number, word(at, 3)))
-        self._to(at, 1, field(given, DATA, I64))
+        self._to(at, 1, field(array, DATA, I64))
         self._next(at, 5)
 
     def _plain(self, at: Value) -> None:
-        self._laid_out(self._given(at, 1), CONTIGUOUS | ALIGNED)
+        self._array_dtype(self._argument(at, 1), CONTIGUOUS | ALIGNED)
         self._next(at, 2)
 
     def _extents(self, at: Value) -> None:
-        given, rank = self._given(at, 2), word(at, 3)
-        found = self.convert("sext", field(given, RANK, I32), I64)
-        self._require(self.compare("==", found, rank))
-        extents = field(given, EXTENTS, PTR)
+        array, rank = self._argument(at, 2), word(at, 3)
+        actual = self.convert("sext", field(array, RANK, I32), I64)
+        self._require(self.compare("==", actual, rank))
+        extents = field(array, EXTENTS, PTR)
         to = self.address(self.frame, word(at, 1), I64)
         with self.loop(0, rank) as turns:
             set_word(to, turns.index, word(extents, turns.index))
         self._next(at, 4)
 
-    def _long(self, at: Value, given: Value) -> None:
-        """Write what a Python int is; leave if it is none, or does not fit."""
-        self._require(self._is_type(given, Head.INT_TYPE))
-        number = self.call_value("PyLong_AsLongLong", I64, given)
+    def _long(self, at: Value, value: Value) -> None:
+        """Write the value of a Python int; leave if it is another object or exceeds 64 bits."""
+        self._require(self._is_type(value, Head.INT_TYPE))
+        number = self.call_value("PyLong_AsLongLong", I64, value)
         self._require(is_null(self.call_value("PyErr_Occurred", PTR)))
         self._to(at, 1, number)
 
     def _integer(self, at: Value) -> None:
-        self._long(at, self._given(at, 2))
+        self._long(at, self._argument(at, 2))
         self._next(at, 3)
 
     def _item(self, at: Value) -> None:
-        heap = self._given(at, 2)
+        heap = self._argument(at, 2)
         self._require(self._is_type(heap, Head.LIST_TYPE))
         item = self.call_value("PyList_GetItem", PTR, heap, word(at, 3))
         self._refuse_if(is_null(item))
@@ -141,12 +141,12 @@ class Instructions(DriverFunction):
         self._next(at, 4)
 
     def _fields(self, at: Value) -> None:
-        given, count = self._given(at, 2), word(at, 3)
-        self._require(self._is_type(given, Head.TUPLE_TYPE))
-        self._require(self.compare("==", self.call_value("PyTuple_Size", I64, given), count))
+        value, count = self._argument(at, 2), word(at, 3)
+        self._require(self._is_type(value, Head.TUPLE_TYPE))
+        self._require(self.compare("==", self.call_value("PyTuple_Size", I64, value), count))
         to = self.address(self.frame, word(at, 1), I64)
         with self.loop(0, count) as turns:
-            item = self.call_value("PyTuple_GetItem", PTR, given, turns.index)
+            item = self.call_value("PyTuple_GetItem", PTR, value, turns.index)
             set_word(to, turns.index, item)
         self._next(at, 4)
 
@@ -157,7 +157,7 @@ class Instructions(DriverFunction):
         self._next(at, 4)
 
     def _exact(self, operation: str, a: Value, b: Operand) -> Value:
-        """The sum or product; leaves where it does not fit."""
+        """The sum or product; leaves the program on overflow."""
         name, pair = f"llvm.{operation}.with.overflow.i64", Type("{i64, i1}")
         both = self.call_value(name, pair, a, self.index(b))
         self._refuse_if(self.emit(I1, f"extractvalue {both}, 1"))
@@ -166,7 +166,7 @@ class Instructions(DriverFunction):
     def _overflowing(self, at: Value, operation: str) -> None:
         self._number(at, self._exact(operation, self._from(at, 2), self._from(at, 3)))
 
-    def _divided(self, at: Value) -> tuple[Value, Value]:
+    def _floor_divide(self, at: Value) -> tuple[Value, Value]:
         """Quotient and remainder towards minus infinity; leaves unless the divisor is positive."""
         a, b = self._from(at, 2), self._from(at, 3)
         self._require(self.compare(">", b, 0))
@@ -188,21 +188,21 @@ class Instructions(DriverFunction):
     # --- memory and objects -----------------------------------------------------------
 
     def _arenas(self, at: Value) -> tuple[Value, Value]:
-        """The arena that is named, and the one after it."""
+        """The arena that the instruction names, and the next one."""
         end = word(self.head, Head.FRAME)
-        first = end + (word(at, 2) - word(self.head, Head.ARENAS)) * len(Arena)
-        arena = self.address(self.frame, first, I64)
+        start = end + (word(at, 2) - word(self.head, Head.ARENAS)) * len(Arena)
+        arena = self.address(self.frame, start, I64)
         return arena, self.address(arena, len(Arena), I64)
 
     def _arena(self, at: Value) -> None:
         arena, _ = self._arenas(at)
         spare = self.const(I64, 0)
-        made = self.call_value("arena", PTR, self.head, arena, self._from(at, 3), spare)
-        self._made(at, 1, made)
+        memory = self.call_value("arena", PTR, self.head, arena, self._from(at, 3), spare)
+        self._keep_new(at, 1, memory)
         self._next(at, 4)
 
     def _next_arena(self, at: Value) -> None:
-        """Of two arenas, take the one that was not used last; it grows ahead of what is needed."""
+        """Swap two arenas and grow the one that was not used last, beyond what is needed."""
         arena, other = self._arenas(at)
         for number in Arena:
             last, next = word(arena, number), word(other, number)
@@ -210,7 +210,7 @@ class Instructions(DriverFunction):
             set_word(other, number, last)
         size = self._from(at, 3)
         spare = self.binary(">>", size, 1)
-        self._made(at, 1, self.call_value("arena", PTR, self.head, arena, size, spare))
+        self._keep_new(at, 1, self.call_value("arena", PTR, self.head, arena, size, spare))
         self._next(at, 4)
 
     def _move(self, at: Value) -> None:
@@ -222,8 +222,8 @@ class Instructions(DriverFunction):
         self.call_value("memmove", PTR, to, source, size)
         self._next(at, 4)
 
-    def _gathered(self, at: Value, rank: Value) -> Value:
-        """The words of the frame that operands from 6 on name, one after the other."""
+    def _words(self, at: Value, rank: Value) -> Value:
+        """The words of the frame at the indices from operand 6 on, copied one after the other."""
         operands = self.address(at, 6, I64)
         with self.loop(0, rank) as turns:
             set_word(self._room, turns.index, self._from(operands, turns.index))
@@ -231,57 +231,57 @@ class Instructions(DriverFunction):
 
     def _result(self, at: Value) -> None:
         dtype, size, rank = word(at, 3, PTR), self._from(at, 4), word(at, 5)
-        extents = self._gathered(at, rank)
+        extents = self._words(at, rank)
         array = self.call_value("result", PTR, self.head, dtype, size, rank, extents)
-        self._made(at, 1, array)
+        self._keep_new(at, 1, array)
         self._to(at, 2, field(array, DATA, I64))
         self._next(at, rank + 6)
 
     def _storage(self, at: Value) -> None:
         array = self.call_value("bytes", PTR, self.head, self._from(at, 3))
-        self._made(at, 1, array)
+        self._keep_new(at, 1, array)
         self._to(at, 2, field(array, DATA, I64))
         self._next(at, 4)
 
     def _view(self, at: Value) -> None:
         base, dtype, data = self._from(at, 2, PTR), word(at, 3, PTR), self._from(at, 4, PTR)
         rank = word(at, 5)
-        extents = self._gathered(at, rank)
+        extents = self._words(at, rank)
         flags = self.convert("zext", field(base, FLAGS, I32), I64)
         flags = (flags & WRITEABLE) + (CONTIGUOUS | ALIGNED)
-        given = (self.head, base, dtype, rank, extents, data, flags)
-        self._made(at, 1, self.call_value("view", PTR, *given))
+        operands = (self.head, base, dtype, rank, extents, data, flags)
+        self._keep_new(at, 1, self.call_value("view", PTR, *operands))
         self._next(at, rank + 6)
 
-    def _kept(self, at: Value, known: Value) -> None:
-        """Keep an object that there is already."""
-        self.call("Py_IncRef", known)
-        self._to(at, 1, known)
+    def _keep(self, at: Value, existing: Value) -> None:
+        """Keep an object that exists already, with a new reference."""
+        self.call("Py_IncRef", existing)
+        self._to(at, 1, existing)
         self._next(at, 3)
 
     def _int(self, at: Value) -> None:
-        self._made(at, 1, self.call_value("PyLong_FromLongLong", PTR, self._from(at, 2)))
+        self._keep_new(at, 1, self.call_value("PyLong_FromLongLong", PTR, self._from(at, 2)))
         self._next(at, 3)
 
     def _truth(self, at: Value) -> None:
         byte = self.load(self._from(at, 2, PTR), I8)
         truth = self.convert("zext", byte, I64)
-        self._made(at, 1, self.call_value("PyBool_FromLong", PTR, truth))
+        self._keep_new(at, 1, self.call_value("PyBool_FromLong", PTR, truth))
         self._next(at, 3)
 
     def _sequence(self, at: Value, type: str) -> None:
         count = word(at, 2)
         sequence = self.call_value(f"{type}_New", PTR, count)
-        self._made(at, 1, sequence)
+        self._keep_new(at, 1, sequence)
         objects = self.address(at, 3, I64)
         with self.loop(0, count) as turns:
             item = self._from(objects, turns.index, PTR)
-            self.call("Py_IncRef", item)  # a reference is taken over
+            self.call("Py_IncRef", item)  # SetItem takes over a reference
             self.call_value(f"{type}_SetItem", I32, sequence, turns.index, item)
         self._next(at, count + 3)
 
     def _store(self, at: Value) -> None:
-        heap, item = self._given(at, 1), self._from(at, 3, PTR)
+        heap, item = self._argument(at, 1), self._from(at, 3, PTR)
         self._require(self._is_type(heap, Head.LIST_TYPE))
         self.call("Py_IncRef", item)
         failed = self.call_value("PyList_SetItem", I32, heap, word(at, 2), item)
@@ -291,7 +291,7 @@ class Instructions(DriverFunction):
     # --- kernels ----------------------------------------------------------------------
 
     def _turn(self, at: Value) -> None:
-        """Jump back; once in a second look for signals, so that any loop can be interrupted."""
+        """Jump back; check for signals once a second, so that any loop can be interrupted."""
         now = self.call_value("time", I64, self.const(PTR, 0))
         with self.when(self.compare("!=", now, self.load(self.second, I64))):
             self.store(now, self.second)
@@ -314,8 +314,8 @@ class Instructions(DriverFunction):
     def _kernel(self, count: int, at: Value) -> None:
         """Call a kernel with its pool and ``count - 1`` words of the frame."""
         code, pool = word(at, 1, PTR), word(at, 2)
-        given = (self._from(at, 3 + k) for k in range(count - 1))
-        status = self.call_kernel(code, pool, *given)
+        operands = (self._from(at, 3 + k) for k in range(count - 1))
+        status = self.call_kernel(code, pool, *operands)
         self.go_if(self.compare("!=", status, 0), "exhausted")
         self._next(at, count + 2)
 
@@ -331,7 +331,7 @@ class Instructions(DriverFunction):
         self.go("next")
 
     def _jump_if(self, at: Value, condition: Value, length: int) -> None:
-        """Jump, or go on `length` words further."""
+        """Jump if `condition` holds, else continue `length` words further."""
         stay, jump = self._label(), self._label()
         self._branch(condition, jump, stay)
         self._open(jump)

@@ -1,4 +1,4 @@
-"""Native programs into this process: the `Driver` of the virtual machine."""
+"""The `Driver` of the virtual machine: loads native programs into this process."""
 
 import ctypes
 import importlib
@@ -45,16 +45,16 @@ from relax_egraph.vm.native.program import (
 )
 
 _NEW_FROM_DESCR, _SET_BASE_OBJECT = 94, 282
-"""Where these functions are in numpy's table: part of its stable binary interface."""
+"""The indices of these functions in numpy's C API table, part of its stable binary interface."""
 
 
 def driver() -> Driver | None:
-    """The driver, where the layout of objects is known."""
+    """The driver, on interpreters whose object layout is known."""
     return _NativeDriver() if layout_is_known() else None
 
 
 def memory_of(function: Callable[..., Any]) -> tuple[int, int]:
-    """Of a loaded program: the records that calls take turns with, the bytes of their arenas."""
+    """The number of records of a loaded program, and the bytes of their arenas."""
     handle = getattr(function, "__self__", None)
     if not isinstance(handle, _ProgramHandle):
         raise TypeError(f"{function!r} is no loaded program")
@@ -66,7 +66,7 @@ class _ProgramHandle(Handle):
 
 
 class _Records:
-    """The memory that calls of a program take turns with; freed with this object."""
+    """The records of a program: memory that its calls share, freed with this object."""
 
     def __init__(self, head: "ctypes.Array[ctypes.c_int64]", library: Library) -> None:
         self._head, self._library = head, library
@@ -77,7 +77,7 @@ class _Records:
 
 
 class _NativeDriver:
-    """See `Driver`."""
+    """The implementation of `Driver`."""
 
     def kernel_type(self, kernel: Callable[..., Any]) -> KernelType | None:
         code = code_of(kernel)
@@ -92,8 +92,8 @@ class _NativeDriver:
         fallback: Callable[..., Any] | None,
     ) -> Callable[..., Any]:
         library = _library()
-        kept: list[object] = [surroundings, fallback]
-        code = [_words(i, surroundings, kept) for i in program.code]
+        alive: list[object] = [surroundings, fallback]
+        code = [_words(i, surroundings, alive) for i in program.code]
         places = [0, *accumulate(map(len, code))]
         for instruction, written in zip(program.code, code, strict=True):
             if operand_kinds(instruction)[:1] == ["instruction"]:
@@ -123,7 +123,7 @@ class _NativeDriver:
         head[Head.NONE], head[Head.EXCEPTION] = id(None), id(Exception)
         handle = _ProgramHandle(ctypes.addressof(head))
         handle.head = head
-        handle.kept = (words, frame, _Records(head, library), *kept)
+        handle.kept = (words, frame, _Records(head, library), *alive)
         return builtin(program.name, library, SYMBOL, handle, FASTCALL | KEYWORDS)
 
 
@@ -143,15 +143,15 @@ def _numpy_functions() -> "ctypes.Array[ctypes.c_int64]":
 
 
 def _words(
-    instruction: NativeInstruction, surroundings: Surroundings, kept: list[object]
+    instruction: NativeInstruction, surroundings: Surroundings, alive: list[object]
 ) -> list[int]:
-    """An instruction as the driver reads it; adds to `kept` what its addresses point to."""
+    """The words of an instruction for the driver; adds the objects they address to `alive`."""
     match instruction:
         case NativeInstruction(Op.KERNEL, (str(name), *words)):
             kernel = surroundings.kernels[name]
             code = code_of(kernel)
             assert code is not None
-            kept.append(kernel)
+            alive.append(kernel)
             count = next(n for n in KERNELS if n > len(words))
             rest = [0] * (count - 1 - len(words))
             return [KERNELS[count], code.address, code.pool, *map(int, words), *rest]
@@ -160,23 +160,23 @@ def _words(
             return [Op.ARRAY, to, argument, np.dtype(element).num, flags]
         case NativeInstruction(op, operands):
             kinds = operand_kinds(instruction)
-            words = [_word(k, o, surroundings, kept) for k, o in zip(kinds, operands, strict=True)]
+            words = [_word(k, o, surroundings, alive) for k, o in zip(kinds, operands, strict=True)]
             fixed = OPERANDS[op].split()
             if fixed[-1:] == ["from…"]:
                 words.insert(len(fixed) - 1, len(words) - len(fixed) + 1)
             return [op, *words]
 
 
-def _word(kind: str, operand: Operand, surroundings: Surroundings, kept: list[object]) -> int:
+def _word(kind: str, operand: Operand, surroundings: Surroundings, alive: list[object]) -> int:
     match kind, operand:
         case "element", str(name):
-            named: object = np.dtype(name)
+            value: object = np.dtype(name)
         case "constant", int(index):
-            named = None if index == -1 else surroundings.constants[index]
+            value = None if index == -1 else surroundings.constants[index]
         case _:
             return int(operand)
-    kept.append(named)
-    return id(named)
+    alive.append(value)
+    return id(value)
 
 
 def _constant(value: int | Address, surroundings: Surroundings) -> int:

@@ -1,6 +1,6 @@
-"""What the driver calls: memory for a call, arrays of results, tuples.  See `driver`.
+"""Functions that the driver calls: the memory of calls, and arrays of results.
 
-Arrays are made by numpy's C functions and read through the layout of their structs.
+Arrays are created by numpy's C functions and read through the layout of their structs.
 """
 
 import sys
@@ -11,13 +11,13 @@ from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, PTR, Module, Type
 
 LIMIT = 1 << 28
-"""An arena of more bytes than these is given back after the call that needed it."""
+"""Arenas above this many bytes are freed after the call that needed them."""
 
 POOLED = 1 << 16
-"""Arrays of so many bytes or more lie in memory of the machine's pool, got by a call of Python."""
+"""Arrays of at least this many bytes are allocated from the machine's pool, by a Python call."""
 
 
-# Where the fields of an array lie; what its flags mean.
+# The offsets of the fields of an array, and the bits of its flags.
 TYPE, DATA, RANK, EXTENTS, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
 BYTE_ORDER, NUMBER = 26, 28  # of a dtype
 FOREIGN_ORDER = ord(">" if sys.byteorder == "little" else "<")
@@ -28,15 +28,15 @@ class Head(IntEnum):
     """The words at the head of a program."""
 
     CODE = 0
-    FALLBACK = 1  # takes the calls that leave the program; none: these return None
-    ARGUMENTS = 2  # how many
-    FRAME = 3  # the words of a frame, as they are at first: TEMPLATE words that lie there
-    TEMPLATE = 4
-    OBJECTS = 5  # so many of them, the last ones before those of ARENAS, are objects
-    FREE = 6  # the list of records that no call uses
-    RECORDS = 7  # how many there are
-    ARENAS = 8  # how many each has: the last words of its frame are their addresses and sizes
-    TAKE = 9  # bytes of the machine's pool, as an array
+    FALLBACK = 1  # called for calls that leave the program; null: they return None
+    ARGUMENTS = 2  # their number
+    FRAME = 3  # the number of words of a frame
+    TEMPLATE = 4  # the initial words of a frame
+    OBJECTS = 5  # the number of objects: the last words of a frame before those of ARENAS
+    FREE = 6  # the list of unused records
+    RECORDS = 7  # the number of records
+    ARENAS = 8  # the number of arenas of a record: the last words of its frame
+    TAKE = 9  # the function that allocates bytes of the machine's pool, as an array
     ARRAY_TYPE = 10
     INT_TYPE = 11
     LIST_TYPE = 12
@@ -44,7 +44,7 @@ class Head(IntEnum):
     SET_BASE = 14  # PyArray_SetBaseObject
     NONE = 15
     EXCEPTION = 16
-    BYTES = 17  # of all arenas
+    BYTES = 17  # the size of all arenas
     TUPLE_TYPE = 18
 
 
@@ -56,24 +56,24 @@ class Record(IntEnum):
 
 
 class Arena(IntEnum):
-    """The words of an arena, the last ones of a frame."""
+    """The words of an arena, at the end of a frame."""
 
     MEMORY = 0
     CAPACITY = 1
 
 
 def word(pointer: Value, number: Operand, type: Type = I64) -> Value:
-    """Word `number` of those at `pointer`."""
+    """Word `number` at `pointer`."""
     return pointer.function.load(pointer.function.address(pointer, number, I64), type)
 
 
 def set_word(pointer: Value, number: Operand, value: Value) -> None:
-    """Write word `number` of those at `pointer`."""
+    """Write word `number` at `pointer`."""
     pointer.function.store(value, pointer.function.address(pointer, number, I64))
 
 
 def field(of: Value, offset: int, type: Type) -> Value:
-    """The field of an object that lies `offset` bytes from its beginning."""
+    """The field of an object at `offset` bytes from its start."""
     return of.function.load(of.function.address(of, offset, I8), type)
 
 
@@ -83,7 +83,7 @@ def is_null(pointer: Value) -> Value:
 
 
 def define(module: Module) -> None:
-    """Write the functions that the driver calls, and those that the loader does."""
+    """Define the functions that the driver and the loader call."""
     _define_new_record(module)
     _define_arena(module)
     _define_shrink(module)
@@ -95,7 +95,7 @@ def define(module: Module) -> None:
 
 
 def _define_new_record(module: Module) -> None:
-    """``new_record(head)``: a record with its frame; null where there is no memory."""
+    """``new_record(head)``: a record with its frame; null if there is no memory."""
     f = Function(module, "new_record", (PTR,), result=PTR, internal=True)
     (head,) = f.args
     count = word(head, Head.FRAME)
@@ -110,30 +110,30 @@ def _define_new_record(module: Module) -> None:
 
 
 def _define_arena(module: Module) -> None:
-    """``arena(head, arena, size, spare)``: so many bytes at least, on a 64-byte line; or null.
+    """``arena(head, arena, size, spare)``: at least `size` bytes, aligned to 64 bytes; or null.
 
-    What was in it before is lost.  An arena that grows again grows by `spare` bytes more.
+    Its contents are lost.  An arena that grows again grows by `spare` bytes more.
     """
     f = Function(module, "arena", (PTR, PTR, I64, I64), result=PTR, internal=True)
     head, arena, needed, spare = f.args
     size = f.maximum(needed, 64)
-    before = word(arena, Arena.CAPACITY)
-    with f.when(f.compare(">", size, before)):
+    old = word(arena, Arena.CAPACITY)
+    with f.when(f.compare(">", size, old)):
         f.call("shrink", head, arena, f.const(I64, 0))
-        wanted = size + f.select(f.compare(">", before, 0), spare, 0)
-        fits = f.compare("<", wanted, (1 << 62) - 64)
-        asked = f.select(fits, wanted + 63, f.const(I64, -1))
-        memory = f.call_value("PyMem_RawMalloc", PTR, asked)
+        capacity = size + f.select(f.compare(">", old, 0), spare, 0)
+        fits = f.compare("<", capacity, (1 << 62) - 64)
+        request = f.select(fits, capacity + 63, f.const(I64, -1))
+        memory = f.call_value("PyMem_RawMalloc", PTR, request)
         with f.when(f.compare("!=", memory, f.const(PTR, 0))):
             set_word(arena, Arena.MEMORY, memory)
-            set_word(arena, Arena.CAPACITY, wanted)
-            _count_bytes(head, wanted)
+            set_word(arena, Arena.CAPACITY, capacity)
+            _count_bytes(head, capacity)
     aligned = (word(arena, Arena.MEMORY) + 63) & -64
     f.finish(f.emit(PTR, f"inttoptr {aligned} to ptr"))
 
 
 def _define_shrink(module: Module) -> None:
-    """``shrink(head, arena, limit)``: give an arena back if it is of more than `limit` bytes."""
+    """``shrink(head, arena, limit)``: free an arena of more than `limit` bytes."""
     f = Function(module, "shrink", (PTR, PTR, I64), internal=True)
     head, arena, limit = f.args
     capacity = word(arena, Arena.CAPACITY)
@@ -146,7 +146,7 @@ def _define_shrink(module: Module) -> None:
 
 
 def _count_bytes(head: Value, size: Value) -> None:
-    """Arenas have `size` bytes more; loops get theirs without the interpreter's lock."""
+    """Add `size` to the bytes of all arenas, atomically: loops grow theirs without the lock."""
     f = head.function
     f.emit(I64, f"atomicrmw add {f.address(head, Head.BYTES, I64)}, {size} monotonic")
 
@@ -164,7 +164,7 @@ def _define_shrink_all(module: Module) -> None:
 
 
 def _define_forget(module: Module) -> None:
-    """``forget(head)``: free all records; no call is under way, and none follows."""
+    """``forget(head)``: free all records; no call is running, and none follows."""
     f = Function(module, "forget", (PTR,))
     (head,) = f.args
     with f.forever() as leave:
@@ -177,21 +177,21 @@ def _define_forget(module: Module) -> None:
 
 
 def _define_bytes(module: Module) -> None:
-    """``bytes(head, size)``: at least so many bytes of the machine's pool, as an array; or null."""
+    """``bytes(head, size)``: at least `size` bytes of the machine's pool, as an array; or null."""
     f = Function(module, "bytes", (PTR, I64), result=PTR, internal=True)
     head, size = f.args
     answer = f.allocate(PTR, 1)
     f.store(f.const(PTR, 0), answer)
     number = f.call_value("PyLong_FromLongLong", PTR, size)
     with f.when(f.compare("!=", number, f.const(PTR, 0))):
-        made = f.call_value("PyObject_CallOneArg", PTR, word(head, Head.TAKE, PTR), number)
-        f.store(made, answer)
+        array = f.call_value("PyObject_CallOneArg", PTR, word(head, Head.TAKE, PTR), number)
+        f.store(array, answer)
         f.call("Py_DecRef", number)
     f.finish(f.load(answer, PTR))
 
 
 def _define_view(module: Module) -> None:
-    """``view(head, base, dtype, rank, extents, data, flags)``: an array in memory of `base`."""
+    """``view(head, base, dtype, rank, extents, data, flags)``: an array in the memory of `base`."""
     params = (PTR, PTR, PTR, I64, PTR, PTR, I64)
     f = Function(module, "view", params, result=PTR, internal=True)
     head, base, dtype, rank, extents, data, flags = f.args
@@ -233,9 +233,9 @@ def _new_array(
     head: Value, dtype: Value, rank: Value, extents: Value, data: Value, flags: Value
 ) -> Value:
     f = head.function
-    f.call("Py_IncRef", dtype)  # a reference is taken over
+    f.call("Py_IncRef", dtype)  # the array takes over a reference
     new, type = word(head, Head.NEW_ARRAY, PTR), word(head, Head.ARRAY_TYPE, PTR)
     count, bits = f.convert("trunc", rank, I32), f.convert("trunc", flags, I32)
     none = f.const(PTR, 0)
-    given = f"{type}, {dtype}, {count}, {extents}, {none}, {data}, {bits}, {none}"
-    return f.emit(PTR, f"call ptr {new.text}({given})")
+    operands = f"{type}, {dtype}, {count}, {extents}, {none}, {data}, {bits}, {none}"
+    return f.emit(PTR, f"call ptr {new.text}({operands})")

@@ -1,4 +1,4 @@
-"""What this processor can do, as loops that do nothing else: the limits that kernels are held to.
+"""Limits of this processor, measured by loops: the peaks that kernels are compared with.
 
     limits = limit_kernels()
     limits["multiply_add"](out, turns)     # out: vectors that fill `accumulators` registers
@@ -6,8 +6,8 @@
     limits["copy_past_caches"](x, y, n)    # the same, with non-temporal stores
     limits["read"](x, out, n)              # sums of x[:n]
 
-Arrays are of float32, what is written past the caches is aligned to 64 bytes; `n` is rounded
-down to a multiple of `UNROLLED` vectors.
+Arrays are of float32, the target of ``copy_past_caches`` is aligned to 64 bytes, and `n` is
+rounded down to a multiple of `UNROLLED` vectors.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,24 +23,24 @@ from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import ObjectCache
 
 UNROLLED = 8
-"""How many vectors one turn of a stream moves."""
+"""The vectors that one iteration of a stream moves."""
 
 ACCUMULATORS = 12
-"""Independent sums: more than hide the latency of two multiply-adds a cycle, and in 16 registers
-beside both factors."""
+"""Independent sums: enough to hide the latency of two multiply-adds a cycle, and few enough for
+16 registers beside both factors."""
 
 _SCALE, _SHIFT = 0.5, 0.25
-"""``a ← a · _SCALE + _SHIFT`` stays finite however often."""
+"""``a ← a · _SCALE + _SHIFT`` stays finite for any number of iterations."""
 
 
 def flops_per_turn(target: Target | None = None) -> int:
-    """The operations of one turn of ``multiply_add``."""
+    """The operations of one iteration of ``multiply_add``."""
     return 2 * ACCUMULATORS * (target or host()).lanes()
 
 
 @cache
 def limit_kernels() -> Mapping[str, Kernel]:
-    """The loops, compiled for this processor."""
+    """The kernels of the loops, compiled for this processor."""
     target = host()
     objects = {name: _object(name, write, target) for name, (write, _) in _LOOPS.items()}
     kernels = {
@@ -50,7 +50,7 @@ def limit_kernels() -> Mapping[str, Kernel]:
 
 
 def limit_text(name: str, target: Target) -> str:
-    """The LLVM module of one of the loops."""
+    """The LLVM module of the loop `name`."""
     module = Module(target)
     write, arrays = _LOOPS[name]
     f = Function(module, name, (PTR, *(PTR for _ in range(arrays)), I64), result=I32)
@@ -116,4 +116,4 @@ _LOOPS: Mapping[str, tuple[_Writer, int]] = {
     "copy_past_caches": (_copy_past_caches, 2),
     "read": (_read, 2),
 }
-"""What writes each loop, and how many arrays it takes; the last of them is written."""
+"""For each loop the function that writes it, and its number of arrays; the last one is written."""

@@ -1,16 +1,16 @@
-"""The machine code of a pool of threads: regions of independent turns, shared by who is free.
+"""The machine code of a thread pool: parallel regions whose chunks are claimed by idle threads.
 
-A region is a task ``void task(ptr context, i64 begin, i64 end)`` over turns that are split into
-chunks.  Threads claim chunks by counting down, with compare-and-swap, how many are `_LEFT`; the
-caller claims like the workers, and then waits for chunks to be done, not for threads to come: one
-that the system does not run holds up nothing but the chunk it is at.  One region runs at a time;
-who finds the pool busy runs its own alone.
+A region is a task ``void task(ptr context, i64 begin, i64 end)`` over iterations that are split
+into chunks.  Threads claim a chunk by decrementing `_LEFT` with compare-and-swap.  The caller
+claims chunks like the workers, and then waits until all chunks are done, not until all threads
+arrive: a thread that the system suspends delays only its own chunk.  The pool runs one region at a
+time; a caller that finds the pool busy runs its region serially.
 
-Who waits spins for `SPIN` nanoseconds and then sleeps on a futex.  The system likes to wake a
-thread on the processor of the waker, which is not free, and to keep it there (seen on an idle
-machine: two threads took the time of one, for as long as they lived); so a worker that finds
-itself on the caller's processor leaves it.  A pool of zeros, but for its first words, has not been
-used: a child of ``fork`` makes its pools that.
+A waiting thread spins for `SPIN` nanoseconds and then sleeps on a futex.  Linux often wakes a
+thread on the processor of its waker, which is busy, and keeps it there (on an idle machine, two
+threads took the time of one until they ended); so a worker that runs on the caller's processor
+leaves it.  A pool of zeros, except for its first words, is unused: a child of ``fork`` resets its
+pools to that.
 """
 
 import signal
@@ -34,31 +34,31 @@ from relax_egraph.lower.runtime.synchronization import (
 SYMBOL = "run_region"
 
 SIZE = 384
-"""The bytes of a pool, which begins on a line of the cache."""
+"""The bytes of a pool, which is aligned to a cache line."""
 
 RUN, THREADS, STATE = 0, 8, 64
-"""Where a pool has the address of ``run_region``, its number of threads, and what regions change.
+"""Offsets in a pool: the address of ``run_region``, the number of threads, and the mutable state.
 
-``run_region(ptr pool, ptr task, ptr context, i64 turns, i64 cost)``, `cost` of the whole region in
-picoseconds.
+``run_region(ptr pool, ptr task, ptr context, i64 turns, i64 cost)``: `cost` is that of the whole
+region, in picoseconds.
 """
 
 CHUNKS = 4
-"""How many chunks there are at most for each thread, so that a slow one is made up for."""
+"""The maximal number of chunks for each thread; more than one, to balance slow threads."""
 
 SMALLEST_CHUNK = 1_000_000
-"""The picoseconds of a chunk at least, more than what sharing it costs."""
+"""The minimal cost of a chunk in picoseconds, above the overhead of sharing it."""
 
 WORTH_WAKING = 50_000_000
-"""The picoseconds of work that sleeping workers are woken for, in one region or in several.
+"""The cost in picoseconds, of one region or several, for which sleeping workers are woken.
 
-Measured in a virtual machine: to wake one takes 8 µs of the caller, and it comes after 25.
+Measured in a virtual machine: a wake-up takes 8 µs of the caller, and the worker runs after 25 µs.
 """
 
 RECENT = 100_000
-"""The nanoseconds for which regions that nobody was woken for are remembered."""
+"""The nanoseconds for which regions that woke no worker are remembered."""
 
-# Each line of the cache is written by one side: the caller, all who claim, all who finish.
+# Each cache line is written by one group of threads: the caller, the claiming, the finishing.
 _TASK, _CONTEXT, _TURNS, _CHUNK, _COUNT = range(STATE, STATE + 40, 8)
 _LEFT, _DONE, _SLEEPERS, _BUSY = range(STATE + 64, STATE + 64 + 4 * 64, 64)
 _WAITING, _STARTED, _PROCESSOR = _SLEEPERS + 4, _BUSY + 4, _COUNT + 8
@@ -116,20 +116,20 @@ def _define_run(module: Module, machine: str) -> None:
 
 
 def _join(f: Function, pool: Value, chunks: Value, machine: str) -> None:
-    """Wait until all `chunks` are done; the last one wakes who sleeps here."""
+    """Wait until all `chunks` are done; the thread that finishes the last one wakes the caller."""
     done = _at(pool, _DONE)
     spin(f, lambda: f.compare("==", atomic_load(done), chunks), machine)
     with f.when(f.compare("!=", atomic_load(done), chunks)):
         atomic_store(f.const(I32, 1), _at(pool, _WAITING))
         with f.forever() as leave:
-            found = atomic_load(done)
-            leave(f.compare("==", found, chunks))
-            futex(done, WAIT, found, machine)
+            count = atomic_load(done)
+            leave(f.compare("==", count, chunks))
+            futex(done, WAIT, count, machine)
         atomic_store(f.const(I32, 0), _at(pool, _WAITING))
 
 
 def _define_work(module: Module, machine: str) -> None:
-    """``work(pool)``: claim chunks and run them until none is left."""
+    """``work(pool)``: claim and run chunks until none is left."""
     f = Function(module, "work", (PTR,), internal=True)
     (pool,) = f.args
     with f.forever() as leave:
@@ -137,12 +137,12 @@ def _define_work(module: Module, machine: str) -> None:
         leave(f.compare("==", left, 0))
         _, claimed = exchange(_at(pool, _LEFT), left, left - 1)
         with f.when(claimed):
-            # Read now, the fields are those of the region that the chunk is of: it cannot end.
+            # The region cannot end before this chunk, so these are its fields.
             task, context = (f.load(_at(pool, place), PTR) for place in (_TASK, _CONTEXT))
             turns, chunk, count = (f.load(_at(pool, p), I64) for p in (_TURNS, _CHUNK, _COUNT))
             begin = (count - f.convert("zext", left, I64)) * chunk
             f.call_pointer(task, context, begin, f.minimum(begin + chunk, turns))
-            # A locked addition: it also completes what the chunk wrote past the caches.
+            # A locked addition, which also completes the non-temporal stores of the chunk.
             done = atomic_add(_at(pool, _DONE), 1) + 1
             last = f.compare("==", done, f.convert("trunc", count, I32))
             sleeps = f.compare("!=", atomic_load(_at(pool, _WAITING)), 0)
@@ -152,7 +152,7 @@ def _define_work(module: Module, machine: str) -> None:
 
 
 def _define_worker(module: Module, machine: str) -> None:
-    """``worker(pool)``: work, as often as there is some; ends with the process."""
+    """``worker(pool)``: run chunks whenever there are some; ends with the process."""
     f = Function(module, "worker", (PTR,), result=PTR, internal=True)
     (pool,) = f.args
     left = _at(pool, _LEFT)
@@ -173,7 +173,7 @@ def _define_worker(module: Module, machine: str) -> None:
 
 
 def _define_leave(module: Module) -> None:
-    """``leave(processor, allowed)``: let this thread run on the others of those `allowed`."""
+    """``leave(processor, allowed)``: restrict this thread to the `allowed` ones but `processor`."""
     f = Function(module, "leave", (I64, PTR), internal=True)
     processor, allowed = f.args
     mask = f.allocate(I64, _MASK_WORDS)
@@ -184,14 +184,14 @@ def _define_leave(module: Module) -> None:
         place = f.address(mask, f.binary("udiv", processor, 64), I64)
         bit = f.const(I64, 1) << (processor & 63)
         f.store(f.load(place, I64) & (bit ^ -1), place)
-        # It fails where no processor is left: then all stays as it is.
+        # If no processor remains, the call fails and changes nothing.
         bytes_ = f.const(I64, 8 * _MASK_WORDS)
         f.call_value("sched_setaffinity", I32, f.const(I32, 0), bytes_, mask)
     f.finish()
 
 
 def _define_start(module: Module) -> None:
-    """``start(pool)``: make its workers, as many as the system grants; they take no signals."""
+    """``start(pool)``: start its workers, as many as the system allows, with signals blocked."""
     f = Function(module, "start", (PTR,), internal=True)
     (pool,) = f.args
     f.store(f.const(I32, 1), _at(pool, _STARTED))
@@ -209,7 +209,7 @@ def _define_start(module: Module) -> None:
 
 
 def _define_wake(module: Module, machine: str) -> None:
-    """``wake(pool, threads, cost)``: wake so many, if the work that they missed is worth it."""
+    """``wake(pool, threads, cost)``: wake `threads` workers, if the missed work is worth it."""
     f = Function(module, "wake", (PTR, I32, I64), internal=True)
     pool, threads, cost = f.args
     now = f.call_value("now", I64)

@@ -1,4 +1,4 @@
-"""What threads tell one another by: atomic memory, spinning, and sleeping on a futex of Linux."""
+"""Synchronization of threads: atomic operations, spinning, and sleeping on a Linux futex."""
 
 from collections.abc import Callable
 
@@ -7,19 +7,19 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I1, I32, I64, PTR, Module, Type
 
 SPIN = 50_000
-"""For how many nanoseconds a thread that waits keeps its processor."""
+"""The nanoseconds for which a waiting thread keeps its processor."""
 
 FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of Linux's system call, by machine."""
+"""The number of the system call of Linux, by machine."""
 
 _RELAX = {"x86_64": "x86.sse2.pause", "aarch64": "aarch64.hint"}
 
 WAIT, WAKE = 128, 129
-"""What a futex is asked for, of threads of this process alone."""
+"""The operations of a futex that threads of this process alone use."""
 
 
 def spin(f: Function, is_over: Callable[[], Value], machine: str) -> None:
-    """Wait until `is_over`, or for `SPIN` nanoseconds; the module needs `define_now`."""
+    """Wait until `is_over` or for `SPIN` nanoseconds; the module needs `define_now`."""
     start = f.call_value("now", I64)
     turns = f.allocate(I64, 1)
     f.store(f.const(I64, 0), turns)
@@ -34,7 +34,7 @@ def spin(f: Function, is_over: Callable[[], Value], machine: str) -> None:
 
 
 def define_now(module: Module) -> None:
-    """``now()``: nanoseconds of a clock that only goes forward."""
+    """``now()``: nanoseconds of a monotonic clock."""
     f = Function(module, "now", (), result=I64, internal=True)
     time, monotonic = f.allocate(I64, 2), f.const(I32, 1)
     f.call_value("clock_gettime", I32, monotonic, time)
@@ -42,29 +42,29 @@ def define_now(module: Module) -> None:
 
 
 def futex(word: Value, operation: int, number: Value, machine: str) -> None:
-    """`WAIT` while the ``i32`` `word` is `number`, or `WAKE` so many that wait at it."""
+    """`WAIT` while the ``i32`` at `word` is `number`, or `WAKE` up to `number` waiting threads."""
     f = word.function
     call, what = f.const(I64, FUTEX[machine]), f.const(I64, operation)
     f.call_value("syscall", I64, call, word, what, number, f.const(PTR, 0))
 
 
 def atomic_load(place: Value) -> Value:
-    """The ``i32`` at `place`; all atomic operations happen in one order for all threads."""
+    """Load the ``i32`` at `place`; all atomic operations are sequentially consistent."""
     return place.function.emit(I32, f"load atomic i32, {place} seq_cst, align 4")
 
 
 def atomic_store(value: Value, place: Value) -> None:
-    """Write an ``i32``; who sees it sees all that was written before it."""
+    """Store an ``i32``; a thread that loads it sees all earlier writes of this thread."""
     place.function.line(f"store atomic {value}, {place} seq_cst, align 4")
 
 
 def atomic_add(place: Value, number: int) -> Value:
-    """Add to an ``i32``; what it was before."""
+    """Add to an ``i32``; returns its old value."""
     return place.function.emit(I32, f"atomicrmw add {place}, i32 {number} seq_cst")
 
 
 def exchange(place: Value, expected: Value, new: Value) -> tuple[Value, Value]:
-    """Write `new` if `expected` is there: what was there, and whether it was that."""
+    """Compare-and-swap: the old value, and whether it was `expected` and `new` was written."""
     f = place.function
     pair = Type(f"{{ {expected.type}, i1 }}")
     both = f.emit(pair, f"cmpxchg {place}, {expected}, {new} seq_cst seq_cst")

@@ -1,10 +1,10 @@
-"""Pools of threads for kernels: one for each number of threads that is asked for.
+"""Thread pools for kernels: one for each number of threads in use.
 
     link(compiled, thread_pool(4))
 
-A pool has its workers from the first loop that is worth them until the process ends; they sleep
-while there is nothing to do.  In a child of ``fork`` they are made anew.  There are pools on
-Linux on x86-64 and AArch64; elsewhere kernels run on the thread of the caller.
+A pool starts its workers at the first loop that is worth it and keeps them until the process ends;
+they sleep while there is no work.  A child of ``fork`` starts its own.  There are pools on Linux on
+x86-64 and AArch64; elsewhere kernels run on the caller's thread.
 """
 
 import ctypes
@@ -23,35 +23,35 @@ from relax_egraph.lower.runtime.synchronization import FUTEX
 from relax_egraph.vm.machine import MOST_THREADS
 
 ENVIRONMENT = "RELAX_EGRAPH_NUM_THREADS"
-"""The variable that says how many threads there are where the program does not."""
+"""The environment variable that sets the number of threads if the program does not."""
 
 _pools: dict[int, int] = {}
 
 
-def thread_count(asked: int | None = None) -> int:
-    """The number of threads that are `asked` for; else that of `ENVIRONMENT`, else of processors.
+def thread_count(number: int | None = None) -> int:
+    """The `number` of threads, by default that of `ENVIRONMENT`, else the number of processors.
 
-    The processors are those that this process may use.  Raises ``ValueError`` for a number that
-    is not from 1 to `MOST_THREADS`.
+    The processors are those this process may use.  Raises ``ValueError`` for a number outside 1 to
+    `MOST_THREADS`.
     """
-    if asked is not None:
-        return _in_range(operator.index(asked), f"num_threads is {asked}")
-    named = os.environ.get(ENVIRONMENT)
-    if named:
-        where = f"{ENVIRONMENT} is {named!r}"
-        return _in_range(int(named) if named.strip().isdecimal() else 0, where)
+    if number is not None:
+        return _in_range(operator.index(number), f"num_threads is {number}")
+    text = os.environ.get(ENVIRONMENT)
+    if text:
+        where = f"{ENVIRONMENT} is {text!r}"
+        return _in_range(int(text) if text.strip().isdecimal() else 0, where)
     return min(_processors(), MOST_THREADS)
 
 
 def thread_pool(num_threads: int) -> int:
-    """The address of the pool of so many threads, the caller's among them; 0 where it is alone.
+    """The address of the pool of `num_threads` threads, including the caller's; 0 for one thread.
 
-    It is valid until the process ends.
+    It is valid until the process ends.  It is 0, too, on systems without pools.
     """
     if num_threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX:
         return 0
     if num_threads not in _pools:
-        # Of two threads that come here at once one makes a pool that is never used.
+        # If two threads race here, one of them makes a pool that is never used.
         _pools.setdefault(num_threads, _new_pool(num_threads))
     return _pools[num_threads]
 
@@ -86,7 +86,7 @@ def _run_region() -> int:
 
 
 def _keep(thing: object) -> None:
-    """Let `thing` outlive the interpreter: workers run to the end of the process."""
+    """Keep `thing` alive beyond the interpreter: workers run until the process ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 

@@ -1,7 +1,7 @@
-"""Where kernels find the workspaces of threads: two functions that they are linked with.
+"""The functions by which kernels allocate from the workspace of their thread.
 
-Each thread that runs a kernel with scratch of its own, one of Python or of a pool, gets a workspace
-then, which is freed when the thread ends.  A child of ``fork`` goes on with that of its thread.
+A thread gets a workspace when it runs its first kernel with scratch memory; the workspace is freed
+when the thread ends.  A child of ``fork`` keeps that of its thread.
 """
 
 import ctypes
@@ -23,25 +23,25 @@ from relax_egraph.lower.runtime.workspace_code import (
 )
 
 WORKSPACE_SYMBOLS = frozenset({TAKE, RELEASE})
-"""What objects of kernels may leave to be defined here."""
+"""The symbols that the objects of kernels leave undefined."""
 
 
 @cache
 def workspace_functions() -> Mapping[str, int]:
     """The addresses of `WORKSPACE_SYMBOLS`, valid until the process ends.
 
-    Of two threads that come here at once one makes workspaces that few kernels use.
+    If two threads race here, one of them makes workspaces that few kernels use.
     """
     has_threads = os.name == "posix"
     text = (workspace_module if has_threads else heap_module)(host())
     key = ctypes.c_int64(0)
-    known = {KEY: ctypes.addressof(key)} if has_threads else {}
-    wanted = [*WORKSPACE_SYMBOLS, *([END] if has_threads else [])]
+    addresses = {KEY: ctypes.addressof(key)} if has_threads else {}
+    symbols = [*WORKSPACE_SYMBOLS, *([END] if has_threads else [])]
     data = cached_object(text, host(), default_cache())
-    library = new_library([data], wanted, known)
+    library = new_library([data], symbols, addresses)
     if has_threads:
         _make_key(key, library.tracker[END])
-    for thing in (key, library):  # threads may end after the interpreter has
+    for thing in (key, library):  # threads may outlive the interpreter
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     return {symbol: library.tracker[symbol] for symbol in WORKSPACE_SYMBOLS}
 

@@ -1,15 +1,15 @@
-"""The machine code of workspaces: scratch memory that each thread keeps from kernel to kernel.
+"""The machine code of workspaces: a stack of scratch memory for each thread.
 
-``ptr workspace_take(i64 size)`` gives so many bytes, unsigned, on a line of the cache; null where
-there are not so many.  ``void workspace_release(ptr)`` takes back what was taken last and is still
-out; null is nothing.
+``ptr workspace_take(i64 size)`` returns `size` bytes (unsigned), aligned to a cache line, or null
+if there is no memory.  ``void workspace_release(ptr)`` releases the block that was taken last and
+not yet released; it ignores null.
 
-A workspace is a stack in chunks of the heap.  What does not fit the chunk at the top goes into a
-new one above it, which is given back when it is empty.  When the lowest one is empty, too, it is
-joined: replaced by one in which all that was out at once has room, so that the next call asks the
-heap for nothing.  Chunks of more than `KEPT` bytes are not kept.
+A workspace is a stack in chunks of the heap.  A block that does not fit the top chunk goes into a
+new chunk above it, which is freed when it is empty.  When the lowest chunk is empty, too, it is
+replaced by one with room for the peak of all blocks, so that the next call allocates nothing.
+Chunks of more than `KEPT` bytes are freed when empty.
 
-A block is a line that says whose it is, then its bytes: who releases it need not ask the system.
+A block begins with a line that holds its workspace, so releasing it needs no thread-local lookup.
 """
 
 from enum import IntEnum
@@ -23,17 +23,17 @@ from relax_egraph.lower.runtime.driver_objects import is_null, set_word, word
 TAKE, RELEASE = "workspace_take", "workspace_release"
 
 END, KEY = "workspace_end", "workspace_key"
-"""``void workspace_end(ptr)`` frees the workspace of a thread that ends; the ``i64`` at the other
-is the key of ``pthread_getspecific`` that finds it."""
+"""``void workspace_end(ptr)`` frees the workspace of a thread that ends; the ``i64`` `KEY` is the
+key of the workspace for ``pthread_getspecific``."""
 
 KEPT = 1 << 24
-"""How many bytes a thread keeps at most."""
+"""The maximal bytes that a thread keeps."""
 
 SMALLEST = 1 << 16
-"""The bytes of a chunk at least."""
+"""The minimal bytes of a chunk."""
 
 MOST = 1 << 46
-"""Who asks for more bytes than these gets none: no system has them, and sums do not wrap."""
+"""The maximal bytes of a block: no system has more, and below it sums do not wrap."""
 
 LINE = 64
 
@@ -41,16 +41,16 @@ LINE = 64
 class _Workspace(IntEnum):
     """The words of a workspace."""
 
-    TOP = 0  # the chunk at the top: what is free of it begins and ends here
-    LIMIT = 1
-    CHUNK = 2
-    WATCHED = 3  # when this block is released, there is more to do; or 0
+    TOP = 0  # the start of the free bytes of the top chunk
+    LIMIT = 1  # their end
+    CHUNK = 2  # the top chunk
+    WATCHED = 3  # the block whose release empties the top chunk, or 0
     TOTAL = 4  # the bytes of all chunks
-    PEAK = 5  # the most that `TOTAL` has been since all was empty
+    PEAK = 5  # the maximum of `TOTAL` since the workspace was empty
 
 
 class _Chunk(IntEnum):
-    """The words of a chunk's first line: its size, and the chunk below as it was left."""
+    """The words of a chunk's first line: its size, and the saved state of the chunk below."""
 
     SIZE = 0
     BELOW = 1
@@ -59,9 +59,9 @@ class _Chunk(IntEnum):
 
 
 def workspace_module(target: Target) -> str:
-    """The text of a module with `TAKE`, `RELEASE` and `END`; `KEY` is defined elsewhere.
+    """The text of a module with `TAKE`, `RELEASE` and `END`; `KEY` is external.
 
-    A key may be of 32 or of 64 bits: it is passed as the latter.
+    A key has 32 or 64 bits, depending on the system; it is passed as 64.
     """
     module = Module(target)
     _define_push(module)
@@ -77,73 +77,73 @@ def workspace_module(target: Target) -> str:
 
 
 def heap_module(target: Target) -> str:
-    """The same for systems without threads of POSIX: each block is from the heap, and goes back."""
+    """A module of `TAKE` and `RELEASE` for systems without POSIX threads, by malloc and free."""
     module = Module(target)
     f = Function(module, TAKE, (I64,), result=PTR)
     (size,) = f.args
     fits = f.compare("<", size, MOST, signed=False)
     memory = f.call_value("malloc", PTR, f.select(fits, size + 2 * LINE, f.const(I64, -1)))
-    taken = f.allocate(PTR, 1)
-    f.store(memory, taken)
+    result = f.allocate(PTR, 1)
+    f.store(memory, result)
     with f.when(_is_some(memory)):
         number = f.emit(I64, f"ptrtoint {memory} to i64")
-        block = f.address(memory, (0 - number) & (LINE - 1), I8)
-        set_word(block, 0, memory)
-        f.store(f.address(block, LINE, I8), taken)
-    f.finish(f.load(taken, PTR))
+        header = f.address(memory, (0 - number) & (LINE - 1), I8)
+        set_word(header, 0, memory)
+        f.store(f.address(header, LINE, I8), result)
+    f.finish(f.load(result, PTR))
     f = Function(module, RELEASE, (PTR,))
-    (taken,) = f.args
-    with f.when(_is_some(taken)):
-        f.call("free", word(f.address(taken, -LINE, I8), 0, PTR))
+    (block,) = f.args
+    with f.when(_is_some(block)):
+        f.call("free", word(f.address(block, -LINE, I8), 0, PTR))
     f.finish()
     return str(module)
 
 
 def _define_take(module: Module) -> None:
     f = Function(module, TAKE, (I64,), result=PTR)
-    # Near 2⁶⁴ it must not wrap: that is past `MOST`.
+    # Saturates: close to 2⁶⁴ the sum must not wrap below `MOST`.
     needed = f.intrinsic("uadd.sat", f.args[0], f.const(I64, 2 * LINE - 1)) & -LINE
-    taken = f.allocate(PTR, 1)
-    f.store(f.const(PTR, 0), taken)
+    block = f.allocate(PTR, 1)
+    f.store(f.const(PTR, 0), block)
     workspace = f.call_value("pthread_getspecific", PTR, _key(f))
     with f.when(_is_some(workspace)):
-        _take_if_there(f, workspace, needed, taken)
-    with f.when(is_null(f.load(taken, PTR))):
-        f.store(f.call_value("take_more", PTR, workspace, needed), taken)
-    f.finish(f.load(taken, PTR))
+        _take_if_there(f, workspace, needed, block)
+    with f.when(is_null(f.load(block, PTR))):
+        f.store(f.call_value("take_more", PTR, workspace, needed), block)
+    f.finish(f.load(block, PTR))
 
 
 def _define_take_more(module: Module) -> None:
-    """``take_more(workspace, needed)``: what `TAKE` does where that is not there."""
+    """``take_more(workspace, needed)``: `TAKE` if the top chunk is full or absent."""
     f = Function(module, "take_more", (PTR, I64), result=PTR, internal=True)
-    known, needed = f.args
-    own, taken = f.allocate(PTR, 1), f.allocate(PTR, 1)
-    f.store(known, own)
-    f.store(f.const(PTR, 0), taken)
-    with f.when(is_null(known)):
+    existing, needed = f.args
+    own, block = f.allocate(PTR, 1), f.allocate(PTR, 1)
+    f.store(existing, own)
+    f.store(f.const(PTR, 0), block)
+    with f.when(is_null(existing)):
         f.store(f.call_value("new", PTR), own)
     workspace = f.load(own, PTR)
     with f.when(_is_some(workspace)):
         f.call("grow", workspace, needed)
-        _take_if_there(f, workspace, needed, taken)
-    f.finish(f.load(taken, PTR))
+        _take_if_there(f, workspace, needed, block)
+    f.finish(f.load(block, PTR))
 
 
-def _take_if_there(f: Function, workspace: Value, needed: Value, taken: Value) -> None:
-    """Store in `taken` what of the chunk at the top is `needed`, if it has so much."""
-    block = word(workspace, _Workspace.TOP, PTR)
+def _take_if_there(f: Function, workspace: Value, needed: Value, result: Value) -> None:
+    """Store in `result` a block of `needed` bytes, if the top chunk has room for it."""
+    header = word(workspace, _Workspace.TOP, PTR)
     room = word(workspace, _Workspace.LIMIT) - word(workspace, _Workspace.TOP)
     with f.when(f.compare("<=", needed, room, signed=False)):
-        set_word(block, 0, workspace)
-        set_word(workspace, _Workspace.TOP, f.address(block, needed, I8))
-        f.store(f.address(block, LINE, I8), taken)
+        set_word(header, 0, workspace)
+        set_word(workspace, _Workspace.TOP, f.address(header, needed, I8))
+        f.store(f.address(header, LINE, I8), result)
 
 
 def _define_release(module: Module) -> None:
     f = Function(module, RELEASE, (PTR,))
-    (taken,) = f.args
-    with f.when(_is_some(taken)):
-        block = f.address(taken, -LINE, I8)
+    (pointer,) = f.args
+    with f.when(_is_some(pointer)):
+        block = f.address(pointer, -LINE, I8)
         workspace = word(block, 0, PTR)
         set_word(workspace, _Workspace.TOP, block)
         with f.when(f.compare("==", block, word(workspace, _Workspace.WATCHED, PTR))):
@@ -152,7 +152,7 @@ def _define_release(module: Module) -> None:
 
 
 def _define_settle(module: Module) -> None:
-    """``settle(workspace)``: the chunk at the top, which is watched, has become empty."""
+    """``settle(workspace)``: free or keep the top chunk, which is watched and has become empty."""
     f = Function(module, "settle", (PTR,), internal=True)
     (workspace,) = f.args
     chunk, peak = word(workspace, _Workspace.CHUNK, PTR), word(workspace, _Workspace.PEAK)
@@ -174,12 +174,12 @@ def _define_settle(module: Module) -> None:
 
 
 def _define_grow(module: Module) -> None:
-    """``grow(workspace, needed)``: so much room in the chunk at the top, if there is memory."""
+    """``grow(workspace, needed)``: push a chunk for `needed` bytes, if there is memory."""
     f = Function(module, "grow", (PTR, I64), internal=True)
     workspace, needed = f.args
     with f.when(f.compare("<=", needed, MOST, signed=False)):
         top, chunk = (word(workspace, w, PTR) for w in (_Workspace.TOP, _Workspace.CHUNK))
-        # Nothing is out: the chunk, if there is one, is the lowest.
+        # The top chunk, if any, is the lowest: no block of it is in use.
         with f.when(_is_some(chunk) & f.compare("==", top, f.address(chunk, LINE, I8))):
             f.call("pop", workspace)
         size = needed + LINE
@@ -190,32 +190,32 @@ def _define_grow(module: Module) -> None:
 
 
 def _define_push(module: Module) -> None:
-    """``push(workspace, size)``: a chunk at the top, if there is memory."""
+    """``push(workspace, size)``: push a chunk, if there is memory."""
     f = Function(module, "push", (PTR, I64), internal=True)
     workspace, size = f.args
-    made = f.allocate(PTR, 1)
-    failed = f.call_value("posix_memalign", I32, made, f.const(I64, LINE), size)
+    memory = f.allocate(PTR, 1)
+    failed = f.call_value("posix_memalign", I32, memory, f.const(I64, LINE), size)
     with f.when(f.compare("==", failed, 0)):
-        chunk, below = f.load(made, PTR), word(workspace, _Workspace.CHUNK, PTR)
+        chunk, below = f.load(memory, PTR), word(workspace, _Workspace.CHUNK, PTR)
         set_word(chunk, _Chunk.SIZE, size)
         set_word(chunk, _Chunk.BELOW, below)
         set_word(chunk, _Chunk.TOP, word(workspace, _Workspace.TOP))
         set_word(chunk, _Chunk.LIMIT, word(workspace, _Workspace.LIMIT))
-        first = f.address(chunk, LINE, I8)
+        start = f.address(chunk, LINE, I8)
         set_word(workspace, _Workspace.CHUNK, chunk)
-        set_word(workspace, _Workspace.TOP, first)
+        set_word(workspace, _Workspace.TOP, start)
         set_word(workspace, _Workspace.LIMIT, f.address(chunk, size, I8))
         total = word(workspace, _Workspace.TOTAL) + size
         set_word(workspace, _Workspace.TOTAL, total)
         peak = f.maximum(word(workspace, _Workspace.PEAK), total)
         set_word(workspace, _Workspace.PEAK, peak)
         is_kept = is_null(below) & f.compare("<=", size, KEPT)
-        set_word(workspace, _Workspace.WATCHED, f.select(is_kept, f.const(PTR, 0), first))
+        set_word(workspace, _Workspace.WATCHED, f.select(is_kept, f.const(PTR, 0), start))
     f.finish()
 
 
 def _define_pop(module: Module) -> None:
-    """``pop(workspace)``: give back the chunk at the top; the one below is watched."""
+    """``pop(workspace)``: free the top chunk; the one below becomes watched."""
     f = Function(module, "pop", (PTR,), internal=True)
     (workspace,) = f.args
     chunk = word(workspace, _Workspace.CHUNK, PTR)
@@ -225,27 +225,27 @@ def _define_pop(module: Module) -> None:
     set_word(workspace, _Workspace.TOP, word(chunk, _Chunk.TOP))
     set_word(workspace, _Workspace.LIMIT, word(chunk, _Chunk.LIMIT))
     set_word(workspace, _Workspace.TOTAL, total)
-    last = is_null(below)
-    watched = f.select(last, f.const(PTR, 0), f.address(below, LINE, I8))
+    is_last = is_null(below)
+    watched = f.select(is_last, f.const(PTR, 0), f.address(below, LINE, I8))
     set_word(workspace, _Workspace.WATCHED, watched)
-    set_word(workspace, _Workspace.PEAK, f.select(last, 0, word(workspace, _Workspace.PEAK)))
+    set_word(workspace, _Workspace.PEAK, f.select(is_last, 0, word(workspace, _Workspace.PEAK)))
     f.call("free", chunk)
     f.finish()
 
 
 def _define_new(module: Module) -> None:
-    """``new()``: a workspace for this thread; null where there is no memory."""
+    """``new()``: a workspace for this thread; null if there is no memory."""
     f = Function(module, "new", (), result=PTR, internal=True)
     words = f.const(I64, len(_Workspace))
-    made = f.allocate(PTR, 1)
+    result = f.allocate(PTR, 1)
     workspace = f.call_value("calloc", PTR, words, f.const(I64, 8))
-    f.store(workspace, made)
+    f.store(workspace, result)
     with f.when(_is_some(workspace)):
         failed = f.call_value("pthread_setspecific", I32, _key(f), workspace)
         with f.when(f.compare("!=", failed, 0)):
             f.call("free", workspace)
-            f.store(f.const(PTR, 0), made)
-    f.finish(f.load(made, PTR))
+            f.store(f.const(PTR, 0), result)
+    f.finish(f.load(result, PTR))
 
 
 def _define_end(module: Module) -> None:
