@@ -1,9 +1,9 @@
-"""Scheduled loop functions to LLVM: what is printed is what runs.
+"""Code generation: scheduled loop functions to LLVM.
 
-A function ``f`` becomes ``i32 f(ptr pool, ptr …, i64 …)``: the threads it may use, null for the
-caller's alone; its buffers, inputs then outputs; the values of `PrimFunc.symbols`.  An output may
-lie where an input of the same extent does if each element is read only to compute the element
-that replaces it.  It returns 0; not 0 if there was no memory for buffers of its own, see `buffers`.
+A function ``f`` becomes ``i32 f(ptr pool, ptr …, i64 …)``: the thread pool, or null for the
+caller's thread alone; the buffers, inputs before outputs; the values of `PrimFunc.symbols`.  An
+output may alias an input of the same extent if each element is read only to compute the element
+that replaces it.  The result is 0, or 1 if the scratch memory could not be allocated (`buffers`).
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ from relax_egraph.tir.stmt import (
 )
 
 MOST_COPIES = 1024
-"""How often unrolled loops may copy a statement; beyond that they stay loops."""
+"""The maximal copies of a statement in unrolled loops; beyond that they stay loops."""
 
 
 def generate(
@@ -51,11 +51,13 @@ def generate(
     pool, *args = f.args
     count = len(function.params)
     nests = shared_nests(function.body, target)
-    of_tasks = [private_buffers(nest.body) for nest in nests.values()]
-    scratch = [b for b in private_buffers(function.body) if not any(b in own for own in of_tasks)]
+    task_buffers = [private_buffers(nest.body) for nest in nests.values()]
+    scratch = [
+        b for b in private_buffers(function.body) if not any(b in own for own in task_buffers)
+    ]
     own = [*function.allocs, *scratch]
     status = None
-    if not all(map(all_on_stack, [own, *of_tasks])):
+    if not all(map(all_on_stack, [own, *task_buffers])):
         status = f.allocate(I32, 1)
         f.store(f.const(I32, 0), status)
     symbols = dict(zip(function.symbols, args[count:], strict=True))
@@ -72,9 +74,10 @@ def generate(
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes the statements of one function; `copies` is how often unrolled loops copy them.
+    """Writes the statements of one function.
 
-    The loops of `nests` are shared by the threads of `pool`; in a task there are none.
+    The loops of `nests` are shared by the threads of `pool`; in a task there are none.  `copies` is
+    the number of copies of a statement in the current unrolled loops.
     """
 
     frame: Frame
@@ -86,13 +89,13 @@ class _Writer:
     # --- statements -------------------------------------------------------------------
 
     def write(self, scope: Scope, stmt: Stmt) -> None:
-        """Write `stmt` on one lane, save for the vectorized loops in it."""
+        """Write `stmt` on one lane, except for the vectorized loops in it."""
         f = self.frame.f
         match stmt:
             case Store(buffer=buffer, indices=indices, value=stored):
                 scope = scope.fresh()
-                held = value(scope, stored)
-                store(scope, buffer, [evaluate(scope, i) for i in indices], held)
+                result = value(scope, stored)
+                store(scope, buffer, [evaluate(scope, i) for i in indices], result)
             case Seq(body=parts):
                 for part in parts:
                     self.write(scope, part)
@@ -129,9 +132,9 @@ class _Writer:
         self.write(scope, block.body)
 
     def _vectorized(self, scope: Scope, loop: For) -> None:
-        first, rest = split_init(loop)
-        if first is not None:
-            self.write(scope, first)
+        init, rest = split_init(loop)
+        if init is not None:
+            self.write(scope, init)
         if not vectorized(scope, rest, self.target, self.write):
             self._loop(scope, rest)
 
@@ -144,12 +147,12 @@ class _Writer:
 
     def _loop(self, scope: Scope, loop: For) -> None:
         extent = _scalar(evaluate(scope.fresh(), loop.extent))
-        left = init_without_turns(loop)
-        if left is not None and not isinstance(extent, int):
+        init = init_without_turns(loop)
+        if init is not None and not isinstance(extent, int):
             with self.frame.f.when(self.frame.f.compare("<", extent, 1)):
-                self.write(scope, left)
-        elif left is not None and extent == 0:
-            self.write(scope, left)
+                self.write(scope, init)
+        elif init is not None and extent == 0:
+            self.write(scope, init)
         copies = self.copies * extent if isinstance(extent, int) else 0
         if loop.kind == "unrolled" and isinstance(extent, int) and copies <= MOST_COPIES:
             outside, self.copies = self.copies, max(1, copies)

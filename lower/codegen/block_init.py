@@ -1,4 +1,4 @@
-"""When a block's `init` runs: where its reduce axes are 0, also if a reduction has no turn."""
+"""The `init` of a block: it runs where the reduce axes are 0, and if the reduction is empty."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,33 +19,33 @@ def _guarded(stmt: Stmt, block: TirBlock, place: Callable[[BlockAxis], TirExpr])
     condition: TirExpr | None = None
     for axis in block.axes:
         if axis.kind == "reduce":
-            first = Binary("==", place(axis), _ZERO)
-            condition = first if condition is None else Binary("and", condition, first)
+            is_zero = Binary("==", place(axis), _ZERO)
+            condition = is_zero if condition is None else Binary("and", condition, is_zero)
     return stmt if condition is None else IfThenElse(condition, stmt)
 
 
 def split_init(loop: For) -> tuple[Stmt | None, For]:
-    """A vectorized `loop` over a block with an `init` as two statements: the `init`, the rest.
+    """Split a vectorized `loop` over a block with an `init` into the `init` and the rest.
 
-    If the loop reduces, its `init` runs once before it, even if the loop has no turn; else it
-    is a loop of its own.  A loop that does both, or needs neither, stays as it is.
+    The `init` of a loop over a reduce axis runs once before it, even if the loop is empty; that of
+    a loop over a spatial axis is a loop of its own.  Other loops are returned unchanged.
     """
     block = loop.body
     if not isinstance(block, TirBlock) or block.init is None or block.allocs:
         return None, loop
-    along = {axis.kind for axis in block.axes if loop.var in variables(axis.binding)}
+    kinds = {axis.kind for axis in block.axes if loop.var in variables(axis.binding)}
     body = replace(block, body=block.init, init=None)
     rest = replace(loop, body=replace(block, init=None))
-    if along == {"reduce"}:
+    if kinds == {"reduce"}:
         once = replace(body, body=guarded_init(block, block.init))
         return For(loop.var, _ONE, "serial", once), rest
-    if along == {"spatial"}:
+    if kinds == {"spatial"}:
         return _guarded(replace(loop, body=body), block, lambda axis: axis.binding), rest
     return None, loop
 
 
 def init_without_turns(loop: For) -> Stmt | None:
-    """What `loop` leaves to be run if it has no turn: the `init` of the blocks that it reduces."""
+    """The statement that runs if `loop` is empty: the `init` of the blocks that it reduces."""
     return _only_init(loop) if _reduces(loop) else None
 
 

@@ -1,10 +1,10 @@
-"""Room for the buffers that a function makes, and how its arrays are laid out.
+"""Allocation of the buffers of a function, and the strides of its arrays.
 
-What is small and of a known size lies on the stack, the rest in the workspace of the thread.  Sizes
-follow from the shapes of arguments alone, but shapes of arrays without elements may be anything: a
-kernel that finds no room for a buffer runs nothing, and returns that, so that who called it raises
-a ``MemoryError``.  A task that finds none runs none of its turns, and its kernel goes on to its
-end: what it computes is of no use, but it stays in its arrays whatever it reads.
+Small buffers of a constant size are on the stack, all others in the workspace of the thread.  The
+shapes of arrays without elements may be arbitrarily large, so an allocation may fail: the kernel
+then runs nothing and returns 1, and its caller raises a ``MemoryError``.  A task that cannot
+allocate skips its iterations, and its kernel continues to the end: the results are garbage, but all
+accesses stay within the arrays.
 """
 
 from collections.abc import Generator, Sequence
@@ -22,27 +22,27 @@ from relax_egraph.lower.runtime.workspace_code import RELEASE, TAKE
 from relax_egraph.tir.expr import Buffer, from_dim
 
 LARGEST_STACK = 1 << 16
-"""How many bytes of buffers a function keeps on the stack."""
+"""The maximal bytes of the buffers of a function on the stack."""
 
 
 def row_major(frame: Frame, shape: Sequence[Dim]) -> tuple[Index, ...]:
-    """How many elements apart neighbours are along each axis of an array."""
+    """The row-major strides of an array, in elements."""
     return tuple(_size(frame, dims.product(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
 def all_on_stack(buffers: Sequence[Buffer]) -> bool:
-    """Whether there is always room for `buffers`."""
+    """Whether the allocation of `buffers` cannot fail."""
     return len(_on_stack(buffers)) == len(buffers)
 
 
 @contextmanager
 def room_for(frame: Frame, buffers: Sequence[Buffer]) -> Generator[None]:
-    """Make `buffers` known in `frame`, with memory that is given back where the block ends.
+    """Allocate `buffers`, declare them in `frame`, and release them at the end of the block.
 
-    The block is not run where there is none; the status is then 1.
+    If an allocation fails, the block is skipped and the status is 1.
     """
     f, on_stack = frame.f, _on_stack(buffers)
-    taken: list[Value] = []
+    allocated: list[Value] = []
     for buffer in buffers:
         frame.strides[buffer] = row_major(frame, buffer.shape)
         if buffer in on_stack:
@@ -51,39 +51,39 @@ def room_for(frame: Frame, buffers: Sequence[Buffer]) -> Generator[None]:
         else:
             memory = f.call_value(TAKE, PTR, _bytes(frame, buffer))
             frame.pointers[buffer] = memory
-            taken.append(memory)
-    if not taken:
+            allocated.append(memory)
+    if not allocated:
         yield
         return
-    there = f.const(I1, True)
-    for memory in taken:
-        there = there & f.compare("!=", memory, f.const(PTR, 0))
-    with f.either(there) as (all_there, missing):
-        with all_there:
+    succeeded = f.const(I1, True)
+    for memory in allocated:
+        succeeded = succeeded & f.compare("!=", memory, f.const(PTR, 0))
+    with f.either(succeeded) as (success, failure):
+        with success:
             yield
-        with missing:
+        with failure:
             assert frame.status is not None
             f.line(f"store atomic i32 1, {frame.status} monotonic, align 4")  # of any task
-    for memory in reversed(taken):
+    for memory in reversed(allocated):
         f.call(RELEASE, memory)
 
 
 def _on_stack(buffers: Sequence[Buffer]) -> dict[Buffer, int]:
-    """Those of `buffers` that lie on the stack, and how many elements they have."""
-    found: dict[Buffer, int] = {}
-    left = LARGEST_STACK
+    """The buffers of `buffers` that are on the stack, with their numbers of elements."""
+    counts: dict[Buffer, int] = {}
+    free = LARGEST_STACK
     for buffer in buffers:
         count = dims.product(buffer.shape)
         if isinstance(count, int):
             size = count * MEMORY_TYPES[buffer.dtype].bits // 8
-            if size <= left:
-                found[buffer] = count
-                left -= size
-    return found
+            if size <= free:
+                counts[buffer] = count
+                free -= size
+    return counts
 
 
 def _bytes(frame: Frame, buffer: Buffer) -> Value:
-    """The size: 0 if an extent is not positive, 2⁶⁴ - 1 if it is not less than that."""
+    """The size in bytes: 0 if an extent is not positive, at most 2⁶⁴ - 1."""
     f = frame.f
     total = f.const(I64, MEMORY_TYPES[buffer.dtype].bits // 8)
     for dim in buffer.shape:
@@ -94,7 +94,7 @@ def _bytes(frame: Frame, buffer: Buffer) -> Value:
 
 
 def _saturated(f: Function, a: Value, b: Value) -> Value:
-    """The product of two numbers that are not negative."""
+    """The saturating product of two nonnegative numbers."""
     both = f.call_value("llvm.umul.with.overflow.i64", Type("{i64, i1}"), a, b)
     product, wraps = f.emit(I64, f"extractvalue {both}, 0"), f.emit(I1, f"extractvalue {both}, 1")
     return f.select(wraps, -1, product)

@@ -1,6 +1,6 @@
-"""What a loop function must be before it is compiled, so that LLVM never meets a wrong one.
+"""Validation of loop functions before code generation.
 
-LLVM ends the process on errors of its own; here they become `NotLowerable`.
+LLVM ends the process on invalid code; these checks raise `NotLowerable` instead.
 """
 
 from collections.abc import Collection, Sequence
@@ -39,10 +39,10 @@ from relax_egraph.tir.stmt import (
 )
 
 DEEPEST = 100
-"""How deep statements may nest."""
+"""The maximal nesting of statements."""
 
 DEEPEST_EXPRESSION = 500
-"""How deep expressions may nest: the dtype of a node is asked of the nodes below."""
+"""The maximal nesting of expressions: the dtype of a node is computed recursively."""
 
 
 def check(function: PrimFunc, intrinsics: Collection[str]) -> None:
@@ -51,7 +51,7 @@ def check(function: PrimFunc, intrinsics: Collection[str]) -> None:
 
 
 class _Check:
-    """The names in scope, and the expressions already found right, which may be shared."""
+    """The names in scope, and the expressions already checked, which may be shared."""
 
     def __init__(self, function: PrimFunc, intrinsics: Collection[str]) -> None:
         self._function = function

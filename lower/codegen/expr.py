@@ -1,7 +1,7 @@
-"""Scalar expressions to instructions, on one lane or on many.
+"""Scalar expressions to instructions, on one lane or several.
 
-The result of an ``int64`` expression is an `Index`, of any other a value; what does not depend
-on the lane stays scalar until it meets a vector.
+The result of an ``int64`` expression is an `Index`, that of others a value.  A value that does not
+depend on the lane stays scalar until it is combined with a vector.
 """
 
 from relax_egraph.ir.dtypes import computed, is_float, is_signed, is_stored
@@ -34,11 +34,11 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.rewrite import operands
 
 WITHOUT_CONTRACTION = "nsz"
-"""The flags of an operation that rounds by itself, never together with the one before."""
+"""The fast-math flags of an operation that is not contracted with its operands."""
 
 
 def value(scope: Scope, expr: TirExpr) -> Value:
-    """`expr` in a register: one scalar if it is the same in all lanes, else a vector."""
+    """`expr` in a register: a scalar if it is the same in all lanes, else a vector."""
     return materialize(scope.frame.f, evaluate(scope, expr), scope.lanes)
 
 
@@ -48,14 +48,14 @@ def filled(scope: Scope, expr: TirExpr) -> Value:
 
 
 def evaluate(scope: Scope, expr: TirExpr) -> Index:
-    """`expr`, computed once for one statement however often it is shared."""
-    for node in postorder(expr, scope.known, _evaluated_first):
+    """The index or value of `expr`; shared subexpressions are computed once for each statement."""
+    for node in postorder(expr, scope.known, _eager_operands):
         scope.known[id(node)] = (node, _evaluate(scope, node))
     return scope.known[id(expr)][1]
 
 
-def _evaluated_first(expr: TirExpr) -> tuple[TirExpr, ...]:
-    """The operands of `expr`; the sides of a lazy select are computed each under its condition."""
+def _eager_operands(expr: TirExpr) -> tuple[TirExpr, ...]:
+    """The operands to evaluate before `expr`: a lazy select evaluates its sides on condition."""
     if isinstance(expr, Select) and expr.lazy:
         return (expr.condition,)
     return operands(expr)
@@ -77,12 +77,12 @@ def _evaluate(scope: Scope, expr: TirExpr) -> Index:
         case Not(a=a):
             return value(scope, a) ^ 1
         case Cast(dtype=dtype, value=operand):
-            given = evaluate(scope, operand)
+            source = evaluate(scope, operand)
             if operand.dtype == dtype:
-                return given
-            if isinstance(given, Ramp) and dtype == "int32":
-                return narrowed(f, given, scope.lanes)
-            return cast(materialize(f, given, scope.lanes), operand.dtype, dtype)
+                return source
+            if isinstance(source, Ramp) and dtype == "int32":
+                return narrowed(f, source, scope.lanes)
+            return cast(materialize(f, source, scope.lanes), operand.dtype, dtype)
         case Select(condition=condition, a=a, b=b, lazy=True):
             on = value(scope, condition)
             return f.select(on, value(scope.guarded(on), a), value(scope.guarded(on ^ 1), b))
@@ -109,8 +109,9 @@ def _binary(scope: Scope, expr: Binary) -> Index:
 def arithmetic(kind: str, dtype: str, a: Value, b: Value) -> Value:
     """``a <kind> b`` of values of `dtype`, for all kinds but comparisons.
 
-    Of ``bool``, ``+`` and ``max`` are *or*, ``*`` and ``min`` are *and*.  A float difference rounds
-    its operands first: ``x * y - max(x * y)`` is never positive, its ``exp`` at most 1.
+    For ``bool``, ``+`` and ``max`` are *or*, ``*`` and ``min`` are *and*.  A float difference is
+    not contracted with its operands: ``x * y - max(x * y)`` is never positive, so its ``exp`` is at
+    most 1.
     """
     f = a.function
     match kind:
@@ -164,7 +165,7 @@ def _intrinsic(name: str, dtype: str, args: tuple[Value, ...]) -> Value:
 
 
 def cast(operand: Value, source: str, dtype: str) -> Value:
-    """`operand` of dtype `source` as another `dtype`, as `ir.dtypes.converted` has it."""
+    """The conversion of `operand` from dtype `source` to `dtype`, as in `ir.dtypes.converted`."""
     if is_stored(dtype):
         return half_precision.rounded(cast(operand, source, computed(dtype)), dtype)
     f, element = operand.function, REGISTER_TYPES[dtype]

@@ -1,7 +1,7 @@
-"""Index arithmetic that knows how a value moves along the lanes of a vector.
+"""Index arithmetic that tracks how an index varies over the lanes of a vector.
 
-An index is a number, a scalar ``i64``, a `Ramp` whose lanes are equally spaced, or a vector.
-Whether a load is contiguous is then a look at the ramp of its offset.
+An index is a number, a scalar ``i64``, a `Ramp` with equally spaced lanes, or a vector.  A load is
+contiguous if its offset is a ramp of step 1.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Scalar: TypeAlias = int | Value
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """``base + step·k`` in lane ``k``; `step` is not the number 0."""
+    """``base + step·k`` in lane ``k``; `step` is never the constant 0."""
 
     base: Scalar
     step: Scalar
@@ -27,7 +27,7 @@ Index: TypeAlias = int | Value | Ramp
 
 
 def materialize(f: Function, index: Index, lanes: int) -> Value:
-    """`index` as a value: a ramp as a vector of `lanes`, a number as a literal."""
+    """`index` as a value: a ramp becomes a vector of `lanes`, a number a literal."""
     if not isinstance(index, Ramp):
         return f.index(index)
     numbers = vector.lane_numbers(f, I64.of(lanes))
@@ -36,14 +36,14 @@ def materialize(f: Function, index: Index, lanes: int) -> Value:
 
 
 def narrowed(f: Function, ramp: Ramp, lanes: int) -> Value:
-    """`ramp` as a vector of ``i32``, made of narrow numbers from the start."""
+    """`ramp` as a vector of ``i32``, computed in 32 bits throughout."""
     numbers = vector.lane_numbers(f, I32.of(lanes))
     base, step = (f.convert("trunc", f.index(n), I32) for n in (ramp.base, ramp.step))
     return (numbers if ramp.step == 1 else numbers * step) + base
 
 
 def combine(f: Function, kind: Literal["+", "-", "*"], a: Index, b: Index, lanes: int) -> Index:
-    """``a <kind> b``, a ramp where it can be one."""
+    """``a <kind> b``, as a ramp if possible."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b if kind == "+" else a - b if kind == "-" else a * b
     if kind == "*" and 0 in (a, b):

@@ -1,8 +1,8 @@
-"""Vectorized loops: full vectors, then what is left under a mask.
+"""Vectorized loops: full vectors, then a masked remainder.
 
-Of each statement the values of several vectors are computed before the first is stored, so
-that they overlap in the processor.  Reductions run in that many accumulators, which are
-combined with the buffer's value after the loop.
+The values of several vectors of a statement are computed before the first is stored, so that they
+overlap in the processor.  Reductions use as many accumulators, which are combined with the value of
+the buffer after the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,31 +24,31 @@ Emit = Callable[[Scope, Stmt], None]
 """Writes a statement on one lane."""
 
 LARGEST_STRAIGHT = 64
-"""How many operations a loop of constant extent may have, to be written without a loop."""
+"""The maximal operations of a loop of constant extent that is written without a loop."""
 
 MOST_STRAIGHT = 8
-"""How many vectors it may have then: LLVM is slow where addresses are many."""
+"""The maximal vectors of such a loop: LLVM is slow for many addresses."""
 
 
 def vectorized(scope: Scope, loop: For, target: Target, emit: Emit) -> bool:
-    """Write `loop` on lanes; ``False``, and nothing, where it has to run serially."""
-    how = plan(loop, target)
-    if how is None:
+    """Write `loop` on lanes; returns ``False``, and writes nothing, if it must run serially."""
+    lane_plan = plan(loop, target)
+    if lane_plan is None:
         return False
     f = scope.frame.f
     extent = evaluate(scope.fresh(), loop.extent)
     assert not isinstance(extent, Ramp)
     if not isinstance(extent, int):
-        # What is computed once reads memory that may not be there if the loop has no turn.
+        # Values computed before the loop read memory that may not exist if the loop is empty.
         with f.when(f.compare(">", extent, 0)):
-            _Writer(scope, loop, how, target, emit).write(extent)
+            _Writer(scope, loop, lane_plan, target, emit).write(extent)
     elif extent > 0:
-        _Writer(scope, loop, how, target, emit).write(extent)
+        _Writer(scope, loop, lane_plan, target, emit).write(extent)
     return True
 
 
 def identity(kind: str, dtype: str) -> float:
-    """What leaves every value of `dtype` as it is when combined with it."""
+    """The neutral element of a combination: combined with it, a value of `dtype` is unchanged."""
     match kind:
         case "+" | "or":
             return -0.0 if is_float(dtype) else 0
@@ -67,16 +67,18 @@ def identity(kind: str, dtype: str) -> float:
 class _Writer:
     """Writes one vectorized loop; `totals` are the current values of the accumulators."""
 
-    def __init__(self, scope: Scope, loop: For, how: Plan, target: Target, emit: Emit) -> None:
+    def __init__(
+        self, scope: Scope, loop: For, lane_plan: Plan, target: Target, emit: Emit
+    ) -> None:
         self.f = scope.frame.f
-        self.loop, self.how, self.target, self.emit = loop, how, target, emit
-        for var, binding in how.lets:
+        self.loop, self.plan, self.target, self.emit = loop, lane_plan, target, emit
+        for var, binding in lane_plan.lets:
             scope = scope.with_variable(var, evaluate(scope.fresh(), binding))
         self.outside = scope
         known = Known()
-        for expr in how.once:
-            known[id(expr)] = (expr, self.f.splat(value(scope.fresh(), expr), how.lanes))
-        self.inside = replace(scope, lanes=how.lanes, known=known)
+        for expr in lane_plan.once:
+            known[id(expr)] = (expr, self.f.splat(value(scope.fresh(), expr), lane_plan.lanes))
+        self.inside = replace(scope, lanes=lane_plan.lanes, known=known)
         self.totals: list[list[Value]] = []
         self.places: dict[int, int] = {}
         self.reduced: list[Store] = []
@@ -85,7 +87,7 @@ class _Writer:
     # --- the loop ---------------------------------------------------------------------
 
     def write(self, extent: Scalar) -> None:
-        """The whole loop, whose `extent` is positive."""
+        """Write the whole loop, whose `extent` is positive."""
         self._start(self.loop.body)
         if isinstance(extent, int):
             self._constant(extent)
@@ -93,18 +95,18 @@ class _Writer:
             self._symbolic(extent)
 
     def _constant(self, extent: int) -> None:
-        lanes, unroll = self.how.lanes, self.how.unroll
+        lanes, unroll = self.plan.lanes, self.plan.unroll
         vectors, rest = divmod(extent, lanes)
         begin = 0
-        is_long = vectors * self.how.cost > LARGEST_STRAIGHT or vectors > MOST_STRAIGHT
+        is_long = vectors * self.plan.cost > LARGEST_STRAIGHT or vectors > MOST_STRAIGHT
         if is_long and vectors > unroll:
             begin = vectors // unroll * unroll * lanes
             self._full_vectors(begin)
         for start in range(begin, vectors * lanes, unroll * lanes):
             count = min(unroll, vectors - start // lanes)
             self._vectors([start + k * lanes for k in range(count)])
-        # Of a narrowing store under a constant mask of one lane LLVM makes a scalar one of the
-        # width before narrowing, which writes beyond the element.
+        # LLVM turns a narrowing store under a constant mask of one lane into a scalar store of the
+        # wide type, which writes beyond the element.
         masked = rest > 1 and self._has_masked_tail
         if masked:
             self._vectors([vectors * lanes], vector.first_lanes(self.f, rest, lanes))
@@ -113,7 +115,7 @@ class _Writer:
             self._serial(vectors * lanes, extent)
 
     def _symbolic(self, extent: Value) -> None:
-        lanes, unroll = self.how.lanes, self.how.unroll
+        lanes, unroll = self.plan.lanes, self.plan.unroll
         bound = upper_bound(self.loop.extent)
         begin: Scalar = 0
         if bound is None or bound > lanes or not self._has_masked_tail:
@@ -139,8 +141,8 @@ class _Writer:
         return self.target.vector_bits > 128
 
     def _full_vectors(self, end: Scalar) -> None:
-        """Whole turns of `unroll` vectors, from 0 to `end`."""
-        lanes, unroll = self.how.lanes, self.how.unroll
+        """Whole iterations of `unroll` vectors, from 0 to `end`."""
+        lanes, unroll = self.plan.lanes, self.plan.unroll
         for stmt in unconditional(self.loop.body):
             on = past_caches(self.inside, self.loop.var, stmt)
             if on is not None:
@@ -163,12 +165,12 @@ class _Writer:
 
     def _start(self, stmt: Stmt) -> None:
         match stmt:
-            case Store() if id(stmt) in self.how.reductions:
-                kind = self.how.reductions[id(stmt)].kind
-                type = REGISTER_TYPES[stmt.buffer.dtype].of(self.how.lanes)
-                nothing = self.f.const(type, identity(kind, stmt.buffer.dtype))
+            case Store() if id(stmt) in self.plan.reductions:
+                kind = self.plan.reductions[id(stmt)].kind
+                type = REGISTER_TYPES[stmt.buffer.dtype].of(self.plan.lanes)
+                neutral = self.f.const(type, identity(kind, stmt.buffer.dtype))
                 self.places[id(stmt)] = len(self.totals)
-                self.totals.append([nothing] * self.how.unroll)
+                self.totals.append([neutral] * self.plan.unroll)
                 self.reduced.append(stmt)
             case Seq(body=parts):
                 for part in parts:
@@ -183,13 +185,13 @@ class _Writer:
                 pass
 
     def _carried(self, count: int) -> Sequence[Value]:
-        """All accumulators, `count` of each reduction: the others are combined into the first."""
+        """All accumulators, `count` of each reduction: surplus ones are combined into the first."""
         for store_, total in zip(self.reduced, self.totals, strict=True):
             self._merge(store_, total, count)
         return [v for total in self.totals for v in total]
 
     def _merge(self, stmt: Store, total: list[Value], count: int) -> None:
-        kind = self.how.reductions[id(stmt)].kind
+        kind = self.plan.reductions[id(stmt)].kind
         while len(total) > count:
             half = (len(total) + 1) // 2
             for k in range(half, len(total)):
@@ -200,18 +202,18 @@ class _Writer:
         self.totals = [list(values[k * count : (k + 1) * count]) for k in range(len(self.reduced))]
 
     def _finish(self) -> None:
-        """Combine the accumulators with what the buffers hold."""
+        """Combine the accumulators with the values of the buffers."""
         for stmt, total in zip(self.reduced, self.totals, strict=True):
             self._merge(stmt, total, 1)
-            kind, dtype = self.how.reductions[id(stmt)].kind, stmt.buffer.dtype
+            kind, dtype = self.plan.reductions[id(stmt)].kind, stmt.buffer.dtype
             lanes_kind = {"+": "or", "max": "or", "*": "and", "min": "and"}.get(kind, kind)
             result = vector.reduce(
                 lanes_kind if dtype == "bool" else kind, total[0], signed=is_signed(dtype)
             )
             scope = self.outside.fresh()
             indices = [evaluate(scope, i) for i in stmt.indices]
-            held = load(scope, stmt.buffer, indices)
-            store(scope, stmt.buffer, indices, arithmetic(kind, dtype, held, result))
+            old = load(scope, stmt.buffer, indices)
+            store(scope, stmt.buffer, indices, arithmetic(kind, dtype, old, result))
 
     # --- the body ---------------------------------------------------------------------
 
@@ -223,7 +225,7 @@ class _Writer:
         return [scope.with_variable(self.loop.var, Ramp(s, 1)) for s in starts]
 
     def _body(self, groups: Sequence[Scope], stmt: Stmt) -> None:
-        """`stmt` on each vector of `groups`."""
+        """Write `stmt` for each vector of `groups`."""
         match stmt:
             case Seq(body=parts):
                 for part in parts:
@@ -238,7 +240,7 @@ class _Writer:
                 self._body(groups, body)
             case IfThenElse():
                 self._branch(groups, stmt)
-            case Store() if id(stmt) in self.how.reductions:
+            case Store() if id(stmt) in self.plan.reductions:
                 for number, group in enumerate(groups):
                     self._accumulate(group.fresh(), stmt, number)
             case Store(value=stored):
@@ -259,9 +261,9 @@ class _Writer:
                 _store_each(groups, stmt, values)
 
     def _branch(self, groups: Sequence[Scope], stmt: IfThenElse) -> None:
-        """Each arm on the lanes that take it, if there are any.
+        """Write each arm under the mask of its lanes, and skip it if no lane takes it.
 
-        With accumulators to carry on, an arm is not jumped over but runs with all lanes off.
+        In a loop with reductions an arm is not skipped: it runs with all lanes off.
         """
         conditions = [filled(g.fresh(), stmt.condition) for g in groups]
         arms = [(stmt.then_case, conditions)]
@@ -278,17 +280,17 @@ class _Writer:
                     self._body([group], arm)
 
     def _accumulate(self, scope: Scope, stmt: Store, number: int) -> None:
-        reduction, total = self.how.reductions[id(stmt)], self.totals[self.places[id(stmt)]]
-        held = total[number]
+        reduction, total = self.plan.reductions[id(stmt)], self.totals[self.places[id(stmt)]]
+        old = total[number]
         terms = [filled(scope, t) for t in reduction.term]
-        if len(terms) == 2 and held.type.is_float:
-            new = self.f.fma(terms[0], terms[1], held)
+        if len(terms) == 2 and old.type.is_float:
+            new = self.f.fma(terms[0], terms[1], old)
         else:
             dtype = stmt.buffer.dtype
             term = terms[0] if len(terms) == 1 else arithmetic("*", dtype, terms[0], terms[1])
-            # the new term first: whether it is NaN is then known before `held` is
-            new = arithmetic(reduction.kind, dtype, term, held)
-        total[number] = new if scope.mask is None else self.f.select(scope.mask, new, held)
+            # term before the old value: whether it is NaN is known earlier
+            new = arithmetic(reduction.kind, dtype, term, old)
+        total[number] = new if scope.mask is None else self.f.select(scope.mask, new, old)
 
 
 def _store_each(

@@ -1,7 +1,7 @@
-"""How long a statement takes, roughly, as an expression in the sizes known at run time.
+"""A rough estimate of the time of a statement, as an expression in its run-time sizes.
 
-The unit is the picosecond, of a core of 4 GHz with its data in the caches: within a factor of
-three of what was measured for maps, rows and products, which is enough to tell whether a loop is
+The unit is the picosecond, on a core of 4 GHz with all data in the caches: within a factor of
+three of measured maps, row reductions and products, which suffices to decide whether a loop is
 worth sharing.
 """
 
@@ -29,46 +29,46 @@ from relax_egraph.tir.stmt import (
 )
 
 OPERATION = 125
-"""An operation on a vector: two in each cycle."""
+"""A vector operation: two per cycle."""
 
 BYTE = 5
-"""Reading or writing a byte in order."""
+"""Reading or writing a byte sequentially."""
 
 MOVE = 200
-"""Moving an element across a matrix."""
+"""Moving an element of a transpose."""
 
 CALL = 50_000
-"""A tensor intrinsic of which nothing is known."""
+"""An unknown tensor intrinsic."""
 
 _Cost = Callable[[tuple[TirExpr, ...], int], TirExpr]
 
 
 def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """Multiplications, and reading the right operand."""
+    """A product: multiplications, and reads of the right operand."""
     rows, columns, depth = scalars[4:7]
     column = rows * OPERATION // lanes + 4 * BYTE
     return columns * depth * column
 
 
 def _streamed(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """The same, of all heads."""
+    """A product for each head."""
     heads, rows, columns, depth = scalars[4:8]
     return heads * columns * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 
 def _softmax(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """Highest scores, and exponentials."""
+    """A softmax: row maxima, and exponentials."""
     return scalars[1] * scalars[2] * (24 * OPERATION) // lanes
 
 
 def _window(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """The same as of a product, of all runs."""
+    """A convolution window: a product for each run of taps."""
     rows, columns, lines, taps, depth = scalars[5:10]
     return columns * lines * taps * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 
 def _depthwise(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
-    """Multiplications: what is read is in the first cache."""
+    """A depthwise convolution: multiplications alone, since its operand is in the first cache."""
     rows, columns, lines, taps = scalars[6:10]
     return rows * columns * lines * taps * OPERATION // lanes
 
@@ -85,16 +85,16 @@ INTRINSIC_COSTS: Mapping[str, _Cost] = {
     "depthwise_tile": _depthwise,
     **{f"transpose_{bits}": _transpose for bits in (8, 16, 32, 64)},
 }
-"""The time of a tensor intrinsic, from its scalars and how many float32 fill a vector."""
+"""The time of a tensor intrinsic, from its scalars and the float32 lanes of a vector."""
 
 Bounds = Mapping[TirVar, TirExpr]
 
 
 def picoseconds(stmt: Stmt, target: Target, inside: Mapping[TirVar, TirExpr]) -> TirExpr:
-    """What `stmt` takes, a sum over its loops; variables of `inside` count as their typical value.
+    """The time of `stmt`, a sum over its loops, for the values of variables in `inside`.
 
-    Of loops whose extent depends on other loops, a turn in the middle is taken.  What depends on
-    memory counts as one turn.
+    A loop whose extent depends on an outer loop counts as in that loop's middle iteration; a loop
+    whose extent depends on memory counts as one iteration.
     """
     return _Estimate(target).stmt(stmt, inside, 1)
 
@@ -104,7 +104,7 @@ class _Estimate:
         self.target = target
 
     def stmt(self, stmt: Stmt, inside: Bounds, lanes: int) -> TirExpr:
-        """The time of `stmt` where so many `lanes` run at once."""
+        """The time of `stmt` if `lanes` run at once."""
         match stmt:
             case Store(buffer=buffer, value=value):
                 read = loads(value)
@@ -139,10 +139,10 @@ class _Estimate:
 
 
 def _typical(expr: TirExpr, inside: Bounds) -> TirExpr:
-    """`expr` with typical values of the variables; 1 if it depends on memory, or on unknown ones.
+    """`expr` with typical values of its variables; 1 if it depends on memory.
 
-    Axes and loops of `inside` are replaced, so that what is left can be computed outside of them.
+    Variables in `inside` are replaced, so the result can be computed outside their loops.
     """
-    changed = rewrite(expr, lambda e: inside.get(e, e) if isinstance(e, TirVar) else e)
-    read = any(isinstance(n, BufferLoad) for n in nodes(changed))
-    return as_expr(1) if read else changed
+    replaced = rewrite(expr, lambda e: inside.get(e, e) if isinstance(e, TirVar) else e)
+    read = any(isinstance(n, BufferLoad) for n in nodes(replaced))
+    return as_expr(1) if read else replaced

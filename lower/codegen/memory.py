@@ -1,6 +1,6 @@
-"""Reading and writing buffers: one element, a contiguous vector, or a gather.
+"""Loads and stores of buffers: one element, a contiguous vector, or a gather.
 
-Which of them follows from how the offset moves along the lanes.
+The kind of access follows from how the offset varies over the lanes.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from relax_egraph.tir.expr import Buffer
 
 
 def offset(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Index:
-    """The number of the element at `indices`, in row-major order."""
+    """The row-major offset of the element at `indices`."""
     f = scope.frame.f
     total: Index = 0
     for index, stride in zip(indices, scope.frame.strides[buffer], strict=True):
@@ -35,10 +35,10 @@ def load(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
     """The elements at `indices`: a scalar if all lanes read one element."""
     f, element = scope.frame.f, MEMORY_TYPES[buffer.dtype]
     at = offset(scope, buffer, indices)
-    loaded = _load(scope, buffer, at, element)
+    bits = _load(scope, buffer, at, element)
     if is_stored(buffer.dtype):
-        return half_precision.from_bits(loaded, buffer.dtype)
-    return f.compare("!=", loaded, 0) if buffer.dtype == "bool" else loaded
+        return half_precision.from_bits(bits, buffer.dtype)
+    return f.compare("!=", bits, 0) if buffer.dtype == "bool" else bits
 
 
 def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
@@ -48,7 +48,7 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
         on = _readable(scope)
         return f.load(pointer, type) if on is None else vector.masked_load(pointer, type, on)
     if isinstance(at, Ramp) and at.step == -1:
-        return vector.reverse(_load(_backwards(scope), buffer, _first(scope, at), element))
+        return vector.reverse(_load(_reversed_lanes(scope), buffer, _ascending(scope, at), element))
     if isinstance(at, Ramp) and at.step in _DENSE and _readable(scope) is None:
         return _every(scope, buffer, at, element)
     if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
@@ -58,52 +58,51 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
     readable = _readable(scope)
     if scope.guard is None or readable is None:
         return f.load(pointer, element)
-    # One element for all lanes: it is there if it is there for one, else any memory will do.
+    # All lanes read one element, which exists if one lane may read it; else read any memory.
     on = vector.reduce("or", scope.guard if scope.guard.type.lanes == 1 else readable)
     return f.load(f.select(on, pointer, f.allocate(element, 1)), element)
 
 
 _DENSE = range(2, 5)
-"""At these steps, what is read between the elements is less than a gather takes."""
+"""Steps at which reading all elements between is faster than a gather."""
 
 
 def _every(scope: Scope, buffer: Buffer, at: Ramp, element: Type) -> Value:
-    """Every ``at.step``-th element, out of whole vectors of which the last ends with an element."""
+    """Every ``at.step``-th element, selected from whole vectors; the last ends with an element."""
     f, lanes, step = scope.frame.f, scope.lanes, at.step
-    assert isinstance(step, int), "a step that is known"
+    assert isinstance(step, int), "a constant step"
     last = (lanes - 1) * (step - 1)
     starts = [min(part * lanes, last) for part in range(step)]
-    first, *others = (
+    result, *others = (
         f.load(_address(scope, buffer, _plus(scope, at.base, start)), element.of(lanes))
         for start in starts
     )
-    found = first
     for part, other in enumerate(others, 1):
         own = [k * step // lanes == part for k in range(lanes)]
         before = [k * step if part == 1 else k for k in range(lanes)]
-        found = vector.shuffle(
-            found,
+        result = vector.shuffle(
+            result,
             other,
             [
                 lanes + k * step - starts[part] if own[k] else before[k] % lanes
                 for k in range(lanes)
             ],
         )
-    return found
+    return result
 
 
-def _first(scope: Scope, at: Ramp) -> Ramp:
-    """The elements of `at`, which goes backwards, forwards."""
+def _ascending(scope: Scope, at: Ramp) -> Ramp:
+    """The elements of `at`, whose step is -1, in ascending order."""
     return Ramp(_plus(scope, at.base, 1 - scope.lanes), 1)
 
 
-def _backwards(scope: Scope) -> Scope:
-    """The scope with its lanes the other way round."""
-    turned = (
+def _reversed_lanes(scope: Scope) -> Scope:
+    """The scope with its lanes reversed."""
+    reversed_masks = (
         m if m is None or m.type.lanes == 1 else vector.reverse(m)
         for m in (scope.mask, scope.guard)
     )
-    mask, guard = turned
+    mask, guard = reversed_masks
     return replace(scope, mask=mask, guard=guard)
 
 
@@ -114,7 +113,7 @@ def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:
 
 
 def _readable(scope: Scope) -> Value | None:
-    """The lanes that may read, ``None`` if all may."""
+    """The mask of the lanes that may read, ``None`` if all may."""
     if scope.guard is None:
         return scope.mask
     on = scope.frame.f.splat(scope.guard, scope.lanes)
@@ -129,10 +128,10 @@ def store(
     *,
     past_caches: bool = False,
 ) -> None:
-    """Write `value` at `indices`; where two lanes write one element, the last one stays.
+    """Write `value` at `indices`; if several lanes write one element, the last one wins.
 
-    A value of a storage type is rounded.  Only whole vectors, on multiples of their size, can be
-    written `past_caches`.
+    A value of a storage type is rounded.  Only whole, aligned vectors can be stored `past_caches`,
+    by non-temporal stores.
     """
     f = scope.frame.f
     if buffer.dtype == "bool":
@@ -142,7 +141,7 @@ def store(
     value = f.splat(value, scope.lanes)
     at = offset(scope, buffer, indices)
     if isinstance(at, Ramp) and at.step == -1 and not past_caches:
-        value, at, scope = vector.reverse(value), _first(scope, at), _backwards(scope)
+        value, at, scope = vector.reverse(value), _ascending(scope, at), _reversed_lanes(scope)
     if scope.lanes > 1 and not (isinstance(at, Ramp) and at.step == 1):
         pointer, offsets = _spread(scope, buffer, at)
         vector.scatter(value, pointer, offsets, scope.mask)
@@ -160,7 +159,7 @@ def _address(scope: Scope, buffer: Buffer, at: int | Value) -> Value:
 
 
 def _spread(scope: Scope, buffer: Buffer, at: Index) -> tuple[Value, Value]:
-    """A pointer, and the distances of the lanes' elements from it."""
+    """A base pointer, and the offsets of the lanes from it, in elements."""
     f = scope.frame.f
     if isinstance(at, Ramp) and isinstance(at.step, int) and abs(at.step) * scope.lanes < 1 << 31:
         numbers = vector.lane_numbers(f, I32.of(scope.lanes))

@@ -1,14 +1,14 @@
-"""Parallel loops: the turns of a nest as a function of their own, that threads share.
+"""Parallel loops: a nest becomes a function over a range of its iterations, shared by threads.
 
     task = Task(scope, nest)
     task.turns(write)           # writes the body, in the task's own scope
     task.finish()
-    task.run(pool)              # calls it, where the loop stands
+    task.run(pool)              # calls it in place of the loop
 
-The function, ``void f.task0(ptr context, i64 begin, i64 end)``, runs the turns from `begin` to
-`end` of the whole nest in order.  What it needs of the function around it, addresses of buffers,
-sizes, variables, lies in `context` on the stack of the caller.  Where the loop is not worth
-sharing, or there is no pool, all turns are one call.
+The function, ``void f.task0(ptr context, i64 begin, i64 end)``, runs the iterations from `begin` to
+`end` of the whole nest in order.  The values that it needs of the enclosing function (addresses of
+buffers, sizes, variables) are passed in `context`, on the caller's stack.  If the loop is not worth
+sharing, or there is no pool, one call runs all iterations.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ Emit = Callable[[Scope, Stmt], None]
 
 
 class Task:
-    """The turns of `nest`, which stands at `outside`; `scope` is the place before them."""
+    """The iterations of `nest`, a loop at `outside`; `scope` is the scope of its body."""
 
     def __init__(self, outside: Scope, nest: Nest) -> None:
         f = outside.frame.f
@@ -49,7 +49,7 @@ class Task:
         self.scope = self._inside()
 
     def turns(self, emit: Emit) -> None:
-        """Write the loops of the nest, and with `emit` its body."""
+        """Write the loops of the nest, and its body with `emit`."""
         _, begin, end = self._f.args
         if len(self._extents) == 1:
             self._loops(self.scope, 0, [], (begin, end), emit)
@@ -63,7 +63,7 @@ class Task:
         self._f.finish()
 
     def run(self, pool: Value) -> None:
-        """Call the task for all turns, by the threads of `pool` if there are some and it pays."""
+        """Call the task for all iterations, shared by the threads of `pool` if that pays."""
         f, scope = self._outside.frame.f, self._outside.fresh()
         context = f.allocate(I64, max(1, len(self._passed)))
         for number, value in enumerate(self._passed):
@@ -79,15 +79,15 @@ class Task:
             with alone:
                 f.call(self._f.name, context, f.const(I64, 0), turns)
 
-    # --- what the task knows ----------------------------------------------------------
+    # --- the values of the task ----------------------------------------------------------
 
     def _inside(self) -> Scope:
         outside, loop = self._outside, self._nest.loops[0]
         own = private_buffers(loop)
         buffers = [b for b in buffers_of(loop) if b not in own]
-        named = symbols_of_stmt(loop) | symbols_of_buffers(buffers)
-        known = {name: outside.frame.symbols[name] for name in sorted(named)}
-        symbols = {name: self._load(symbol) for name, symbol in known.items()}
+        symbol_names = symbols_of_stmt(loop) | symbols_of_buffers(buffers)
+        outer_symbols = {name: outside.frame.symbols[name] for name in sorted(symbol_names)}
+        symbols = {name: self._load(symbol) for name, symbol in outer_symbols.items()}
         status = outside.frame.status and self._load(outside.frame.status)
         frame = Frame(self._f, symbols, streamed=outside.frame.streamed, status=status)
         for buffer in buffers:
@@ -101,7 +101,7 @@ class Task:
         return scope
 
     def _get(self, scalar: Scalar) -> Scalar:
-        """`scalar`, known outside of the task, in it."""
+        """`scalar`, a value outside the task, inside it."""
         return scalar if isinstance(scalar, int) else self._load(scalar)
 
     def _load(self, value: Value) -> Value:
@@ -119,10 +119,10 @@ class Task:
         bounds: tuple[Value, Value],
         emit: Emit,
     ) -> None:
-        """The loops from `depth` on, over the part of their turns within `bounds`.
+        """The loops from `depth` on, over the iterations within `bounds`.
 
-        `inner` are the extents of the loops in that at `depth`, a turn of which is as many turns
-        of the whole as they have together.
+        `inner` are the extents of the loops inside the one at `depth`: an iteration of it stands
+        for their product of iterations of the whole nest.
         """
         f, var, (begin, end) = self._f, self._nest.loops[depth].var, bounds
         if not inner:
@@ -139,12 +139,12 @@ class Task:
 
 
 def _extents(scope: Scope, nest: Nest) -> list[Scalar]:
-    """The number of turns of each loop; of several none is negative, so that products are right."""
-    found = [_scalar(evaluate(scope.fresh(), loop.extent)) for loop in nest.loops]
-    if len(found) == 1:
-        return found
+    """The extents of the loops; if there are several, none is negative, so products are right."""
+    extents = [_scalar(evaluate(scope.fresh(), loop.extent)) for loop in nest.loops]
+    if len(extents) == 1:
+        return extents
     f = scope.frame.f
-    return [max(e, 0) if isinstance(e, int) else f.maximum(e, 0) for e in found]
+    return [max(e, 0) if isinstance(e, int) else f.maximum(e, 0) for e in extents]
 
 
 def _product(f: Function, extents: Sequence[Scalar]) -> Scalar:

@@ -1,7 +1,7 @@
-"""Which loops threads share: perfect nests of some length, whose turns visibly do not meet.
+"""The loops that threads share: perfect nests that are long enough, with independent iterations.
 
-That the turns of the loops are independent is what ``parallel`` promises; here is checked what a
-loop visibly breaks of it, and such a loop runs as a serial one.
+The kind ``parallel`` promises independent iterations.  Loops that visibly break the promise run
+serially.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ from relax_egraph.tir.stmt import (
 )
 
 WORTH_SHARING = 5_000_000
-"""The picoseconds that a loop takes at least, to be shared."""
+"""The minimal cost in picoseconds of a loop that is shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops directly inside one another that are one space of turns, outermost first.
+    """Directly nested loops that form one iteration space, outermost first.
 
-    `cost` is what all turns take, in picoseconds.
+    `cost` is the time of all iterations, in picoseconds.
     """
 
     loops: tuple[For, ...]
@@ -39,16 +39,16 @@ class Nest:
 
     @property
     def body(self) -> Stmt:
-        """What is done in each turn."""
+        """The body of the innermost loop."""
         return self.loops[-1].body
 
 
 def shared_nests(body: Stmt, target: Target) -> dict[int, Nest]:
-    """The nests in `body` that threads may share, none inside of another, by ``id`` of the loop.
+    """The nests in `body` that threads may share, none inside another, by ``id`` of the loop.
 
-    Left out are those that are seen to be too short.
+    Nests of a constant cost that is too small are left out.
     """
-    found: dict[int, Nest] = {}
+    nests: dict[int, Nest] = {}
     todo = [body]
     while todo:
         stmt = todo.pop()
@@ -56,12 +56,12 @@ def shared_nests(body: Stmt, target: Target) -> dict[int, Nest]:
         if nest is None:
             todo.extend(_parts(stmt))
         elif not isinstance(nest.cost, Imm) or nest.cost.value > WORTH_SHARING:
-            found[id(stmt)] = nest
-    return found
+            nests[id(stmt)] = nest
+    return nests
 
 
 def nest_of(loop: For, target: Target) -> Nest | None:
-    """The nest that `loop` begins, as deep as it goes; ``None`` if it has to run serially."""
+    """The deepest nest that begins with `loop`; ``None`` if it has to run serially."""
     loops: list[For] = []
     stmt: Stmt = loop
     while isinstance(stmt, For) and stmt.kind == "parallel" and _is_fixed(stmt, loops):
@@ -79,10 +79,10 @@ def nest_of(loop: For, target: Target) -> Nest | None:
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
-    """The statements directly in `stmt` that may hold a nest."""
+    """The direct parts of `stmt` that may contain a nest."""
     match stmt:
         case For() if init_without_turns(stmt) is not None and private_buffers(stmt.body):
-            return ()  # without turns, it runs what belongs into a task
+            return ()  # an empty loop runs an `init` that belongs into a task
         case For(body=body) | TirBlock(body=body):
             return (body,)
         case IfThenElse(then_case=then_case, else_case=else_case):
@@ -94,14 +94,14 @@ def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def _is_fixed(loop: For, outer: list[For]) -> bool:
-    """Whether as many turns are in each turn of the loops around."""
+    """Whether the extent of `loop` is the same in all iterations of the `outer` loops."""
     if any(isinstance(n, BufferLoad) for n in nodes(loop.extent)):
         return False
     return variables(loop.extent).isdisjoint(o.var for o in outer)
 
 
 def _is_independent(loop: For) -> bool:
-    """Whether nothing shows that two turns write one element, or reduce into one."""
+    """Whether no two iterations visibly write one element, or reduce into one."""
     moving, fetched = {loop.var}, set[TirVar]()
     private = {id(b) for b in private_buffers(loop.body)}
     for block in statements(loop.body):
@@ -127,7 +127,7 @@ def _is_independent(loop: For) -> bool:
 
 
 def _fetches(index: TirExpr, fetched: set[TirVar]) -> bool:
-    """Whether `index` is read from memory, where two turns may find the same."""
+    """Whether `index` is read from memory, so that iterations may share its value."""
     return any(isinstance(n, BufferLoad) or n in fetched for n in nodes(index))
 
 

@@ -1,4 +1,4 @@
-"""Expressions in the order of computing them, without recursion: they may be deep."""
+"""Expressions in evaluation order, without recursion: they may nest deeply."""
 
 from collections.abc import Callable, Container, Iterator
 
@@ -11,9 +11,9 @@ def postorder(
     done: Container[int],
     below: Callable[[TirExpr], tuple[TirExpr, ...]] = operands,
 ) -> Iterator[TirExpr]:
-    """The nodes of `expr`, operands first, each once, save those whose ``id`` is in `done`.
+    """The nodes of `expr` in post-order, each once, except those whose ``id`` is in `done`.
 
-    The caller adds each node to `done` as it comes.  `below` are the operands that are to come.
+    The caller adds each node to `done` when it receives it.  `below` selects the operands to visit.
     """
     todo = [expr]
     while todo:

@@ -1,4 +1,4 @@
-"""What code is generated with: the function being written, its names, and the lanes at work."""
+"""The context of code generation: the function being written, its names, and active lanes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,18 +22,18 @@ def _register_type(dtype: DType) -> Type:
 REGISTER_TYPES: Mapping[str, Type] = {
     name: _register_type(TABLE[computed(name)]) for name in DTYPES
 }
-"""The type of a value of a dtype: that of the dtype it is computed in."""
+"""The type of a value in a register: that of the dtype it is computed in."""
 
 MEMORY_TYPES: Mapping[str, Type] = {**REGISTER_TYPES, "bool": I8, **dict.fromkeys(STORED, I16)}
-"""The type of an element in memory: a ``bool`` is a byte, 0 or 1; of storage types, the bits."""
+"""The type of an element in memory: ``bool`` is a byte of 0 or 1, storage types are their bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What holds in a whole function: where buffers lie, and their row-major strides.
+    """The state of a whole function: the addresses of its buffers and their row-major strides.
 
-    `streamed` are those that are passed over once, as `codegen_stream` takes care of.  `status` is
-    the address of the ``i32`` that the kernel returns, if there may be no room for buffers.
+    `streamed` are buffers that are traversed once (see `stream`).  `status` is the address of the
+    ``i32`` that the kernel returns, if an allocation of buffers may fail.
     """
 
     f: Function
@@ -47,15 +47,15 @@ class Frame:
 
 
 Known = dict[int, tuple[TirExpr, Index]]
-"""Values of expressions already computed, by identity; the expression is held to keep it unique."""
+"""Values of computed expressions, by identity; an entry keeps its expression alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A place in a function: variables in scope, how many lanes run, and which of them.
+    """A point in a function: the variables in scope, the number of lanes, and the active ones.
 
-    `mask` is ``None`` where all lanes run.  `guard`, a condition for all lanes or for each, says
-    where memory may be read.  `known` holds for one statement.
+    `mask` is ``None`` if all lanes are active.  `guard`, a condition for all lanes or for each,
+    states where memory may be read.  `known` is valid for one statement.
     """
 
     frame: Frame
@@ -70,11 +70,11 @@ class Scope:
         return replace(self, variables={**self.variables, var: index}, known=dict(self.known))
 
     def within(self, mask: Value) -> "Scope":
-        """The scope whose lanes run only where `mask` is on, too."""
+        """The scope whose lanes are restricted to `mask`."""
         return replace(self, mask=mask if self.mask is None else self.mask & mask)
 
     def guarded(self, condition: Value) -> "Scope":
-        """The scope in which memory is read only where `condition` holds, too."""
+        """The scope whose reads of memory are restricted to `condition`."""
         guard = condition
         if self.guard is not None:
             outer, inner = self.frame.f.match(self.guard, condition)
@@ -82,5 +82,5 @@ class Scope:
         return replace(self, guard=guard, known=dict(self.known))
 
     def fresh(self) -> "Scope":
-        """The scope of a new statement, that may find memory changed."""
+        """The scope of a new statement, which may find memory changed."""
         return replace(self, known=dict(self.known))

@@ -1,8 +1,8 @@
-"""Streamed buffers: inputs fetched ahead of their use, large outputs written past the caches.
+"""Streamed buffers: prefetched inputs, and large outputs written by non-temporal stores.
 
-A schedule names, in the attribute ``streamed``, the parameters that a function passes over once.
-A write past the caches saves reading the line first, but whoever reads the result then waits for
-memory: it pays for a result that would not have stayed in the caches anyway.
+A schedule lists, in the attribute ``streamed``, the parameters that a function traverses once.
+A store past the caches saves reading the cache line first, but a reader of the result then waits
+for memory: it pays for results that would not have stayed in the caches anyway.
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Store
 
 ATTRIBUTE = "streamed"
-"""The attribute of a scheduled function: the only one that its code depends on."""
+"""The attribute of a scheduled function: the only one that affects its code."""
 
 LARGE = 1 << 24
-"""How many bytes of a result are too many for the caches."""
+"""The bytes of a result from which on it does not fit the caches."""
 
 AHEAD = 1 << 13
-"""By how many bytes reads are fetched ahead: the processor itself does not cross a page."""
+"""The prefetch distance in bytes: the processor's own prefetching stops at a page boundary."""
 
 NARROWEST = 16
-"""The least bytes that a vector written past the caches has."""
+"""The minimal bytes of a vector that is stored past the caches."""
 
 
 def streamed_buffers(function: PrimFunc) -> frozenset[Buffer]:
-    """The parameters that the attribute ``streamed`` of `function` names by their numbers."""
+    """The parameters whose numbers the attribute ``streamed`` of `function` lists."""
     numbers = function.attrs.get(ATTRIBUTE)
     if not isinstance(numbers, tuple):
         return frozenset()
@@ -40,7 +40,7 @@ def streamed_buffers(function: PrimFunc) -> frozenset[Buffer]:
 
 
 def fetch_ahead(scope: Scope, values: Sequence[TirExpr]) -> None:
-    """Ask for what `values` will read of streamed buffers some turns later."""
+    """Prefetch the elements of streamed buffers that `values` will read some iterations later."""
     if not scope.frame.streamed:
         return
     reads = {r: None for v in values for r in loads(v) if r.buffer in scope.frame.streamed}
@@ -53,10 +53,9 @@ def fetch_ahead(scope: Scope, values: Sequence[TirExpr]) -> None:
 
 
 def past_caches(scope: Scope, var: TirVar, stmt: Store) -> Value | None:
-    """Whether `stmt`, in a loop over `var` from 0 in whole vectors, is to write past the caches.
+    """Whether `stmt`, in a loop over `var` from 0 in whole vectors, stores past the caches.
 
-    So it is if its buffer is large and the vectors lie on whole multiples of their size; ``None``
-    if it never is.
+    It does if its buffer is large and the vectors are aligned to their size.  ``None`` means never.
     """
     f, buffer = scope.frame.f, stmt.buffer
     element = MEMORY_TYPES[buffer.dtype]
@@ -74,13 +73,13 @@ def past_caches(scope: Scope, var: TirVar, stmt: Store) -> Value | None:
 
 
 def in_order(frame: Frame) -> None:
-    """Let what was written past the caches be seen before anything that is written later."""
+    """Order non-temporal stores before all later writes."""
     if frame.streamed:
         frame.f.line("fence seq_cst")
 
 
 def _place(scope: Scope, buffer: Buffer, indices: Sequence[TirExpr]) -> Value | None:
-    """The address of a contiguous vector; ``None`` if the lanes do not lie side by side."""
+    """The address of a contiguous vector; ``None`` if the lanes are not adjacent."""
     at = offset(scope, buffer, [evaluate(scope, i) for i in indices])
     if not isinstance(at, Ramp) or at.step != 1:
         return None

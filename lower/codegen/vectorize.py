@@ -1,7 +1,7 @@
-"""How a vectorized loop can run on lanes: which stores reduce, what is computed once before it.
+"""Plans of vectorized loops: which stores reduce, and which values are loop-invariant.
 
-That the turns of the loop are independent is what ``vectorized`` promises; here is checked what
-a loop visibly breaks of it, and such a loop runs as a serial one.
+The kind ``vectorized`` promises independent iterations.  Loops that visibly break the promise run
+serially.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,14 +26,14 @@ from relax_egraph.tir.rewrite import nodes, operands, statements, stores, variab
 from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TensorIntrinsic, TirBlock
 
 HEAVY = frozenset(INTRINSICS) - SIMPLE - {"sqrt", "rsqrt"}
-"""Functions of so many instructions that running several at once gains nothing."""
+"""Intrinsics of many instructions: computing several vectors at once gains nothing."""
 
 _COMBINES = {"+", "*", "min", "max", "and", "or"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A store of the form ``place = place <kind> term``; of ``fma``, `term` is the two factors."""
+    """A store ``place = place <kind> term``; for ``fma``, `term` holds both factors."""
 
     kind: str
     term: tuple[TirExpr, ...]
@@ -41,10 +41,10 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run a loop: so many lanes, `unroll` vectors at a time, `cost` operations for each.
+    """A plan of a loop: its lanes, `unroll` vectors at a time, `cost` operations for each vector.
 
-    `reductions` are by identity of the store.  `lets` are axes that are the same in all turns,
-    `once` the values to compute before the loop.
+    `reductions` are by identity of the store.  `lets` are axes with the same value in all
+    iterations, `once` the loop-invariant values, which are computed before the loop.
     """
 
     lanes: int
@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan(loop: For, target: Target) -> Plan | None:
-    """The plan for `loop`, or ``None`` if it has to run one turn after the other."""
+    """The plan for `loop`, or ``None`` if its iterations must run one after the other."""
     inner = tuple(statements(loop.body))
     if any(isinstance(s, For | TensorIntrinsic) or _has_own_state(s) for s in inner):
         return None
@@ -66,8 +66,8 @@ def plan(loop: For, target: Target) -> Plan | None:
         if body.moves(store.indices):
             if not body.is_independent(store):
                 return None
-        elif (found := body.reduction(store)) is not None:
-            reductions[id(store)] = found
+        elif (reduction := body.reduction(store)) is not None:
+            reductions[id(store)] = reduction
         else:
             return None
     values = [s.value for s in stores(loop.body)]
@@ -87,7 +87,7 @@ def plan(loop: For, target: Target) -> Plan | None:
 
 
 def _no_wider(lanes: int, extent: TirExpr) -> int:
-    """`lanes`, or the `extent` of a loop that is one narrower vector: that needs no mask."""
+    """`lanes`, or the `extent` of a loop that is a single narrower vector, which needs no mask."""
     if not isinstance(extent, Imm) or not 2 <= extent.value < lanes:
         return lanes
     turns = int(extent.value)
@@ -95,7 +95,7 @@ def _no_wider(lanes: int, extent: TirExpr) -> int:
 
 
 def upper_bound(extent: TirExpr) -> int | None:
-    """A number that `extent` does not exceed, if one can be seen."""
+    """A constant upper bound of `extent`, if one is visible."""
     match extent:
         case Imm(value=value):
             return int(value)
@@ -118,18 +118,18 @@ def _places(body: Stmt) -> Iterator[Buffer]:
 
 
 def _value_nodes(value: TirExpr) -> Iterator[TirExpr]:
-    """The nodes of `value` that are computed with, other than indices and comparisons of them."""
+    """The nodes of `value` that compute data: not indices, nor comparisons of indices."""
     todo, seen = [value], set[int]()
     while todo:
         e = todo.pop()
         if id(e) in seen:
             continue
         seen.add(id(e))
-        of_indices = isinstance(e, Binary) and e.kind in COMPARISONS and e.a.dtype == "int64"
+        compares_indices = isinstance(e, Binary) and e.kind in COMPARISONS and e.a.dtype == "int64"
         is_index = e.dtype == "int64" and not isinstance(e, BufferLoad | Cast)
         if isinstance(e, BufferLoad):
             yield e
-        elif not (of_indices or is_index):
+        elif not (compares_indices or is_index):
             yield e
             todo.extend(operands(e))
         else:
@@ -138,9 +138,9 @@ def _value_nodes(value: TirExpr) -> Iterator[TirExpr]:
 
 @dataclass(slots=True)
 class _Body:
-    """A loop's body: the variables that differ from turn to turn, and those that do not.
+    """The body of a loop: the variables that vary between iterations, and the invariant ones.
 
-    `moving` says of the former whether they are even: of another value in each turn.
+    `moving` maps each varying variable to whether its value is distinct in every iteration.
     """
 
     loop: For
@@ -152,56 +152,56 @@ class _Body:
         for stmt in statements(self.loop.body):
             for axis in stmt.axes if isinstance(stmt, TirBlock) else ():
                 if self.moves((axis.binding,)):
-                    self.moving[axis.var] = self._is_even(axis.binding)
+                    self.moving[axis.var] = self._is_distinct(axis.binding)
                 elif any(isinstance(n, BufferLoad) for n in nodes(axis.binding)):
                     self.moving[axis.var] = False
                 else:
                     self.lets.append((axis.var, axis.binding))
 
     def moves(self, exprs: tuple[TirExpr, ...]) -> bool:
-        """Whether any of `exprs` differs from turn to turn, as far as variables tell."""
+        """Whether any of `exprs` varies between iterations, as far as variables show."""
         return any(v in self.moving for e in exprs for v in variables(e))
 
-    def _is_even(self, expr: TirExpr) -> bool:
+    def _is_distinct(self, expr: TirExpr) -> bool:
         match expr:
             case TirVar():
                 return self.moving.get(expr, False)
             case Binary(kind="+" | "-", a=a, b=b):
-                return self._is_even(a) != self._is_even(b) and not (
+                return self._is_distinct(a) != self._is_distinct(b) and not (
                     self.moves((a,)) and self.moves((b,))
                 )
             case (
                 Binary(kind="*", a=a, b=Imm(value=factor))
                 | Binary(kind="*", a=Imm(value=factor), b=a)
             ):
-                return factor != 0 and self._is_even(a)
+                return factor != 0 and self._is_distinct(a)
             case _:
                 return False
 
     def is_independent(self, store: Store) -> bool:
-        """Whether no two turns update one element: a sum over places must not lose terms."""
+        """Whether no two iterations update one element: a sum over places must not lose terms."""
         updates = any(
             isinstance(n, BufferLoad) and n.buffer is store.buffer for n in nodes(store.value)
         )
-        return not updates or any(self._is_even(i) for i in store.indices)
+        return not updates or any(self._is_distinct(i) for i in store.indices)
 
     def reduction(self, store: Store) -> Reduction | None:
-        """`store` as a reduction, if it is one and nothing else in the loop sees its place."""
-        touched = [
+        """`store` as a reduction, if it is one and nothing else in the loop accesses its place."""
+        reads = [
             n
             for s in stores(self.loop.body)
             for n in nodes(s.value)
             if isinstance(n, BufferLoad) and n.buffer is store.buffer
         ]
         writers = [s for s in stores(self.loop.body) if s.buffer is store.buffer]
-        seen = any(
+        is_read_by_control = any(
             isinstance(n, BufferLoad) and n.buffer is store.buffer
             for e in _controls(self.loop.body)
             for n in nodes(e)
         )
-        if len(touched) != 1 or len(writers) != 1 or seen:
+        if len(reads) != 1 or len(writers) != 1 or is_read_by_control:
             return None
-        place = touched[0]
+        place = reads[0]
         if place.indices != store.indices:
             return None
         match store.value:
@@ -215,7 +215,7 @@ class _Body:
                 return None
 
     def once(self) -> Iterator[TirExpr]:
-        """The largest parts of the stored values that are the same in all turns."""
+        """The largest loop-invariant parts of the stored values."""
         written = {s.buffer for s in stores(self.loop.body)}
         todo = [s.value for s in unconditional(self.loop.body)]
         differs: dict[int, bool] = {}
@@ -237,7 +237,7 @@ class _Body:
 
 
 def _controls(body: Stmt) -> Iterator[TirExpr]:
-    """What decides where the body's stores go, and whether they happen."""
+    """The expressions that decide where and whether the stores of the body happen."""
     for s in statements(body):
         match s:
             case IfThenElse(condition=condition):
@@ -251,7 +251,7 @@ def _controls(body: Stmt) -> Iterator[TirExpr]:
 
 
 def unconditional(body: Stmt) -> Iterator[Store]:
-    """The stores of `body` that happen in every turn."""
+    """The stores of `body` that happen in every iteration."""
     match body:
         case Store():
             yield body
