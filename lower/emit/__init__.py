@@ -1,1 +1,1 @@
-"""LLVM functions as text: values with operators, control flow, functions on lanes."""
+"""LLVM functions as text: values with operators, control flow, and functions on lanes."""

@@ -43,9 +43,9 @@ class Function(Instructions):
 
     @contextmanager
     def forever(self) -> Generator[Callable[[Value], None]]:
-        """``while True: …``; what it gives leaves the loop where the condition passed to it holds.
+        """``while True: …``; yields a function that leaves the loop if its condition holds.
 
-        Nothing is carried: what a turn leaves to the next lies in memory.
+        The loop carries no values: iterations communicate through memory.
         """
         head, end = self._label(), self._label()
         self.line(f"br label %{head}")
@@ -73,7 +73,7 @@ class Function(Instructions):
     def either(self, condition: Value) -> Generator[Arms]:
         """``if condition: … else: …``: ``with f.either(c) as (then, otherwise)``.
 
-        Both are blocks, to be written one after the other: ``with then: …``.
+        The two blocks are written one after the other: ``with then: …``.
         """
         then, otherwise, end = self._label(), self._label(), self._label()
         self._branch(condition, then, otherwise)

@@ -1,7 +1,7 @@
-"""Floats to integers, with a result for every float: the nearest integer towards 0 that there is.
+"""Saturating conversions of floats to integers, defined for every float.
 
-LLVM's own conversions say nothing of a float out of the integer's range, and those of its that do
-(``llvm.fptosi.sat``) leave vectors.
+LLVM's plain conversions are undefined outside the range of the integer, and its saturating ones
+(``llvm.fptosi.sat``) are not vectorized.
 """
 
 from relax_egraph.lower.emit.instructions import Value
@@ -9,17 +9,17 @@ from relax_egraph.lower.emit.module_text import I32, Type
 
 
 def to_integer(x: Value, element: Type, *, signed: bool) -> Value:
-    """`x` rounded towards 0; an end of the range if it is beyond; 0 for NaN."""
+    """`x` rounded towards 0; saturated if out of range; 0 for NaN."""
     low = -(1 << element.bits - 1) if signed else 0
     high = low + (1 << element.bits) - 1
     significand = 53 if x.type.bits == 64 else 24
     if element.bits - signed <= significand:
-        return _of_clamped(x, low, high, element, signed=signed)
-    return _of_any(x, low, high, element, signed=signed)
+        return _by_clamping(x, low, high, element, signed=signed)
+    return _by_selection(x, low, high, element, signed=signed)
 
 
-def _of_clamped(x: Value, low: int, high: int, element: Type, *, signed: bool) -> Value:
-    """`x` is clamped first, to ends that are floats."""
+def _by_clamping(x: Value, low: int, high: int, element: Type, *, signed: bool) -> Value:
+    """Clamp `x`, then convert it: for integers whose bounds are floats."""
     f = x.function
     if signed:
         x = f.select(f.compare("==", x, x), x, 0.0)
@@ -30,12 +30,12 @@ def _of_clamped(x: Value, low: int, high: int, element: Type, *, signed: bool) -
     return f.convert("fptosi" if signed else "fptoui", x, element)
 
 
-def _of_any(x: Value, low: int, high: int, element: Type, *, signed: bool) -> Value:
-    """What LLVM says nothing of is not chosen."""
+def _by_selection(x: Value, low: int, high: int, element: Type, *, signed: bool) -> Value:
+    """Convert `x`, then replace the undefined results."""
     f = x.function
     inside = f.convert("fptosi" if signed else "fptoui", x, element)
-    most = f.select(f.compare("<", x, float(high)), inside, high)
+    capped = f.select(f.compare("<", x, float(high)), inside, high)
     if not signed:
-        return f.select(f.compare(">", x, 0.0), most, 0)
-    least = f.select(f.compare("<", x, float(low)), f.const(inside.type, low), 0)
-    return f.select(f.compare(">=", x, float(low)), most, least)
+        return f.select(f.compare(">", x, 0.0), capped, 0)
+    floor = f.select(f.compare("<", x, float(low)), f.const(inside.type, low), 0)
+    return f.select(f.compare(">=", x, float(low)), capped, floor)

@@ -1,4 +1,4 @@
-"""The float formats: their bits, and how far series must go for their precision."""
+"""Float formats: the layout of their bits, and the lengths of series for their precision."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ from relax_egraph.lower.emit.module_text import I32, I64, Type
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """A float format: the layout of its bits, and constants that are exact or sufficient in it."""
+    """A float format: the layout of its bits, and constants of the functions on it."""
 
     integer: Type
     fraction_bits: int
     bias: int
     root_half: int  # the bits of √½
     smallest_normal: float
-    ln2_high: float  # ln 2 = high + low; high has zeros at its end, so that k · high is exact
+    ln2_high: float  # ln 2 = high + low; high ends in zeros, so k · high is exact
     ln2_low: float
-    exp_range: tuple[float, float]  # below it exp is 0, above it inf
-    exp_series: tuple[float, ...]  # of (eʳ - 1 - r) / r², fitted for the least error in eʳ
+    exp_range: tuple[float, float]  # exp is 0 below it, inf above it
+    exp_series: tuple[float, ...]  # (eʳ - 1 - r) / r², with the least error of eʳ
     log_terms: int
 
     @property
     def magic(self) -> float:
-        """A sum with it is rounded to an integer, which then stands in its low bits."""
+        """A sum with this number is rounded to an integer, which its low bits then contain."""
         return 1.5 * 2.0**self.fraction_bits
 
     @property

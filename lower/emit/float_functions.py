@@ -1,4 +1,4 @@
-"""The machine code of each scalar function of floats, by its name in `tir.functions`."""
+"""The machine code of each scalar float function, by its name in `tir.functions`."""
 
 from collections.abc import Callable, Mapping
 from math import inf
@@ -10,7 +10,7 @@ Code = Callable[..., Value]
 
 
 def _instruction(name: str) -> Code:
-    """The intrinsic of LLVM that the processor has, or a short expansion of it."""
+    """The LLVM intrinsic `name`, which is an instruction or a short expansion."""
 
     def apply(*args: Value) -> Value:
         return args[0].function.intrinsic(name, *args)
@@ -66,4 +66,4 @@ FLOATS: Mapping[str, Code] = {
     **vector_trigonometry.FUNCTIONS,
     **vector_hyperbolic.FUNCTIONS,
 }
-"""Each takes as many values of one type as `INTRINSICS` says."""
+"""Each function takes the number of operands in `INTRINSICS`, all of one type."""

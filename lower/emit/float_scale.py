@@ -1,6 +1,6 @@
-"""Powers of two put on numbers and taken off: the exponents of floats on lanes.
+"""Scaling by powers of two, and its inverse: the exponents of floats on lanes.
 
-AVX-512 has instructions for it; elsewhere integer arithmetic on the bits does it.
+AVX-512 has instructions for it; other targets use integer arithmetic on the bits.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from relax_egraph.lower.emit.module_text import I32, Type
 from relax_egraph.lower.emit.vector import shuffle
 
 _ROUND_AS_SET = 4
-"""The rounding mode of the processor's control register."""
+"""The rounding mode of the control register."""
 
 _BELOW_FLOOR = 9
-"""Of `reduce`: what is above the next integer below, and no exception is noted."""
+"""The immediate of ``reduce`` for ``x - ⌊x⌋`` without exceptions."""
 
 
 def scaled(value: Value, shifted: Value) -> Value:
-    """``value · 2ᵏ`` where `shifted` is the sum of `FloatFormat.magic` and the integer ``k``."""
+    """``value · 2ᵏ``, where `shifted` is ``FloatFormat.magic + k`` for an integer ``k``."""
     f, form = value.function, format_of(value.type)
     if _is_register(value):
         exponent = f.binary("-", shifted, form.magic, flags="")
         return _instruction("scalef", value, exponent)
     power = whole_number(shifted, form)
-    # in two steps: each factor is a normal number, the result may not be
+    # two steps with normal factors, since the result may be subnormal
     half = power >> 1
     for part in (half, power - half):
         factor = (part + form.bias) << form.fraction_bits
@@ -34,12 +34,12 @@ def scaled(value: Value, shifted: Value) -> Value:
 
 
 def power_of_two(x: Value, series: Sequence[float]) -> Value:
-    """``2ˣ`` of what is at most 0, by its `series` from 0 up to 1."""
+    """``2ˣ`` for ``x ≤ 0``, by its `series` on [0, 1)."""
     f, form = x.function, format_of(x.type)
     if _is_register(x):
         rest = _instruction("reduce", x, immediate=_BELOW_FLOOR)
         return _instruction("scalef", polynomial(rest, series), x)
-    lowest = float(-form.bias - form.fraction_bits)  # 2 to this is 0
+    lowest = float(-form.bias - form.fraction_bits)  # 2ˣ is 0 here
     x = f.select(f.compare("<", x, lowest), lowest, x)
     floor = f.intrinsic("floor", x)
     shifted = f.binary("+", floor, form.magic, flags="")
@@ -47,7 +47,7 @@ def power_of_two(x: Value, series: Sequence[float]) -> Value:
 
 
 def whole_number(shifted: Value, form: FloatFormat) -> Value:
-    """The integer that `shifted` is the sum of with `FloatFormat.magic`."""
+    """The integer ``k`` of ``shifted = FloatFormat.magic + k``."""
     return shifted.function.convert("bitcast", shifted, form.integer) - form.magic_bits
 
 
@@ -67,13 +67,13 @@ def split(x: Value) -> tuple[Value, Value]:
 
 
 def _is_register(value: Value) -> bool:
-    """Whether `value` fills registers of AVX-512, one or several."""
+    """Whether `value` fills one or several AVX-512 registers."""
     type = value.type
     return value.function.module.target.has_masks and type.bits * type.lanes % 512 == 0
 
 
 def _instruction(name: str, *args: Value, immediate: int | None = None) -> Value:
-    """The instruction of AVX-512 called `name` on all lanes."""
+    """The AVX-512 instruction `name` on all lanes."""
     f, type = args[0].function, args[0].type
     if type.bits * type.lanes > 512:
         half = type.lanes // 2
@@ -83,9 +83,9 @@ def _instruction(name: str, *args: Value, immediate: int | None = None) -> Value
             for part in parts
         )
         return shuffle(low, high, range(type.lanes))
-    sort = "ps" if type.element == "float" else "pd"
+    suffix = "ps" if type.element == "float" else "pd"
     mask = f.const(Type(f"i{type.lanes}"), -1)
     rounding = f.const(I32, _ROUND_AS_SET)
-    chosen = () if immediate is None else (f.const(I32, immediate),)
-    operands = (*args, *chosen, f.const(type, 0), mask, rounding)
-    return f.call_value(f"llvm.x86.avx512.mask.{name}.{sort}.512", type, *operands)
+    immediates = () if immediate is None else (f.const(I32, immediate),)
+    operands = (*args, *immediates, f.const(type, 0), mask, rounding)
+    return f.call_value(f"llvm.x86.avx512.mask.{name}.{suffix}.512", type, *operands)

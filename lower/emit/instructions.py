@@ -1,7 +1,7 @@
-"""LLVM instructions and loops, and their operands, which have Python's operators.
+"""LLVM instructions and loops, and their operands, which support Python's operators.
 
-Where one operand is a vector and the other a scalar, the scalar goes to every lane.  Float
-arithmetic carries ``contract nsz``, so that ``a * b + c`` may round once; `flags` overrides it.
+A scalar operand is broadcast to the lanes of a vector operand.  Float arithmetic has the flags
+``contract nsz``, so ``a * b + c`` may round once; `flags` overrides them.
 """
 
 from collections.abc import Generator, Sequence
@@ -75,12 +75,12 @@ class Value:
 
 
 Operand = Value | int | float
-"""What arithmetic takes beside values: a number becomes a literal of the other side's type."""
+"""Operands of arithmetic: a number becomes a literal of the other side's type."""
 
 
 @dataclass(slots=True)
 class Loop:
-    """A loop being written: its index, and the values it carries from turn to turn."""
+    """A loop under construction: its index, and the values carried between iterations."""
 
     index: Value
     values: tuple[Value, ...]
@@ -88,14 +88,14 @@ class Loop:
     results: tuple[Value, ...] = ()
 
     def carry(self, *values: Value) -> None:
-        """Give the next turn `values`; after the loop they are its `results`."""
+        """Pass `values` to the next iteration; after the loop they are its `results`."""
         self.following = values
 
 
 class Instructions:
     """The instructions of a function of `module`: arithmetic, calls, memory and loops.
 
-    `emitter.Function` adds branches, and the frame of the function.
+    `emitter.Function` adds branches and the function's definition.
     """
 
     def __init__(self, module: Module) -> None:
@@ -108,27 +108,27 @@ class Instructions:
     # --- literals and arithmetic ------------------------------------------------------
 
     def const(self, type: Type, number: float) -> Value:
-        """`number` as a literal, in every lane of `type`."""
+        """`number` as a literal in every lane of `type`."""
         return Value(self, type, literal(type, number))
 
     def index(self, value: Operand) -> Value:
-        """`value`, a number as a literal of type ``i64``."""
+        """`value` as an ``i64``: a number becomes a literal."""
         return value if isinstance(value, Value) else self.const(I64, value)
 
     def splat(self, value: Value, lanes: int) -> Value:
-        """`value` in every one of `lanes`; a vector stays as it is."""
+        """`value` in all `lanes`; a vector is unchanged."""
         if lanes == 1 or value.type.lanes > 1:
             return value
         type = value.type.of(lanes)
         if not value.text.startswith("%"):
             return Value(self, type, f"splat ({value})")
-        first = self.emit(type, f"insertelement {type} poison, {value}, i64 0")
+        single = self.emit(type, f"insertelement {type} poison, {value}, i64 0")
         return self.emit(
-            type, f"shufflevector {first}, {type} poison, <{lanes} x i32> zeroinitializer"
+            type, f"shufflevector {single}, {type} poison, <{lanes} x i32> zeroinitializer"
         )
 
     def match(self, *operands: Operand) -> tuple[Value, ...]:
-        """`operands` as values of one type: numbers become literals, scalars fill vectors."""
+        """`operands` as values of one type: numbers become literals, scalars are broadcast."""
         values = [o for o in operands if isinstance(o, Value)]
         lanes = max(v.type.lanes for v in values)
         type = values[0].type.of(lanes)
@@ -139,8 +139,8 @@ class Instructions:
     def binary(self, kind: str, a: Operand, b: Operand, flags: str = FLAGS) -> Value:
         """``a <kind> b``.
 
-        Of floats ``+ - * / frem``; of integers ``+ - * & | ^ << >> >>>``, which wrap, and
-        ``sdiv srem udiv urem``, which trap where the divisor is 0.
+        Floats have ``+ - * / frem``; integers have ``+ - * & | ^ << >> >>>``, which wrap, and
+        ``sdiv srem udiv urem``, which trap if the divisor is 0.
         """
         a, b = self.match(a, b)
         if a.type.is_float:
@@ -150,7 +150,7 @@ class Instructions:
         return self.emit(a.type, f"{operation}{a}, {b.text}")
 
     def compare(self, kind: str, a: Operand, b: Operand, *, signed: bool = True) -> Value:
-        """``a <kind> b`` as ``i1``s; with a NaN only ``!=`` holds."""
+        """``a <kind> b`` as ``i1``; comparisons with NaN are false except ``!=``."""
         a, b = self.match(a, b)
         if a.type.is_float:
             operation = f"fcmp {_FLOAT_ORDER[kind]}"
@@ -173,22 +173,22 @@ class Instructions:
         return value if type == value.type else self.emit(type, f"{operation} {value} to {type}")
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
-        """``a · b + c`` with one rounding, or with two where the target has no such instruction."""
+        """``a · b + c``, rounded once if the target has FMA, else twice."""
         a, b, c = self.match(a, b, c)
         return self.intrinsic("fma" if self.module.target.has_fma else "fmuladd", a, b, c)
 
     def maximum(self, a: Operand, b: Operand) -> Value:
-        """The larger of two floats, a NaN if one is; or of two signed integers."""
+        """The larger of two floats (NaN if either is NaN) or of two signed integers."""
         a, b = self.match(a, b)
         return self.intrinsic("maximum" if a.type.is_float else "smax", a, b)
 
     def minimum(self, a: Operand, b: Operand) -> Value:
-        """The smaller of two floats, a NaN if one is; or of two signed integers."""
+        """The smaller of two floats (NaN if either is NaN) or of two signed integers."""
         a, b = self.match(a, b)
         return self.intrinsic("minimum" if a.type.is_float else "smin", a, b)
 
     def intrinsic(self, name: str, *args: Value, flags: str = FLAGS) -> Value:
-        """``llvm.<name>`` overloaded on the type of `args`, which is its result's."""
+        """The intrinsic ``llvm.<name>``, overloaded on the type of `args` and the result."""
         type = args[0].type
         return self.call_value(
             f"llvm.{name}.{type.suffix}", type, *args, flags=flags if type.is_float else ""
@@ -208,11 +208,11 @@ class Instructions:
         return self.emit(result, f"{prefix}{result} @{name}({', '.join(map(str, args))})")
 
     def call_pointer(self, pointer: Value, *args: Value) -> None:
-        """Call the function that lies at `pointer`; it returns nothing."""
+        """Call the function at `pointer`, which returns nothing."""
         self.line(f"call void {pointer.text}({', '.join(map(str, args))})")
 
     def call_kernel(self, pointer: Value, *args: Value) -> Value:
-        """The ``i32`` that the kernel at `pointer` returns."""
+        """Call the kernel at `pointer`; returns its ``i32``."""
         return self.emit(I32, f"call i32 {pointer.text}({', '.join(map(str, args))})")
 
     # --- memory -----------------------------------------------------------------------
@@ -225,13 +225,13 @@ class Instructions:
         return self.emit(PTR, f"getelementptr {element.scalar}, {pointer}, {at}")
 
     def load(self, pointer: Value, type: Type) -> Value:
-        """The value at `pointer`, which is aligned at least to an element."""
+        """Load from `pointer`, which is aligned to an element at least."""
         return self.emit(type, f"load {type}, {pointer}, align {_alignment(type)}")
 
     def store(self, value: Value, pointer: Value, *, past_caches: bool = False) -> None:
-        """Write `value` at `pointer`, which is aligned at least to an element.
+        """Store `value` at `pointer`, which is aligned to an element at least.
 
-        What is written `past_caches` is aligned to all of `value`.
+        For `past_caches`, a non-temporal store, it is aligned to the whole of `value`.
         """
         size = _alignment(value.type)
         if past_caches:
@@ -241,13 +241,13 @@ class Instructions:
             self.line(f"store {value}, {pointer}, align {size}")
 
     def allocate(self, element: Type, count: int) -> Value:
-        """Room for `count` elements on the stack, aligned to 64 bytes; made once, at entry."""
+        """Stack memory for `count` elements, aligned to 64 bytes, allocated at function entry."""
         name = self._name()
         self._entry.append(f"  {name} = alloca [{count} x {element.scalar}], align 64")
         return Value(self, PTR, name)
 
     def prefetch(self, pointer: Value) -> None:
-        """Ask for the cache line of `pointer` ahead of a read; any address is harmless."""
+        """Prefetch the cache line at `pointer`, which may be an invalid address."""
         read, near, data = self.const(I32, 0), self.const(I32, 3), self.const(I32, 1)
         self.call("llvm.prefetch.p0", pointer, read, near, data)
 
@@ -259,11 +259,12 @@ class Instructions:
     ) -> Generator[Loop]:
         """``for index in range(start, stop, step)``, `step` positive, with carried values.
 
-        The body calls ``loop.carry(…)`` if there are any; `results` hold after the loop.
+        The body calls ``loop.carry(…)`` if there are carried values; `results` are set after the
+        loop.
         """
-        first, last, by = (self.index(bound) for bound in (start, stop, step))
+        begin, end_, by = (self.index(bound) for bound in (start, stop, step))
         before, head, end = self._block, self._label(), self._label()
-        self._branch(self.compare("<", first, last), head, end)
+        self._branch(self.compare("<", begin, end_), head, end)
         self._open(head)
         slot = len(self._lines)
         index = Value(self, I64, self._name())
@@ -274,10 +275,10 @@ class Instructions:
 
         following = self.emit(I64, f"add nsw {index}, {by.text}")
         latch = self._block
-        self._branch(self.compare("<", following, last), head, end)
+        self._branch(self.compare("<", following, end_), head, end)
         if len(loop.following) != len(values):
             raise ValueError(f"loop carries {len(loop.following)} values, needs {len(values)}")
-        pairs = [(index, first, following), *zip(values, carry, loop.following, strict=True)]
+        pairs = [(index, begin, following), *zip(values, carry, loop.following, strict=True)]
         self._lines[slot:slot] = [
             f"  {v.text} = phi {v.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]"
             for v, a, b in pairs
@@ -291,13 +292,13 @@ class Instructions:
     # --- text -------------------------------------------------------------------------
 
     def emit(self, type: Type, instruction: str) -> Value:
-        """Write an instruction that gives a value of `type`."""
+        """Write an instruction with a result of `type`."""
         name = self._name()
         self._lines.append(f"  {name} = {instruction}")
         return Value(self, type, name)
 
     def line(self, instruction: str) -> None:
-        """Write an instruction that gives no value."""
+        """Write an instruction without a result."""
         self._lines.append(f"  {instruction}")
 
     def _name(self) -> str:

@@ -1,24 +1,24 @@
-"""Division and shifts of integers, with a result for all operands: the one of numpy.
+"""Division and shifts of integers, defined for all operands as in numpy.
 
-The machine's own division traps on a zero divisor, and on the least number divided by -1; LLVM
-says nothing of a shift by the width or more.  Here a quotient or rest of a division by 0 is 0.
+The machine's division traps for a zero divisor and for the minimum divided by -1, and LLVM's shifts
+are undefined for the width or more.  Here quotient and remainder of a division by 0 are 0.
 """
 
 from relax_egraph.lower.emit.instructions import Value
 
 
 def floor_divide(a: Value, b: Value, *, signed: bool = True) -> Value:
-    """``⌊a / b⌋``, 0 where `b` is 0."""
+    """``⌊a / b⌋``, 0 if `b` is 0."""
     return _divide(a, b, signed=signed)[0]
 
 
 def floor_remainder(a: Value, b: Value, *, signed: bool = True) -> Value:
-    """``a mod b`` with the sign of `b`, 0 where `b` is 0."""
+    """``a mod b`` with the sign of `b`, 0 if `b` is 0."""
     return _divide(a, b, signed=signed)[1]
 
 
 def remainder(a: Value, b: Value, *, signed: bool = True) -> Value:
-    """What `a` has beyond a multiple of `b`, with the sign of `a`; 0 where `b` is 0."""
+    """The remainder of truncating division, with the sign of `a`; 0 if `b` is 0."""
     f = a.function
     a, b = f.match(a, b)
     trivial = f.compare("==", b, 0)
@@ -28,7 +28,7 @@ def remainder(a: Value, b: Value, *, signed: bool = True) -> Value:
 
 
 def shift_left(a: Value, b: Value) -> Value:
-    """``a · 2ᵇ``, which wraps; 0 where `b` is no number of bits below the width."""
+    """``a · 2ᵇ``, which wraps; 0 unless ``0 ≤ b < width``."""
     f = a.function
     a, b = f.match(a, b)
     within = f.compare("<", b, a.type.bits, signed=False)
@@ -36,7 +36,7 @@ def shift_left(a: Value, b: Value) -> Value:
 
 
 def shift_right(a: Value, b: Value, *, signed: bool = True) -> Value:
-    """``⌊a / 2ᵇ⌋``; only the sign is left where `b` is no number of bits below the width."""
+    """``⌊a / 2ᵇ⌋``; 0, or -1 for negative `a`, unless ``0 ≤ b < width``."""
     f = a.function
     a, b = f.match(a, b)
     within = f.compare("<", b, a.type.bits, signed=False)
@@ -49,21 +49,21 @@ def _divide(a: Value, b: Value, *, signed: bool) -> tuple[Value, Value]:
     f = a.function
     a, b = f.match(a, b)
     zero = f.const(b.type, 0)
-    nothing = f.compare("==", b, zero)
+    by_zero = f.compare("==", b, zero)
     if not signed:
-        divisor = f.select(nothing, 1, b)
+        divisor = f.select(by_zero, 1, b)
         quotient = f.binary("udiv", a, divisor)
         rest = a - quotient * divisor
-        return f.select(nothing, zero, quotient), f.select(nothing, zero, rest)
+        return f.select(by_zero, zero, quotient), f.select(by_zero, zero, rest)
     negation = f.compare("==", b, -1)
-    divisor = f.select(nothing | negation, 1, b)
+    divisor = f.select(by_zero | negation, 1, b)
     quotient = f.binary("sdiv", a, divisor)
     rest = a - quotient * divisor
     down = f.compare("!=", rest, zero) & f.compare("<", rest ^ divisor, zero)
     quotient = f.select(down, quotient - 1, quotient)
     rest = f.select(down, rest + divisor, rest)
     quotient = f.select(negation, 0 - a, quotient)
-    return f.select(nothing, zero, quotient), f.select(nothing, zero, rest)
+    return f.select(by_zero, zero, quotient), f.select(by_zero, zero, rest)
 
 
 def divide_by_constant(a: Value, divisor: int) -> tuple[Value, Value]:

@@ -1,4 +1,4 @@
-"""What functions on lanes of floats are made of."""
+"""Building blocks of float functions on lanes: polynomials, clamping, calls per lane."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,28 +8,28 @@ from relax_egraph.lower.emit.module_text import F32, F64
 
 
 def clamped(x: Value, low: float, high: float) -> Value:
-    """`x` within bounds; a NaN stays one, as it compares false."""
+    """`x` clamped to [`low`, `high`]; NaN stays NaN."""
     f = x.function
     x = f.select(f.compare("<", x, low), low, x)
     return f.select(f.compare(">", x, high), high, x)
 
 
 _LONG = 7
-"""A chain of more sums than this, each waiting for the last, is slower than the extra products."""
+"""The length of a chain of dependent sums above which extra products are faster."""
 
 _EXACT = 2
-"""How many of the first terms are always added last, as the others round less than they."""
+"""The number of leading terms that are added last, since they must not be rounded early."""
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """``Σ coefficients[i]·xⁱ``, of at least two coefficients.
+    """``Σ coefficients[i]·xⁱ``, for two coefficients or more.
 
-    By Horner's rule, which takes the fewest operations; neighbours among the later terms of a long
-    polynomial are first made one (Estrin's scheme).
+    By Horner's rule, which takes the fewest operations; the later terms of a long polynomial are
+    first combined in pairs (Estrin, 1960).
     """
     f, power = x.function, x
     count = _EXACT if len(coefficients) > _LONG else 0
-    first, terms = coefficients[:count], list[Operand](coefficients[count:])
+    leading, terms = coefficients[:count], list[Operand](coefficients[count:])
     while len(terms) > _LONG:
         pairs = [f.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = [*pairs, *terms[2 * len(pairs) :]]
@@ -37,27 +37,28 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     result = terms[-1]
     for term in reversed(terms[:-1]):
         result = f.fma(result, power, term)
-    for term in reversed(first):
+    for term in reversed(leading):
         result = f.fma(result, x, term)
     return f.match(result, x)[0]
 
 
 def per_lane(name: str, *args: Value) -> Value:
-    """The C library's function `name`, called once for each lane."""
+    """The C library's function `name`, called for each lane."""
     f, type = args[0].function, args[0].type
     if type.lanes == 1:
         return f.call_value(name, type, *args)
     result = f.const(type, 0)
     for i in range(type.lanes):
-        one = f.call_value(name, type.scalar, *(vector.lane(a, i) for a in args))
-        result = vector.with_lane(result, i, one)
+        scalar = f.call_value(name, type.scalar, *(vector.lane(a, i) for a in args))
+        result = vector.with_lane(result, i, scalar)
     return result
 
 
 def by_double(name: str, wide: Callable[..., Value]) -> Callable[..., Value]:
-    """The function that is `wide` for float32, computed in float64 and rounded.
+    """The function `wide` for float32, computed in float64 and rounded.
 
-    For float64 it is the C library's `name`: `wide` need not be precise to the last of its bits.
+    For float64 it is the C library's `name`, so `wide` need not be precise in the last bits of
+    float64.
     """
 
     def apply(*args: Value) -> Value:

@@ -1,4 +1,4 @@
-"""LLVM modules as text: types, literals, and the module that functions are written into.
+"""LLVM modules as text: types, literals, and the module that collects functions.
 
 `llvmlite.ir` builds the same text six times slower; `llvmlite.binding` parses and verifies it.
 """
@@ -38,16 +38,16 @@ class Type:
         return Type(self.element)
 
     def of(self, lanes: int) -> "Type":
-        """A vector of `lanes` of these elements."""
+        """A vector of `lanes` elements of this type."""
         return Type(self.element, lanes)
 
     def with_element(self, element: "Type") -> "Type":
-        """As many lanes of another element."""
+        """The type with another element and the same number of lanes."""
         return Type(element.element, self.lanes)
 
     @property
     def suffix(self) -> str:
-        """As it stands in the name of an overloaded intrinsic: ``v16f32``."""
+        """The name of this type in an overloaded intrinsic: ``v16f32``."""
         element = _SUFFIXES[self.element]
         return element if self.lanes == 1 else f"v{self.lanes}{element}"
 
@@ -66,7 +66,7 @@ PTR = Type("ptr")
 def literal(type: Type, number: float) -> str:
     """`number` as an operand of `type`, in every lane; integers wrap, floats are rounded.
 
-    A pointer is always null.
+    The literal of a pointer is always null.
     """
     if type.is_float:
         rounded = ctypes.c_float(number).value if type.element == "float" else float(number)
@@ -91,10 +91,10 @@ class Module:
         self._functions: list[str] = []
 
     def declare(self, name: str, result: Type | None, params: Sequence[Type]) -> None:
-        """Declare `name`, an intrinsic or a function from elsewhere; once is enough."""
+        """Declare the intrinsic or external function `name`, unless it is declared already."""
         if name not in self._declarations:
-            taken = ", ".join(map(str, params))
-            self._declarations[name] = f"declare {result or 'void'} @{name}({taken})"
+            operands = ", ".join(map(str, params))
+            self._declarations[name] = f"declare {result or 'void'} @{name}({operands})"
 
     def define(self, name: str, params: tuple[Type, ...], text: str) -> None:
         """Add the text of a whole function."""
@@ -104,15 +104,15 @@ class Module:
         self._functions.append(text)
 
     def __str__(self) -> str:
-        declared = [d for name, d in self._declarations.items() if name not in self.signatures]
-        return "\n".join([*declared, *self._functions])
+        declarations = [d for name, d in self._declarations.items() if name not in self.signatures]
+        return "\n".join([*declarations, *self._functions])
 
 
 IntrinsicEmitter: TypeAlias = Callable[[Module, Target], None]
 """Writes the function that a `TensorIntrinsic` statement calls, into a module of its own.
 
-It defines a function of the statement's name (with `emitter.Function`, not ``internal``) that
-takes one ``ptr`` for each buffer of the statement and then one ``i64`` for each scalar, and
-beside it whatever ``internal`` functions it needs.  It is emitted, compiled and cached once for
-a target, and linked to all kernels that call it.
+It defines a function of the statement's name (with `emitter.Function`, not ``internal``) that takes
+a ``ptr`` for each buffer of the statement, then an ``i64`` for each scalar, and any ``internal``
+functions it needs.  It is compiled and cached once for each target, and linked to all kernels that
+call it.
 """

@@ -1,4 +1,4 @@
-"""What machine code is made for: a processor, its features, the width of its vectors."""
+"""Targets of machine code: the processor, its features, and the width of its vectors."""
 
 import platform
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ NOT_IN_KERNELS = frozenset(
         "xsaves",
     )
 )
-"""Features of instructions that are only used where a program names them: systems hide some."""
+"""Features whose instructions LLVM never selects by itself; some systems hide them."""
 
 
 def this_architecture() -> str:
-    """The instruction set of this machine, as LLVM calls it."""
+    """The instruction set of this machine, by LLVM's name."""
     machine = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A processor as LLVM names it; `features` are the ones it has, without their ``+``.
+    """A processor by LLVM's name; `features` are its features, without their ``+``.
 
     `vector_bits` is 512 with the AVX-512 of servers, 256 with AVX2 and FMA, else 128.
     """
@@ -40,7 +40,7 @@ class Target:
 
     @property
     def feature_text(self) -> str:
-        """The features as LLVM takes them: ``+avx2,+fma``."""
+        """The features in LLVM's format: ``+avx2,+fma``."""
         return ",".join(f"+{feature}" for feature in sorted(self.features))
 
     @property
@@ -50,20 +50,20 @@ class Target:
 
     @property
     def has_masks(self) -> bool:
-        """Whether masks are registers, so that masked code is as fast as plain."""
+        """Whether masks are registers, so that masked code is as fast as unmasked."""
         return self.vector_bits == 512
 
     def lacks(self, other: "Target") -> frozenset[str]:
-        """What code for `other`, of the same architecture, may use that this processor has not."""
+        """The features of `other`, as far as kernels use them, that this target lacks."""
         return other.features - self.features - NOT_IN_KERNELS
 
     def lanes(self, bits: int = 32) -> int:
-        """How many elements of `bits` fill a vector."""
+        """The number of elements of `bits` in a vector."""
         return self.vector_bits // bits
 
 
 def vector_bits(features: frozenset[str]) -> int:
-    """See `Target`."""
+    """The width of vectors with `features`, see `Target`."""
     if features >= AVX512:
         return 512
     return 256 if features >= AVX2 else 128
@@ -71,21 +71,21 @@ def vector_bits(features: frozenset[str]) -> int:
 
 @cache
 def host() -> Target:
-    """The processor this process runs on."""
-    import llvmlite.binding as llvm  # costs 40 ms: not before it is needed
+    """The target of this process."""
+    import llvmlite.binding as llvm  # takes 40 ms, so imported on demand
 
     features = frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
     return Target(llvm.get_host_cpu_name(), features, vector_bits(features))
 
 
 ANY = Target("portable", frozenset(), 256, "any")
-"""Of text that becomes machine code of any processor.
+"""The target of text that may become machine code of any processor.
 
-No instruction is taken for granted; a product and a sum are fused where that is one instruction.
-Vectors are of the width that most have: others cut them in two, or leave half of theirs empty.
+It has no optional instructions; products and sums are fused if that is one instruction.  Vectors
+have the most common width: other processors split them, or use half a register.
 """
 
 
 def portable(*features: str) -> Target:
-    """An x86-64 processor of which nothing is known but its `features`: for tests and shipping."""
+    """An x86-64 processor with only `features`, for tests and for shipped code."""
     return Target("x86-64", frozenset(features), vector_bits(frozenset(features)))

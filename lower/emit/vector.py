@@ -1,6 +1,6 @@
-"""Lanes: masks, memory under a mask, gathers, shuffles, and reductions over lanes.
+"""Vectors: masks, masked memory, gathers, shuffles, and reductions over lanes.
 
-A mask is a vector of ``i1``.  Where a lane is off, memory is neither read nor written.
+A mask is a vector of ``i1``.  A lane that is off neither reads nor writes memory.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def lane_numbers(f: Instructions, type: Type) -> Value:
 
 
 def first_lanes(f: Instructions, count: Operand, lanes: int) -> Value:
-    """The mask whose first `count` lanes are on: none if `count` is negative, at most all."""
+    """The mask of the first `count` lanes: none if `count` is negative, at most all."""
     within = f.minimum(f.maximum(f.index(count), 0), lanes)
     limit = f.convert("trunc", within, I32)
     return f.compare("<", lane_numbers(f, I32.of(lanes)), limit)
@@ -33,7 +33,7 @@ def masked_load(pointer: Value, type: Type, mask: Value, default: float = 0) -> 
 
 
 def masked_store(value: Value, pointer: Value, mask: Value) -> None:
-    """Write the lanes of `value` that are on at `pointer`."""
+    """Store the lanes of `value` that are on in `mask` at `pointer`."""
     f = value.function
     name = f"llvm.masked.store.{value.type.suffix}.p0"
     f.module.declare(name, None, (value.type, PTR, mask.type))
@@ -53,7 +53,7 @@ def gather(pointer: Value, offsets: Value, element: Type, mask: Value | None = N
 
 
 def scatter(value: Value, pointer: Value, offsets: Value, mask: Value | None = None) -> None:
-    """Write lane ``k`` of `value` at ``pointer[offsets[k]]``, in the order of lanes."""
+    """Store lane ``k`` of `value` at ``pointer[offsets[k]]``, in the order of lanes."""
     f = value.function
     places = _places(pointer, offsets, value.type)
     name = f"llvm.masked.scatter.{value.type.suffix}.{places.type.suffix}"
@@ -68,7 +68,7 @@ def all_lanes(f: Instructions, lanes: int) -> Value:
 
 
 def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
-    """The numbered lanes of `a` followed by `b`: lane ``i`` of `b` has the number ``L + i``."""
+    """The lanes of `a` followed by `b`, by number: lane ``i`` of `b` has the number ``L + i``."""
     numbers = ", ".join(f"i32 {i}" for i in lanes)
     return a.function.emit(
         a.type.of(len(lanes)), f"shufflevector {a}, {b}, <{len(lanes)} x i32> <{numbers}>"
@@ -76,7 +76,7 @@ def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
 
 
 def reverse(value: Value) -> Value:
-    """The lanes of `value`, the last one first."""
+    """The lanes of `value` in reverse order."""
     return shuffle(value, value, range(value.type.lanes - 1, -1, -1))
 
 
@@ -93,9 +93,9 @@ def with_lane(value: Value, number: Operand, scalar: Value) -> Value:
 
 
 def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
-    """All lanes combined by ``+ * min max``, in any order; of ``i1`` also ``and or``.
+    """The combination of all lanes by ``+ * min max`` in any order; for ``i1`` also ``and or``.
 
-    ``min`` and ``max`` of floats are a NaN if a lane is.
+    ``min`` and ``max`` of floats are NaN if any lane is.
     """
     f, type = value.function, value.type
     if type.lanes == 1:
@@ -114,9 +114,9 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
 
 
 def _extreme(order: str, value: Value) -> Value:
-    """The lane of floats that is `order` all others; a NaN if a lane is one.
+    """The minimum or maximum of float lanes, by `order`; NaN if any lane is NaN.
 
-    LLVM's own reduction looks for NaNs at every step.
+    LLVM's own reduction checks for NaN at every step.
     """
     f, rest, half = value.function, value, value.type.lanes // 2
     while half > 1:

@@ -1,8 +1,8 @@
-"""Hyperbolic functions and their inverses on lanes of floats; special values are those of numpy.
+"""Hyperbolic functions and their inverses on lanes of floats, with numpy's special values.
 
-Those of float32 are formulas in float64, inline, with the beginning of the series where the
-formula cancels.  `sinh` and `cosh` of float64 are within 3 ulp, its inverses are the C library's,
-lane by lane.
+Those of float32 are inline formulas in float64, with the start of the series where the formula
+cancels.  `sinh` and `cosh` of float64 are within 3 ulp, the inverses are the C library's, lane by
+lane.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from relax_egraph.lower.emit.vector_math import exp, expm1, log
 Function = Callable[[Value], Value]
 
 _SMALL = 1e-5
-"""Below it ``x`` is all there is of a series ``x ± x³/6`` that float32 shows."""
+"""Below it, the series ``x ± x³/6`` rounds to ``x`` in float32."""
 
 
 def _near_zero(x: Value, result: Value) -> Value:
@@ -24,7 +24,7 @@ def _near_zero(x: Value, result: Value) -> Value:
 
 
 _LONG = 20.0
-"""Beyond it, ``e⁻ˣ`` is nothing beside ``eˣ`` in float64."""
+"""Beyond it, ``e⁻ˣ`` is negligible beside ``eˣ`` in float64."""
 
 
 def _sinh(x: Value) -> Value:
@@ -33,7 +33,7 @@ def _sinh(x: Value) -> Value:
 
 
 def _precise_sinh(x: Value) -> Value:
-    """``(t + t/(t + 1))/2`` with ``t = e^|x| - 1``, which does not cancel."""
+    """``(t + t/(t + 1))/2`` with ``t = e^|x| - 1``, without cancellation."""
     f = x.function
     size = f.intrinsic("fabs", x)
     less_one = expm1(clamped(size, 0.0, _LONG))
@@ -54,7 +54,7 @@ def _precise_cosh(x: Value) -> Value:
 
 
 def _far(size: Value) -> Value:
-    """``e^size / 2``, of halves that overflow only where it does."""
+    """``e^size / 2`` as a product of halves, which overflows only if the result does."""
     root = exp(size * 0.5)
     return root * 0.5 * root
 
@@ -79,7 +79,7 @@ def _asinh(x: Value) -> Value:
 
 
 def _acosh(x: Value) -> Value:
-    """One root for each factor: their product is positive below -1, too."""
+    """A root for each factor: a single root would accept ``x < -1``."""
     f = x.function
     return log(x + f.intrinsic("sqrt", x - 1.0) * f.intrinsic("sqrt", x + 1.0))
 

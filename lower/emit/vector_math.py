@@ -1,9 +1,8 @@
 """Elementary functions on lanes of floats, inline.
 
-They work on a scalar as on any number of lanes, and give what numpy gives for NaN, infinities
-and zeros.  Units in the last place (ulp) are the largest errors measured over the whole range,
-subnormal results included.  For float64, `pow` calls the C library lane by lane; everything else
-is polynomials.
+They accept scalars and any number of lanes, and agree with numpy for NaN, infinities and zeros.
+Errors in units in the last place (ulp) are maxima measured over the whole range, including
+subnormal results.  For float64, `pow` calls the C library lane by lane; all others are polynomials.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import clamped, per_lane, polynomial
 from relax_egraph.lower.emit.module_text import F32, F64, I32
 
-# Fitted for the least relative error, up to where the function rounds to 1.
+# Minimax fits of the relative error, up to where the function rounds to 1.
 _TANH_NUMERATOR = (1.0, 0.13380375504, 3.4948149696e-3, 2.0596326067e-5, 1.3336895144e-8)
 _TANH_DENOMINATOR = (1.0, 0.46713691950, 2.5874042884e-2, 3.2843693043e-4, 7.7693073308e-7)
 _ERF_NUMERATOR = (
@@ -27,7 +26,7 @@ _ERF_DENOMINATOR = (
     *(1.4914141037e-2, 1.1573568918e-3, 3.8269783545e-5),
 )
 
-# What a power of float32 needs, fitted: log₂((1 + s)/(1 - s))/s in s², and 2ˣ up to ±½.
+# For powers of float32, fitted: log₂((1 + s)/(1 - s))/s in s², and 2ˣ on ±½.
 _LOG2 = (
     *(2.885390081790167, 0.9617966732479805, 0.577083601862047, 0.4116717488335824),
     0.340747459693286,
@@ -37,7 +36,7 @@ _EXP2 = (
     *(0.009617994467192383, 0.001340043197884495, 0.00015478032320925342),
 )
 
-# Of float64: erf(x)/x in x² up to 1, and ln(1 - erf x) beyond, weighted by what it is of 1.
+# For float64: erf(x)/x in x² up to 1, and ln(1 - erf x) beyond, weighted by its share of 1.
 _ERF = (
     *(1.1283791670955126, -0.3761263890318375, 0.11283791670954885, -0.026866170645077878),
     *(0.005223977624828436, -0.0008548326981425367, 0.00012055331132935364),
@@ -58,7 +57,7 @@ _LOG2_E = 1.4426950408889634
 
 
 def exp(x: Value) -> Value:
-    """``eˣ``; 1 ulp, 1.2 without FMA.  ``x = k·ln 2 + r``:  the series of ``eʳ``, times ``2ᵏ``."""
+    """``eˣ``; 1 ulp, 1.2 without FMA.  ``x = k·ln 2 + r``: the series of ``eʳ``, times ``2ᵏ``."""
     form = format_of(x.type)
     r, shifted = _reduced(clamped(x, *form.exp_range), form)
     return scaled(polynomial(r, (1.0, 1.0, *form.exp_series)), shifted)
@@ -67,7 +66,7 @@ def exp(x: Value) -> Value:
 def expm1(x: Value) -> Value:
     """``eˣ - 1``; 2 ulp.  With ``x = k·ln 2 + r`` it is ``2ᵏ·(eʳ - 1) + (2ᵏ - 1)``.
 
-    Half of that is computed: ``2ᵏ`` may be too large where the result is not.
+    Half of it is computed and doubled, since ``2ᵏ`` may overflow before the result does.
     """
     f, form = x.function, format_of(x.type)
     r, shifted = _reduced(clamped(x, -40.0, form.exp_range[1]), form)
@@ -78,7 +77,7 @@ def expm1(x: Value) -> Value:
 
 
 def _reduced(x: Value, form: FloatFormat) -> tuple[Value, Value]:
-    """``r`` and ``k + magic`` of ``x = k·ln 2 + r`` with the least ``r``, ``k`` an integer."""
+    """``r`` and ``k + magic`` of ``x = k·ln 2 + r`` with minimal ``|r|`` and integer ``k``."""
     f = x.function
     shifted = f.fma(x, _LOG2_E, form.magic)
     k = f.binary("-", shifted, form.magic, flags="")
@@ -102,12 +101,12 @@ def log(x: Value) -> Value:
 
 
 def log1p(x: Value) -> Value:
-    """``ln(1 + x)``; 3 ulp.  It is ``ln u · x/(u - 1)``, whatever ``u = 1 + x`` loses of `x`."""
+    """``ln(1 + x)``; 3 ulp.  It is ``ln u · x/(u - 1)`` with ``u = 1 + x`` (Kahan)."""
     f = x.function
     u = f.binary("+", x, 1.0, flags="")
-    lost = x / f.binary("-", u, 1.0, flags="")
+    correction = x / f.binary("-", u, 1.0, flags="")
     same = f.compare("==", u, 1.0) | f.compare("==", u, inf)
-    return f.select(same, x, log(u) * lost)
+    return f.select(same, x, log(u) * correction)
 
 
 def sigmoid(x: Value) -> Value:
@@ -123,7 +122,7 @@ def rsqrt(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """The hyperbolic tangent; 6 ulp for float32 (3e-7 absolute), 3 ulp for float64.
 
-    Of float64 it is ``t/(t + 2)`` with ``t = e²ˣ - 1``.
+    For float64 it is ``t/(t + 2)`` with ``t = e²ˣ - 1``.
     """
     if x.type.element == "double":
         f = x.function
@@ -140,7 +139,7 @@ def tanh(x: Value) -> Value:
 def erf(x: Value) -> Value:
     """The error function; 6 ulp for float32 (4e-7 absolute), 2 ulp for float64.
 
-    Of float64 it is a polynomial up to 1, and beyond 1 less the exponential of one.
+    For float64 it is a polynomial up to 1, and beyond it 1 minus the exponential of a polynomial.
     """
     if x.type.element == "double":
         f = x.function
@@ -159,9 +158,9 @@ def erf(x: Value) -> Value:
 def _odd_quotient(
     x: Value, *, above: float, numerator: Sequence[float], denominator: Sequence[float]
 ) -> Value:
-    """``x·P(x²)/Q(x²)`` within ±1; from ±`above` on the quotient is beyond 1, where it is cut off.
+    """``x·P(x²)/Q(x²)`` clamped to ±1; from ±`above` on the quotient exceeds ±1.
 
-    There the polynomials stay as they are, and `x` alone grows.
+    There the polynomials are evaluated at `above`, and only the factor `x` grows.
     """
     f, limit = x.function, above * above
     square = x * x
@@ -171,7 +170,7 @@ def _odd_quotient(
 
 
 def power(x: Value, y: Value) -> Value:
-    """``xʸ``; 0.6 ulp for float32, by way of float64; the C library's for float64."""
+    """``xʸ``; 0.6 ulp for float32, computed in float64; the C library's for float64."""
     f = x.function
     if x.type.element == "double":
         return per_lane("pow", x, y)
@@ -185,14 +184,14 @@ def power(x: Value, y: Value) -> Value:
     result = f.select(negative & odd, 0.0 - result, result)
     undefined = f.compare("<", x, 0.0) & f.compare("<", size, inf) & (whole ^ 1)
     result = f.select(undefined, nan, result)
-    # 1 to any power is 1, a NaN's too; so is -1 to an infinite one, and anything to the 0th
-    endless = f.compare("==", f.intrinsic("fabs", y), inf)
-    one = f.compare("==", x, 1.0) | (f.compare("==", size, 1.0) & endless)
+    # 1 to any power (also NaN) is 1; so is -1 to an infinite power, and anything to the power 0
+    infinite = f.compare("==", f.intrinsic("fabs", y), inf)
+    one = f.compare("==", x, 1.0) | (f.compare("==", size, 1.0) & infinite)
     return f.select(one | f.compare("==", y, 0.0), 1.0, result)
 
 
 def _log2(x: Value) -> Value:
-    """The logarithm of a float64 that is not negative, to 36 bits."""
+    """The base-2 logarithm of a nonnegative float64, to 36 bits."""
     f = x.function
     mantissa, e = split(x)
     s = (mantissa - 1.0) / (mantissa + 1.0)
@@ -202,7 +201,7 @@ def _log2(x: Value) -> Value:
 
 
 def _exp2(x: Value) -> Value:
-    """``2ˣ`` of a float64, to 28 bits; the result is a normal number."""
+    """``2ˣ`` for a float64, to 28 bits; the result is a normal number."""
     f, form = x.function, format_of(x.type)
     shifted = f.binary("+", x, form.magic, flags="")
     rest = x - f.binary("-", shifted, form.magic, flags="")
@@ -210,7 +209,7 @@ def _exp2(x: Value) -> Value:
 
 
 def floor_divide(a: Value, b: Value) -> Value:
-    """``⌊a / b⌋`` of floats, by way of the remainder, as numpy computes it."""
+    """``⌊a / b⌋`` of floats, from the remainder, as in numpy."""
     f = a.function
     rest, wrong = _remainder(a, b)
     quotient = (a - rest) / b
@@ -227,7 +226,7 @@ def floor_remainder(a: Value, b: Value) -> Value:
 
 
 def _remainder(a: Value, b: Value) -> tuple[Value, Value]:
-    """The remainder with the sign of `a`, and whether that is not the sign of `b`."""
+    """The remainder with the sign of `a`, and whether that differs from the sign of `b`."""
     f = a.function
     rest = f.binary("frem", a, b, flags="")
     signs_differ = f.compare("<", rest, 0.0) ^ f.compare("<", b, 0.0)

@@ -1,7 +1,7 @@
-"""Sines and arcs on lanes of floats, inline; special values are those of numpy.
+"""Trigonometric functions and their inverses on lanes of floats, with numpy's special values.
 
-Those of float32 are computed in float64, and so rounded all but correctly.  Those of float64 are
-within 3 ulp, save `atan2`, which is the C library's, lane by lane.
+Those of float32 are computed in float64, so almost always correctly rounded.  Those of float64 are
+within 3 ulp, except `atan2`, which is the C library's, lane by lane.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import by_double, polynomial
 from relax_egraph.lower.emit.module_text import F32, F64, I64
 
-# π/2 in three parts: the first two have 33 bits, so that k times them is exact below 2²⁰.
+# π/2 in three parts: the first two have 33 bits, so their products with k < 2²⁰ are exact.
 _HALF_PI = (
     float.fromhex("0x1.921fb544p+0"),
     float.fromhex("0x1.0b4611a6p-34"),
@@ -21,23 +21,23 @@ _HALF_PI = (
 )
 
 _LARGEST = 2.0**20
-"""Beyond it, arguments go to the C library."""
+"""Beyond it, the C library computes the function."""
 
 _TERMS = 8
-"""How many terms of a series, from ``r³`` and from ``r²`` on, are enough up to ``π/4``."""
+"""The terms of the series, from ``r³`` and from ``r²`` on, that suffice up to ``π/4``."""
 
-# Of what float32 needs, fitted for the least relative error: from r³ on, and from r⁴ on.
+# For float32, minimax fits of the relative error: from r³ on, and from r⁴ on.
 _SINE = (-0.16666666633876265, 8.333328501709304e-3, -1.983905604771121e-4, 2.715712366382055e-6)
 _COSINE = (0.04166666660928901, -1.3888882605612414e-3, 2.479922274343184e-5, -2.71861691196597e-7)
 
 Turn = tuple[Value, Value, Value]
-"""``k``, in the low bits, and the sine and the cosine of ``r``, where ``x = k·π/2 + r``."""
+"""For ``x = k·π/2 + r``: ``k`` in the low bits, the sine of ``r``, and its cosine."""
 
 
-def _turning(name: str, pick: Callable[[Value, Value, Value], Value]) -> Callable[[Value], Value]:
+def _periodic(name: str, pick: Callable[[Value, Value, Value], Value]) -> Callable[[Value], Value]:
     """The function `name`, which is ``pick(k, sin r, cos r)`` of ``x = k·π/2 + r``, ``|r| ≤ π/4``.
 
-    The C library's beyond `_LARGEST`.
+    Beyond `_LARGEST` it is the C library's.
     """
 
     def apply(x: Value) -> Value:
@@ -51,17 +51,17 @@ def _turning(name: str, pick: Callable[[Value, Value, Value], Value]) -> Callabl
 
 
 def _precise(x: Value) -> Turn:
-    """By Cody and Waite: ``k`` times each part of π/2 is taken off in turn.
+    """Reduction by Cody and Waite (1980): ``k`` times each part of π/2 is subtracted in turn.
 
-    What the second step rounds off is kept.
+    The rounding error of the second step is carried along.
     """
     f = x.function
     shifted, k = _quarters(x)
     high, middle, low = _HALF_PI
-    first = x - k * high
-    second = first - k * middle
-    lost = (first - second) - k * middle
-    r = second - (k * low - lost)
+    reduced = x - k * high
+    twice_reduced = reduced - k * middle
+    error = (reduced - twice_reduced) - k * middle
+    r = twice_reduced - (k * low - error)
     square = r * r
     sine = [(-1) ** i / factorial(2 * i + 1) for i in range(1, _TERMS + 1)]
     cosine = [(-1) ** i / factorial(2 * i) for i in range(1, _TERMS + 1)]
@@ -73,11 +73,11 @@ def _precise(x: Value) -> Turn:
 
 
 def _short(x: Value) -> Turn:
-    """To 33 bits or more, of an `x` that has no more than 24."""
+    """The same to 33 bits or more, for an `x` with at most 24 bits."""
     f = x.function
     shifted, k = _quarters(x)
-    first = f.fma(k, -_HALF_PI[0], x)  # exact
-    r = f.fma(k, -(_HALF_PI[1] + _HALF_PI[2]), first)
+    reduced = f.fma(k, -_HALF_PI[0], x)  # exact
+    r = f.fma(k, -(_HALF_PI[1] + _HALF_PI[2]), reduced)
     square = r * r
     return (
         f.convert("bitcast", shifted, I64),
@@ -87,14 +87,14 @@ def _short(x: Value) -> Turn:
 
 
 def _quarters(x: Value) -> tuple[Value, Value]:
-    """``k + magic`` and ``k`` of ``x = k·π/2 + r`` with the least ``r``, ``k`` an integer."""
+    """``k + magic`` and ``k`` of ``x = k·π/2 + r`` with minimal ``|r|`` and integer ``k``."""
     f = x.function
     shifted = f.fma(x, 2 / pi, DOUBLE.magic)
     return shifted, f.binary("-", shifted, DOUBLE.magic, flags="")
 
 
 def _beyond(name: str, x: Value, result: Value) -> Value:
-    """`result`; if any lane of `x` is beyond `_LARGEST`, the C library's `name` of all lanes."""
+    """`result`, or the C library's `name` for all lanes if one of `x` is beyond `_LARGEST`."""
     f, lanes = x.function, x.type.lanes
     large = f.compare(">", f.intrinsic("fabs", x), _LARGEST)
     turns = f.convert("zext", vector.reduce("or", large), I64) * lanes
@@ -112,8 +112,8 @@ def _beyond(name: str, x: Value, result: Value) -> Value:
 def _sine(k: Value, sine: Value, cosine: Value) -> Value:
     f = k.function
     result = f.select(f.compare("==", k & 1, 0), sine, cosine)
-    turned = f.convert("bitcast", result, I64) ^ ((k & 2) << 62)
-    return f.convert("bitcast", turned, F64)
+    signed = f.convert("bitcast", result, I64) ^ ((k & 2) << 62)
+    return f.convert("bitcast", signed, F64)
 
 
 def _cosine(k: Value, sine: Value, cosine: Value) -> Value:
@@ -128,7 +128,7 @@ def _tangent(k: Value, sine: Value, cosine: Value) -> Value:
 
 _TAN_22, _TAN_67 = sqrt(2) - 1, sqrt(2) + 1  # of 22½° and of 67½°
 
-# atan(t)/t in t², up to 22½°: of what float32 needs, and of what float64 does.
+# atan(t)/t in t², up to 22½°, for float32 and for float64.
 _ARC_SHORT = (
     *(0.999999999979829, -0.33333332157236834, 0.19999887891284776, -0.14281688716718338),
     *(0.1104160909372151, -0.08461979365956827, 0.047185646299100374),
@@ -141,9 +141,10 @@ _ARC = (
 
 
 def _arc(y: Value, x: Value, series: Sequence[float]) -> Value:
-    """The angle of the point ``(x, y)`` in float64, of which `x` or `y` is at most 1.
+    """The angle of the point ``(x, y)`` in float64, with `x` or `y` at most 1.
 
-    In the first quadrant it is 0°, 45° or 90° and at most 22½°, whose tangent is a quotient.
+    In the first quadrant it is 0°, 45° or 90° plus an angle of at most 22½°, whose tangent is a
+    quotient.
     """
     f = x.function
     across, up = f.intrinsic("fabs", x), f.intrinsic("fabs", y)
@@ -152,7 +153,7 @@ def _arc(y: Value, x: Value, series: Sequence[float]) -> Value:
     numerator = f.select(steep, 0.0 - across, f.select(slanted, up - across, up))
     denominator = f.select(steep, up, f.select(slanted, up + across, across))
     start = f.select(steep, pi / 2, f.select(slanted, pi / 4, f.const(x.type, 0)))
-    diagonal = f.compare("==", up, across)  # among them two zeros, and two infinities
+    diagonal = f.compare("==", up, across)  # including two zeros and two infinities
     tangent = f.select(diagonal, 0.0, numerator / denominator)
     start = f.select(diagonal & f.compare(">", up, 0.0), pi / 4, start)
     angle = f.fma(tangent, polynomial(tangent * tangent, series), start)
@@ -170,7 +171,7 @@ def _leg(x: Value) -> Value:
 
 
 def _of_point(point: Callable[[Value], tuple[Value, Value]]) -> Callable[[Value], Value]:
-    """The angle of the point whose ``y`` and ``x`` are made of the operand."""
+    """The angle of the point ``(y, x)`` that `point` computes from the operand."""
 
     def apply(x: Value) -> Value:
         f = x.function
@@ -182,9 +183,9 @@ def _of_point(point: Callable[[Value], tuple[Value, Value]]) -> Callable[[Value]
 
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    "sin": _turning("sin", _sine),
-    "cos": _turning("cos", _cosine),
-    "tan": _turning("tan", _tangent),
+    "sin": _periodic("sin", _sine),
+    "cos": _periodic("cos", _cosine),
+    "tan": _periodic("tan", _tangent),
     "asin": _of_point(lambda x: (x, _leg(x))),
     "acos": _of_point(lambda x: (_leg(x), x)),
     "atan": _of_point(lambda x: (x, x.function.const(x.type, 1))),

@@ -1,4 +1,4 @@
-"""The micro-kernels that schedules call by name, written by hand for each width of vectors."""
+"""Micro-kernels: routines that schedules call by name, hand-written for each vector width."""
 
 from collections.abc import Mapping
 
@@ -14,4 +14,4 @@ INTRINSICS: Mapping[str, IntrinsicEmitter] = {
     **transpose.TRANSPOSES,
     window.NAME: window.define_window_tile,
 }
-"""What writes each micro-kernel, by the name in `TensorIntrinsic`."""
+"""The emitter of each micro-kernel, by the name in `TensorIntrinsic`."""

@@ -1,4 +1,4 @@
-"""Sums and maxima over the lanes of several vectors at once, in a tree that merges them."""
+"""Reductions over the lanes of several vectors at once, by a merging tree."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -8,23 +8,23 @@ from relax_egraph.lower.emit.vector import shuffle
 Combine = Callable[[Value, Value], Value]
 
 _QUARTET = 4
-"""Lanes of 128 bits: shuffles that stay within these are the cheapest."""
+"""Lanes of 128 bits: shuffles within them are the cheapest."""
 
 
 def across(vectors: Sequence[Value], combine: Combine) -> Value:
-    """In lane ``i`` all lanes of ``vectors[i]``, combined; there are as many vectors as lanes.
+    """The reduction of ``vectors[i]`` by `combine` in lane ``i``, for as many vectors as lanes.
 
-    Each round merges neighbours: half of the lanes of the result are of one, half of the other.
+    Each round merges neighbours: half of the lanes of a result come from each.
     """
-    found = list(vectors)
+    merged = list(vectors)
     for low, high in _rounds(len(vectors)):
-        pairs = zip(found[::2], found[1::2], strict=True)
-        found = [combine(shuffle(a, b, low), shuffle(a, b, high)) for a, b in pairs]
-    return found[0]
+        pairs = zip(merged[::2], merged[1::2], strict=True)
+        merged = [combine(shuffle(a, b, low), shuffle(a, b, high)) for a, b in pairs]
+    return merged[0]
 
 
 def _rounds(lanes: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Which lanes of two vectors meet: within quartets first, where most vectors are left."""
+    """The lanes of two vectors to combine, for each round: within quartets first."""
     both, quartets = (0, lanes), range(0, lanes, _QUARTET)
     yield (
         [q + k + s for q in quartets for k in (0, 1) for s in both],

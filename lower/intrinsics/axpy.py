@@ -1,6 +1,6 @@
-"""Sums of many rows, each times a factor, for a few rows of factors: ``axpy_tile``.
+"""The product of a few rows of factors with many rows, as weighted sums: ``axpy_tile``.
 
-It reads the many in their order, as a stream; ``gemm_tile`` takes a strip of columns at a time.
+It reads the many rows in order, as a stream; ``gemm_tile`` reads strips of columns.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I6
 """``a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds``."""
 
 _AT_ONCE = 32
-"""Rows of `b` of a head that are taken before the next head, if there are several: of more, memory
-is read less in order."""
+"""Rows of `b` of a head that are processed before the next head, if there are several heads: with
+more, memory is read less sequentially."""
 
 _UNROLLED = 16
-"""Products of a row of factors with rows of `b` that are written out: fewer of more rows."""
+"""Unrolled products of a row of factors with rows of `b`, divided by the height of a block."""
 
 _HEIGHTS = (4, 1)
-"""How many rows of sums are in registers: the more there are, the less `b` is read again."""
+"""The rows of sums in registers: the more there are, the less often `b` is read."""
 
 
 def define_axpy_tile(module: Module, target: Target) -> None:
@@ -34,11 +34,11 @@ def define_axpy_tile(module: Module, target: Target) -> None:
 
         c[r·c_row + j] = Σₖ a[r·a_row + k] · b[k·b_row + h·b_head + j]
 
-    for ``h < heads``, ``i < rows``, ``j < columns``, ``k < depth``; the sum is added to `c` where
+    for ``h < heads``, ``i < rows``, ``j < columns``, ``k < depth``; the sum is added to `c` if
     `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`.
 
-    Some rows of `b` are taken at a time, of one head after the other: where heads lie side by side,
-    memory is read nearly in order.
+    The heads take turns, some rows of `b` at a time: if heads are adjacent in memory, it is read
+    almost sequentially.
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds = f.args
@@ -47,9 +47,9 @@ def define_axpy_tile(module: Module, target: Target) -> None:
         place = f.address(c, down.index * c_row + along.index, F32)
         masked_store(f.const(type, 0), place, first_lanes(f, columns - along.index, type.lanes))
 
-    several = f.select(f.compare("==", heads, 1), depth, _AT_ONCE)
-    with f.loop(0, depth, several) as deep, f.loop(0, heads) as head:
-        steps = f.minimum(depth - deep.index, several)
+    step = f.select(f.compare("==", heads, 1), depth, _AT_ONCE)
+    with f.loop(0, depth, step) as deep, f.loop(0, heads) as head:
+        steps = f.minimum(depth - deep.index, step)
         right = f.address(b, deep.index * b_row + head.index * b_head, F32)
         start = f.index(0)
         for height in _HEIGHTS:
@@ -66,7 +66,7 @@ def define_axpy_tile(module: Module, target: Target) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """`height` rows of factors and of sums, and rows of `b`, at their first column."""
+    """`height` rows of factors and sums, and rows of `b`, at their first column."""
 
     left: Value
     right: Value
@@ -91,7 +91,7 @@ def _across(block: _Block, columns: Value, steps: Value, type: Type, vectors: in
 def _add(
     block: _Block, column: Value, steps: Value, type: Type, vectors: int, mask: Value | None
 ) -> None:
-    """The same for some vectors of columns, which are under `mask` if there is one."""
+    """The same for some vectors of columns, under `mask` if there is one."""
     f = column.function
 
     def places(row: Value) -> list[Value]:

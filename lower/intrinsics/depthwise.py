@@ -1,6 +1,6 @@
-"""The sums of what windows see of each channel, times a weight of its own: ``depthwise_tile``.
+"""Depthwise convolution: window sums of each channel with its own weights, ``depthwise_tile``.
 
-Several positions of a line are summed at once, so that each weight is read once for all of them.
+Several positions of a line are summed at once, so each weight is read once for all of them.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "depthwise_tile"
 
@@ -22,8 +23,8 @@ def define_depthwise_tile(module: Module, target: Target) -> None:
 
     ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + j] · b[l·b_line + t·b_tap + j]`` of
     float32 for ``i < rows``, ``j < columns``, over ``l < lines``, ``t < taps``; the sum is added to
-    `c` where `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; nothing beyond these
-    elements is read or written.
+    `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are
+    read or written.
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, *strides, rows, columns, lines, taps, adds = f.args
@@ -42,23 +43,21 @@ def define_depthwise_tile(module: Module, target: Target) -> None:
 
 
 def _strips(target: Target) -> Sequence[tuple[int, int]]:
-    """The most rows of a block, and its vectors, from the widest strips to the narrowest."""
+    """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
     return ((6, 4), (10, 2), (12, 1)) if target.vector_bits == 512 else ((6, 2), (10, 1))
 
 
 def _define_strip(module: Module, name: str, tall: int, vectors: int, lanes: int) -> None:
-    """Add all rows of a strip: as few blocks as can be, of two heights that differ by 1."""
+    """Define a strip: a function over all its rows, in balanced blocks."""
     for rows in range(1, tall + 1):
         _define_block(module, rows, vectors, lanes)
     f = Function(module, name, PARAMS, internal=True)
     a, b, c, *strides, rows, columns, lines, taps, adds = f.args
     a_row, *_, c_row = strides
-    count = f.binary("udiv", rows + (tall - 1), tall)
-    height = f.binary("udiv", rows, f.maximum(count, 1))
-    taller = rows - height * count
+    count, height_of = balanced(f, rows, tall)
     with f.loop(0, count, 1, (a, c)) as down:
         a_block, c_block = down.values
-        own = f.select(f.compare("<", down.index, taller), height + 1, height)
+        own = height_of(down.index)
         for size in range(1, tall + 1):
             with f.when(f.compare("==", own, size)):
                 block = _name(size, vectors)
@@ -72,7 +71,7 @@ def _name(rows: int, vectors: int) -> str:
 
 
 def _define_block(module: Module, rows: int, vectors: int, lanes: int) -> None:
-    """Add the micro-kernel of `rows` by `vectors` vectors; a single one may have fewer columns."""
+    """Define the micro-kernel of `rows` by `vectors` vectors; a single one may be partly used."""
     params = (PTR, PTR, PTR, *(I64,) * 10)
     f = Function(module, _name(rows, vectors), params, internal=True)
     a, b, c, a_row, a_line, a_tap, b_line, b_tap, c_row, columns, lines, taps, adds = f.args
@@ -87,19 +86,19 @@ def _define_block(module: Module, rows: int, vectors: int, lanes: int) -> None:
         return [f.load(f.address(pointer, v * lanes, F32), type) for v in range(vectors)]
 
     zeros = [f.const(type, 0)] * (rows * vectors)
-    with f.loop(0, adds, 1, zeros) as given:  # once or not at all: what the sums begin with
-        given.carry(*(value for place in c_rows for value in read(place)))
-    with f.loop(0, lines, 1, (a, b, *given.results)) as over_lines:
-        line, b_at, *held = over_lines.values
-        with f.loop(0, taps, 1, (line, b_at, *held)) as over_taps:
+    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
+        initial.carry(*(value for place in c_rows for value in read(place)))
+    with f.loop(0, lines, 1, (a, b, *initial.results)) as over_lines:
+        line, b_at, *sums = over_lines.values
+        with f.loop(0, taps, 1, (line, b_at, *sums)) as over_taps:
             tap, weights, *sums = over_taps.values
             factors = read(weights)
-            seen = (value for row in a_rows for value in read(f.address(tap, row, F32)))
-            pairs = zip(seen, factors * rows, sums, strict=True)
+            inputs = (value for row in a_rows for value in read(f.address(tap, row, F32)))
+            pairs = zip(inputs, factors * rows, sums, strict=True)
             totals = [f.fma(x, w, total) for x, w, total in pairs]
             over_taps.carry(f.address(tap, a_tap, F32), f.address(weights, b_tap, F32), *totals)
-        _, _, *held = over_taps.results
-        over_lines.carry(f.address(line, a_line, F32), f.address(b_at, b_line, F32), *held)
+        _, _, *sums = over_taps.results
+        over_lines.carry(f.address(line, a_line, F32), f.address(b_at, b_line, F32), *sums)
     _, _, *totals = over_lines.results
     for i, place in enumerate(c_rows):
         for v, total in enumerate(totals[i * vectors : (i + 1) * vectors]):

@@ -1,6 +1,6 @@
 """The product of a few rows with many rows, each contiguous along the depth: ``dot_tile``.
 
-It reads the many in their order, as a stream; ``gemm_tile`` would need them transposed.
+It reads the many rows in order, as a stream; ``gemm_tile`` would need them transposed.
 """
 
 import operator
@@ -20,10 +20,10 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I6
 """``a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth``."""
 
 LINE = 16
-"""Elements in a line of the cache."""
+"""The elements of a cache line."""
 
 _TOGETHER = 4
-"""So many vectors of a row are read in a row: where rows are far apart, whole lines in order."""
+"""Consecutive vectors read of one row, so that distant rows are read by whole lines."""
 
 
 def define_dot_tile(module: Module, target: Target) -> None:
@@ -36,9 +36,9 @@ def define_dot_tile(module: Module, target: Target) -> None:
     for ``h < heads``, ``i < rows``, ``j < columns``, ``k < depth``.  `c` overlaps neither `a` nor
     `b`.
 
-    As many rows of `b` as a vector has lanes are taken at a time, of one head after the other:
-    where heads lie side by side, memory is read nearly in order.  The first row of `a` waits for
-    memory; those of the same head that follow ask for what comes next.
+    A block is as many rows of `b` as a vector has lanes; the heads take turns, so if heads are
+    adjacent in memory, it is read almost sequentially.  The first row of `a` waits for memory;
+    later rows of the same head prefetch the next block.
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth = f.args
@@ -68,14 +68,14 @@ def define_dot_tile(module: Module, target: Target) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """`count` rows, the first of which begins at `start`, so many elements apart."""
+    """`count` rows at a distance of `step` elements; the first begins at `start`."""
 
     start: Value
     step: Value
     count: int
 
     def at(self, offset: Value) -> Iterator[Value]:
-        """The places of an element of each row, one found from the other."""
+        """The addresses of the elements at `offset` of the rows, each computed from the last."""
         f = self.start.function
         place = f.address(self.start, offset, F32)
         for k in range(self.count):
@@ -85,7 +85,7 @@ class _Rows:
 
 
 def _sums(left: Value, right: _Rows, depth: Value, type: Type) -> Sequence[Value]:
-    """The products of the row at `left` with each of the rows at `right`, added up by lanes."""
+    """The products of the row at `left` with each row of `right`, summed by lanes."""
     f, lanes = left.function, type.lanes
     sums: Sequence[Value] = [f.const(type, 0)] * right.count
     start = f.index(0)
@@ -109,6 +109,6 @@ def _sums(left: Value, right: _Rows, depth: Value, type: Type) -> Sequence[Value
 
 
 def _vectors(place: Value, count: int, type: Type) -> list[Value]:
-    """So many vectors, one after the other."""
+    """`count` adjacent vectors."""
     f = place.function
     return [f.load(f.address(place, k * type.lanes, F32), type) for k in range(count)]

@@ -1,9 +1,9 @@
-"""The product of some rows with some columns: ``gemm_tile``, and ``gemm_tile_int8`` and others.
+"""Matrix products of a tile: ``gemm_tile``, ``gemm_tile_int8`` and ``gemm_tile_bfloat16``.
 
-There is one for each dtype of the right operand, run-time-parametric: it serves every shape.
-Columns are cut into strips as wide as the micro-kernels, and what is left of them into single
-vectors.  The rows of a strip are cut into blocks as equal in height as they can be, which keeps
-the multipliers busier than whole blocks and a small rest.
+There is one routine for each dtype of the right operand, with the sizes as run-time parameters.
+Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors.
+The rows of a strip are cut into blocks of almost equal heights, which keeps the multipliers busier
+than full blocks and a small remainder.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +20,7 @@ from relax_egraph.lower.intrinsics.gemm_block import (
     narrow,
     wide,
 )
+from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "gemm_tile"
 
@@ -27,11 +28,11 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I6
 """``a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead``."""
 
 LINE = 512
-"""Bits in a line of the cache."""
+"""The bits of a cache line."""
 
 
 def name_of(dtype: str) -> str:
-    """The routine for a right operand of `dtype`."""
+    """The name of the routine for a right operand of `dtype`."""
     return NAME if dtype == "float32" else f"{NAME}_{dtype}"
 
 
@@ -39,12 +40,12 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead)``.
 
     ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + j]`` for ``i < rows``,
-    ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; the sum is added to `c` where
-    `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; nothing beyond these elements
-    is read or written.
+    ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; the sum is added to `c` if
+    `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are read or
+    written.
 
-    Where `ahead` is not 0, what lies so many elements after `b` is brought to the cache meanwhile,
-    as much as there is of `b`.
+    If `ahead` is not 0, the elements at that distance from `b` are prefetched meanwhile, as many as
+    `b` has.
     """
     blocks, rest = wide(target, dtype), narrow(target, dtype)
     for block in (*blocks, *rest):
@@ -75,28 +76,20 @@ def _definition(dtype: str) -> IntrinsicEmitter:
 
 
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
-    """Add all rows of a strip: as few blocks as can be, of two heights that differ by 1."""
+    """Define a strip: a function over all its rows, in balanced blocks."""
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    rows = f.args[7]
-    count = f.binary("udiv", rows + (TALL - 1), TALL)
-    height = f.binary("udiv", rows, f.maximum(count, 1))
-    taller = rows - height * count
-
-    def height_of(number: Value) -> Value:
-        return f.select(f.compare("<", number, taller), height + 1, height)
-
-    _blocks(f, blocks, count, height_of)
+    _blocks(f, blocks, *balanced(f, f.args[7], TALL))
     f.finish()
 
 
 def _define_narrow_strip(module: Module, blocks: tuple[Block, ...]) -> None:
-    """Add all rows of a strip of one vector: the tallest blocks that fit, one after the other."""
+    """Define a strip of one vector: the tallest blocks that fit, in descending order."""
     f = Function(module, "gemm_narrow", PARAMS, internal=True)
-    left, count = f.args[7], f.index(0)
+    rest, count = f.args[7], f.index(0)
     ends: list[tuple[int, Value]] = []
     for block in blocks:
-        count = count + f.binary("udiv", left, block.rows)
-        left = f.binary("urem", left, block.rows)
+        count = count + f.binary("udiv", rest, block.rows)
+        rest = f.binary("urem", rest, block.rows)
         ends.append((block.rows, count))
 
     def height_of(number: Value) -> Value:
@@ -112,16 +105,17 @@ def _define_narrow_strip(module: Module, blocks: tuple[Block, ...]) -> None:
 def _blocks(
     f: Function, blocks: tuple[Block, ...], count: Value, height_of: Callable[[Value], Value]
 ) -> None:
-    """Call the micro-kernels of `count` blocks, one under the other, with the parameters of `f`.
+    """Call the micro-kernels of `count` blocks, one below the other, with the parameters of `f`.
 
-    What is ahead has for each step as many lines as a row of the strip; each block fetches one.
+    The prefetched data has as many lines for each step as a row of the strip; each block fetches
+    one.
     """
     a, b, c, a_row, a_step, b_step, c_row, _, columns, depth, adds, ahead = f.args
     element = ELEMENTS[blocks[0].dtype]
     lines = max(1, blocks[0].vectors * element.bits // F32.bits)
     ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, LINE // element.bits), 0)
-    fetched, share = f.address(b, ahead, element), depth * ahead_step
-    with f.loop(0, count, 1, (a, c, fetched)) as down:
+    prefetched, share = f.address(b, ahead, element), depth * ahead_step
+    with f.loop(0, count, 1, (a, c, prefetched)) as down:
         a_block, c_block, own = down.values
         height = height_of(down.index)
         places, strides = (a_block, b, c_block), (a_row, a_step, b_step, c_row)
@@ -138,4 +132,4 @@ def _blocks(
 
 
 GEMM_TILES: Mapping[str, IntrinsicEmitter] = {name_of(d): _definition(d) for d in ELEMENTS}
-"""What writes each routine, by its name."""
+"""The emitter of each routine, by name."""

@@ -1,8 +1,8 @@
-"""The micro-kernels of products: a block of the result in registers, one pass over the depth.
+"""Micro-kernels of products: a block of the result in registers, one pass over the depth.
 
-A block is a few rows by a few vectors of columns.  Each step of the depth reads one vector of
-the right operand for each vector of columns, and one number of the left operand for each row.
-A right operand of fewer bits is widened to float32 in registers, which changes no number.
+A block is a few rows by a few vectors of columns.  Each step of the depth reads a vector of the
+right operand for each vector of columns, and a number of the left operand for each row.  A right
+operand of fewer bits is widened to float32 in registers, which is exact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_stor
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
 
-`adds` is 0 or 1.  Each step of the depth asks for the cache line at `ahead`, and goes
-`ahead_step` elements of `b` on.
+`adds` is 0 or 1.  Each step of the depth prefetches the cache line at `ahead`, which advances by
+`ahead_step` elements of `b`.
 """
 
 ELEMENTS: Mapping[str, Type] = {"float32": F32, "bfloat16": I16, "int8": I8}
-"""What elements of the right operand are in memory, by the dtype."""
+"""The memory types of elements of the right operand, by dtype."""
 
 TALL = 6
-"""The most rows of a block as wide as a strip."""
+"""The maximal rows of a block as wide as a strip."""
 
 _WIDE_ROWS = (6, 5, 4, 3, 2, 1)
 _NARROW_ROWS = (4, 1)
 _BUSY = 8
-"""Running sums that hide the latency of two multipliers of four cycles each."""
+"""The running sums that hide the latency of two multipliers of four cycles each."""
 
 _MOST_SETS = 4
 _FEWEST_ROWS_AHEAD = 4
-"""With fewer rows nothing is asked for ahead: memory is read as fast as it can be anyway.
+"""The minimal rows of a block that prefetches: smaller ones are limited by memory anyway.
 
-Not bytes: widening them fills the window of the processor before the next lines are reached.
+Blocks of ``int8`` always prefetch: widening fills the reorder window before the next lines.
 """
 
 
@@ -45,8 +45,8 @@ Not bytes: widening them fills the window of the processor before the next lines
 class Block:
     """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
 
-    A block of a single vector may have fewer columns than that has lanes.  The right operand is
-    of `dtype`, one of `ELEMENTS`.
+    A block of a single vector may have fewer columns than lanes.  The right operand is of `dtype`,
+    one of `ELEMENTS`.
     """
 
     rows: int
@@ -56,14 +56,14 @@ class Block:
 
     @property
     def name(self) -> str:
-        """What its micro-kernel is called."""
+        """The name of its micro-kernel."""
         return f"gemm_{self.rows}x{self.vectors}"
 
     @property
     def sets(self) -> int:
-        """How many steps of the depth run at once, each into running sums of its own: 1, 2 or 4.
+        """The steps of the depth that run at once, each with its own running sums: 1, 2 or 4.
 
-        Small blocks need it to keep the multipliers busy.
+        Small blocks need several to keep the multipliers busy.
         """
         sets = 1
         while sets < _MOST_SETS and sets * self.rows * self.vectors < _BUSY:
@@ -81,9 +81,9 @@ def wide(target: Target, dtype: str) -> tuple[Block, ...]:
 
 
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
-    """Blocks of one vector, the tallest first, for what columns are left.
+    """Blocks of one vector, the tallest first, for the remaining columns.
 
-    One vector is read for so many rows that reading it hardly counts.
+    A vector is read for so many rows that its cost is negligible.
     """
     tallest = 12 if target.vector_bits == 512 else 8
     lanes = target.lanes(32)
@@ -92,7 +92,7 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of `block` in memory, of `dtype`; its only vector is under `mask` if there is one."""
+    """A row of `block` in memory, of `dtype`; a single vector is under `mask` if there is one."""
 
     block: Block
     mask: Value | None
@@ -104,7 +104,7 @@ class _Row:
         return [f.address(pointer, v * block.lanes, element) for v in range(block.vectors)]
 
     def read(self, pointer: Value) -> list[Value]:
-        """The vectors at `pointer`, as float32; what is masked off is 0."""
+        """The vectors at `pointer` as float32; masked lanes are 0."""
         type = ELEMENTS[self.dtype].of(self.block.lanes)
         if self.mask is not None:
             return [_widened(masked_load(pointer, type, self.mask), self.dtype)]
@@ -112,7 +112,7 @@ class _Row:
         return [_widened(vector, self.dtype) for vector in loads]
 
     def write(self, pointer: Value, values: Sequence[Value]) -> None:
-        """Write the vectors of float32 at `pointer`."""
+        """Store the float32 vectors at `pointer`."""
         for place, value in zip(self.places(pointer), values, strict=True):
             if self.mask is not None:
                 masked_store(value, place, self.mask)
@@ -121,7 +121,7 @@ class _Row:
 
 
 def _widened(stored: Value, dtype: str) -> Value:
-    """Lanes of `dtype`, as they are in memory, as float32."""
+    """Lanes of `dtype` in memory format, as float32."""
     f = stored.function
     match dtype:
         case "int8":
@@ -133,11 +133,11 @@ def _widened(stored: Value, dtype: str) -> Value:
 
 
 _At = tuple[Value, Value, Value]
-"""Where a step of the depth is: the index into rows of `a`, the row of `b`, what is ahead."""
+"""The position of a step of the depth: the index into rows of `a`, the row of `b`, `ahead`."""
 
 
 def define_block(module: Module, block: Block) -> None:
-    """Add the micro-kernel of `block`, with the parameters `PARAMS`."""
+    """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
@@ -147,7 +147,7 @@ def define_block(module: Module, block: Block) -> None:
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
 
     def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
-        """Where the next step of the depth is, and the running sums after this one, by rows."""
+        """The position of the next step, and the running sums after this one, by rows."""
         a_at, b_at, ahead_at = at
         terms = right.read(b_at)
         if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
@@ -160,25 +160,25 @@ def define_block(module: Module, block: Block) -> None:
         return (a_at + a_step, b_next, ahead_next), following
 
     zeros = [f.const(F32.of(block.lanes), 0)] * size
-    with f.loop(0, adds, 1, zeros) as given:  # once or not at all: what the sums begin with
-        given.carry(*(value for place in c_rows for value in row.read(place)))
-    sums, start, sets = given.results, (f.const(I64, 0), b, ahead), block.sets
-    together = depth if sets == 1 else depth - f.binary("urem", depth, sets)
-    with f.loop(0, together, sets, (*start, *sums, *zeros * (sets - 1))) as main:
-        a_at, b_at, ahead_at, *held = main.values
+    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
+        initial.carry(*(value for place in c_rows for value in row.read(place)))
+    sums, start, sets = initial.results, (f.const(I64, 0), b, ahead), block.sets
+    unrolled = depth if sets == 1 else depth - f.binary("urem", depth, sets)
+    with f.loop(0, unrolled, sets, (*start, *sums, *zeros * (sets - 1))) as main:
+        a_at, b_at, ahead_at, *running = main.values
         at, following = (a_at, b_at, ahead_at), list[Value]()
         for first in range(0, size * sets, size):
-            at, after = step(at, held[first : first + size])
+            at, after = step(at, running[first : first + size])
             following += after
         main.carry(*at, *following)
-    a_at, b_at, ahead_at, *held = main.results
-    totals = held[:size]
+    a_at, b_at, ahead_at, *running = main.results
+    totals = running[:size]
     for first in range(size, size * sets, size):
-        totals = [x + y for x, y in zip(totals, held[first : first + size], strict=True)]
+        totals = [x + y for x, y in zip(totals, running[first : first + size], strict=True)]
     if sets > 1:
-        with f.loop(together, depth, 1, (a_at, b_at, ahead_at, *totals)) as tail:
-            a_at, b_at, ahead_at, *held = tail.values
-            at, after = step((a_at, b_at, ahead_at), held)
+        with f.loop(unrolled, depth, 1, (a_at, b_at, ahead_at, *totals)) as tail:
+            a_at, b_at, ahead_at, *running = tail.values
+            at, after = step((a_at, b_at, ahead_at), running)
             tail.carry(*at, *after)
         totals = list(tail.results[3:])
     for i, place in enumerate(c_rows):
@@ -187,7 +187,7 @@ def define_block(module: Module, block: Block) -> None:
 
 
 def _prefetch(pointer: Value) -> None:
-    """Ask for a cache line, to be in the second cache: the first one is full."""
+    """Prefetch into the second-level cache: the first is full."""
     f = pointer.function
     read, second, data = f.const(I32, 0), f.const(I32, 2), f.const(I32, 1)
     f.call("llvm.prefetch.p0", pointer, read, second, data)

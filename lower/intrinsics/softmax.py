@@ -1,9 +1,9 @@
 """The softmax of a tile of scores, with running maxima and sums: ``softmax_tile``.
 
-Scores are logarithms to base 2.  In a tile they become powers of 2, in place, relative to the
-highest score that their row has had in this tile and those before (Milakov and Gimelshein, 2018).
-As many rows as a vector has lanes take each step together, so that what is one number for a row
-is a lane: a sum over lanes, row by row, would wait at each step for the last.
+Scores are base-2 logarithms.  They are replaced by powers of 2, relative to the maximum of their
+row in this tile and those before (Milakov and Gimelshein, 2018).  As many rows as a vector has
+lanes are processed together, so a number for each row is a lane; reducing row by row would wait at
+each step for the last.
 """
 
 import operator
@@ -24,32 +24,32 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, PTR, PTR, PTR, I64, I64, I64)
 """``x, first, end, top, total, shrink, x_row, rows, columns``."""
 
 _SETS = 4
-"""So many vectors of a row run at once, each with a maximum or sum of its own."""
+"""Vectors of a row that run at once, each with its own maximum or sum."""
 
 _EXP2 = (
     *(1.0, 0.6931517124176025, 0.240159273147583),
     *(0.05581866204738617, 0.008991008624434471, 0.0018793134950101376),
 )
-"""2ˣ from 0 up to 1, fitted for the least relative error of those exact at both: 9e-8."""
+"""2ˣ on [0, 1), with the least relative error (9e-8) of polynomials exact at both ends."""
 
 _LOW = float("-inf")
 
 _Step = Callable[[Value, Value | None, Value], Value]
-"""Takes a place, the mask of what is there (``None``: all), and a value so far."""
+"""Maps an address, the mask of its valid lanes (``None``: all), and a value so far to the next."""
 
 
 def define_softmax_tile(module: Module, target: Target) -> None:
     """Add ``softmax_tile(x, first, end, top, total, shrink, x_row, rows, columns)``.
 
-    Of row ``i < rows``, whose scores are ``x[i·x_row + j]`` for ``first[i] ≤ j < end[i]``, the
-    highest so far is ``top[i]``; what else there is up to `columns` becomes 0::
+    For row ``i < rows``, with the scores ``x[i·x_row + j]`` for ``first[i] ≤ j < end[i]``,
+    ``top[i]`` is the maximum so far; the other elements up to `columns` become 0::
 
         old, top[i] = top[i], max(top[i], max_j x[i, j])
         shrink[i] = 2^(old - top[i])
         x[i, j] = 2^(x[i, j] - top[i])
         total[i] = total[i]·shrink[i] + Σ_j x[i, j]
 
-    Of a `top` of -∞ 0 is subtracted.  A score that is no number makes `total` none.
+    A `top` of -∞ counts as 0 in subtractions.  A NaN score makes `total` NaN.
     """
     f = Function(module, NAME, PARAMS)
     x, first, end, top, total, shrink, x_row, rows, columns = f.args
@@ -71,9 +71,9 @@ def define_softmax_tile(module: Module, target: Target) -> None:
         new = _larger(old, tile.of_each(count, lambda i: tile.highest(*run(i)), _larger))
         level = f.select(f.compare("==", new, _LOW), 0.0, new)
         f.store(level, tile.levels)
-        less = power_of_two(old - level, _EXP2)
+        scale = power_of_two(old - level, _EXP2)
         masked_store(new, of_rows(top), mask)
-        masked_store(less, of_rows(shrink), mask)
+        masked_store(scale, of_rows(shrink), mask)
 
         def powers(i: Value) -> Value:
             row, begin, stop = run(i)
@@ -83,15 +83,15 @@ def define_softmax_tile(module: Module, target: Target) -> None:
 
         added = tile.of_each(count, powers, operator.add)
         sums = masked_load(of_rows(total), tile.type, mask)
-        masked_store(f.fma(sums, less, added), of_rows(total), mask)
+        masked_store(f.fma(sums, scale, added), of_rows(total), mask)
     f.finish()
 
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """Writes steps of as many rows as `type` has lanes, into `f`.
+    """Steps on as many rows as `type` has lanes, in the function `f`.
 
-    There is room for a vector of each row at `parts`, and for one of all rows at `levels`.
+    `parts` is memory for a vector of each row, `levels` for one vector of all rows.
     """
 
     f: Function
@@ -100,7 +100,7 @@ class _Tile:
     levels: Value
 
     def of_each(self, count: Value, part: Callable[[Value], Value], combine: Combine) -> Value:
-        """In each lane what the lanes of ``part(row)`` combine to, of the first `count` rows."""
+        """In lane ``i`` the reduction of ``part(i)`` by `combine`, for the first `count` rows."""
         f, lanes = self.f, self.type.lanes
         with f.loop(0, count) as down:
             f.store(part(down.index), f.address(self.parts, down.index * lanes, F32))
@@ -108,7 +108,7 @@ class _Tile:
         return across([f.load(place, self.type) for place in places], combine)
 
     def highest(self, row: Value, begin: Value, stop: Value) -> Value:
-        """The highest scores from `begin` up to `stop`, by lanes: -∞, and no NaN counts."""
+        """The maxima of the scores from `begin` to `stop`, by lanes: at least -∞, ignoring NaN."""
 
         def step(place: Value, mask: Value | None, sofar: Value) -> Value:
             return _larger(self._read(place, mask), sofar)
@@ -116,7 +116,7 @@ class _Tile:
         return self._along(row, begin, stop, _LOW, step, _larger)
 
     def powers(self, row: Value, begin: Value, stop: Value, level: Value) -> Value:
-        """Make powers of the scores from `begin` up to `stop`; their sums, by lanes."""
+        """Replace the scores from `begin` to `stop` by powers; returns their sums, by lanes."""
 
         def step(place: Value, mask: Value | None, sofar: Value) -> Value:
             power = power_of_two(self._read(place, mask) - level, _EXP2)
@@ -129,7 +129,7 @@ class _Tile:
         return self._along(row, begin, stop, 0.0, step, operator.add)
 
     def clear(self, row: Value, begin: Value, stop: Value) -> None:
-        """Zeros from `begin` up to `stop`."""
+        """Set the elements from `begin` to `stop` to 0."""
         f, lanes = self.f, self.type.lanes
         with f.loop(begin, stop, lanes) as along:
             mask = first_lanes(f, stop - along.index, lanes)
@@ -143,7 +143,7 @@ class _Tile:
     def _along(
         self, row: Value, begin: Value, stop: Value, start: float, step: _Step, combine: Combine
     ) -> Value:
-        """What `step` makes of `start` along the vectors of a row."""
+        """The result of `step`, applied along the vectors of a row from `start` on."""
         f, lanes = self.f, self.type.lanes
         sets, width = [f.const(self.type, start)] * _SETS, _SETS * lanes
         count = f.maximum(stop - begin, 0)
@@ -159,6 +159,6 @@ class _Tile:
 
 
 def _larger(a: Value, b: Value) -> Value:
-    """The larger of two; `b` if one is no number."""
+    """The larger of two; `b` if one is NaN."""
     f = a.function
     return f.select(f.compare(">", a, b), a, b)

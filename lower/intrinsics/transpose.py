@@ -1,7 +1,7 @@
-"""The transpose of a block of a matrix, by square tiles in registers: ``transpose_32`` and others.
+"""Transposes of matrix blocks, by square tiles in registers: ``transpose_32`` and others.
 
-One routine for each size of element.  A tile is as many rows as a vector has lanes, at most 16;
-it is transposed in log₂ rounds, each of which exchanges halves between pairs of rows.
+There is one routine for each element size.  A tile has as many rows as a vector has lanes, at most
+16; it is transposed in log₂ rounds, which exchange halves between pairs of rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ SIZES = (8, 16, 32, 64)
 
 
 def name_of(bits: int) -> str:
-    """The routine for elements of so many bits."""
+    """The name of the routine for elements of `bits`."""
     return f"transpose_{bits}"
 
 
@@ -32,7 +32,7 @@ def _definition(bits: int) -> IntrinsicEmitter:
         """Add ``transpose_<bits>(a, b, a_row, b_row, rows, columns)``.
 
         ``b[j·b_row + i] = a[i·a_row + j]`` for ``i < rows``, ``j < columns``.  `a` and `b` do not
-        overlap; nothing beyond the named elements is read or written.
+        overlap; no other elements are read or written.
         """
         f = Function(module, name_of(bits), PARAMS)
         a, b, a_row, b_row, rows, columns = f.args
@@ -59,7 +59,7 @@ def _definition(bits: int) -> IntrinsicEmitter:
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """A square at `source`, whose rows are vectors of `type`, and its place in the `result`."""
+    """A square at `source`, whose rows are vectors of `type`, and its place in `result`."""
 
     source: Value
     result: Value
@@ -68,7 +68,7 @@ class _Tile:
     type: Type
 
     def whole(self) -> None:
-        """Transpose all of it."""
+        """Transpose the whole square."""
         f = self.source.function
         rows = [f.load(self._row(i), self.type) for i in range(self.type.lanes)]
         for j, column in enumerate(_transposed(rows)):
@@ -77,28 +77,28 @@ class _Tile:
     def under_masks(self, height: Value, width: Value) -> None:
         """Transpose the first `height` rows by `width` columns.
 
-        What is not there gets the address of the first: a processor takes hundreds of cycles for
-        memory that does not exist, even if no lane is on.
+        Absent rows get the address of the first one: an access to unmapped memory takes hundreds of
+        cycles even if no lane is on.
         """
         f, lanes = self.source.function, self.type.lanes
         in_row, in_column = first_lanes(f, width, lanes), first_lanes(f, height, lanes)
         rows: list[Value] = []
         for i in range(lanes):
-            is_there = f.compare("<", i, height)
-            place = f.address(self.source, f.select(is_there, self.a_row * i, 0), self.type)
-            rows.append(masked_load(place, self.type, _where(is_there, in_row)))
+            exists = f.compare("<", i, height)
+            place = f.address(self.source, f.select(exists, self.a_row * i, 0), self.type)
+            rows.append(masked_load(place, self.type, _where(exists, in_row)))
         for j, column in enumerate(_transposed(rows)):
-            is_there = f.compare("<", j, width)
-            place = f.address(self.result, f.select(is_there, self.b_row * j, 0), self.type)
-            masked_store(column, place, _where(is_there, in_column))
+            exists = f.compare("<", j, width)
+            place = f.address(self.result, f.select(exists, self.b_row * j, 0), self.type)
+            masked_store(column, place, _where(exists, in_column))
 
     def one_by_one(self, height: Value, width: Value) -> None:
-        """The same without masks."""
+        """Transpose the first `height` rows by `width` columns without masks."""
         f, element = self.source.function, self.type.scalar
         with f.loop(0, height) as down, f.loop(0, width) as across:
             i, j = down.index, across.index
-            one = f.load(f.address(self.source, i * self.a_row + j, element), element)
-            f.store(one, f.address(self.result, j * self.b_row + i, element))
+            item = f.load(f.address(self.source, i * self.a_row + j, element), element)
+            f.store(item, f.address(self.result, j * self.b_row + i, element))
 
     def _row(self, number: int) -> Value:
         return self.source.function.address(self.source, self.a_row * number, self.type)
@@ -108,28 +108,28 @@ class _Tile:
 
 
 def _where(condition: Value, mask: Value) -> Value:
-    """`mask` if `condition` holds, else no lane: as bits, since a choice would be a branch."""
+    """`mask` if `condition` holds, else no lane: by bits, since a select would become a branch."""
     f, bits = mask.function, Type(f"i{mask.type.lanes}")
     on = f.emit(bits, f"bitcast {mask} to {bits}") & f.convert("sext", condition, bits)
     return f.emit(mask.type, f"bitcast {on} to {mask.type}")
 
 
 def _transposed(rows: Sequence[Value]) -> list[Value]:
-    """The columns of a square of values."""
-    size, found = len(rows), list(rows)
+    """The columns of a square of vectors."""
+    size, lines = len(rows), list(rows)
     distance = size // 2
     while distance:
         for i in range(size):
             if i & distance:
                 continue
-            upper, lower = found[i], found[i + distance]
+            upper, lower = lines[i], lines[i + distance]
             low = [e if not e & distance else size + e - distance for e in range(size)]
             high = [e + distance if not e & distance else size + e for e in range(size)]
-            found[i] = shuffle(upper, lower, low)
-            found[i + distance] = shuffle(upper, lower, high)
+            lines[i] = shuffle(upper, lower, low)
+            lines[i + distance] = shuffle(upper, lower, high)
         distance //= 2
-    return found
+    return lines
 
 
 TRANSPOSES: Mapping[str, IntrinsicEmitter] = {name_of(bits): _definition(bits) for bits in SIZES}
-"""What writes each routine, by its name."""
+"""The emitter of each routine, by name."""

@@ -1,7 +1,7 @@
-"""The product of what windows see with some columns: ``window_tile``.
+"""Convolution of windows with weights: ``window_tile``.
 
-What a window sees is cut into runs that lie side by side: `taps` of them for each of its `lines`.
-Data is read where it lies, and the sums stay in registers over all runs, however short.
+A window is cut into contiguous runs: `taps` of them for each of its `lines`.  The input is read in
+place, and the sums stay in registers over all runs, however short.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "window_tile"
 
@@ -21,7 +22,7 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 11)
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """`rows` by `vectors` vectors of `lanes` floats; a single one may have fewer columns."""
+    """`rows` by `vectors` vectors of `lanes` floats; a single vector may be partly used."""
 
     rows: int
     vectors: int
@@ -29,7 +30,7 @@ class _Block:
 
     @property
     def name(self) -> str:
-        """What its micro-kernel is called."""
+        """The name of its micro-kernel."""
         return f"window_{self.rows}x{self.vectors}"
 
 
@@ -38,8 +39,8 @@ def define_window_tile(module: Module, target: Target) -> None:
 
     ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + k] · b[n·b_step + j]`` of float32, with
     ``n = (l·taps + t)·depth + k``, for ``i < rows``, ``j < columns``, over ``l < lines``,
-    ``t < taps``, ``k < depth``; the sum is added to `c` where `adds`, which is 0 or 1, is 1.  `c`
-    overlaps neither `a` nor `b`; nothing beyond these elements is read or written.
+    ``t < taps``, ``k < depth``; the sum is added to `c` if `adds`, which is 0 or 1, is 1.  `c`
+    overlaps neither `a` nor `b`; no other elements are read or written.
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, *strides, rows, columns, lines, taps, depth, adds = f.args
@@ -48,8 +49,8 @@ def define_window_tile(module: Module, target: Target) -> None:
         lanes = target.lanes(32)
         name, width = f"window_{vectors}", vectors * lanes
         _define_strip(module, name, [_Block(h + 1, vectors, lanes) for h in range(heights)])
-        left = columns - done
-        end = columns if vectors == 1 else columns - f.binary("urem", left, width)
+        rest = columns - done
+        end = columns if vectors == 1 else columns - f.binary("urem", rest, width)
         with f.loop(done, end, width) as across:
             j = across.index
             places = (a, f.address(b, j, F32), f.address(c, j, F32))
@@ -60,22 +61,20 @@ def define_window_tile(module: Module, target: Target) -> None:
 
 
 def _strips(target: Target) -> Sequence[tuple[int, int]]:
-    """The most rows of a block, and its vectors, from the widest strips to the narrowest."""
+    """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
     return ((6, 4), (8, 2), (8, 1)) if target.vector_bits == 512 else ((6, 2), (8, 1))
 
 
 def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
-    """Add all rows of a strip: as few blocks as can be, of two heights that differ by 1."""
+    """Define a strip: a function over all its rows, in balanced blocks."""
     for block in blocks:
         _define_block(module, block)
     f = Function(module, name, PARAMS, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, *others = f.args
-    count = f.binary("udiv", rows + (len(blocks) - 1), len(blocks))
-    height = f.binary("udiv", rows, f.maximum(count, 1))
-    taller = rows - height * count
+    count, height_of = balanced(f, rows, len(blocks))
     with f.loop(0, count, 1, (a, c)) as down:
         a_block, c_block = down.values
-        own = f.select(f.compare("<", down.index, taller), height + 1, height)
+        own = height_of(down.index)
         strides = (a_row, a_line, a_tap, b_step, c_row)
         for block in blocks:
             with f.when(f.compare("==", own, block.rows)):
@@ -85,7 +84,7 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
 
 
 def _define_block(module: Module, block: _Block) -> None:
-    """Add the micro-kernel of `block`, with the parameters `PARAMS`."""
+    """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
     type = F32.of(block.lanes)
@@ -100,13 +99,13 @@ def _define_block(module: Module, block: _Block) -> None:
         return [f.load(place, type) for place in places]
 
     zeros = [f.const(type, 0)] * (block.rows * block.vectors)
-    with f.loop(0, adds, 1, zeros) as given:  # once or not at all: what the sums begin with
-        given.carry(*(value for place in c_rows for value in read(place)))
-    with f.loop(0, lines, 1, (a, b, *given.results)) as over_lines:
-        line, b_line, *held = over_lines.values
-        with f.loop(0, taps, 1, (line, b_line, *held)) as over_taps:
-            tap, b_tap, *held = over_taps.values
-            with f.loop(0, depth, 1, (tap, b_tap, *held)) as steps:
+    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
+        initial.carry(*(value for place in c_rows for value in read(place)))
+    with f.loop(0, lines, 1, (a, b, *initial.results)) as over_lines:
+        line, b_line, *carried = over_lines.values
+        with f.loop(0, taps, 1, (line, b_line, *carried)) as over_taps:
+            tap, b_tap, *carried = over_taps.values
+            with f.loop(0, depth, 1, (tap, b_tap, *carried)) as steps:
                 a_at, b_at, *sums = steps.values
                 terms = read(b_at)
                 places = (f.address(a_at, row, F32) for row in a_rows)
@@ -114,10 +113,10 @@ def _define_block(module: Module, block: _Block) -> None:
                 pairs = ((x, t) for x in factors for t in terms)
                 sums = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
                 steps.carry(f.address(a_at, 1, F32), f.address(b_at, b_step, F32), *sums)
-            _, b_next, *held = steps.results
-            over_taps.carry(f.address(tap, a_tap, F32), b_next, *held)
-        _, b_next, *held = over_taps.results
-        over_lines.carry(f.address(line, a_line, F32), b_next, *held)
+            _, b_next, *carried = steps.results
+            over_taps.carry(f.address(tap, a_tap, F32), b_next, *carried)
+        _, b_next, *carried = over_taps.results
+        over_lines.carry(f.address(line, a_line, F32), b_next, *carried)
     _, _, *totals = over_lines.results
     for i, place in enumerate(c_rows):
         for v, total in enumerate(totals[i * block.vectors : (i + 1) * block.vectors]):
