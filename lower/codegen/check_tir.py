@@ -129,7 +129,7 @@ class _Check:
 
     def _place(self, buffer: Buffer, indices: Sequence[TirExpr]) -> None:
         if buffer not in self._buffers:
-            raise NotLowerable(f"buffer {buffer.name} is declared nowhere")
+            raise NotLowerable(f"buffer {buffer.name} is not declared")
         if len(indices) != len(buffer.shape):
             raise NotLowerable(
                 f"{len(indices)} indices of {buffer.name}: needs {len(buffer.shape)}"

@@ -1,4 +1,4 @@
-"""Loop functions to machine code, each different one once, and machine code to callables."""
+"""Compilation of loop functions to machine code, and linking of machine code to callables."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,9 @@
-"""LLVM text to machine code; as a program, many texts in a process of their own.
+"""LLVM text to machine code; run as a program, it compiles texts in a process of its own.
 
-It imports nothing of this package, so that the program starts fast.
+It imports nothing of this package, so the program starts fast.
 
-The text is parsed and verified, then compiled as it stands: vectors are explicit, so that
-optimisation passes would gain nothing.  Only buffers on the stack are promoted to registers.
+The text is parsed and verified, then compiled without optimisation passes: vectors are explicit, so
+passes would gain nothing.  Only stack buffers are promoted to registers.
 """
 
 import json
@@ -11,12 +11,12 @@ import sys
 
 import llvmlite.binding as llvm
 
-_LEVEL = 1  # at 0, code with masks ends the process
+_LEVEL = 1  # level 0 crashes on masked code
 OPTIONS = f"O{_LEVEL} pic small sroa"
 
 
 def new_machine(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
-    """A code generator of LLVM; `features` are written ``+avx2,+fma``."""
+    """A code generator of LLVM; `features` has the form ``+avx2,+fma``."""
     if triple == llvm.get_default_triple():
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -29,7 +29,7 @@ def new_machine(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
 
 
 def parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """The module, verified; raises ``RuntimeError`` if LLVM does not accept the text."""
+    """The verified module of `text`; raises ``RuntimeError`` if LLVM rejects it."""
     head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
     module = llvm.parse_assembly(head + text, llvm.create_context())
     module.verify()
@@ -42,7 +42,7 @@ def parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
 
 
 def main() -> None:
-    """Compile what standard input asks for; the objects go to standard output, after a line."""
+    """Compile the request on standard input; a JSON line and the objects go to standard output."""
     request = json.load(sys.stdin.buffer)
     objects: list[bytes] = []
     try:

@@ -1,4 +1,4 @@
-"""Compiled kernels as plain data: to be linked in this process, or written to a file."""
+"""Compiled kernels as plain data, to be linked into this process or written to a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from relax_egraph.lower.emit.target import Target
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """Where a kernel's code is, and what it takes.
+    """The symbol and the signature of a kernel.
 
-    `dtypes` are those of its arrays, the last `num_outputs` of which it writes; `num_scalars`
+    `dtypes` are those of its arrays, of which it writes the last `num_outputs`; `num_scalars`
     integers follow.  Kernels of the same code have the same `symbol`.
     """
 
@@ -22,9 +22,9 @@ class KernelInfo:
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernels:
-    """Object files by what they define, and kernels by name.
+    """Object files by symbol, and kernels by name.
 
-    For the target `ANY` it is LLVM texts in place of objects.
+    For the target `ANY` the objects are LLVM texts.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""Loop functions to machine code, each different one once."""
+"""Compilation of loop functions to machine code, with a cache."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +29,8 @@ def compile_kernels(
 ) -> CompiledKernels:
     """Compile scheduled functions for `target`, by default this processor; for `ANY`, to text.
 
-    Functions of the same structure, or of the same code, are compiled once.  Raises
-    `NotLowerable` on what has no machine code.
+    Functions of the same structure, or of the same code, are compiled once.  Raises `NotLowerable`
+    for functions without machine code.
     """
     compiler = _Compiler(target or host(), intrinsics, cache or default_cache())
     kernels: dict[str, KernelInfo] = {}
@@ -50,17 +50,17 @@ def compile_kernels(
 
 
 def code_key(function: PrimFunc) -> Hashable:
-    """The same for scheduled functions of the same code."""
+    """A key that is equal for scheduled functions of the same code."""
     attrs = {k: v for k, v in function.attrs.items() if k == stream.ATTRIBUTE}
     return structural_key(replace(function, attrs=attrs))
 
 
 @dataclass(slots=True)
 class _Compiler:
-    """Machine code for `target`: `objects` by what they define.
+    """A compilation for `target`: the `objects` so far, by symbol.
 
-    In the cache it is found by the loop function, or the name of the micro-kernel, and the version
-    of this compiler; where that does not tell everything, by the LLVM text.
+    The cache key of an object is the loop function, or the name of the micro-kernel, with the
+    version of this compiler; if the version does not cover everything, it is the LLVM text.
     """
 
     target: Target
@@ -69,18 +69,18 @@ class _Compiler:
     objects: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def add(self, function: PrimFunc) -> str:
-        """Add the objects of `function` and of what it calls; returns its symbol."""
+        """Add the objects of `function` and of the intrinsics it calls; returns its symbol."""
         calls = [s for s in statements(function.body) if isinstance(s, TensorIntrinsic)]
-        is_own = all(_is_own(self.intrinsics.get(c.name)) for c in calls)
-        version = compiler_version(self.target) if is_own else None
+        version_covers = all(_is_versioned(self.intrinsics.get(c.name)) for c in calls)
+        version = compiler_version(self.target) if version_covers else None
         key = version and digest("kernel", version, repr(code_key(function)))
-        stored = self.cache.get(key) if key else None
-        if stored is None:
-            symbol, data = self._kernel(function, calls, is_kept=key is None)
+        entry = self.cache.get(key) if key else None
+        if entry is None:
+            symbol, data = self._kernel(function, calls, cache_text=key is None)
             if key:
                 self.cache.put(key, symbol.encode() + b"\n" + data)
         else:
-            line, _, data = stored.partition(b"\n")
+            line, _, data = entry.partition(b"\n")
             symbol = line.decode()
         self.objects[symbol] = data
         for name in dict.fromkeys(call.name for call in calls):
@@ -89,43 +89,43 @@ class _Compiler:
         return symbol
 
     def _kernel(
-        self, function: PrimFunc, calls: Sequence[TensorIntrinsic], *, is_kept: bool
+        self, function: PrimFunc, calls: Sequence[TensorIntrinsic], *, cache_text: bool
     ) -> tuple[str, bytes]:
         text = llvm_text(function, self.target, self.intrinsics)
         for call in calls:
-            _check_call(call, _written(self.intrinsics[call.name], self.target))
+            _check_call(call, _emitted(self.intrinsics[call.name], self.target))
         symbol = f"kernel_{digest(text)[:24]}"
         if symbol in self.objects:
             return symbol, self.objects[symbol]
-        return symbol, self._object(text.replace("@kernel(", f"@{symbol}("), is_kept=is_kept)
+        return symbol, self._object(text.replace("@kernel(", f"@{symbol}("), cache_text=cache_text)
 
     def _intrinsic(self, name: str, version: str | None) -> bytes:
         key = version and digest("intrinsic", version, name)
         data = self.cache.get(key) if key else None
         if data is None:
-            module = _written(self.intrinsics[name], self.target)
-            data = self._object(str(module), is_kept=key is None)
+            module = _emitted(self.intrinsics[name], self.target)
+            data = self._object(str(module), cache_text=key is None)
             if key:
                 self.cache.put(key, data)
         return data
 
-    def _object(self, text: str, *, is_kept: bool) -> bytes:
-        """The object of `text`, which is kept in the cache if nothing made of it is."""
+    def _object(self, text: str, *, cache_text: bool) -> bytes:
+        """The object of `text`; `cache_text` caches it by the text."""
         if self.target == ANY:
             return text.encode()
-        if is_kept:
+        if cache_text:
             return cached_object(text, self.target, self.cache)
         return compiled_object(text, self.target)
 
 
-def _is_own(emitter: IntrinsicEmitter | None) -> bool:
-    """Whether `compiler_version` tells of a change of `emitter`."""
+def _is_versioned(emitter: IntrinsicEmitter | None) -> bool:
+    """Whether `compiler_version` covers the sources of `emitter`."""
     return emitter is not None and emitter.__module__.startswith("relax_egraph.lower.intrinsics.")
 
 
 def _check_call(call: TensorIntrinsic, module: Module) -> None:
-    passed = (PTR,) * len(call.buffers) + (I64,) * len(call.scalars)
-    if module.signatures.get(call.name) != passed:
+    params = (PTR,) * len(call.buffers) + (I64,) * len(call.scalars)
+    if module.signatures.get(call.name) != params:
         raise NotLowerable(
             f"{call.name} of {len(call.buffers)} buffers and {len(call.scalars)} scalars: "
             f"takes ({', '.join(map(str, module.signatures.get(call.name, ())))})"
@@ -133,7 +133,7 @@ def _check_call(call: TensorIntrinsic, module: Module) -> None:
 
 
 @lru_cache(maxsize=64)
-def _written(emitter: IntrinsicEmitter, target: Target) -> Module:
+def _emitted(emitter: IntrinsicEmitter, target: Target) -> Module:
     module = Module(target)
     emitter(module, target)
     return module
@@ -142,13 +142,13 @@ def _written(emitter: IntrinsicEmitter, target: Target) -> Module:
 def llvm_text(
     function: PrimFunc, target: Target | None = None, intrinsics: Intrinsics = _NO_INTRINSICS
 ) -> str:
-    """The LLVM module of a scheduled function, under the name ``kernel``."""
+    """The LLVM module of a scheduled function, which is named ``kernel``."""
     return str(generate(function, "kernel", target or host(), intrinsics))
 
 
 def emit_assembly(
     function: PrimFunc, target: Target | None = None, intrinsics: Intrinsics = _NO_INTRINSICS
 ) -> str:
-    """The machine code of a scheduled function, in assembly language."""
+    """The assembly language of a scheduled function."""
     target = target or host()
     return assembly(llvm_text(function, target, intrinsics), target)

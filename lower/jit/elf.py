@@ -1,8 +1,8 @@
-"""What an object file must look like before LLVM's linker gets it.
+"""Validation of object files before LLVM's linker reads them.
 
-The linker ends the process on many that are damaged.  So what is let through is only what LLVM
-writes of kernels: read-only ELF sections, symbols within them, a few kinds of relocations.  Machine
-code itself cannot be checked.
+The linker crashes on many damaged files.  So only files in the form that LLVM writes for kernels
+are accepted: read-only ELF sections, symbols within them, and a few kinds of relocations.  The
+machine code itself cannot be checked.
 """
 
 import re
@@ -24,7 +24,7 @@ _WIDTHS = {
     "x86_64": {2: 4, 4: 4},
     "aarch64": dict.fromkeys((274, 275, 277, 278, 282, 283, 284, 285, 286, 299), 4),
 }
-"""The relocations that are known, and how many bytes each changes: relative ones of 32 bits; on
+"""The known relocations, and the number of bytes that each changes: relative ones of 32 bits; on
 AArch64 those in an instruction."""
 
 _PROGBITS, _SYMTAB, _STRTAB, _RELA = 1, 2, 3, 4
@@ -69,7 +69,7 @@ class _Symbol(NamedTuple):
 
 
 class ObjectSymbols(NamedTuple):
-    """The global symbols of an object, and those that others define for it."""
+    """The global symbols that an object defines, and those that it needs from others."""
 
     defined: frozenset[str]
     needed: frozenset[str]
@@ -78,7 +78,7 @@ class ObjectSymbols(NamedTuple):
 def symbols_of(data: bytes, architecture: str) -> ObjectSymbols:
     """The symbols of the object file `data`.
 
-    Raises `ExecutableError` if it is not of the form that LLVM writes for `architecture`.
+    Raises `ExecutableError` if it does not have the form that LLVM writes for `architecture`.
     """
     try:
         return _symbols(data, architecture)
@@ -87,7 +87,7 @@ def symbols_of(data: bytes, architecture: str) -> ObjectSymbols:
 
 
 class _Fault(Exception):
-    """What is wrong."""
+    """A defect of an object file."""
 
 
 def _need(holds: bool, what: str) -> None:
@@ -122,7 +122,7 @@ def _symbols(data: bytes, architecture: str) -> ObjectSymbols:
 
 
 def _sections(data: bytes, architecture: str) -> tuple[list[_Section], Callable[[int], str]]:
-    """The sections, and what the names in the file stand for."""
+    """The section headers, and the function from name offsets to names."""
     ident, kind, machine, version, entry, programs, start, flags, *rest = _HEADER.unpack_from(data)
     header_size, program_size, num_programs, section_size, count, names = rest
     form = (ident, kind, machine, version, entry, programs, flags, header_size, program_size)
@@ -159,14 +159,14 @@ def _check_section(section: _Section, name: str) -> None:
     _need(section.kind in _KINDS and bool(_KINDS[section.kind].fullmatch(name)), f"section {name}")
     key = ".rela" if section.kind == _RELA else name
     _need(section.flags in _FLAGS.get(key, _READ_ONLY), f"section {name}: its flags")
-    of_entries = section.kind in (_SYMTAB, _RELA)
-    if of_entries or section.flags == 0x12:
+    has_entries = section.kind in (_SYMTAB, _RELA)
+    if has_entries or section.flags == 0x12:
         entry = section.entry
-        right = entry == 24 if of_entries else 1 <= entry <= 64
-        _need(right and section.size % entry == 0, f"section {name}: its entries")
+        fits = entry == 24 if has_entries else 1 <= entry <= 64
+        _need(fits and section.size % entry == 0, f"section {name}: its entries")
     else:
         _need(section.entry == 0, f"section {name}: its entries")
-        _need(of_entries or section.link == 0 == section.info, f"section {name}: its links")
+        _need(has_entries or section.link == 0 == section.info, f"section {name}: its links")
     _need(name != ".note.GNU-stack" or section.size == 0, f"section {name}: its size")
 
 

@@ -1,8 +1,8 @@
-"""The machine code that Python calls: from arguments as objects to arguments as addresses.
+"""The machine code that Python calls: it converts Python objects to the arguments of kernels.
 
-It is one function of CPython's fast calling convention for all kernels; its ``self`` is an
-integer, the address of a `descriptor` that says which kernel to call, and with what.  Addresses
-are read from the structs of numpy's arrays, so it is used only where `layout_is_known`.
+It is one CPython vectorcall function for all kernels; its ``self`` is an integer, the address of a
+`descriptor` of the kernel to call.  Addresses are read from the structs of numpy's arrays, so it is
+used only if `layout_is_known`.
 """
 
 import ctypes
@@ -22,22 +22,22 @@ from relax_egraph.lower.jit.compiled import KernelInfo
 SYMBOL = "enter"
 
 MOST_ARGUMENTS = 24
-"""How many arguments a kernel may have to be called this way."""
+"""The maximal number of arguments of a kernel that is called this way."""
 
-# Where the fields of an array lie, and of its dtype; what its flags mean.
+# The offsets of fields of an array and of its dtype, and the bits of its flags.
 _TYPE, _DATA, _DTYPE, _FLAGS = 8, 16, 56, 64
 _BYTE_ORDER, _NUMBER = 26, 28
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _FOREIGN_ORDER = ord(">" if sys.byteorder == "little" else "<")
 
-# The words of a descriptor; then the dtype's number and the flags needed of each array.
+# The words of a descriptor, before the dtype number and the required flags of each array.
 _KERNEL, _POOL, _ARRAYS, _INTEGERS, _MESSAGE, _ARRAY_TYPE, _REFUSAL, _NONE, _EXPECTED = range(9)
 
 Descriptor: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
 
 def descriptor(address: int, info: KernelInfo, pool: int, message: int) -> Descriptor:
-    """What the entry has to know of the kernel at `address`, which may use the threads of `pool`.
+    """The descriptor of the kernel at `address`, which may use the threads of `pool`.
 
     `message` is the address of the text of the `ArgumentError` for wrong arguments.
     """
@@ -71,8 +71,8 @@ def entry_module(target: Target) -> Module:
     with f.either(f.compare("==", f.load(refused, I64), 0)) as (right, wrong):
         with right:
             with f.loop(arrays, count) as turns:
-                given = f.load(f.address(args, turns.index, PTR), PTR)
-                number = f.call_value("PyLong_AsLongLong", I64, given)
+                argument = f.load(f.address(args, turns.index, PTR), PTR)
+                number = f.call_value("PyLong_AsLongLong", I64, argument)
                 f.store(number, f.address(values, turns.index, I64))
             failed = f.call_value("PyErr_Occurred", PTR)
             with f.either(f.compare("==", failed, f.const(PTR, 0))) as (integers, others):
@@ -94,22 +94,22 @@ def entry_module(target: Target) -> Module:
 
 
 def _read_arrays(f: Function, args: Value, words: Value, values: Value, refused: Value) -> None:
-    """Store the data address of each array; set `refused` if one is not as it must be."""
+    """Store the data address of each array; set `refused` if an array does not fit."""
     with f.loop(0, _word(words, _ARRAYS)) as turns:
-        given = f.load(f.address(args, turns.index, PTR), PTR)
-        is_array = f.compare("==", _field(given, _TYPE, PTR), _word(words, _ARRAY_TYPE, PTR))
+        argument = f.load(f.address(args, turns.index, PTR), PTR)
+        is_array = f.compare("==", _field(argument, _TYPE, PTR), _word(words, _ARRAY_TYPE, PTR))
         with f.either(is_array) as (yes, no):
             with yes:
                 place = turns.index * 2
                 number, flags = (_word(words, place + (_EXPECTED + k)) for k in (0, 1))
-                dtype = _field(given, _DTYPE, PTR)
-                found = f.convert("zext", _field(given, _FLAGS, I32), I64)
+                dtype = _field(argument, _DTYPE, PTR)
+                present = f.convert("zext", _field(argument, _FLAGS, I32), I64)
                 wrong = f.compare("!=", f.convert("zext", _field(dtype, _NUMBER, I32), I64), number)
-                wrong = wrong | f.compare("!=", found & flags, flags)
+                wrong = wrong | f.compare("!=", present & flags, flags)
                 wrong = wrong | f.compare("==", _field(dtype, _BYTE_ORDER, I8), _FOREIGN_ORDER)
                 with f.when(wrong):
                     f.store(f.const(I64, 1), refused)
-                f.store(_field(given, _DATA, I64), f.address(values, turns.index, I64))
+                f.store(_field(argument, _DATA, I64), f.address(values, turns.index, I64))
             with no:
                 f.store(f.const(I64, 1), refused)
 
@@ -119,19 +119,19 @@ def _refuse(f: Function, words: Value) -> None:
 
 
 def _call(f: Function, words: Value, count: Value, values: Value) -> Value:
-    """Call the kernel, without holding the interpreter's lock; returns its status.
+    """Call the kernel without the interpreter's lock; returns its status.
 
-    A callee does not see arguments beyond its own; few are passed where few are needed.
+    A kernel ignores arguments beyond its own, so two calls serve all kernels.
     """
     kernel, pool = _word(words, _KERNEL, PTR), _word(words, _POOL)
     state = f.call_value("PyEval_SaveThread", PTR)
-    given = [f.load(f.address(values, k, I64), I64) for k in range(MOST_ARGUMENTS)]
+    operands = [f.load(f.address(values, k, I64), I64) for k in range(MOST_ARGUMENTS)]
     status = f.allocate(I32, 1)
     with f.either(f.compare("<=", count, 5)) as (few, many):
         with few:
-            f.store(f.call_kernel(kernel, pool, *given[:5]), status)
+            f.store(f.call_kernel(kernel, pool, *operands[:5]), status)
         with many:
-            f.store(f.call_kernel(kernel, pool, *given), status)
+            f.store(f.call_kernel(kernel, pool, *operands), status)
     f.call("PyEval_RestoreThread", state)
     return f.load(status, I32)
 
@@ -148,7 +148,7 @@ def _field(of: Value, offset: int, type: Type) -> Value:
 
 @cache
 def layout_is_known() -> bool:
-    """Whether arrays of this interpreter and this numpy are laid out as the entry reads them."""
+    """Whether this interpreter and this numpy have the object layout that the entry expects."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     whole = np.zeros((3, 4), np.float32)

@@ -1,7 +1,7 @@
-"""Compiled kernels as the kernel sets of executables, and the one that fits this processor.
+"""Kernel sets of executables: their conversion from compiled kernels, and their selection.
 
-The set for `ANY` holds LLVM texts, compressed together: of them machine code is made where no other
-set fits, see `rebuild.py`.
+The set for `ANY` holds LLVM texts, compressed together; they are compiled if no other set fits this
+processor, see `rebuild.py`.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from relax_egraph.vm.executable import KernelSet
 from relax_egraph.vm.json_table import json_table
 
 MOST_TEXT = 1 << 30
-"""Bytes of LLVM text at most, so that a damaged file cannot ask for all memory."""
+"""The maximal bytes of LLVM text, so that a damaged file cannot exhaust the memory."""
 
 _MOST_ARGUMENTS = 1 << 12
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -33,7 +33,7 @@ _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a kernel set is for, and what is in it; `system` is where its objects are linked."""
+    """The header of a kernel set; `system` is the platform its objects link on."""
 
     system: str
     target: Target
@@ -42,7 +42,7 @@ class Head:
 
 
 def kernel_set(compiled: CompiledKernels) -> KernelSet:
-    """What `compiled_kernels` reads."""
+    """The kernel set of `compiled`, which `compiled_kernels` reads."""
     target, objects = compiled.target, tuple(compiled.objects.values())
     head = {
         "system": sys.platform,
@@ -61,14 +61,14 @@ def kernel_set(compiled: CompiledKernels) -> KernelSet:
 
 
 def compiled_kernels(kernels: KernelSet) -> CompiledKernels:
-    """The kernels that were written; raises `ExecutableError` on anything else.
+    """The compiled kernels of a kernel set; raises `ExecutableError` if it is damaged.
 
-    Of objects only the form is checked: machine code runs as it is, so trust where it is from.
+    Only the form of objects is checked: machine code runs as it is, so its source must be trusted.
     """
     head = head_of(kernels)
     contents = _texts(kernels, head) if head.target == ANY else kernels.objects
     if list(map(len, contents)) != list(head.sizes.values()):
-        raise _fault(kernels, "the sizes of objects are not those of the head")
+        raise _fault(kernels, "the sizes of objects differ from the head")
     if head.system == "linux" and head.target != ANY:
         _check_symbols(kernels, head)
     objects = dict(zip(head.sizes, contents, strict=True))
@@ -76,10 +76,10 @@ def compiled_kernels(kernels: KernelSet) -> CompiledKernels:
 
 
 def fitting_kernels(kernel_sets: Sequence[KernelSet]) -> CompiledKernels:
-    """The kernels of the set that fits this processor best, or of the texts for `ANY`.
+    """The kernels of the set that fits this processor best, or those of `ANY`, compiled.
 
-    The best is the one for this very processor, else the one with the widest vectors, else with the
-    most features.  Raises `ExecutableError` if there is none, and says what each needs.
+    The best set is the one for this processor, else the one with the widest vectors, then the most
+    features.  Raises `ExecutableError`, which lists what each set needs, if none fits.
     """
     heads = [head_of(kernels) for kernels in kernel_sets]
     reasons = {k: _lacking(head) for k, head in enumerate(heads)}
@@ -90,15 +90,15 @@ def fitting_kernels(kernel_sets: Sequence[KernelSet]) -> CompiledKernels:
     for kernels, head in zip(kernel_sets, heads, strict=True):
         if head.target == ANY:
             return rebuilt(compiled_kernels(kernels), host())
-    told = "; ".join(f"{heads[k].target.cpu} needs {why}" for k, why in reasons.items())
+    needs = "; ".join(f"{heads[k].target.cpu} needs {why}" for k, why in reasons.items())
     raise ExecutableError(
-        f"no kernels for this processor, {host().cpu}: {told}; build for other targets, "
+        f"no kernels for this processor, {host().cpu}: {needs}; build for other targets, "
         "or with portable=True"
     )
 
 
 def head_of(kernels: KernelSet) -> Head:
-    """What `kernels` says of itself; raises `ExecutableError` if that is not so."""
+    """The header of `kernels`; raises `ExecutableError` if it is invalid."""
     match json_table("kernels", kernels.code):
         case {
             "system": str(system),
@@ -108,26 +108,26 @@ def head_of(kernels: KernelSet) -> Head:
         } if cpu == kernels.target and all(isinstance(f, str) for f in features):
             target = Target(cpu, frozenset(features), bits, architecture)
         case _:
-            raise _fault(kernels, "the head does not read")
+            raise _fault(kernels, "the head is invalid")
     sizes: dict[str, int] = {}
     for item in objects:
         match item:
             case [str(name), size] if _is_count(size) and _SYMBOL.fullmatch(name):
                 sizes[name] = size
             case _:
-                raise _fault(kernels, f"{item!r:.60} is no object")
+                raise _fault(kernels, f"{item!r:.60} is not an object")
     infos = {name: info for name, info in (_kernel(kernels, item) for item in entries)}
     if len(sizes) != len(objects) or len(infos) != len(entries):
-        raise _fault(kernels, "a name is there twice")
+        raise _fault(kernels, "a name is duplicated")
     if {name: info.symbol for name, info in infos.items()} != kernels.symbols:
-        raise _fault(kernels, "their symbols are not those of the head")
+        raise _fault(kernels, "the symbols differ from the head")
     if missing := sorted({info.symbol for info in infos.values()} - sizes.keys()):
-        raise _fault(kernels, f"nothing defines {missing[0]}")
+        raise _fault(kernels, f"{missing[0]} is not defined")
     return Head(system, target, sizes, infos)
 
 
-def _kernel(kernels: KernelSet, written: Any) -> tuple[str, KernelInfo]:
-    match written:
+def _kernel(kernels: KernelSet, entry: Any) -> tuple[str, KernelInfo]:
+    match entry:
         case [str(name), str(symbol), [*dtypes], outputs, scalars] if (
             set(map(type, dtypes)) <= {str}
             and set(dtypes) <= set(DTYPES)
@@ -138,11 +138,11 @@ def _kernel(kernels: KernelSet, written: Any) -> tuple[str, KernelInfo]:
         ):
             return name, KernelInfo(symbol, tuple(dtypes), outputs, scalars)
         case _:
-            raise _fault(kernels, f"{written!r:.60} is no kernel")
+            raise _fault(kernels, f"{entry!r:.60} is not a kernel")
 
 
 def _lacking(head: Head) -> str:
-    """What code for `head` needs that there is not here; nothing if it runs."""
+    """The features that code for `head` needs and this system lacks; empty if it runs here."""
     if head.target == ANY:
         return "to be compiled"
     here = host()
@@ -156,23 +156,23 @@ def _fit(target: Target) -> tuple[bool, int, int]:
 
 
 def _check_symbols(kernels: KernelSet, head: Head) -> None:
-    """Raise `ExecutableError` unless objects define what they are for, and find what they need.
+    """Raise `ExecutableError` unless each object defines its symbol and all needed symbols exist.
 
-    LLVM's linker, too, would look for that in the objects and in this process.
+    LLVM's linker would search for them in the objects and in this process.
     """
     defined: set[str] = set()
     needed: set[str] = set()
     for name, data in zip(head.sizes, kernels.objects, strict=True):
         symbols = symbols_of(data, head.target.architecture)
         if name not in symbols.defined:
-            raise _fault(kernels, f"the object {name} does not define that")
+            raise _fault(kernels, f"the object {name} does not define its symbol")
         defined |= symbols.defined
         needed |= symbols.needed
     if head.target.architecture == this_architecture() and head.system == sys.platform:
         process = ctypes.CDLL(None)
         needed -= defined | WORKSPACE_SYMBOLS
         if missing := sorted(name for name in needed if not hasattr(process, name)):
-            raise _fault(kernels, f"nothing defines {', '.join(missing)}")
+            raise _fault(kernels, f"{', '.join(missing)} is not defined")
 
 
 def _texts(kernels: KernelSet, head: Head) -> Sequence[bytes]:
@@ -185,12 +185,12 @@ def _texts(kernels: KernelSet, head: Head) -> Sequence[bytes]:
     except zlib.error as error:
         raise _fault(kernels, f"the texts do not unpack: {error}") from None
     if len(text) != whole or not reader.eof or reader.unused_data:
-        raise _fault(kernels, "the sizes of texts are not those of the head")
+        raise _fault(kernels, "the sizes of texts differ from the head")
     return [text[start:end] for start, end in pairwise(accumulate(head.sizes.values(), initial=0))]
 
 
 def _fault(kernels: KernelSet, what: str) -> ExecutableError:
-    return ExecutableError(f"section kernels: those for {kernels.target!r:.40}: {what}")
+    return ExecutableError(f"section kernels: kernels for {kernels.target!r:.40}: {what}")
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

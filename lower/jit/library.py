@@ -1,4 +1,4 @@
-"""Object files into this process, by LLVM's linker."""
+"""Loading of object files into this process, by LLVM's linker."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from relax_egraph.lower.jit.machine_code import new_machine
 _numbers = count()
 _lock = free_in_forks(Lock())
 
-# A thread may be at work in LLVM while another one forks; the lock has no public name.
+# A thread may hold LLVM's lock, which has no public name, while another one forks.
 free_in_forks(attrgetter("_lock._lock")(ffi.lib))
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Loaded code: addresses by symbol in `tracker`, valid as long as it lives."""
+    """Loaded code: the addresses of symbols are in `tracker`, valid while this object lives."""
 
     tracker: llvm.ResourceTracker
     session: llvm.LLJIT  # dropped after the tracker
@@ -38,7 +38,7 @@ def _session() -> llvm.LLJIT:
 def new_library(
     objects: Collection[bytes], symbols: Collection[str], known: Mapping[str, int]
 ) -> Library:
-    """The objects, linked with one another, with `known` addresses, and with this process."""
+    """Link the objects with one another, with the `known` addresses, and with this process."""
     builder = llvm.JITLibraryBuilder().add_current_process()
     for data in objects:
         builder.add_object_img(data)
@@ -50,6 +50,6 @@ def new_library(
         session = _session()
         try:
             tracker = builder.link(session, f"kernels{next(_numbers)}")
-        except RuntimeError as error:  # a symbol that is not there, or is there twice
+        except RuntimeError as error:  # a missing or duplicate symbol
             raise ExecutableError(f"kernels do not link: {error}") from None
         return Library(tracker, session)

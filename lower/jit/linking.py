@@ -1,11 +1,11 @@
-"""Compiled kernels into this process, as Python callables.
+"""Linking of compiled kernels into this process, as Python callables.
 
-A kernel is called as ``kernel(x, w, out, n)``: arrays, inputs then outputs, then integers.  It
-refuses, with an `ArgumentError`, an argument that is no array, is of another dtype, not
-C-contiguous, not aligned, or a read-only output, and a size that is no integer of 64 bits.
-Shapes are trusted: they were proven when the program was built.  The interpreter's lock is
-released while it runs.  It raises a ``MemoryError`` if there is none for buffers of its own; what
-is in its outputs then does not count.
+A kernel is called as ``kernel(x, w, out, n)``: arrays (inputs before outputs), then integers.  It
+raises an `ArgumentError` for an argument that is not an array, has another dtype, is not
+C-contiguous or aligned, or is a read-only output, and for a size that is not a 64-bit integer.
+Shapes are not checked: they were proven when the program was built.  The interpreter's lock is
+released during the call.  If scratch memory cannot be allocated, a ``MemoryError`` is raised, and
+the outputs are undefined.
 """
 
 import ctypes
@@ -33,19 +33,19 @@ from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.workspace import WORKSPACE_SYMBOLS, workspace_functions
 
 Kernel: TypeAlias = Callable[..., None]
-"""A kernel that can be called; its code lives as long as it."""
+"""A callable kernel, which keeps its code alive."""
 
 
 def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
-    """Load the kernels; raises `ExecutableError` if this processor lacks what they use.
+    """Load the kernels; raises `ExecutableError` if this processor lacks features they use.
 
-    They may use the threads of `pool`, an address that lives as long as they; 0 is no thread but
-    the caller's.
+    They may use the threads of `pool`, an address that must stay valid as long as they live; 0
+    means the caller's thread alone.
     """
     if missing := host().lacks(compiled.target):
         raise ExecutableError(
             f"kernels compiled for {compiled.target.cpu} use {', '.join(sorted(missing))}: "
-            f"this processor, {host().cpu}, has not all of it"
+            f"this processor, {host().cpu}, lacks some of them"
         )
     if not compiled.kernels:
         return {}
@@ -55,20 +55,20 @@ def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
 
 
 def address_of(kernel: Kernel) -> int:
-    """Where the machine code of a linked `kernel` begins; valid as long as `kernel` lives.
+    """The address of the machine code of a linked `kernel`, valid while `kernel` lives.
 
-    It takes the address of a pool or 0, those of its arrays, then its integers, and returns an
-    ``i32``: not 0 if there was no memory for what it keeps to itself.
+    The code takes the address of a pool or 0, the addresses of its arrays, then its integers, and
+    returns an ``i32``: nonzero if its scratch memory could not be allocated.
     """
     handle = getattr(kernel, "__self__", kernel)
     if not isinstance(handle, _KernelHandle | _ByCtypes):
-        raise TypeError(f"{kernel!r} is no linked kernel")
+        raise TypeError(f"{kernel!r} is not a linked kernel")
     return handle.code
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A kernel as machine code: where it begins, what it takes, and its pool or 0."""
+    """The machine code of a kernel: its address, its signature, and its pool or 0."""
 
     address: int
     info: KernelInfo
@@ -76,7 +76,7 @@ class KernelCode:
 
 
 def code_of(kernel: Kernel) -> KernelCode | None:
-    """The machine code of a linked `kernel`, valid as long as that lives; of others, ``None``."""
+    """The machine code of a linked `kernel`, valid while `kernel` lives; ``None`` for others."""
     handle = getattr(kernel, "__self__", None)
     if not isinstance(handle, _KernelHandle):
         return None
@@ -84,7 +84,7 @@ def code_of(kernel: Kernel) -> KernelCode | None:
 
 
 class Handle(int):
-    """The address of a descriptor, as the ``self`` of a builtin; keeps alive what that needs."""
+    """The address of a descriptor, as the ``self`` of a builtin; keeps its referents alive."""
 
     kept: tuple[object, ...]
 
@@ -110,10 +110,10 @@ FASTCALL, KEYWORDS = 0x80, 0x2
 
 
 def load(objects: Collection[bytes], symbols: Collection[str]) -> Library:
-    """The objects, linked with one another, with this process, and with the workspaces."""
+    """Link the objects with one another, with this process, and with the workspace functions."""
     names = [symbol.encode() for symbol in WORKSPACE_SYMBOLS]
-    takes = any(name in data for data in objects for name in names)
-    return new_library(objects, symbols, workspace_functions() if takes else {})
+    uses_workspace = any(name in data for data in objects for name in names)
+    return new_library(objects, symbols, workspace_functions() if uses_workspace else {})
 
 
 @cache
@@ -141,7 +141,7 @@ def _builtin(name: str, info: KernelInfo, library: Library, pool: int) -> Kernel
 def builtin(
     name: str, library: Library, symbol: str, handle: Handle, flags: int
 ) -> Callable[..., Any]:
-    """The function at `symbol`, of the calling convention in `flags`, with `handle` as ``self``."""
+    """The builtin function at `symbol`, called by the convention `flags` with ``self`` `handle`."""
     method = _Method(name.encode(), library.tracker[symbol], flags, None)
     handle.kept = (*handle.kept, method, library)
     make = ctypes.pythonapi.PyCFunction_NewEx
@@ -151,7 +151,7 @@ def builtin(
 
 
 class _ByCtypes:
-    """A kernel that ctypes calls, with the checks of the built-in ones: some microseconds."""
+    """A kernel called through ctypes, which takes some microseconds, with the same checks."""
 
     def __init__(self, name: str, info: KernelInfo, library: Library, pool: int) -> None:
         self.code = library.tracker[info.symbol]
@@ -164,7 +164,7 @@ class _ByCtypes:
         info, count = self._info, len(self._info.dtypes)
         arrays, scalars = args[:count], args[count:]
         inputs = count - info.num_outputs
-        right = len(args) == count + info.num_scalars and all(
+        fits = len(args) == count + info.num_scalars and all(
             type(a) is np.ndarray
             and a.dtype == dtype
             and a.flags.c_contiguous
@@ -172,7 +172,7 @@ class _ByCtypes:
             and (k < inputs or a.flags.writeable)
             for k, (a, dtype) in enumerate(zip(arrays, info.dtypes, strict=False))
         )
-        if not right or not all(map(_is_word, scalars)):
+        if not fits or not all(map(_is_word, scalars)):
             raise ArgumentError(_needs(self._name, info))
         addresses = (a.ctypes.data for a in arrays)
         if self._call(self._pool, *addresses, *map(operator.index, scalars)):
@@ -180,7 +180,7 @@ class _ByCtypes:
 
 
 def _is_word(value: Any) -> bool:
-    """Whether `value` is an integer of 64 bits."""
+    """Whether `value` is a 64-bit integer."""
     try:
         return -(1 << 63) <= operator.index(value) < 1 << 63
     except TypeError:
@@ -189,7 +189,7 @@ def _is_word(value: Any) -> bool:
 
 def _needs(name: str, info: KernelInfo) -> str:
     inputs = len(info.dtypes) - info.num_outputs
-    wanted = [f"{dtype}[]" for dtype in info.dtypes[:inputs]]
-    wanted += [f"writeable {dtype}[]" for dtype in info.dtypes[inputs:]]
-    wanted += ["int"] * info.num_scalars
-    return f"{name}({', '.join(wanted)}) needs these arguments, arrays C-contiguous and aligned"
+    params = [f"{dtype}[]" for dtype in info.dtypes[:inputs]]
+    params += [f"writeable {dtype}[]" for dtype in info.dtypes[inputs:]]
+    params += ["int"] * info.num_scalars
+    return f"{name}({', '.join(params)}) needs these arguments, arrays C-contiguous and aligned"

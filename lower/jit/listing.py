@@ -1,4 +1,4 @@
-"""The machine code of kernels, and of the micro-kernels that they call, in assembly language."""
+"""The machine code of kernels, and of the micro-kernels they call, in assembly language."""
 
 from collections.abc import Hashable, Iterator, Mapping
 
@@ -16,9 +16,9 @@ def assemblies(
     intrinsics: Mapping[str, IntrinsicEmitter],
     target: Target | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Names and texts: of each different one of `functions`, then of what they call.
+    """The names and assembly texts of distinct `functions`, then of the micro-kernels they call.
 
-    Functions of the same code are one kernel; it is under the name of the first.
+    Functions of the same code are one kernel, under the name of the first.
     """
     target = target or host()
     seen: set[Hashable] = set()

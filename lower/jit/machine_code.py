@@ -1,4 +1,4 @@
-"""LLVM text to machine code for targets, kept in the cache."""
+"""Compilation of LLVM text to machine code for a target, with a cache."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from relax_egraph.lower.jit.object_cache import ObjectCache, digest
 
 
 def triple(architecture: str) -> str:
-    """LLVM's name for a machine like this one with a processor of `architecture`."""
+    """LLVM's triple for this system with a processor of `architecture`."""
     default = llvm.get_default_triple()
     if architecture == this_architecture():
         return default
@@ -26,7 +26,7 @@ def new_machine(target: Target) -> llvm.TargetMachine:
 
 
 def machine_of(target: Target) -> tuple[str, str, str]:
-    """What `compile_text.new_machine` takes."""
+    """The arguments of `compile_text.new_machine` for `target`."""
     return triple(target.architecture), target.cpu, target.feature_text
 
 
@@ -34,9 +34,9 @@ _machine = cache(new_machine)
 
 
 def cached_object(text: str, target: Target, cache: ObjectCache) -> bytes:
-    """The object file of a module, from `cache` if it has been made before.
+    """The object file of a module, from `cache` if possible.
 
-    Raises ``RuntimeError`` if LLVM does not accept the text.
+    Raises ``RuntimeError`` if LLVM rejects the text.
     """
     key = object_key(text, target)
     data = cache.get(key)
@@ -47,16 +47,16 @@ def cached_object(text: str, target: Target, cache: ObjectCache) -> bytes:
 
 
 def object_key(text: str, target: Target) -> str:
-    """Under what the object of `text` is in the cache."""
+    """The cache key of the object of `text`."""
     compiler = f"llvmlite {llvmlite.__version__}"
     return digest(text, compiler, target.cpu, target.feature_text, OPTIONS)
 
 
 def compiled_object(text: str, target: Target) -> bytes:
-    """The object file of a module; raises as `cached_object`."""
+    """The object file of a module; raises like `cached_object`."""
     return bytes(_machine(target).emit_object(parsed(text, _machine(target))))
 
 
 def assembly(text: str, target: Target) -> str:
-    """The machine code of a module, in assembly language."""
+    """The assembly language of a module."""
     return _machine(target).emit_assembly(parsed(text, _machine(target)))

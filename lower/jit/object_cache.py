@@ -1,7 +1,7 @@
-"""Machine code on disk, by the hash of what it was made from.
+"""A disk cache of machine code, keyed by hashes of its sources.
 
-An entry is written aside and renamed, so that readers see all of it or nothing; it carries its
-own checksum, and a damaged one is made anew.  A folder that cannot be written is no error.
+An entry is written to a temporary file and renamed, so readers see all of it or nothing; it has a
+checksum, and damaged entries are ignored.  A read-only folder is no error.
 """
 
 import os
@@ -15,21 +15,21 @@ from hashlib import blake2b
 from pathlib import Path
 
 ENVIRONMENT = "RELAX_EGRAPH_CACHE"
-"""The variable that names the folder; ``off`` there means no cache."""
+"""The environment variable of the folder; ``off`` disables the cache."""
 
 DEFAULT_LIMIT = 256 << 20
-"""How many bytes the folder may hold; beyond them the entries not used for longest are removed."""
+"""The maximal bytes of the folder; beyond them the least recently used entries are removed."""
 
 _SLACK = 64
-"""The folder is looked through again when this part of its limit was put: that costs a call of the
-system for each entry."""
+"""The share of the limit that may be written before the folder is scanned again: a scan takes a
+system call for each entry."""
 
 _DIGEST_SIZE = 32
 _SUFFIX, _ASIDE = ".o", ".aside"
 
 
 def digest(*parts: str | bytes) -> str:
-    """A name for `parts` that other parts do not get."""
+    """A hash that is unique to `parts`."""
     hashed = blake2b(digest_size=20)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -38,19 +38,19 @@ def digest(*parts: str | bytes) -> str:
 
 
 def default_folder() -> Path | None:
-    """The folder of `ENVIRONMENT`, else the one where the system keeps a user's caches."""
-    named = os.environ.get(ENVIRONMENT)
-    if named:
-        return None if named == "off" else _expanded(Path(named))
+    """The folder in `ENVIRONMENT`, by default in the system's folder for a user's caches."""
+    value = os.environ.get(ENVIRONMENT)
+    if value:
+        return None if value == "off" else _expanded(Path(value))
     return _expanded(_caches() / "objects")
 
 
 @dataclass(slots=True)
 class ObjectCache:
-    """Entries in `folder`, or none at all where it is ``None``; `limit` is in bytes.
+    """Entries in `folder`, or no cache if it is ``None``; `limit` is in bytes.
 
-    `room` is how many bytes may be put before the folder is looked through; a little more than
-    the limit may be in it.
+    `room` is the number of bytes that may be written before the next scan, so the folder may exceed
+    its limit a little.
     """
 
     folder: Path | None
@@ -58,7 +58,7 @@ class ObjectCache:
     room: int = 0
 
     def get(self, key: str) -> bytes | None:
-        """The entry of `key`, if it is there and whole; it counts as used now."""
+        """The entry of `key`, if it exists and is undamaged; it becomes the most recently used."""
         if self.folder is None:
             return None
         path = self._path(self.folder, key)
@@ -74,7 +74,7 @@ class ObjectCache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep `data` under `key`; failing to is no error."""
+        """Store `data` under `key`; failures are ignored."""
         if self.folder is None:
             return
         self.room -= _DIGEST_SIZE + len(data)
@@ -83,7 +83,7 @@ class ObjectCache:
             _write_aside(self._path(self.folder, key), _checksum(data) + data)
 
     def trim(self) -> None:
-        """Remove the entries not used for longest, until the folder is within its limit."""
+        """Remove the least recently used entries, until the folder is within its limit."""
         if self.folder is None or self.room >= 0:
             return
         self.room = self.limit // _SLACK
@@ -101,7 +101,7 @@ class ObjectCache:
 
 
 def default_cache() -> ObjectCache:
-    """The cache in `default_folder`, as the environment is now."""
+    """The cache in `default_folder`, for the current environment."""
     return _cache_in(default_folder())
 
 
@@ -111,7 +111,7 @@ def _cache_in(folder: Path | None) -> ObjectCache:
 
 
 def _caches() -> Path:
-    """Where this system keeps the caches of a user, and what is ours there."""
+    """The package's folder in the system's folder for a user's caches."""
     match sys.platform:
         case "win32":
             local = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
@@ -134,9 +134,9 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, int, str]]:
-    """Last use, size and path of each entry; those that vanish meanwhile are left out."""
-    with os.scandir(folder) as found:
-        for entry in found:
+    """Last use, size and path of each entry; entries that vanish meanwhile are skipped."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
             if entry.name.endswith((_SUFFIX, _ASIDE)):
                 with suppress(OSError):
                     status = entry.stat()

@@ -1,7 +1,7 @@
-"""Machine code for this processor, of the LLVM texts of an executable.
+"""Compilation of the LLVM texts of an executable for this processor.
 
-LLVM may end the process on a text that is none of ours: what the cache does not hold is compiled in
-another process, whose objects are checked as those of files are.
+LLVM may crash on texts of unknown origin: those not in the cache are compiled in another process,
+whose objects are checked like those of files.
 """
 
 import json
@@ -22,22 +22,22 @@ from relax_egraph.lower.jit.machine_code import machine_of, object_key
 from relax_egraph.lower.jit.object_cache import default_cache
 
 PATIENCE = 600
-"""Seconds that the other process may take."""
+"""The time limit of the other process, in seconds."""
 
 
 def rebuilt(texts: CompiledKernels, target: Target) -> CompiledKernels:
-    """The objects of `texts` for `target`; raises `ExecutableError` if they cannot be made."""
+    """The objects of `texts` for `target`; raises `ExecutableError` if they do not compile."""
     cache = default_cache()
     keys = {name: object_key(_decoded(text), target) for name, text in texts.objects.items()}
-    found = {name: cache.get(key) for name, key in keys.items()}
-    objects = {name: data for name, data in found.items() if data is not None}
+    cached = {name: cache.get(key) for name, key in keys.items()}
+    objects = {name: data for name, data in cached.items() if data is not None}
     missing = {n: _decoded(t) for n, t in texts.objects.items() if n not in objects}
     if missing:
-        made = _compiled_apart(missing, target)
-        for name, data in made.items():
+        compiled = _compiled_apart(missing, target)
+        for name, data in compiled.items():
             cache.put(keys[name], data)
         cache.trim()
-        objects |= made
+        objects |= compiled
     return replace(texts, target=target, objects={name: objects[name] for name in texts.objects})
 
 
@@ -55,14 +55,14 @@ def _compiled_apart(texts: Mapping[str, str], target: Target) -> dict[str, bytes
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     with TiedProcess(program, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
         try:
-            answered, said = process.communicate(request.encode(), PATIENCE)
+            output, errors = process.communicate(request.encode(), PATIENCE)
         except TimeoutExpired:
             raise _refused(f"it takes more than {PATIENCE} s") from None
         finally:
             process.kill()
-    head, _, rest = answered.partition(b"\n")
+    head, _, rest = output.partition(b"\n")
     if process.returncode or not head:
-        last = said.decode(errors="replace").strip().splitlines()[-1:]
+        last = errors.decode(errors="replace").strip().splitlines()[-1:]
         raise _refused(f"the process ended with {process.returncode}: {''.join(last)}")
     answer = json.loads(head)
     if "error" in answer:

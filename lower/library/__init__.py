@@ -1,7 +1,7 @@
-"""The kernel library: which kernels the schedules can run as one, and how well.
+"""The kernel library: the kernels that schedules can run as one loop nest, and their efficiency.
 
-This is the table that extraction prices its cuts with.  What is accepted here is scheduled by
-the anchor that is named; what is refused is cut in two by extraction.
+Extraction prices its cuts with this table.  An accepted kernel is scheduled by the named anchor; a
+refused one is cut in two by extraction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
 KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul", "concat"}
-"""The operators that kernels have as steps, beside the elementwise ones."""
+"""The operators of steps of kernels, beside the elementwise ones."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
 REDUCED = Schedule("generic", flops=0.2, bandwidth=0.8)
@@ -31,8 +31,8 @@ COLUMNS = Schedule("columns", flops=0.2, bandwidth=0.8)
 class Library:
     """The schedules of `lower.schedule`; implements extraction's ``KernelLibrary``.
 
-    A kernel reads at most `max_inputs` tensors: each is a stream for the memory system, and
-    an address in a register.
+    A kernel reads at most `max_inputs` tensors: each is a stream for the memory system, and an
+    address in a register.
     """
 
     max_inputs: int = 12
@@ -40,8 +40,8 @@ class Library:
     def schedule_of(self, kernel: Kernel) -> Schedule | None:
         """The schedule that runs `kernel` as one loop nest; ``None`` if there is none.
 
-        Refused are unknown shapes, operators whose result depends on data or that call
-        functions, views inside of larger kernels, and whatever does not fit a single anchor.
+        Refused are unknown shapes, operators with data-dependent results or calls of functions,
+        views inside larger kernels, and kernels that fit no single anchor.
         """
         if not kernel.steps or not all(map(_is_lowerable, kernel.steps)):
             return None
@@ -70,7 +70,7 @@ class Library:
         operands: Sequence[TensorStructInfo],
         results: Sequence[TensorStructInfo],
     ) -> Schedule | None:
-        """How `op` runs by loops of its own; ``None`` if it is called at run time."""
+        """The schedule of the loops of `op`; ``None`` if it is called at run time."""
         return schedule_of_operator(op.name, attrs, operands, results)
 
 
@@ -81,7 +81,7 @@ def _is_lowerable(step: Step) -> bool:
 
 
 def _single(kernel: Kernel, step: Step) -> Schedule:
-    """The schedule of a kernel of one step: every lowerable operator has one."""
+    """The schedule of a kernel of one step; every lowerable operator has one."""
     name = step.op.name
     if name in VIEWS:
         return VIEW

@@ -10,13 +10,13 @@ STRIDED = Schedule("elementwise", flops=0.1, bandwidth=0.15)
 
 
 def movement(step: Step) -> Schedule:
-    """Copies of rows, if the permutation keeps the last axis; else of elements."""
+    """The schedule of a permutation: copies of rows if it keeps the last axis, else of elements."""
     keeps_last = _keeps_last_axis(step)
     return Schedule("movement", 1.0, 0.8 if keeps_last else 0.2)
 
 
 def elementwise(kernel: Kernel) -> Schedule | None:
-    """Maps, broadcasts and permutations, of which all results have one shape."""
+    """The schedule of maps, broadcasts and permutations whose results have one shape."""
     steps = kernel.steps
     if not all(s.op.elementwise or s.op.name in MOVES for s in steps):
         return None
@@ -24,19 +24,19 @@ def elementwise(kernel: Kernel) -> Schedule | None:
     if not all(same(shape, shapes[0]) for shape in shapes):
         return None
     if all(s.op.name == "permute_dims" for s in steps):
-        return None  # the composition of permutations is one, for a rule to find
+        return None  # a rule composes permutations into one
     return ELEMENTWISE if all(map(_reads_along_rows, steps)) else STRIDED
 
 
 def _reads_along_rows(step: Step) -> bool:
-    """Whether neighbours of a row of the result are neighbours of a row of what is read."""
+    """Whether adjacent elements of a row of the result are adjacent in the operand, too."""
     if step.op.name == "permute_dims":
         return _keeps_last_axis(step)
     return step.op.name != "strided_slice" or dict(step.attrs)["strides"] in (None, ones(step))
 
 
 def is_slice_of_input(kernel: Kernel, step: Step) -> bool:
-    """Whether `step` reads a part of an input where it lies."""
+    """Whether `step` reads a part of an input in place."""
     return step.op.name == "strided_slice" and step.values[0] < len(kernel.inputs)
 
 
@@ -46,7 +46,7 @@ def _keeps_last_axis(step: Step) -> bool:
 
 
 def axes_of(step: Step) -> tuple[int, ...]:
-    """The axes of a permutation, counted from the front."""
+    """The axes of a permutation, as nonnegative numbers."""
     rank = step.struct_info.ndim
     axes = dict(step.attrs)["axes"]
     if not isinstance(axes, tuple):

@@ -1,7 +1,7 @@
-"""Operators that run by themselves, by loops of their own: what share of the machine they reach.
+"""Operators that run as kernels of their own, and their share of the machine's peak.
 
-Measured on one core of an AMD Zen 5 at float32, of 240 GFLOP/s and 100 GB/s in the caches: GFLOP/s
-where arithmetic bounds, else GB/s of what is read and written.
+Measured on one core of an AMD Zen 5 in float32 (240 GFLOP/s, 100 GB/s in the caches): GFLOP/s if
+arithmetic is the bottleneck, else GB/s of all data read and written.
 
     concat, stack, split, slices, take of rows                80 - 100 GB/s
     permute_dims that keeps / moves the last axis             80 - 103, 24 - 25 GB/s
@@ -72,7 +72,7 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("image.grid_sample", "image.roi_align"), RESIZED),
     **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},
 }
-"""Those whose share does not depend on extents and attributes."""
+"""Operators whose share does not depend on extents and attributes."""
 
 WINDOWED = frozenset(
     {
@@ -80,13 +80,13 @@ WINDOWED = frozenset(
         *(f"nn.{kind}_pool{r}d" for r in (1, 2, 3) for kind in ("max", "avg")),
     }
 )
-"""Those that move a window over their first operand."""
+"""Operators that move a window over their first operand."""
 
 _FEATURES = ((32, 0.85), (16, 0.7), (8, 0.37), (0, 0.17))
-"""The share of peak from a number of features of a group on: they are a vector's lanes."""
+"""The share of peak by the minimal number of features of a group, which fill vector lanes."""
 
 _FEWEST = 16
-"""With fewer channels, or features, a window is too short a sum for its share to be whole."""
+"""The minimal number of channels or features for the full share of a convolution."""
 
 
 def schedule_of_operator(
@@ -95,7 +95,7 @@ def schedule_of_operator(
     operands: Sequence[TensorStructInfo],
     results: Sequence[TensorStructInfo],
 ) -> Schedule | None:
-    """How the operator `name`, which is not fusible, runs; ``None`` if it is called at run time."""
+    """The schedule of `name`, not a fusible operator; ``None`` if it is called at run time."""
     infos = (*operands, *results)
     if not results or any(i.dims is None or i.dtype is None for i in infos):
         return None
@@ -112,7 +112,7 @@ def schedule_of_operator(
 
 
 def _conv(name: str, attrs: Mapping[str, Attr], shapes: Sequence[Shape]) -> Schedule:
-    """A window of one element is a product of matrices; one of 3 × 3 takes fewer products."""
+    """A 1×1 convolution is a matrix product; one of 3×3 takes fewer multiplications."""
     if name.endswith("_transpose"):
         if attrs["groups"] == 1:
             return Schedule("conv", flops=0.75, bandwidth=0.4)
@@ -133,14 +133,14 @@ def _conv(name: str, attrs: Mapping[str, Attr], shapes: Sequence[Shape]) -> Sche
         return Schedule("matmul", flops=0.85, bandwidth=0.8)
     if not _at_least(channels, _FEWEST) or not _at_least(features, _FEWEST):
         return Schedule("conv", flops=0.45, bandwidth=bandwidth)
-    in_steps = _all(attrs["strides"], 1) and _all(attrs["dilation"], 1)
-    if in_steps and tuple(weight.values()) == (3, 3):
+    is_dense = _all(attrs["strides"], 1) and _all(attrs["dilation"], 1)
+    if is_dense and tuple(weight.values()) == (3, 3):
         return Schedule("conv", flops=1.0 if is_last else 0.98, bandwidth=bandwidth)
     return Schedule("conv", flops=0.9 if is_last else 0.85, bandwidth=bandwidth)
 
 
 def _is_dense(attrs: Mapping[str, Attr]) -> bool:
-    """Whether windows begin at each element, and at elements only."""
+    """Whether windows are at all elements, without padding."""
     return _all(attrs["strides"], 1) and _all(attrs["padding"], 0)
 
 
@@ -156,8 +156,8 @@ def _pool(attrs: Mapping[str, Attr], data: Shape) -> Schedule:
     return Schedule("pool", flops=0.15, bandwidth=0.45)
 
 
-def _all(values: Attr, wanted: int) -> bool:
-    return isinstance(values, tuple) and all(v == wanted for v in values)
+def _all(values: Attr, expected: int) -> bool:
+    return isinstance(values, tuple) and all(v == expected for v in values)
 
 
 def _at_least(extent: Dim, least: int) -> bool:

@@ -1,4 +1,4 @@
-"""Kernels of one product of matrices, or of one convolution."""
+"""Kernels of a single matrix product or convolution, with maps of its result."""
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -9,15 +9,15 @@ from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
 NARROW = ("int8", "bfloat16")
-"""What a right operand may be stored as: a product widens it to float32 as it reads it."""
+"""The storage dtypes of a right operand that a product widens to float32 while reading it."""
 
 PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
 
 
 def product(kernel: Kernel) -> Schedule | None:
-    """One product of matrices that are inputs, the right one narrow or not, and maps of it.
+    """The schedule of a matrix product of inputs, and maps that keep its shape.
 
-    The maps keep its shape.
+    The right input may be narrow.
     """
     products = [(v, s) for v, s in numbered(kernel) if s.op.name == "matmul"]
     if len(products) != 1:
@@ -37,7 +37,7 @@ def product(kernel: Kernel) -> Schedule | None:
 
 
 def _narrow(kernel: Kernel, value: int) -> int:
-    """What `value` widens to float32, as a product reads its right operand; else itself."""
+    """The narrow source of a right operand `value` that is widened to float32, else `value`."""
     step = kernel.step(value)
     if step is None or step.op.name != "astype" or step.struct_info.dtype != "float32":
         return value
@@ -50,11 +50,11 @@ CONVOLUTIONS = frozenset(f"nn.conv{r}d{kind}" for r in (1, 2, 3) for kind in (""
 
 
 def convolution(kernel: Kernel) -> Schedule | None:
-    """One convolution of inputs, and maps of it that keep its shape."""
-    found = [(v, s) for v, s in numbered(kernel) if s.op.name in CONVOLUTIONS]
-    if len(found) != 1:
+    """The schedule of a convolution of inputs, and maps that keep its shape."""
+    convolutions = [(v, s) for v, s in numbered(kernel) if s.op.name in CONVOLUTIONS]
+    if len(convolutions) != 1:
         return None
-    value, step = found[0]
+    value, step = convolutions[0]
     in_phases = not step.op.name.endswith("_transpose") or dict(step.attrs)["groups"] == 1
     if len(kernel.steps) > 1 and not (step.struct_info.dtype == "float32" and in_phases):
         return None
@@ -67,13 +67,13 @@ def convolution(kernel: Kernel) -> Schedule | None:
 
 
 def contraction(kernel: Kernel, step: Step) -> Schedule:
-    """A product that the micro-kernel does not take: of another dtype, or with a column."""
+    """The schedule of a product that the micro-kernel does not support, by dtype or shape."""
     *_, y = (shape_of(kernel, v) for v in step.values)
     return ROWS if len(y) == 1 else PLAIN
 
 
 def _is_followed(kernel: Kernel, value: int) -> bool:
-    """Whether all but `value` are maps, and those of `value`, the results too, of its shape."""
+    """Whether all other steps are maps, and those that depend on `value` have its shape."""
     shape = shape_of(kernel, value)
     for number, step in numbered(kernel):
         if number == value:
@@ -87,20 +87,20 @@ def _is_followed(kernel: Kernel, value: int) -> bool:
 
 
 def _below(kernel: Kernel, value: int) -> set[int]:
-    """The values that `value` is computed of."""
-    found: set[int] = set()
+    """The values that `value` depends on."""
+    values: set[int] = set()
     todo = [value]
     while todo:
         step = kernel.step(todo.pop())
         for operand in step.values if step else ():
-            if operand not in found:
-                found.add(operand)
+            if operand not in values:
+                values.add(operand)
                 todo.append(operand)
-    return found
+    return values
 
 
 def _rows_of(kernel: Kernel, product: Step) -> Dim:
-    """How many rows each right operand is multiplied with."""
+    """The number of rows that each right operand is multiplied with."""
     x, y = (shape_of(kernel, v) for v in product.values)
     if len(y) == 2:
         return dims.product(x[:-1])
@@ -108,21 +108,21 @@ def _rows_of(kernel: Kernel, product: Step) -> Dim:
 
 
 _MEASURED_ROWS = ((1, 0.2), (2, 0.35), (3, 0.45), (5, 0.65))
-"""The share of peak arithmetic up to a number of rows."""
+"""The share of peak arithmetic by the maximal number of rows."""
 
 _MEASURED_NARROW_ROWS = ((1, 0.4), (2, 0.75))
-"""The same of narrow right operands, of which less is to be read."""
+"""The same for narrow right operands, which need less bandwidth."""
 
 _MEASURED_COLUMNS = ((16, 0.6), (48, 0.9))
-"""The share of peak arithmetic up to a number of columns, which a full strip would have."""
+"""The share of peak arithmetic by the maximal number of columns, relative to a full strip."""
 
 
 _WIDENED = {"bfloat16": (1.002, 0.96), "int8": (1.005, 0.98)}
-"""How narrow right operands change that share: up to `FEW_ROWS`, or a symbolic number, and beyond.
+"""Factors of the share for narrow right operands: up to `FEW_ROWS` (or a symbolic number), beyond.
 
-Of four layers of an encoder, whose weights come from memory, times of float32 by those of bfloat16
-for 1, 16, 64, 128 and 512 rows: 1.81, 1.29, 1.00, 0.98, 0.95; by those of int8: 4.4, 1.34, 1.01,
-1.00, 0.97.  So of what is as fast the one that takes less memory is chosen.
+For four layers of an encoder with weights in memory, the time of float32 divided by that of
+bfloat16 is 1.81, 1.29, 1.00, 0.98, 0.95 for 1, 16, 64, 128 and 512 rows; for int8 it is 4.4, 1.34,
+1.01, 1.00, 0.97.  So of two equally fast products the one with less memory is chosen.
 """
 
 FEW_ROWS = 128

@@ -1,4 +1,4 @@
-"""What is proven of a kernel's shapes: loops are only made for what is known at build time."""
+"""Proofs about the shapes of a kernel, which loops require at build time."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ ATTENTION = frozenset({"nn.attention", "nn.attention_bias"})
 
 
 def shape_of(kernel: Kernel, value: int) -> Shape:
-    """The shape of a value; only kernels whose shapes are known are looked at."""
-    known = kernel.info(value).dims
-    assert known is not None, "schedule_of refuses unknown shapes first"
-    return known
+    """The shape of a value of a kernel, whose shapes are all known."""
+    shape = kernel.info(value).dims
+    assert shape is not None, "schedule_of refuses unknown shapes first"
+    return shape
 
 
 def same(a: Shape, b: Shape) -> bool:
@@ -35,7 +35,7 @@ def ones(step: Step) -> tuple[int, ...]:
 
 
 def agrees(kernel: Kernel, step: Step) -> bool:
-    """Whether what loops need to know of extents and positions is proven."""
+    """Whether the extents and positions of a step are proven to fit."""
     match step.op.name:
         case "matmul":
             x, y = (shape_of(kernel, v) for v in step.values)
@@ -52,18 +52,18 @@ def agrees(kernel: Kernel, step: Step) -> bool:
 
 
 def _fit(a: Shape, b: Shape) -> bool:
-    """Whether axes that meet are of one extent, or one of them is 1."""
+    """Whether broadcast axes have equal extents, or one of them is 1."""
     pairs = zip(reversed(a), reversed(b), strict=False)
     return all(x is y or 1 in (x, y) or dims.equal(x, y) for x, y in pairs)
 
 
 def is_slice_inside(kernel: Kernel, step: Step) -> bool:
-    """Whether `step` is a slice whose positions are proven, so that loops read it where it lies."""
+    """Whether `step` is a slice with proven positions, so that loops read it in place."""
     return step.op.name == "strided_slice" and _is_proven(shape_of(kernel, step.values[0]), step)
 
 
 def _is_placed(shape: Shape, step: Step) -> bool:
-    """Whether positions are proven, or said, to count from the front, or from the end."""
+    """Whether positions are proven or assumed to be in bounds."""
     return bool(dict(step.attrs)["assume_inbound"]) or _is_proven(shape, step)
 
 
@@ -78,7 +78,7 @@ def _is_proven(shape: Shape, step: Step) -> bool:
 
 
 def _attends(shapes: Sequence[Shape]) -> bool:
-    """Whether keys, values and bias fit the queries: each head of theirs serves as many."""
+    """Whether keys, values and bias fit the queries: each of their heads serves as many heads."""
     query, key, value, *bias = shapes
     batch, queries, heads, size = query
     have, want = (key[0], value[0], value[1], key[3]), (batch, batch, key[1], size)
@@ -96,5 +96,5 @@ def _repeats(a: Dim, b: Dim) -> bool:
 
 
 def numbered(kernel: Kernel) -> list[tuple[int, Step]]:
-    """The steps, with the number of the value that each makes."""
+    """The steps with the number of the value that each computes."""
     return list(enumerate(kernel.steps, len(kernel.inputs)))

@@ -1,4 +1,4 @@
-"""Kernels of reductions, and of what follows them, row by row."""
+"""Kernels of reductions and of maps of their results, row by row."""
 
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.lower.library.maps import is_slice_of_input
@@ -6,17 +6,17 @@ from relax_egraph.lower.library.operators import ROWS
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
 CHAINED = frozenset({"sum", "max", "min", "mean", "nn.softmax"})
-"""The operators that go through a row more than once."""
+"""The operators that traverse a row more than once."""
 
 
 def rows(kernel: Kernel) -> Schedule | None:
-    """Reductions over trailing axes, and maps, that share the leading axes."""
-    found = set(
+    """The schedule of reductions over trailing axes, and maps, with the same leading axes."""
+    depths = set(
         _depth(kernel, s)
         for s in kernel.steps
         if not s.op.elementwise and s.op.name != "broadcast_to" and not is_slice_of_input(kernel, s)
     )
-    depth = found.pop() if len(found) == 1 else None
+    depth = depths.pop() if len(depths) == 1 else None
     if depth is None:
         return None
     shapes = [shape_of(kernel, v) for v, _ in numbered(kernel)]
@@ -27,14 +27,14 @@ def rows(kernel: Kernel) -> Schedule | None:
 
 
 def reduces_last_axis(kernel: Kernel, step: Step) -> bool:
-    """Whether a single reduction reads along contiguous memory."""
+    """Whether `step` is a reduction, other than softmax, along contiguous memory."""
     reduced = _reduced(kernel, step) or set[int]()
     is_chain = step.op.name == "nn.softmax"
     return not is_chain and len(shape_of(kernel, step.values[0])) - 1 in reduced
 
 
 def _aligned(kernel: Kernel, step: Step) -> bool:
-    """Whether broadcasting leaves the row axes of computed operands in their places."""
+    """Whether broadcasting keeps the row axes of computed operands."""
     if not step.op.elementwise and step.op.name != "broadcast_to":
         return True
     rank = step.struct_info.ndim
@@ -43,7 +43,7 @@ def _aligned(kernel: Kernel, step: Step) -> bool:
 
 
 def _reduced(kernel: Kernel, step: Step) -> set[int] | None:
-    """The axes that `step` reduces; ``None`` if it is no reduction."""
+    """The axes that `step` reduces; ``None`` if it is not a reduction."""
     if step.op.name not in CHAINED:
         return None
     rank = len(shape_of(kernel, step.values[0]))
@@ -54,7 +54,7 @@ def _reduced(kernel: Kernel, step: Step) -> set[int] | None:
 
 
 def _depth(kernel: Kernel, step: Step) -> int | None:
-    """How many leading axes a reduction keeps, if it reduces all others; else ``None``."""
+    """The number of leading axes of a reduction over all others; else ``None``."""
     rank = len(shape_of(kernel, step.values[0]))
     reduced = _reduced(kernel, step)
     depth = rank - len(reduced or ())

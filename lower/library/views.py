@@ -1,7 +1,7 @@
-"""Where the elements of a value lie in what a kernel reads, if its steps only move them.
+"""Strided layouts of values that steps of a kernel only move.
 
-Axes that are permuted, cut, split or joined are so far apart, in elements, as loops read them:
-then nothing needs to be copied.
+Permuted, cut, split or joined axes become offsets and strides of the inputs: loops read the values
+in place, without copies.
 """
 
 from collections.abc import Sequence
@@ -21,32 +21,32 @@ RESHAPES = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part that lies in one tensor: how far apart neighbours along each axis are."""
+    """A part of a value in one tensor: its extents, and the strides of its axes in elements."""
 
     shape: Shape
     strides: tuple[Dim, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lies:
-    """A value of `shape`, in `pieces` one behind the other along `axis`; there is mostly one."""
+class StridedLayout:
+    """The layout of a value of `shape`: `pieces` joined along `axis`, mostly a single one."""
 
     shape: Shape
     pieces: tuple[Piece, ...]
     axis: int = 0
 
     def cuts(self) -> tuple[Dim, ...]:
-        """How long each piece is; nothing where there is one."""
+        """The extents of the pieces along the axis; empty for a single piece."""
         several = len(self.pieces) > 1
         return tuple(p.shape[self.axis] for p in self.pieces) if several else ()
 
 
-def lies(kernel: Kernel, value: int) -> Lies | None:
-    """How `value` lies in the inputs of `kernel`; ``None`` if it is computed, or in no order."""
+def layout_of(kernel: Kernel, value: int) -> StridedLayout | None:
+    """The layout of `value` in the inputs of `kernel`; ``None`` if it has none."""
     step = kernel.step(value)
     if step is None:
         return contiguous(shape_of(kernel, value))
-    below = [lies(kernel, v) for v in step.values]
+    below = [layout_of(kernel, v) for v in step.values]
     known = [b for b in below if b]
     if len(known) < len(below) or not known:
         return None
@@ -64,25 +64,25 @@ def lies(kernel: Kernel, value: int) -> Lies | None:
             return None
 
 
-def contiguous(shape: Shape) -> Lies:
-    """A tensor of `shape`, in row-major order."""
+def contiguous(shape: Shape) -> StridedLayout:
+    """The layout of a tensor of `shape` in row-major order."""
     strides = tuple(dims.product(shape[k + 1 :]) for k in range(len(shape)))
-    return Lies(shape, (Piece(shape, strides),))
+    return StridedLayout(shape, (Piece(shape, strides),))
 
 
-def permuted(x: Lies, axes: Sequence[int]) -> Lies:
-    """`x` with axis ``axes[k]`` at place ``k``."""
+def permuted(x: StridedLayout, axes: Sequence[int]) -> StridedLayout:
+    """The layout of `x` with axis ``axes[k]`` at position ``k``."""
 
     def moved(extents: Shape) -> Shape:
         return tuple(extents[a] for a in axes)
 
     pieces = tuple(Piece(moved(p.shape), moved(p.strides)) for p in x.pieces)
     axis = axes.index(x.axis) if len(pieces) > 1 else 0
-    return Lies(moved(x.shape), pieces, axis)
+    return StridedLayout(moved(x.shape), pieces, axis)
 
 
-def reshaped(x: Lies, shape: Shape) -> Lies | None:
-    """`x` in another `shape`; axes that are merged have to lie as one, a joined one stays."""
+def reshaped(x: StridedLayout, shape: Shape) -> StridedLayout | None:
+    """The layout of `x` in another `shape`; ``None`` if it merges axes that are not contiguous."""
     if not equal(dims.product(x.shape), dims.product(shape)):
         return None
     runs = matched(x.shape, shape)
@@ -91,7 +91,7 @@ def reshaped(x: Lies, shape: Shape) -> Lies | None:
     if len(known) < len(pieces):
         return None
     if len(known) == 1:
-        return Lies(shape, (replace(known[0], shape=shape),))
+        return StridedLayout(shape, (replace(known[0], shape=shape),))
     axis, place = x.axis, 0
     for inner, outer in runs:
         if axis < len(inner):
@@ -106,26 +106,26 @@ def reshaped(x: Lies, shape: Shape) -> Lies | None:
         Piece((*shape[:place], p.shape[x.axis], *shape[place + 1 :]), q.strides)
         for p, q in zip(x.pieces, known, strict=True)
     )
-    return Lies(shape, tuple(whole), place)
+    return StridedLayout(shape, tuple(whole), place)
 
 
 def _split(piece: Piece, runs: Sequence[tuple[Shape, Shape]]) -> Piece | None:
-    """`piece` in the axes on the right of `runs`."""
+    """`piece` with the axes on the right of `runs`."""
     strides: list[Dim] = []
-    taken = 0
+    position = 0
     for inner, outer in runs:
-        here = slice(taken, taken + len(inner))
+        here = slice(position, position + len(inner))
         wide = [(d, s) for d, s in zip(inner, piece.strides[here], strict=True) if d != 1]
         for (_, far), (extent, near) in pairwise(wide):
             if not equal(far, dims.mul(extent, near)):
                 return None
         step = wide[-1][1] if wide else 1
         strides += [dims.mul(step, dims.product(outer[k + 1 :])) for k in range(len(outer))]
-        taken += len(inner)
+        position += len(inner)
     return Piece(piece.shape, tuple(strides))
 
 
-def _sliced(x: Lies, step: Step) -> Lies | None:
+def _sliced(x: StridedLayout, step: Step) -> StridedLayout | None:
     attrs = dict(step.attrs)
     axes, by = attrs["axes"], attrs["strides"] or ones(step)
     assert isinstance(axes, tuple)
@@ -136,10 +136,10 @@ def _sliced(x: Lies, step: Step) -> Lies | None:
     strides = list(piece.strides)
     for axis, stride in zip(axes, by, strict=True):
         strides[int(axis)] = dims.mul(strides[int(axis)], int(stride))
-    return Lies(shape, (Piece(shape, tuple(strides)),))
+    return StridedLayout(shape, (Piece(shape, tuple(strides)),))
 
 
-def _joined(step: Step, parts: Sequence[Lies]) -> Lies | None:
+def _joined(step: Step, parts: Sequence[StridedLayout]) -> StridedLayout | None:
     axis, shape = dict(step.attrs)["axis"], step.struct_info.dims or ()
     if not isinstance(axis, int):
         return None
@@ -150,4 +150,4 @@ def _joined(step: Step, parts: Sequence[Lies]) -> Lies | None:
         rest = (*p.shape[:axis], *p.shape[axis + 1 :])
         if not same(rest, (*shape[:axis], *shape[axis + 1 :])):
             return None
-    return Lies(shape, tuple(p.pieces[0] for p in parts), axis)
+    return StridedLayout(shape, tuple(p.pieces[0] for p in parts), axis)

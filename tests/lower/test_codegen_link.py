@@ -159,7 +159,7 @@ def test_the_address_of_a_kernel_is_that_of_its_code(double: linking.Kernel) -> 
 
 
 def test_what_is_no_kernel_has_no_address() -> None:
-    with pytest.raises(TypeError, match=r"^<built-in function print> is no linked kernel$"):
+    with pytest.raises(TypeError, match=r"^<built-in function print> is not a linked kernel$"):
         address_of(print)
 
 

@@ -57,7 +57,7 @@ STATEMENTS: dict[str, Stmt] = {
     "store of int32 into x: needs float32": of_value(k[i]),
     "2 indices of x: needs 1": Store(x, (zero, zero), one),
     "an index of x is of int32: needs int64": Store(x, (Imm(0, "int32"),), one),
-    "buffer y is declared nowhere": Store(buffer("y", "float32", n), (zero,), one),
+    "buffer y is not declared": Store(buffer("y", "float32", n), (zero,), one),
     "variable j is not in scope": Store(x, (TirVar("j"),), one),
     "m is no dimension of the parameters": Store(x, (DimSymbol("m"),), one),
     "the extent of loop i is of int32: needs int64": For(

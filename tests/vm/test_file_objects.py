@@ -155,7 +155,9 @@ def test_a_symbol_that_an_object_has_not_is_refused() -> None:
     with pytest.raises(ExecutableError) as error:
         compiled_kernels(written)
 
-    message = f"section kernels: those for {host().cpu!r}: the object f does not define that"
+    message = (
+        f"section kernels: kernels for {host().cpu!r}: the object f does not define its symbol"
+    )
     assert str(error.value) == message
 
 
@@ -166,7 +168,7 @@ def test_a_symbol_that_is_nowhere_does_not_link() -> None:
     with pytest.raises(ExecutableError) as error:
         compiled_kernels(kernel_set(holding(("f", object_of(text)))))
 
-    message = f"section kernels: those for {host().cpu!r}: nothing defines nowhere_at_all"
+    message = f"section kernels: kernels for {host().cpu!r}: nowhere_at_all is not defined"
     assert str(error.value) == message
 
 
