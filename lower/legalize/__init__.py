@@ -1,10 +1,9 @@
-"""The loops of each operator, as tensor expressions.
+"""Legalization: the loops of each operator, as tensor expressions.
 
-`LEGALIZE` has a function for each operator that has loops.  It mirrors the operator's rule:
-a tensor for a tensor operand, a tuple of tensors for a tuple, a tuple of dimensions for a shape, a
-dimension for a host scalar, keywords for the (complete) attributes; operands that the call leaves
-out are not given.  It raises `NotLowerable` where what it needs to know of the extents is not
-proven.
+`LEGALIZE` maps operators to functions that mirror the operator's rule: a tensor for a tensor
+operand, a tuple of tensors for a tuple, a tuple of dimensions for a shape, a dimension for a Python
+number, keywords for the (complete) attributes; absent operands are omitted.  Such a function raises
+`NotLowerable` if the extents are not proven to satisfy its requirements.
 """
 
 from collections.abc import Mapping
@@ -40,16 +39,16 @@ from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
 from relax_egraph.lower.legalize.stored import widening
 
 CHECKS = frozenset({"check_indices"})
-"""Operators whose result is the first operand, if a loop function finds nothing wrong with it."""
+"""Operators whose result is the first operand, if a loop function confirms that it is valid."""
 
 BUILTINS = frozenset({"shape_of", "tensor_to_shape", "prim_less_equal"})
-"""Operators that are a builtin of the machine, of the same name: they are on what it has itself."""
+"""Operators that are a builtin of the machine with the same name."""
 
 CHOICES = frozenset({"argmax", "argmin"})
-"""Operators whose loops need an element of the operand over the `axis` of the call."""
+"""Operators whose loops need an element of the operand along the `axis` of the call."""
 
 VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "nn.batch_flatten"})
-"""The operators whose result is the operand's memory, under another shape."""
+"""Operators whose result is the operand's memory in another shape."""
 
 _LOOPS: Mapping[str, Legalize] = {
     **unary.LEGALIZE,
@@ -80,4 +79,4 @@ _LOOPS: Mapping[str, Legalize] = {
 }
 
 LEGALIZE: Mapping[str, Legalize] = {name: widening(loops) for name, loops in _LOOPS.items()}
-"""By operator name; what is not here runs as a packed function, `relax.run.<operator>`."""
+"""The loops by operator; other operators run as packed functions, `relax.run.<operator>`."""

@@ -1,4 +1,4 @@
-"""The activations of neural networks."""
+"""Activation functions."""
 
 import math
 from collections.abc import Mapping
@@ -42,12 +42,12 @@ def _relu6(x: TirExpr) -> TirExpr:
 
 
 def _selu(x: TirExpr) -> TirExpr:
-    below = te.expm1(x) * te.const(SELU_ALPHA, x.dtype)
-    return te.select(x > 0, x, below) * te.const(SELU_SCALE, x.dtype)
+    negative = te.expm1(x) * te.const(SELU_ALPHA, x.dtype)
+    return te.select(x > 0, x, negative) * te.const(SELU_SCALE, x.dtype)
 
 
 def leakyrelu(data: te.Tensor, *, alpha: float) -> te.Tensor:
-    """``x`` above 0, else ``alpha · x``."""
+    """``x`` if positive, else ``alpha · x``."""
 
     def scalar(x: TirExpr) -> TirExpr:
         return te.select(x > 0, x, x * te.const(alpha, x.dtype))
@@ -56,7 +56,7 @@ def leakyrelu(data: te.Tensor, *, alpha: float) -> te.Tensor:
 
 
 def prelu(data: te.Tensor, alpha: te.Tensor, *, axis: int) -> te.Tensor:
-    """``x`` above 0, else ``alpha[i] · x`` at index ``i`` of `axis`."""
+    """``x`` if positive, else ``alpha[i] · x`` at index ``i`` of `axis`."""
     place = axis % len(data.shape)
     if not dims.equal(data.shape[place], alpha.shape[0]):
         raise NotLowerable("whether alpha fits is known only at run time")
@@ -66,7 +66,7 @@ def prelu(data: te.Tensor, alpha: te.Tensor, *, axis: int) -> te.Tensor:
 
 
 def softplus(data: te.Tensor, *, beta: float, threshold: float) -> te.Tensor:
-    """``(max(z, 0) + ln(1 + e^-|z|)) / beta`` of ``z = beta·x``, whose power does not overflow."""
+    """``(max(z, 0) + ln(1 + e^-|z|)) / beta`` for ``z = beta·x``, which does not overflow."""
     steepness, limit = te.const(beta, data.dtype), te.const(threshold, data.dtype)
 
     def scalar(x: TirExpr) -> TirExpr:

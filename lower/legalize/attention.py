@@ -24,9 +24,9 @@ def attention(
     causal_mask: str | None,
     window_size: int | None,
 ) -> te.Tensor:
-    """Products, scores, their softmax and its product: tensors of all pairs of a query and a key.
+    """Products, scores, their softmax, and its product with the values, for all query-key pairs.
 
-    Of float32 they are scheduled together and never in memory, see `schedule.attention`.
+    In float32 they are scheduled together and never stored, see `schedule.attention`.
     """
     batch, queries, heads, size = query.shape
     keys = key.shape[1]
@@ -50,8 +50,8 @@ def attention(
         shifted = scaled if bias is None else scaled + element(bias, shape, at)
         if causal_mask is None:
             return shifted
-        seen = _seen(at[2], at[3], queries, keys, causal_mask, window_size)
-        return te.select(seen, shifted, te.const(-math.inf, query.dtype))
+        is_seen = _seen(at[2], at[3], queries, keys, causal_mask, window_size)
+        return te.select(is_seen, shifted, te.const(-math.inf, query.dtype))
 
     shares = softmax(te.compute(shape, score, "attention_score"), axis=-1)
     j = te.reduce_axis(keys)
@@ -63,13 +63,13 @@ def attention(
 
 
 def _heads_served(heads: Dim, x: te.Tensor) -> TirExpr:
-    """How many heads of the query each head of `x` serves."""
-    have = x.shape[2]
-    if dims.equal(heads, have):
+    """The number of query heads that each head of `x` serves."""
+    own = x.shape[2]
+    if dims.equal(heads, own):
         return from_dim(1)
-    if have == 0 or not dims.divides(have, heads):
+    if own == 0 or not dims.divides(own, heads):
         raise NotLowerable("whether the heads divide into groups is known only at run time")
-    return from_dim(dims.floordiv(heads, have))
+    return from_dim(dims.floordiv(heads, own))
 
 
 def _factor(size: Dim, scale: float | None, dtype: str) -> TirExpr:
@@ -83,7 +83,7 @@ def _factor(size: Dim, scale: float | None, dtype: str) -> TirExpr:
 def _seen(
     i: TirVar, j: TirVar, queries: Dim, keys: Dim, causal_mask: str, window_size: int | None
 ) -> TirExpr:
-    """Whether query `i` sees key `j`."""
+    """Whether query `i` may attend to key `j`."""
     last: TirExpr = i
     if causal_mask == "BottomRight":
         offset = dims.sub(dims.maximum(queries, keys), dims.minimum(queries, keys))

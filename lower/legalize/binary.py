@@ -1,4 +1,4 @@
-"""Elementwise functions of two operands and three."""
+"""Elementwise functions of two or three operands."""
 
 import math
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from relax_egraph.tir.expr import TirExpr, binary
 
 
 def add_scalars(x: TirExpr, y: TirExpr) -> TirExpr:
-    """``x + y``; of booleans ``x or y``, as numpy has it."""
+    """``x + y``; ``x or y`` for booleans, as in numpy."""
     return binary("or", x, y) if x.dtype == "bool" else x + y
 
 
 def multiply_scalars(x: TirExpr, y: TirExpr) -> TirExpr:
-    """``x · y``; of booleans ``x and y``, as numpy has it."""
+    """``x · y``; ``x and y`` for booleans, as in numpy."""
     return binary("and", x, y) if x.dtype == "bool" else x * y
 
 
@@ -57,7 +57,7 @@ def _mod(x: TirExpr, y: TirExpr) -> TirExpr:
 
 
 def _log_add_exp(x: TirExpr, y: TirExpr) -> TirExpr:
-    """The larger, and what the other adds; equal ones, which may be infinite, are doubled."""
+    """``max(x, y) + log1p(e^-|x - y|)``; equal operands, which may be infinite, are doubled."""
     more = te.log1p(te.exp(te.abs(x - y) * -1))
     twice = x + te.const(math.log(2), x.dtype)
     return te.select(te.equal(x, y), twice, te.maximum(x, y) + more)

@@ -1,4 +1,4 @@
-"""Tensors made of a shape and a rule; a number of the host is a dimension or a float."""
+"""Tensors that are created from a shape; a Python number is a dimension or a float."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,56 +18,56 @@ Host: TypeAlias = Dim | float
 
 
 def filled(name: str, value: float, shape: Shape, dtype: str) -> te.Tensor:
-    """`value` everywhere."""
+    """A tensor filled with `value`."""
     return te.compute(shape, lambda *_: te.const(value, dtype), name)
 
 
 def full(shape: Shape, fill_value: te.Tensor, *, dtype: str | None) -> te.Tensor:
-    """The one element of `fill_value` everywhere."""
+    """A tensor filled with the single element of `fill_value`."""
     value = te.cast(fill_value.at(), dtype or fill_value.dtype)
     return te.compute(shape, lambda *_: value, "full")
 
 
 def full_like(x: te.Tensor, fill_value: te.Tensor, *, dtype: str | None) -> te.Tensor:
-    """The one element of `fill_value` everywhere, with the shape of `x`."""
+    """A tensor of the shape of `x`, filled with the single element of `fill_value`."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype)
 
 
 def ones(shape: Shape, *, dtype: str) -> te.Tensor:
-    """1 everywhere."""
+    """A tensor of ones."""
     return filled("ones", 1, shape, dtype)
 
 
 def ones_like(x: te.Tensor, *, dtype: str | None) -> te.Tensor:
-    """1 everywhere, with the shape of `x`."""
+    """A tensor of ones with the shape of `x`."""
     return filled("ones_like", 1, x.shape, dtype or x.dtype)
 
 
 def zeros(shape: Shape, *, dtype: str) -> te.Tensor:
-    """0 everywhere."""
+    """A tensor of zeros."""
     return filled("zeros", 0, shape, dtype)
 
 
 def zeros_like(x: te.Tensor, *, dtype: str | None) -> te.Tensor:
-    """0 everywhere, with the shape of `x`."""
+    """A tensor of zeros with the shape of `x`."""
     return filled("zeros_like", 0, x.shape, dtype or x.dtype)
 
 
 def arange(start: Host, end: Host | None = None, step: Host = 1, *, dtype: str | None) -> te.Tensor:
-    """``out[i] = start + i·step``, in float64 if a float is among the numbers, else in int64."""
+    """``out[i] = start + i·step``, computed in float64 if any number is a float, else in int64."""
     first, last = (0, start) if end is None else (start, end)
     count = arange_count(first, last, step)
     if count is None:
         raise NotLowerable("how many numbers there are is known only at run time")
     has_float = any(isinstance(v, float) for v in (first, last, step))
-    wanted = dtype or ("float32" if has_float else "int64")
+    result_dtype = dtype or ("float32" if has_float else "int64")
 
     def value(i: TirVar) -> TirExpr:
         if has_float:
             at = _double(first) + te.cast(i, "float64") * _double(step)
         else:
             at = _index(first) + i * _index(step)
-        return te.cast(te.cast(at, "int64") if is_integer(wanted) else at, wanted)
+        return te.cast(te.cast(at, "int64") if is_integer(result_dtype) else at, result_dtype)
 
     return te.compute((count,), value, "arange")
 
@@ -75,7 +75,7 @@ def arange(start: Host, end: Host | None = None, step: Host = 1, *, dtype: str |
 def one_hot(
     indices: te.Tensor, on_value: Host, off_value: Host, *, depth: int, axis: int
 ) -> te.Tensor:
-    """`on_value` where the index along the new axis is `indices`, which are not used as indices."""
+    """`on_value` where the index along the new axis equals that in `indices`, else `off_value`."""
     place = axis % (len(indices.shape) + 1)
     shape = (*indices.shape[:place], depth, *indices.shape[place:])
     on, off = _scalar(on_value), _scalar(off_value)
@@ -141,12 +141,12 @@ def _triangle(name: str, x: te.Tensor, keeps: Callable[[TirVar, TirVar], TirExpr
 
 
 def _index(value: Host) -> TirExpr:
-    """A whole number as index arithmetic."""
+    """An integral number as index arithmetic."""
     return from_dim(int(value) if isinstance(value, float) else value)
 
 
 def _double(value: Host) -> TirExpr:
-    """A number as float64."""
+    """A number as a float64."""
     if isinstance(value, int | float):
         return te.const(value, "float64")
     return te.cast(from_dim(value), "float64")

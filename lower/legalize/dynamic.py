@@ -1,4 +1,4 @@
-"""Shapes as values: their extents as elements."""
+"""Shapes as tensors: their extents as elements."""
 
 from collections.abc import Mapping
 
@@ -15,13 +15,13 @@ def size(x: te.Tensor) -> te.Tensor:
 
 
 def shape_to_tensor(shape: Shape) -> te.Tensor:
-    """Each element chosen of all extents."""
+    """The extents as elements, selected by index."""
 
     def extent(i: TirVar) -> TirExpr:
-        chosen: TirExpr = te.const(0, "int64")
+        selected: TirExpr = te.const(0, "int64")
         for place, dim in enumerate(shape):
-            chosen = te.select(te.equal(i, place), from_dim(dim), chosen)
-        return chosen
+            selected = te.select(te.equal(i, place), from_dim(dim), selected)
+        return selected
 
     return te.compute((len(shape),), extent, "shape_to_tensor")
 

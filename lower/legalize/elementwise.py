@@ -1,4 +1,4 @@
-"""Operators that compute each element from the elements at its index, with broadcasting."""
+"""Elementwise operators with broadcasting."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,27 +15,27 @@ Scalar: TypeAlias = Callable[..., TirExpr]
 """An element of the result from one element of each operand."""
 
 Legalize: TypeAlias = Callable[..., te.Tensor | Sequence[te.Tensor] | PrimFunc]
-"""From the operands and attributes of an operator to its result, its several results, or the
-whole loop function over the operands."""
+"""Maps operands and attributes of an operator to its result or results, or to a loop function over
+the operands."""
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that all of `shapes` broadcast to; raises `NotLowerable` if it is not proven."""
+    """The common broadcast shape of `shapes`; raises `NotLowerable` unless it is proven."""
     result: Shape = ()
     for shape in shapes:
-        known = broadcast_shapes(result, shape)
-        if known is None:
+        common = broadcast_shapes(result, shape)
+        if common is None:
             raise NotLowerable("whether the shapes broadcast is known only at run time")
-        result = known
+        result = common
     return result
 
 
 def element(x: Buffer, shape: Shape, axes: Sequence[Operand]) -> TirExpr:
-    """The element of `x` at `axes` of `shape`, to which `x` broadcasts."""
+    """The element of `x`, broadcast to `shape`, at the index `axes`."""
     skipped = len(shape) - len(x.shape)
     at: list[Operand] = [
-        0 if extent == 1 and wanted != 1 else axis
-        for extent, wanted, axis in zip(x.shape, shape[skipped:], axes[skipped:], strict=True)
+        0 if extent == 1 and target != 1 else axis
+        for extent, target, axis in zip(x.shape, shape[skipped:], axes[skipped:], strict=True)
     ]
     return x[tuple(at)]
 
@@ -47,7 +47,7 @@ def elementwise(name: str, scalar: Scalar, *operands: te.Tensor) -> te.Tensor:
 
 
 def table(scalars: Mapping[str, Scalar]) -> dict[str, Legalize]:
-    """The loops of elementwise operators without attributes, from the meaning for one element."""
+    """The loops of elementwise operators without attributes, from their scalar functions."""
     return {
         name: partial(elementwise, name.rpartition(".")[2], scalar)
         for name, scalar in scalars.items()
@@ -55,7 +55,7 @@ def table(scalars: Mapping[str, Scalar]) -> dict[str, Legalize]:
 
 
 def numeric(name: str, x: TirExpr) -> TirExpr:
-    """`x`, unless it is a boolean, of which `name` makes nothing."""
+    """`x`; raises `NotLowerable` for a boolean, which `name` does not support."""
     if x.dtype == "bool":
         raise NotLowerable(f"R.{name} of booleans: needs numbers")
     return x

@@ -1,4 +1,4 @@
-"""Images: padding and the shuffle of pixels, which are index arithmetic, and grids of points."""
+"""Image operators: padding, pixel shuffle, and grids of points."""
 
 from collections.abc import Mapping
 
@@ -17,9 +17,9 @@ from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 def pad(
     data: te.Tensor, *, pad_width: tuple[int, ...], pad_mode: str, pad_value: float
 ) -> te.Tensor:
-    """The element that each index stands for, or `pad_value`.
+    """Padding: the source element of each index, or `pad_value`.
 
-    Where data may be empty along an axis that grows, it is read only if it is not.
+    If data may be empty along a padded axis, its elements are read on condition.
     """
     pairs = pad_pairs("R.nn.pad", len(data.shape), pad_width, pad_mode)
     shape = [dims.add(d, b + a) for d, (b, a) in zip(data.shape, pairs, strict=True)]
@@ -45,23 +45,23 @@ def _converted(value: float, dtype: str) -> TirExpr:
 
 
 def _source(mode: str, index: TirExpr, extent: Dim, before: int, after: int) -> Place:
-    """The index into data along an axis that the result's `index` stands for."""
+    """The source index of the result's `index` along an axis."""
     if not before and not after:
         return Place(index)
-    way = index - before
+    distance = index - before
     if mode == "constant":
-        return place(way, extent, below=before > 0, above=after > 0)
+        return place(distance, extent, below=before > 0, above=after > 0)
     if mode == "replicate":
-        return Place(clamped(way, extent))
+        return Place(clamped(distance, extent))
     if mode == "circular":
-        return Place(way % te.maximum(from_dim(extent), 1))
+        return Place(distance % te.maximum(from_dim(extent), 1))
     turn = (from_dim(extent) - 1) * 2
-    there = way % te.maximum(turn, 1)
+    there = distance % te.maximum(turn, 1)
     return Place(te.maximum(te.minimum(there, turn - there), 0))
 
 
 def pixel_shuffle(data: te.Tensor, *, upscale_factor: int) -> te.Tensor:
-    """Each channel of the result from ``r²`` channels of data."""
+    """Each channel of the result interleaves ``r²`` channels of data."""
     r = upscale_factor
     *batch, channels, height, width = data.shape
     if not dims.divides(r * r, channels):
@@ -77,7 +77,7 @@ def pixel_shuffle(data: te.Tensor, *, upscale_factor: int) -> te.Tensor:
 
 
 def affine_grid(data: te.Tensor, size: Shape, *, align_corners: bool) -> te.Tensor:
-    """The product of a matrix and the point, which is computed of its index."""
+    """The product of a matrix and the coordinates of each point."""
     batch, rows, columns = data.shape
     rank = len(size)
     if not dims.equal(rows, rank) or not dims.equal(columns, rank + 1):

@@ -1,7 +1,7 @@
-"""Reading at positions: those that other tensors give, and slices.
+"""Gathers by index tensors, and slices.
 
-Positions that data gives are cast to ``int64`` and clamped into the axis, negative ones counted
-from its end first, so that no data reads outside of a buffer.
+Indices from tensors are cast to ``int64``; negative ones count from the end of the axis, and all
+are clamped into it, so that no data causes reads outside a buffer.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,34 +18,34 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def clamped(position: Operand, extent: Dim) -> TirExpr:
-    """`position`, or the nearest in an axis of `extent`; 0 if it has none."""
+    """`position`, clamped into an axis of `extent`; 0 if the axis is empty."""
     return te.maximum(te.minimum(position, from_dim(dims.sub(extent, 1))), 0)
 
 
 def position(index: TirExpr, extent: Dim) -> TirExpr:
-    """The position that `index` means in an axis of `extent`, inside if it has any."""
+    """The position of `index`, which may be negative, clamped into an axis of `extent`."""
     wide = te.cast(index, "int64")
     return clamped(te.select(wide < 0, wide + from_dim(extent), wide), extent)
 
 
 def read(x: te.Tensor, at: Sequence[TirExpr], clamped_axes: Collection[int]) -> TirExpr:
-    """The element of `x` at `at`, or 0 if one of the axes `clamped_axes` has none.
+    """The element of `x` at `at`, or 0 if one of the axes `clamped_axes` is empty.
 
-    There `at` is inside but for such an axis, elsewhere it is inside.
+    All of `at` are inside their axes, unless these are empty.
     """
-    doubtful = [x.shape[k] for k in clamped_axes if not dims.prove_ge(x.shape[k], 1)]
-    if 0 in doubtful:
+    maybe_empty = [x.shape[k] for k in clamped_axes if not dims.prove_ge(x.shape[k], 1)]
+    if 0 in maybe_empty:
         return te.const(0, x.dtype)
-    if not doubtful:
+    if not maybe_empty:
         return x[tuple(at)]
-    there = from_dim(doubtful[0]) > 0
-    for extent in doubtful[1:]:
-        there = te.logical_and(there, from_dim(extent) > 0)
-    return te.if_then_else(there, x[tuple(at)], te.const(0, x.dtype))
+    nonempty = from_dim(maybe_empty[0]) > 0
+    for extent in maybe_empty[1:]:
+        nonempty = te.logical_and(nonempty, from_dim(extent) > 0)
+    return te.if_then_else(nonempty, x[tuple(at)], te.const(0, x.dtype))
 
 
 def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te.Tensor:
-    """`indices` in the place of `axis`."""
+    """The slices of `x` along `axis` at `indices`."""
     place = 0 if axis is None else axis % len(x.shape)
     extent, count = x.shape[place], len(indices.shape)
     shape = (*x.shape[:place], *indices.shape, *x.shape[place + 1 :])
@@ -59,17 +59,17 @@ def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te
                 at = wide % te.maximum(from_dim(extent), 1)
             case _:
                 at = position(wide, extent)
-        found = read(x, (*i[:place], at, *i[place + count :]), (place,))
+        result = read(x, (*i[:place], at, *i[place + count :]), (place,))
         if mode != "nan":
-            return found
+            return result
         outside = te.logical_or(wide < 0, wide >= from_dim(extent))
-        return te.select(outside, te.const(float("nan"), x.dtype), found)
+        return te.select(outside, te.const(float("nan"), x.dtype), result)
 
     return te.compute(shape, value, "take")
 
 
 def are_inside(indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...]) -> te.Tensor:
-    """Whether each of `indices` is one into its axis of `shape`, as `check_indices` asks."""
+    """Whether each of `indices` is valid for its axis of `shape`, for `check_indices`."""
     over = [te.reduce_axis(d, f"r{k}") for k, d in enumerate(indices.shape)]
 
     def inside(*_: TirVar) -> Reduction:
@@ -85,7 +85,7 @@ def are_inside(indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...]) -> te
 
 
 def gather_elements(data: te.Tensor, indices: te.Tensor, *, axis: int) -> te.Tensor:
-    """Each index in the place of `axis` of its own place."""
+    """The element of `data` at each place, with its index along `axis` replaced by `indices`."""
     place = axis % len(data.shape)
     require_room(data, indices, place)
 
@@ -97,14 +97,14 @@ def gather_elements(data: te.Tensor, indices: te.Tensor, *, axis: int) -> te.Ten
 
 
 def require_room(data: te.Tensor, indices: te.Tensor, place: int) -> None:
-    """Raise `NotLowerable` unless `indices` are inside of `data` along all axes but `place`."""
-    for k, (have, want) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if k != place and not dims.prove_ge(have, want):
+    """Raise `NotLowerable` unless `indices` fit into `data` along all axes but `place`."""
+    for k, (extent, count) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if k != place and not dims.prove_ge(extent, count):
             raise NotLowerable("whether the indices fit the tensor is known only at run time")
 
 
 def gather_nd(data: te.Tensor, indices: te.Tensor, *, batch_dims: int) -> te.Tensor:
-    """The part of `data` that each row of `indices` addresses."""
+    """The part of `data` at the index in each row of `indices`."""
     for a, b in zip(data.shape[:batch_dims], indices.shape[:batch_dims], strict=True):
         if not dims.equal(a, b):
             raise NotLowerable("whether the batch axes agree is known only at run time")
@@ -120,7 +120,7 @@ def gather_nd(data: te.Tensor, indices: te.Tensor, *, batch_dims: int) -> te.Ten
 
 
 def depth_of(indices: te.Tensor) -> int:
-    """How many positions the last axis of `indices` holds."""
+    """The number of positions in the last axis of `indices`."""
     depth = indices.shape[-1]
     if not isinstance(depth, int):
         raise NotLowerable("how many axes are indexed is known only at run time")
@@ -128,12 +128,12 @@ def depth_of(indices: te.Tensor) -> int:
 
 
 def row(indices: te.Tensor, point: Sequence[TirExpr], shape: Shape) -> list[TirExpr]:
-    """The positions along axes of extents `shape` that `indices` hold at `point`."""
+    """The positions along axes of extents `shape` in the row of `indices` at `point`."""
     return [position(indices[(*point, k)], shape[k]) for k in range(depth_of(indices))]
 
 
 def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
-    """The part of `data` that broadcast `indices` into its leading axes address."""
+    """The part of `data` at the broadcast `indices` into its leading axes."""
     where = broadcast(*(t.shape for t in indices))
     count = len(indices)
 
@@ -163,7 +163,7 @@ def strided_slice(
     strides: tuple[int, ...] | None,
     assume_inbound: bool,
 ) -> te.Tensor:
-    """Every `strides`-th element; what the caller promises to be inside is clamped all the same."""
+    """A slice of `x`; positions that the caller promises to be inside are clamped nevertheless."""
     shape = list(x.shape)
     places = [a % len(shape) for a in axes]
     steps = strides or (1,) * len(axes)
@@ -171,12 +171,12 @@ def strided_slice(
     loose: list[int] = []
     for place, first, last, step in zip(places, begin, end, steps, strict=True):
         cut = slice_inbound if assume_inbound else slice_of
-        found = cut(x.shape[place], first, last, step)
-        if found is None:
+        slice_ = cut(x.shape[place], first, last, step)
+        if slice_ is None:
             raise NotLowerable("whether positions count from the end is known only at run time")
-        start, shape[place] = found
+        start, shape[place] = slice_
         starts[place] = start, step
-        if assume_inbound and not _is_within(x.shape[place], found, step):
+        if assume_inbound and not _is_within(x.shape[place], slice_, step):
             loose.append(place)
 
     def value(*i: TirVar) -> TirExpr:
@@ -190,8 +190,8 @@ def strided_slice(
     return te.compute(shape, value, "strided_slice")
 
 
-def _is_within(extent: Dim, found: tuple[Dim, Dim], step: int) -> bool:
-    first, count = found
+def _is_within(extent: Dim, slice_: tuple[Dim, Dim], step: int) -> bool:
+    first, count = slice_
     last = dims.add(first, dims.mul(step, dims.sub(count, 1)))
     least, most = (first, last) if step > 0 else (last, first)
     return dims.prove_ge(least, 0) and dims.prove_ge(dims.sub(extent, 1), most)

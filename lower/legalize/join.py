@@ -1,4 +1,4 @@
-"""Operators that join and cut tensors."""
+"""Operators that join and split tensors."""
 
 from collections.abc import Mapping
 from itertools import accumulate, pairwise
@@ -20,7 +20,7 @@ Tensors = tuple[te.Tensor, ...]
 
 
 def concat(tensors: Tensors, *, axis: int | None) -> PrimFunc:
-    """`tensors` one behind the other along `axis`; without, all their elements in one row."""
+    """`tensors` concatenated along `axis`; without an axis, all their elements in one row."""
     if axis is None:
         ends = _ends(tuple(dims.product(t.shape) for t in tensors))
         rows = [_row(t.shape, start) for t, start in zip(tensors, ends, strict=False)]
@@ -33,7 +33,7 @@ def concat(tensors: Tensors, *, axis: int | None) -> PrimFunc:
 
 
 def joined(tensors: Tensors, *, axis: int | None) -> te.Tensor:
-    """`concat` as one expression, for loops that read each element where it lies."""
+    """`concat` as a tensor expression, for loops that read each element in place."""
     parts = tuple(map(flatten, tensors)) if axis is None else tensors
     place = 0 if axis is None else axis % len(parts[0].shape)
     rest = _one_shape([(*t.shape[:place], *t.shape[place + 1 :]) for t in parts])
@@ -44,16 +44,16 @@ def joined(tensors: Tensors, *, axis: int | None) -> te.Tensor:
             at = i[place] - from_dim(ends[k]) if k else i[place]
             return parts[k][(*i[:place], at, *i[place + 1 :])]
 
-        found = read(len(parts) - 1)
+        result = read(len(parts) - 1)
         for k in reversed(range(len(parts) - 1)):
-            found = te.if_then_else(i[place] < from_dim(ends[k + 1]), read(k), found)
-        return found
+            result = te.if_then_else(i[place] < from_dim(ends[k + 1]), read(k), result)
+        return result
 
     return te.compute((*rest[:place], ends[-1], *rest[place:]), value, "concat")
 
 
 def stack(tensors: Tensors, *, axis: int) -> PrimFunc:
-    """`tensors`, all of one shape, side by side along a new axis `axis`."""
+    """`tensors` of one shape, stacked along a new axis `axis`."""
     rest = _one_shape([t.shape for t in tensors])
     place = axis % (len(rest) + 1)
     shape = (*rest[:place], len(tensors), *rest[place:])
@@ -66,13 +66,13 @@ def split(
     """The parts of `x` along `axis`."""
     place = axis % len(x.shape)
     bounds = split_bounds(x.shape[place], indices_or_sections)
-    _several("split", len(bounds) - 1)
+    _need_several("split", len(bounds) - 1)
     return [_part(x, place, start, end) for start, end in pairwise(bounds)]
 
 
 def meshgrid(tensors: Tensors, *, indexing: str) -> list[te.Tensor]:
     """``out[k][i₀, i₁, …] = tensors[k][iₖ]``."""
-    _several("meshgrid", len(tensors))
+    _need_several("meshgrid", len(tensors))
     order = meshgrid_order(len(tensors), indexing)
     shape = [tensors[k].shape[0] for k in order]
 
@@ -85,7 +85,7 @@ def meshgrid(tensors: Tensors, *, indexing: str) -> list[te.Tensor]:
     return [spread(k) for k in range(len(tensors))]
 
 
-def _several(name: str, count: int) -> None:
+def _need_several(name: str, count: int) -> None:
     if count == 1:
         raise NotLowerable(f"R.{name} into one part: a loop function returns no tuple of one")
 
@@ -100,7 +100,7 @@ def _part(x: te.Tensor, place: int, start: Dim, end: Dim) -> te.Tensor:
 
 
 def _row(shape: Shape, start: Dim) -> Place:
-    """Places in one row, from `start`, in row-major order."""
+    """The row-major places of the elements of `shape` in one row, from `start` on."""
 
     def place(i: tuple[TirVar, ...]) -> tuple[Operand, ...]:
         flat = from_dim(0)
@@ -120,7 +120,7 @@ def _beside(axis: int, number: int) -> Place:
 
 
 def _ends(extents: Shape) -> Shape:
-    """Where each of `extents`, one behind the other, begins, and the end of the last."""
+    """The start of each of the concatenated `extents`, and the end of the last one."""
     return tuple(accumulate(extents, dims.add, initial=0))
 
 

@@ -16,7 +16,7 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    """``out[…, i, j] = Σₖ x[…, i, k] · y[…, k, j]``; an operand of rank 1 has no row or column."""
+    """``out[…, i, j] = Σₖ x[…, i, k] · y[…, k, j]``; a vector has no row or no column axis."""
     inner = x.shape[-1]
     if not dims.equal(inner, y.shape[-2:][0]):
         raise NotLowerable("whether the inner extents agree is known only at run time")
@@ -41,28 +41,30 @@ def outer(x1: te.Tensor, x2: te.Tensor) -> te.Tensor:
 
 
 def einsum(operands: tuple[te.Tensor, ...], *, subscripts: str) -> te.Tensor:
-    """One nest of loops, over all labels; all axes of one letter are proven of one extent."""
-    read = read_subscripts(subscripts, [len(x.shape) for x in operands])
+    """One loop nest over all labels; axes with the same label are proven to have equal extents."""
+    parsed = read_subscripts(subscripts, [len(x.shape) for x in operands])
     extents: dict[str, Dim] = {}
-    for x, term in zip(operands, read.terms, strict=True):
+    for x, term in zip(operands, parsed.terms, strict=True):
         for label, extent in zip(term, x.shape, strict=True):
-            before = extents.setdefault(label, extent)
+            previous = extents.setdefault(label, extent)
             if is_broadcast(label):
-                (extents[label],) = broadcast((before,), (extent,))
+                (extents[label],) = broadcast((previous,), (extent,))
             else:
-                need_equal((before,), (extent,))
-    summed = {label: te.reduce_axis(extents[label], f"k{k}") for k, label in enumerate(read.summed)}
+                need_equal((previous,), (extent,))
+    summed = {
+        label: te.reduce_axis(extents[label], f"k{k}") for k, label in enumerate(parsed.summed)
+    }
 
     def value(*i: TirVar) -> TirExpr | Reduction:
-        at: dict[str, TirVar] = {**dict(zip(read.output, i, strict=True)), **summed}
+        at: dict[str, TirVar] = {**dict(zip(parsed.output, i, strict=True)), **summed}
         elements = (
             element(x, tuple(extents[label] for label in term), tuple(at[label] for label in term))
-            for x, term in zip(operands, read.terms, strict=True)
+            for x, term in zip(operands, parsed.terms, strict=True)
         )
         product = reduce(multiply_scalars, elements)
         return te.sum(product, [*summed.values()]) if summed else product
 
-    return te.compute([extents[label] for label in read.output], value, "einsum")
+    return te.compute([extents[label] for label in parsed.output], value, "einsum")
 
 
 LEGALIZE: Mapping[str, Legalize] = {"matmul": matmul, "outer": outer, "einsum": einsum}

@@ -1,4 +1,4 @@
-"""Loop functions that are no tensor expressions: their names, their loops, the whole."""
+"""Construction of loop functions that are not tensor expressions."""
 
 from collections.abc import Sequence
 
@@ -11,25 +11,25 @@ from relax_egraph.tir.stmt import For, LoopKind, PrimFunc, Stmt
 ZERO = te.const(0, "int64")
 
 
-def taken_by(*buffers: Buffer) -> set[str]:
+def names_of(*buffers: Buffer) -> set[str]:
     """The names of `buffers` and of the symbols in their shapes."""
     return {*(b.name for b in buffers), *symbols_of_buffers(buffers)}
 
 
-def free(name: str, taken: set[str]) -> str:
-    """`name`, or what is free of `taken` and begins so."""
-    while name in taken:
+def free(name: str, used: set[str]) -> str:
+    """`name`, with underscores appended until it is not in `used`."""
+    while name in used:
         name += "_"
     return name
 
 
 def around(loops: Sequence[tuple[TirVar, dims.Dim]], body: Stmt, kind: LoopKind = "serial") -> Stmt:
-    """`body` in loops of `kind`, the first outermost."""
+    """`body` in nested loops of `kind`, the first one outermost."""
     for var, extent in reversed(loops):
         body = For(var, from_dim(extent), kind, body)
     return body
 
 
 def loop_function(params: tuple[Buffer, ...], body: Stmt, num_outputs: int = 1) -> PrimFunc:
-    """The function of `params`, the last of which `body` writes."""
+    """The function of `params`, of which `body` writes the last `num_outputs`."""
     return PrimFunc(params, body, num_outputs, unbound_symbols(params, symbols_of_stmt(body)))

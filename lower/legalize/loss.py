@@ -12,14 +12,14 @@ from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 
 
 def dropout(data: te.Tensor, *, rate: float) -> tuple[te.Tensor, te.Tensor]:
-    """`data`, and ones; `rate` is that of training."""
+    """`data` and a mask of ones: `rate` matters only in training."""
     del rate
     mask = te.compute(data.shape, lambda *_: te.const(1, data.dtype), "dropout_mask")
     return data, mask
 
 
 def cross_entropy_with_logits(predictions: te.Tensor, labels: te.Tensor) -> te.Tensor:
-    """The sum of products, and its quotient: 0 / 0, which is NaN, of an empty batch."""
+    """The negated sum of products divided by the batch size; NaN for an empty batch."""
     need_equal(predictions.shape, labels.shape)
     product = te.compute(
         predictions.shape, lambda *i: predictions[i] * labels[i], "cross_entropy_product"
@@ -38,7 +38,7 @@ def nll_loss(
     reduction: str,
     ignore_index: int,
 ) -> te.Tensor:
-    """The loss of each target, which is clamped to the classes; of these there is at least one."""
+    """The loss of each target, which is clamped to the classes, at least one."""
     place = min(1, len(predictions.shape) - 1)
     shape, dtype = predictions.shape, predictions.dtype
     classes = shape[place]
@@ -48,20 +48,22 @@ def nll_loss(
     if not dims.prove_ge(classes, 1):
         raise NotLowerable("whether there is a class to choose is known only at run time")
 
-    def chosen(i: tuple[TirVar, ...]) -> TirExpr:
+    def target_class(i: tuple[TirVar, ...]) -> TirExpr:
         target = te.cast(targets[i], "int64")
         return te.maximum(te.minimum(target, from_dim(classes) - 1), 0)
 
-    def kept(i: tuple[TirVar, ...], value: TirExpr) -> TirExpr:
+    def unless_ignored(i: tuple[TirVar, ...], value: TirExpr) -> TirExpr:
         ignored = te.equal(te.cast(targets[i], "int64"), ignore_index)
         return te.select(ignored, te.const(0, dtype), value)
 
     def weight(*i: TirVar) -> TirExpr:
-        return kept(i, te.const(1, dtype) if weights is None else weights[chosen(i)])
+        return unless_ignored(
+            i, te.const(1, dtype) if weights is None else weights[target_class(i)]
+        )
 
     def loss(*i: TirVar) -> TirExpr:
-        minus = -predictions[(*i[:place], chosen(i), *i[place:])]
-        return kept(i, minus if weights is None else minus * weights[chosen(i)])
+        minus = -predictions[(*i[:place], target_class(i), *i[place:])]
+        return unless_ignored(i, minus if weights is None else minus * weights[target_class(i)])
 
     each = te.compute(targets.shape, loss, "nll_loss")
     if reduction == "none":

@@ -1,4 +1,4 @@
-"""Operators that move elements: index arithmetic."""
+"""Operators that move elements by index arithmetic."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from relax_egraph.tir.simplify import Extents, simplify_index
 
 
 def permute_dims(x: te.Tensor, *, axes: tuple[int, ...] | None) -> te.Tensor:
-    """``out`` has axis ``k`` of extent ``x.shape[axes[k]]``; without `axes`, all reversed."""
+    """The transpose: axis ``k`` has extent ``x.shape[axes[k]]``; by default axes are reversed."""
     rank = len(x.shape)
     order = tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in axes)
 
@@ -25,13 +25,13 @@ def permute_dims(x: te.Tensor, *, axes: tuple[int, ...] | None) -> te.Tensor:
 
 
 def broadcast_to(x: te.Tensor, shape: Shape) -> te.Tensor:
-    """`x` repeated along new leading axes and axes of extent 1."""
+    """`x` repeated along new leading axes and along axes of extent 1."""
     broadcast(x.shape, shape)
     return te.compute(shape, lambda *i: element(x, shape, i), "broadcast_to")
 
 
 def expand_dims(x: te.Tensor, *, axis: tuple[int, ...]) -> te.Tensor:
-    """New axes of extent 1 at the places `axis` of the result."""
+    """`x` with new axes of extent 1 at the positions `axis` of the result."""
     rank = len(x.shape) + len(axis)
     kept = [k for k in range(rank) if k not in {a % rank for a in axis}]
     shape: list[Dim] = [1] * rank
@@ -41,7 +41,7 @@ def expand_dims(x: te.Tensor, *, axis: tuple[int, ...]) -> te.Tensor:
 
 
 def squeeze(x: te.Tensor, *, axis: tuple[int, ...] | None) -> te.Tensor:
-    """`x` without the axes `axis`, each of extent 1; by default without all such."""
+    """`x` without the axes `axis`, by default without all axes of extent 1."""
     axis = unit_axes(x.shape) if axis is None else axis
     if axis is None:
         raise NotLowerable("which axes have extent 1 is known only at run time")
@@ -63,12 +63,12 @@ def flatten(x: te.Tensor) -> te.Tensor:
 
 
 def batch_flatten(data: te.Tensor) -> te.Tensor:
-    """The elements of `data` in row-major order, in two axes: the first, and the rest."""
+    """The elements of `data` in row-major order, in two axes: the first axis, and the rest."""
     return _viewed(data, (data.shape[0], dims.product(data.shape[1:])), "batch_flatten")
 
 
 def reshape(x: te.Tensor, shape: Shape) -> te.Tensor:
-    """The elements of `x` in row-major order, in the given shape."""
+    """The elements of `x` in row-major order, in `shape`."""
     if not dims.equal(dims.product(x.shape), dims.product(shape)):
         raise NotLowerable("whether the elements fill the shape is known only at run time")
     return _viewed(x, shape, "reshape")
@@ -80,42 +80,42 @@ def _viewed(x: te.Tensor, shape: Shape, name: str) -> te.Tensor:
     def value(*i: TirVar) -> TirExpr:
         extents = dict(zip(i, shape, strict=True))
         at: list[TirExpr] = []
-        taken = 0
+        position = 0
         for inner, outer in groups:
-            at.extend(_unflattened(inner, outer, i[taken : taken + len(outer)], extents))
-            taken += len(outer)
+            at.extend(_unflattened(inner, outer, i[position : position + len(outer)], extents))
+            position += len(outer)
         return x[tuple(at)]
 
     return te.compute(shape, value, name)
 
 
 def matched(source: Shape, target: Shape) -> list[tuple[Shape, Shape]]:
-    """`source` and `target` cut into the shortest runs whose products are proven equal.
+    """`source` and `target`, cut into the shortest runs with proven equal products.
 
-    The products of the whole shapes are equal.  An extent that is on both sides is a run of
-    its own, so that its index needs no division.
+    The products of the whole shapes must be equal.  An extent on both sides becomes a run of its
+    own, so that its index needs no division.
     """
     if source and target and source[-1] == target[-1]:
         return [*matched(source[:-1], target[:-1]), (source[-1:], target[-1:])]
     runs: list[tuple[Shape, Shape]] = []
-    rest, wanted = list(source), list(target)
-    while rest and wanted:
-        left, right = [rest.pop(0)], [wanted.pop(0)]
+    rest, targets = list(source), list(target)
+    while rest and targets:
+        left, right = [rest.pop(0)], [targets.pop(0)]
         while not dims.equal(a := dims.product(left), b := dims.product(right)):
-            if rest and (not wanted or _lacks(a, b)):
+            if rest and (not targets or _is_shorter(a, b)):
                 left.append(rest.pop(0))
-            elif wanted and (not rest or _lacks(b, a)):
-                right.append(wanted.pop(0))
+            elif targets and (not rest or _is_shorter(b, a)):
+                right.append(targets.pop(0))
             else:
-                left, right = [*left, *rest], [*right, *wanted]
-                rest, wanted = [], []
+                left, right = [*left, *rest], [*right, *targets]
+                rest, targets = [], []
                 break
         runs.append((tuple(left), tuple(right)))
-    return [*runs, (tuple(rest), tuple(wanted))]
+    return [*runs, (tuple(rest), tuple(targets))]
 
 
-def _lacks(a: Dim, b: Dim) -> bool:
-    """Whether a run of product `a` is to grow to meet one of product `b`."""
+def _is_shorter(a: Dim, b: Dim) -> bool:
+    """Whether a run of product `a` must grow to match one of product `b`."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
     return dims.divides(a, b)
@@ -124,7 +124,7 @@ def _lacks(a: Dim, b: Dim) -> bool:
 def _unflattened(
     inner: Shape, outer: Shape, i: Sequence[TirVar], extents: Extents
 ) -> list[TirExpr]:
-    """The indices into `inner` of the element at `i` of `outer`, in row-major order."""
+    """The indices into `inner` of the element at index `i` of `outer`, in row-major order."""
     flat: TirExpr = Imm(0, "int64")
     for axis, extent in zip(i, outer, strict=True):
         flat = flat * from_dim(extent) + (Imm(0, "int64") if extent == 1 else axis)

@@ -1,4 +1,4 @@
-"""Normalisations by mean and variance: two passes over the data, and one that applies them."""
+"""Normalisations by mean and variance: two passes over the data, and one to normalise it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from relax_egraph.tir.expr import TirExpr, TirVar
 from relax_egraph.tir.tensor import Reduction
 
 Element = Callable[[Index], TirExpr]
-"""The element at an index."""
+"""Maps an index to the element."""
 
 
 def layer_norm(
@@ -26,7 +26,7 @@ def layer_norm(
     center: bool,
     scale: bool,
 ) -> te.Tensor:
-    """The mean, the reciprocal of the deviation, and the result."""
+    """The mean, the reciprocal of the standard deviation, and the result."""
     places = _places(data, axes)
     affine = _Affine(data, places, gamma if scale else None, beta if center else None)
     return _standardized(data, Sets(data.shape, places), epsilon, affine, "layer_norm")
@@ -35,7 +35,7 @@ def layer_norm(
 def rms_norm(
     data: te.Tensor, weight: te.Tensor, *, axes: tuple[int, ...], epsilon: float
 ) -> te.Tensor:
-    """The reciprocal of the root of the mean of squares, and the result."""
+    """The reciprocal root of the mean of squares, and the result."""
     places = _places(data, axes)
     affine, sets = _Affine(data, places, weight, None), Sets(data.shape, places)
     squares = _mean(sets, lambda i: data[i] * data[i], "rms_norm_square")
@@ -55,7 +55,7 @@ def group_norm(
     center: bool,
     scale: bool,
 ) -> te.Tensor:
-    """`layer_norm` of each group of channels; the channels are proven to divide into groups."""
+    """`layer_norm` of each group of channels; the groups are proven to be equal in size."""
     channel, places = channel_axis % len(data.shape), _places(data, axes)
     channels = data.shape[channel]
     if num_groups > 1 and not dims.divides(num_groups, channels):
@@ -100,7 +100,7 @@ def batch_norm(
     momentum: float,
     training: bool,
 ) -> tuple[te.Tensor, ...]:
-    """The result and the new moving mean and variance, which training alone changes."""
+    """The result and the new moving mean and variance, which change only in training."""
     place = axis % len(data.shape)
     affine = _Affine(data, (place,), gamma if scale else None, beta if center else None)
     moving = (moving_mean, moving_var)
@@ -117,16 +117,16 @@ def batch_norm(
     if not training:
         return out, *moving
     old, new = te.const(1 - momentum, data.dtype), te.const(momentum, data.dtype)
-    mixed = (
+    updated = (
         te.compute(o.shape, lambda c, o=o, b=b: old * o[c] + new * b[c], f"batch_norm_{what}")
         for o, b, what in ((moving_mean, mean, "mean"), (moving_var, var, "var"))
     )
-    return out, *mixed
+    return out, *updated
 
 
 @dataclass(frozen=True, slots=True)
 class _Affine:
-    """What follows a normalisation: a factor and a summand, each along `places` of `data`."""
+    """The affine map after a normalisation: a factor and a summand, along `places` of `data`."""
 
     data: te.Tensor
     places: tuple[int, ...]
@@ -174,7 +174,7 @@ def _moments(data: te.Tensor, sets: Sets, name: str) -> tuple[te.Tensor, te.Tens
 
 
 def _mean(sets: Sets, element: Element, name: str) -> te.Tensor:
-    """The mean of `element` over each set: 0 / 0, which is NaN, over nothing."""
+    """The mean of `element` over each set; NaN for empty sets."""
 
     def total(*s: TirVar) -> TirExpr | Reduction:
         index, axes = sets.members(s)

@@ -1,4 +1,4 @@
-"""Normalisations; those by mean and variance are in `moments`."""
+"""Softmax, and the table of normalisations; those by mean and variance are in `moments`."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,14 +11,14 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def softmax(x: te.Tensor, *, axis: int) -> te.Tensor:
-    """Four tensors: the maximum, ``exp(x - max)``, its sum, and the quotient."""
+    """Softmax in four stages: the maximum, ``exp(x - max)``, its sum, and the quotient."""
     place = axis % len(x.shape)
     _, e, total = _exponentials(x, place, "softmax")
     return te.compute(x.shape, lambda *i: e[i] / _at(total, i, place), "softmax")
 
 
 def log_softmax(data: te.Tensor, *, axis: int) -> te.Tensor:
-    """The maximum, the sum of ``exp(x - max)``, and the difference to its logarithm."""
+    """The logarithm of softmax: ``x - max - log(sum(exp(x - max)))``."""
     place = axis % len(data.shape)
     top, _, total = _exponentials(data, place, "log_softmax")
     log = te.compute(total.shape, lambda *i: te.log(total[i]), "log_softmax_log")
@@ -46,7 +46,7 @@ def _over(
 
 
 def _at(reduced: te.Tensor, i: tuple[TirExpr, ...], place: int) -> TirExpr:
-    """The element of `reduced` for the index `i` of what is reduced over the axis `place`."""
+    """The element of `reduced`, a reduction over the axis `place`, at index `i` of its operand."""
     return reduced[without(i, (place,))]
 
 

@@ -1,6 +1,6 @@
-"""The order of a row's elements as statements: merges of sorted runs, or the first few of them.
+"""Sorting of rows as statements: a merge sort, or a selection of the first few elements.
 
-What moves are places in the row, so that of equal elements the first stays first.
+Both order positions in the row, and both are stable.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from relax_egraph.tir.scalar import greatest, least
 from relax_egraph.tir.stmt import For, IfThenElse, LoopKind, Stmt, Store, seq
 
 STRETCH = 128
-"""How many elements of a long row are passed over together if none of them is among the first."""
+"""The elements of a long row that are skipped together if none of them is among the first."""
 
 RUN = 32
-"""How many elements are put in order by counting, for each, those that come before it."""
+"""The elements that are sorted by counting, for each, the elements before it."""
 
 _MOST_PASSES = 58
-"""How often the length of sorted runs can double."""
+"""The maximal number of passes: each doubles the length of sorted runs."""
 
 _ZERO, _ONE = te.const(0, "int64"), te.const(1, "int64")
 _CURSORS = ("left", "right", "taken", "here")
@@ -28,28 +28,28 @@ _CURSORS = ("left", "right", "taken", "here")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """So many elements, ``element(place)`` each; NaN comes last in either order."""
+    """A row of `extent` elements, ``element(place)`` each; NaN comes last in either order."""
 
     extent: Dim
     element: Callable[[TirExpr], TirExpr]
     descending: bool
 
     def key(self, place: TirExpr) -> TirExpr:
-        """An element as what is compared: of a dtype that has an order of its own."""
+        """The element at `place` in a dtype that can be compared."""
         element = self.element(place)
         return te.cast(element, "uint8" if element.dtype == "bool" else computed(element.dtype))
 
     def before(self, a: TirExpr, b: TirExpr) -> TirExpr:
-        """Whether key `a` comes before `b`, wherever they are in the row."""
-        first = a > b if self.descending else a < b
+        """Whether key `a` comes before `b`, regardless of their positions."""
+        is_before = a > b if self.descending else a < b
         if not is_float(a.dtype):
-            return first
-        return te.logical_or(first, te.logical_and(te.not_equal(b, b), te.equal(a, a)))
+            return is_before
+        return te.logical_or(is_before, te.logical_and(te.not_equal(b, b), te.equal(a, a)))
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What `body` finds in its `buffers`: ``places(rank)`` is where the element of a rank lies."""
+    """A sorted row: after `body`, ``places(rank)`` is the position of the element of each rank."""
 
     body: Stmt
     places: Callable[[TirExpr], TirExpr]
@@ -59,27 +59,27 @@ class Order:
 def loop(
     name: str, extent: TirExpr, body: Callable[[TirVar], Stmt], kind: LoopKind = "serial"
 ) -> Stmt:
-    """`body` for a variable that runs to `extent`."""
+    """A loop of `body` over a variable from 0 to `extent`."""
     var = TirVar(name)
     return For(var, extent, kind, body(var))
 
 
 def merged(row: Row) -> Order:
-    """All elements: short runs in order, then from pass to pass runs of twice the length.
+    """All elements in order, by merge sort: short runs, then runs of twice the length in each pass.
 
-    A merge takes from one run or the other without a branch, which half of the time would be
-    mispredicted.  Keys move with their places, from one half of the buffers to the other.
+    A merge selects from either run without a branch, which would be mispredicted half of the time.
+    Keys move with their positions, between the two halves of the buffers.
     """
     count = from_dim(row.extent)
     keys = Buffer("keys", (2, row.extent), row.key(_ZERO).dtype, "local")
     runs = Buffer("runs", (2, row.extent), "int64", "local")
-    left, right, taken, here = (Buffer(n, (1,), "int64", "local") for n in _CURSORS)
-    before = Buffer("before", (1,), "int32", "local")  # of keys of 32 bits as many in a vector
+    left, right, from_right, here = (Buffer(n, (1,), "int64", "local") for n in _CURSORS)
+    before = Buffer("before", (1,), "int32", "local")  # as wide as keys of 32 bits
 
-    def moved(source: TirExpr, to: TirExpr) -> Stmt:
-        there = (1 - here[0], to)
+    def move(source: TirExpr, to: TirExpr) -> Stmt:
+        target = (1 - here[0], to)
         return seq(
-            Store(keys, there, keys[here[0], source]), Store(runs, there, runs[here[0], source])
+            Store(keys, target, keys[here[0], source]), Store(runs, target, runs[here[0], source])
         )
 
     def merge(width: TirExpr, number: TirVar) -> Stmt:
@@ -91,10 +91,10 @@ def merged(row: Row) -> Order:
 
         def step(number: TirVar) -> Stmt:
             return seq(
-                Store(taken, (_ZERO,), te.cast(takes_right, "int64")),
-                moved(te.select(te.equal(taken[0], 1), right[0], left[0]), begin + number),
-                Store(right, (_ZERO,), right[0] + taken[0]),
-                Store(left, (_ZERO,), left[0] + 1 - taken[0]),
+                Store(from_right, (_ZERO,), te.cast(takes_right, "int64")),
+                move(te.select(te.equal(from_right[0], 1), right[0], left[0]), begin + number),
+                Store(right, (_ZERO,), right[0] + from_right[0]),
+                Store(left, (_ZERO,), left[0] + 1 - from_right[0]),
             )
 
         start = seq(Store(left, (_ZERO,), begin), Store(right, (_ZERO,), middle))
@@ -103,8 +103,8 @@ def merged(row: Row) -> Order:
     def double(number: TirVar) -> Stmt:
         width = te.shift_left(te.const(RUN, "int64"), number)
         pairs = (count + width * 2 - 1) // (width * 2)
-        turned = Store(here, (_ZERO,), 1 - here[0])
-        return IfThenElse(width < count, seq(loop("b", pairs, lambda b: merge(width, b)), turned))
+        swap = Store(here, (_ZERO,), 1 - here[0])
+        return IfThenElse(width < count, seq(loop("b", pairs, lambda b: merge(width, b)), swap))
 
     def short(number: TirVar) -> Stmt:
         begin = number * RUN
@@ -123,7 +123,7 @@ def merged(row: Row) -> Order:
             return seq(
                 Store(before, (_ZERO,), te.const(0, "int32")),
                 loop("o", size, counted, "vectorized"),
-                moved(begin + place, begin + te.cast(before[0], "int64")),
+                move(begin + place, begin + te.cast(before[0], "int64")),
             )
 
         return loop("j", size, rank)
@@ -137,14 +137,14 @@ def merged(row: Row) -> Order:
         Store(here, (_ZERO,), _ONE),
         loop("p", te.const(passes, "int64"), double),
     )
-    buffers = (keys, runs, left, right, taken, here, before)
+    buffers = (keys, runs, left, right, from_right, here, before)
     return Order(body, lambda rank: runs[here[0], rank], buffers)
 
 
 def first_few(row: Row, k: int) -> Order:
-    """The first `k` elements, kept in order while the row is read once.
+    """The first `k` elements in order, which are kept sorted while the row is read once.
 
-    A stretch of a long row is passed over if its first element in order comes after those kept.
+    A stretch of a long row is skipped if its extreme comes after all kept elements.
     """
     count = from_dim(row.extent)
     dtype = row.key(_ZERO).dtype
@@ -152,20 +152,20 @@ def first_few(row: Row, k: int) -> Order:
     rank = Buffer("rank", (1,), "int64", "local")
 
     def insert(number: TirExpr) -> Stmt:
-        kept = te.minimum(number, k - 1)
+        position = te.minimum(number, k - 1)
 
         def shift(step: TirVar) -> Stmt:
-            to = kept - step
-            moved = seq(
+            to = position - step
+            swap = seq(
                 Store(best, (to,), best[to - 1]),
                 Store(where, (to,), where[to - 1]),
                 Store(rank, (_ZERO,), to - 1),
             )
-            return IfThenElse(row.before(row.key(number), best[to - 1]), moved)
+            return IfThenElse(row.before(row.key(number), best[to - 1]), swap)
 
         return seq(
-            Store(rank, (_ZERO,), kept),
-            loop("s", kept, shift),
+            Store(rank, (_ZERO,), position),
+            loop("s", position, shift),
             Store(best, (rank[0],), row.key(number)),
             Store(where, (rank[0],), number),
         )
@@ -187,9 +187,9 @@ def first_few(row: Row, k: int) -> Order:
         def extreme(j: TirVar) -> Stmt:
             return Store(top, (_ZERO,), join(top[0], row.key(begin + j)))
 
-        # Of a stretch with NaN nothing is known: it is neither more than the kept nor less.
-        is_behind = best[k - 1] >= top[0] if row.descending else best[k - 1] <= top[0]
-        may_have_one = te.logical_or(begin < k, te.logical_not(is_behind))
+        # A stretch with NaN is not skipped, since NaN compares false.
+        is_after = best[k - 1] >= top[0] if row.descending else best[k - 1] <= top[0]
+        may_have_one = te.logical_or(begin < k, te.logical_not(is_after))
         return seq(
             Store(top, (_ZERO,), te.const(worst, dtype)),
             loop("j", size, extreme, "vectorized"),

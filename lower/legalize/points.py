@@ -1,6 +1,6 @@
-"""Images read at points between their pixels: sums of weighted pixels around each point.
+"""Images sampled at points between pixels: weighted sums of the pixels around each point.
 
-Which pixels, and their weights, are tables, one for each axis; channels share them.
+The pixels and their weights are tables, one for each axis, which all channels share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 from relax_egraph.tir.tensor import Reduction
 
 _ALPHA = -0.75
-"""What decides the cubic's slope."""
+"""The parameter of cubic interpolation (Keys, 1981)."""
 
 _REACH = 4
-"""Points further outside than so many pixels are all alike."""
+"""Points more than this many pixels outside are equivalent."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis of images, and what is beyond its border."""
+    """An axis of images, and the mode beyond its border."""
 
     extent: Dim
     beyond: str
@@ -51,16 +51,16 @@ class _Axis:
         return te.select(at <= extent + _REACH, at, extent + _REACH)
 
     def pixel(self, place: TirExpr) -> TirExpr:
-        """The pixel that stands for that at `place`."""
+        """The pixel that represents the one at `place`."""
         if self.beyond == "reflection":
             less = 1 if self.align_corners else 0
             period = from_dim(self.extent) * 2 - 2 * less
-            turn = place % te.maximum(period, 1)
-            place = te.minimum(turn, period - 1 + less - turn)
+            phase = place % te.maximum(period, 1)
+            place = te.minimum(phase, period - 1 + less - phase)
         return clamped(place, self.extent)
 
     def counts(self, place: TirExpr, weight: TirExpr) -> TirExpr:
-        """`weight`, or 0 if nothing is at `place`."""
+        """`weight`, or 0 if there is no pixel at `place`."""
         if self.beyond != "zeros":
             return weight
         inside = te.logical_and(place >= 0, place < from_dim(self.extent))
@@ -68,7 +68,7 @@ class _Axis:
 
 
 def _reflected(at: TirExpr, first: TirExpr, last: TirExpr) -> TirExpr:
-    """A point beyond `first` or `last`, reflected there as often as needed."""
+    """A point, reflected at `first` and `last` until it is between them."""
     span = last - first
     over = te.maximum(first - at, at - last)
     times = te.trunc(over / te.select(span > 0, span, te.const(1, at.dtype)))
@@ -83,12 +83,12 @@ def _reflected(at: TirExpr, first: TirExpr, last: TirExpr) -> TirExpr:
 def grid_sample(
     data: te.Tensor, grid: te.Tensor, *, method: str, padding_mode: str, align_corners: bool
 ) -> te.Tensor:
-    """The sum of weighted pixels around each point."""
+    """The weighted sum of the pixels around each point."""
     batch, channels, *extents = data.shape
     rank = len(extents)
     if not dims.equal(batch, grid.shape[0]) or not dims.equal(rank, grid.shape[-1]):
         raise NotLowerable("whether there is a grid for each image is known only at run time")
-    made = grid.shape[1:-1]
+    points = grid.shape[1:-1]
     axes = [_Axis(e, padding_mode, align_corners) for e in extents]
     taps = TAPS[method]
     tables = [_around(grid, rank - 1 - k, axis, taps, data.dtype) for k, axis in enumerate(axes)]
@@ -96,10 +96,10 @@ def grid_sample(
 
     def value(n: TirVar, c: TirVar, *at: TirVar) -> Reduction:
         pixels = [places[(n, *at, r)] for (places, _), r in zip(tables, around, strict=True)]
-        weights = [found[(n, *at, r)] for (_, found), r in zip(tables, around, strict=True)]
+        weights = [weight[(n, *at, r)] for (_, weight), r in zip(tables, around, strict=True)]
         return te.sum(data[(n, c, *pixels)] * _product(weights), around)
 
-    return te.compute((batch, channels, *made), value, "grid_sample")
+    return te.compute((batch, channels, *points), value, "grid_sample")
 
 
 def _product(factors: Sequence[TirExpr]) -> TirExpr:
@@ -109,7 +109,7 @@ def _product(factors: Sequence[TirExpr]) -> TirExpr:
 def _around(
     grid: te.Tensor, k: int, axis: _Axis, taps: int, dtype: str
 ) -> tuple[te.Tensor, te.Tensor]:
-    """The pixels along an axis around each point of `grid`, and their weights."""
+    """The pixels around each point of `grid` along an axis, and their weights."""
     shape, first = grid.shape[:-1], (taps - 1) // 2
 
     def coordinate(*at: TirVar) -> TirExpr:
@@ -131,25 +131,25 @@ def _around(
 
 
 def _weight(t: TirExpr, tap: TirExpr, taps: int) -> TirExpr:
-    """The weight of pixel number `tap` of those around a point, `t` after the one before it."""
+    """The weight of pixel `tap` around a point that is `t` after its left neighbour."""
     if taps == 1:
         return te.const(1, t.dtype)
     if taps == 2:
         return te.select(te.equal(tap, 0), 1 - t, t)
     a, square, cube = _ALPHA, t * t, t * t * t
-    chosen = (square - cube) * a
+    selected = (square - cube) * a
     others = (
         (cube - square * 2 + t) * a,
         cube * (a + 2) - square * (a + 3) + 1,
         square * (2 * a + 3) - cube * (a + 2) - t * a,
     )
     for number, weight in enumerate(others):
-        chosen = te.select(te.equal(tap, number), weight, chosen)
-    return chosen
+        selected = te.select(te.equal(tap, number), weight, selected)
+    return selected
 
 
 def _reduced(counts: Sequence[Dim], extents: Sequence[Dim]) -> list[te.ReduceAxis]:
-    """Reduction axes of `counts`, of which none runs if an image of `extents` has no pixel."""
+    """Reduction axes of `counts`, which are empty if an image of `extents` has no pixel."""
     first, *others = counts
     whole = [dims.mul(first, any_read(extents)), *others]
     return [te.reduce_axis(count, f"r{k}") for k, count in enumerate(whole)]
@@ -169,7 +169,7 @@ def roi_align(
     mode: str,
     aligned: bool,
 ) -> te.Tensor:
-    """The mean, or the maximum, over the points of each bin and the pixels around them."""
+    """The mean or maximum over the points of each bin and the pixels around them."""
     count, corners = rois.shape
     if not dims.equal(count, batch_indices.shape[0]) or not dims.equal(corners, 4):
         raise NotLowerable("whether there is an index for each box is known only at run time")
@@ -191,14 +191,14 @@ def roi_align(
         return te.max(value, around) if mode == "max" else te.sum(value, around)
 
     shape = (count, channels, *pooled_size)
-    found = te.compute(shape, pooled, "roi_align_pixels")
-    some = from_dim(any_read([images, *extents]))
-    nothing = te.const(0, data.dtype)
+    total = te.compute(shape, pooled, "roi_align_pixels")
+    has_pixels = from_dim(any_read([images, *extents]))
+    zero = te.const(0, data.dtype)
 
     def value(*at: TirVar) -> TirExpr:
         if mode == "max":
-            return te.select(some > 0, found[at], nothing)
-        return found[at] / sampling_ratio**2
+            return te.select(has_pixels > 0, total[at], zero)
+        return total[at] / sampling_ratio**2
 
     return te.compute(shape, value, "roi_align")
 
@@ -212,7 +212,7 @@ def _of_bins(
     boxes: tuple[float, bool],
     data: te.Tensor,
 ) -> tuple[te.Tensor, te.Tensor]:
-    """By box, bin, point and tap: the pixels along an axis, and their weights."""
+    """Tables by box, bin, point and tap: the pixels along an axis, and their weights."""
     scale, aligned = boxes
     half = 0.5 if aligned else 0.0
     wide = te.cast(from_dim(extent), rois.dtype)
@@ -241,8 +241,8 @@ def _of_bins(
     def weight(*i: TirVar) -> TirExpr:
         *point, tap = i
         part = near(*point) - te.floor(near(*point))
-        chosen = te.select(te.equal(tap, 0), 1 - part, part)
-        return te.cast(te.select(inside(*point), chosen, te.const(0, rois.dtype)), data.dtype)
+        selected = te.select(te.equal(tap, 0), 1 - part, part)
+        return te.cast(te.select(inside(*point), selected, te.const(0, rois.dtype)), data.dtype)
 
     taps = (*shape, 2)
     return te.compute(taps, pixel, f"pixel{k}"), te.compute(taps, weight, f"weight{k}")

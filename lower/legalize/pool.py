@@ -1,4 +1,4 @@
-"""Pools: a reduction over the taps of the window, and for means its quotient by their count."""
+"""Pooling: a reduction over window taps, and for means a division by the number of taps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
@@ -18,74 +18,74 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def _max_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
-    how = pool("R.nn.max_pool", rank, **attrs)
-    return _windowed(how, data, te.max, least(data.dtype), f"max_pool{rank}d")
+    spec = pool("R.nn.max_pool", rank, **attrs)
+    return _windowed(spec, data, te.max, least(data.dtype), f"max_pool{rank}d")
 
 
 def _avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
-    how = pool("R.nn.avg_pool", rank, **attrs)
-    total = _windowed(how, data, te.sum, 0, f"avg_pool{rank}d_sum")
-    _, _, *extents = canonical(data.shape, how.data)
-    _, _, *made = canonical(total.shape, how.out)
+    spec = pool("R.nn.avg_pool", rank, **attrs)
+    total = _windowed(spec, data, te.sum, 0, f"avg_pool{rank}d_sum")
+    _, _, *extents = canonical(data.shape, spec.data)
+    _, _, *outputs = canonical(total.shape, spec.out)
     counts = [
-        _counts(how, k, e, m, data.dtype)
-        for k, (e, m) in enumerate(zip(extents, made, strict=True))
+        _counts(spec, k, e, m, data.dtype)
+        for k, (e, m) in enumerate(zip(extents, outputs, strict=True))
     ]
 
     def value(*at: TirVar) -> TirExpr:
-        _, _, *positions = canonical(at, how.out)
-        seen = [count(p) for count, p in zip(counts, positions, strict=True)]
-        return total[at] / te.maximum(reduce(mul, seen), 1)
+        _, _, *positions = canonical(at, spec.out)
+        counted = [count(p) for count, p in zip(counts, positions, strict=True)]
+        return total[at] / te.maximum(reduce(mul, counted), 1)
 
     return te.compute(total.shape, value, f"avg_pool{rank}d")
 
 
 def _windowed(
-    how: Pool,
+    spec: Pool,
     data: te.Tensor,
     combine: Callable[[TirExpr, list[te.ReduceAxis]], Reduction],
     outside: Operand,
     name: str,
 ) -> te.Tensor:
-    _, _, *extents = canonical(data.shape, how.data)
-    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(how.sizes)]
-    move = how.windows
+    _, _, *extents = canonical(data.shape, spec.data)
+    taps = [te.reduce_axis(size, f"r{k}") for k, size in enumerate(spec.sizes)]
+    move = spec.windows
 
     def value(*at: TirVar) -> Reduction:
-        batch, channel, *positions = canonical(at, how.out)
+        batch, channel, *positions = canonical(at, spec.out)
         places = [
             _tested(
                 position * move.strides[k] + tap * move.dilation[k] - move.before[k],
                 extents[k],
                 below=move.before[k] > 0,
-                above=move.after[k] > 0 or how.ceil_mode,
+                above=move.after[k] > 0 or spec.ceil_mode,
             )
             for k, (position, tap) in enumerate(zip(positions, taps, strict=True))
         ]
-        where = laid_out((Place(batch), Place(channel), *places), how.data)
+        where = laid_out((Place(batch), Place(channel), *places), spec.data)
         conditions = [c for p in where for c in p.conditions]
-        there = data[tuple(p.index for p in where)]
-        item = te.if_then_else(all_of(conditions), there, outside) if conditions else there
+        read = data[tuple(p.index for p in where)]
+        item = te.if_then_else(all_of(conditions), read, outside) if conditions else read
         return combine(item, taps)
 
-    return te.compute(how.shape(data.shape), value, name)
+    return te.compute(spec.shape(data.shape), value, name)
 
 
 def _tested(index: TirExpr, extent: Dim, *, below: bool, above: bool) -> Place:
-    """`index`, which stays as it is, and whether it is inside."""
+    """`index`, unclamped, with the conditions that it is inside."""
     return Place(index, place(index, extent, below=below, above=above).conditions)
 
 
 def _counts(
-    how: Pool, k: int, extent: Dim, positions: Dim, dtype: str
+    spec: Pool, k: int, extent: Dim, positions: Dim, dtype: str
 ) -> Callable[[TirVar], TirExpr]:
-    """How many taps along axis `k` count at a position: those in data, or in counted padding.
+    """The number of taps along axis `k` that count at a position: in data, or in counted padding.
 
-    Where they differ, they are a table, which is made once.
+    If it differs between positions, it is a table.
     """
-    move, size = how.windows, how.sizes[k]
-    padded = how.count_include_pad or not (move.before[k] or move.after[k])
-    if padded and not how.ceil_mode:
+    move, size = spec.windows, spec.sizes[k]
+    padded = spec.count_include_pad or not (move.before[k] or move.after[k])
+    if padded and not spec.ceil_mode:
         return lambda _: te.const(size, dtype)
     first = move.before[k] if padded else 0
     end = dims.add(extent, move.after[k] if padded else 0)
@@ -94,8 +94,8 @@ def _counts(
         start = position * move.strides[k] - move.before[k]
 
         def taps_before(limit: TirExpr) -> TirExpr:
-            way = limit - start + (move.dilation[k] - 1)
-            return te.maximum(te.minimum(way // move.dilation[k], size), 0)
+            distance = limit - start + (move.dilation[k] - 1)
+            return te.maximum(te.minimum(distance // move.dilation[k], size), 0)
 
         return te.cast(taps_before(from_dim(end)) - taps_before(from_dim(-first)), dtype)
 
@@ -104,28 +104,28 @@ def _counts(
 
 
 def _adaptive_avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
-    how = adaptive_pool("R.nn.adaptive_avg_pool", rank, **attrs)
+    spec = adaptive_pool("R.nn.adaptive_avg_pool", rank, **attrs)
     name = f"adaptive_avg_pool{rank}d"
-    _, _, *extents = canonical(data.shape, how.data)
-    shape, sizes = how.shape(data.shape), how.extents(tuple(extents))
+    _, _, *extents = canonical(data.shape, spec.data)
+    shape, sizes = spec.shape(data.shape), spec.extents(tuple(extents))
     pairs = [*zip(extents, sizes, strict=True)]
     taps = [te.reduce_axis(_longest(e, s), f"r{k}") for k, (e, s) in enumerate(pairs)]
 
     def summed(*at: TirVar) -> Reduction:
-        batch, channel, *positions = canonical(at, how.out)
+        batch, channel, *positions = canonical(at, spec.out)
         places: list[Place] = []
         for position, tap, (extent, size) in zip(positions, taps, pairs, strict=True):
             start, end = _span(position, extent, size)
             index = start + tap
             is_last = () if dims.divides(size, extent) else (index < end,)
             places.append(Place(clamped(index, extent) if is_last else index, is_last))
-        where = laid_out((Place(batch), Place(channel), *places), how.data)
+        where = laid_out((Place(batch), Place(channel), *places), spec.data)
         return te.sum(element(data, where, 0), taps)
 
     total = te.compute(shape, summed, f"{name}_sum")
 
     def mean(*at: TirVar) -> TirExpr:
-        _, _, *positions = canonical(at, how.out)
+        _, _, *positions = canonical(at, spec.out)
         spans = [_span(p, e, s) for p, (e, s) in zip(positions, pairs, strict=True)]
         count = reduce(mul, [end - start for start, end in spans])
         return total[at] / te.cast(count, data.dtype)
@@ -134,7 +134,7 @@ def _adaptive_avg_pool(rank: int, data: te.Tensor, **attrs: Any) -> te.Tensor:
 
 
 def _span(position: TirExpr, extent: Dim, size: Dim) -> tuple[TirExpr, TirExpr]:
-    """The first index, and that behind the last, of the window at `position` of `size`."""
+    """The first index of the window at `position`, and the end of the window."""
     if dims.equal(extent, size):
         return position, position + 1
     if dims.divides(size, extent):
@@ -145,7 +145,7 @@ def _span(position: TirExpr, extent: Dim, size: Dim) -> tuple[TirExpr, TirExpr]:
 
 
 def _longest(extent: Dim, size: Dim) -> Dim:
-    """A bound on the length of the windows: ``⌈extent / size⌉ + 1``, and no more than `extent`."""
+    """A bound on the length of the windows: ``⌈extent / size⌉ + 1``, at most `extent`."""
     if dims.equal(extent, size):
         return 1
     if dims.divides(size, extent):

@@ -1,4 +1,4 @@
-"""What loops need to know of extents before they run."""
+"""Requirements on extents that must be proven before loops are built."""
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims

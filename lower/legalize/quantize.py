@@ -1,4 +1,4 @@
-"""Between floating-point numbers and scaled integers."""
+"""Quantization: conversions between floats and scaled integers."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from relax_egraph.tir.expr import TirExpr, TirVar
 def quantize(
     data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor, *, axis: int, out_dtype: str
 ) -> te.Tensor:
-    """All but the last step in the dtype of `data`; the cast clamps."""
+    """The quotient and sum in the dtype of `data`; the final cast saturates."""
 
     def value(*i: TirVar) -> TirExpr:
         quotient = data[i] / _parameter(data, scale, axis, i)
@@ -36,7 +36,7 @@ def dequantize(
 
 
 def _parameter(data: te.Tensor, x: te.Tensor, axis: int, i: tuple[TirVar, ...]) -> TirExpr:
-    """The element of `x`, a number or a vector along `axis`, for the element of `data` at `i`."""
+    """The element of `x`, a scalar or a vector along `axis`, for the element of `data` at `i`."""
     if x.shape in ((), (1,)):
         return x[(0,) * len(x.shape)]
     if not data.shape:

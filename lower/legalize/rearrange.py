@@ -1,4 +1,4 @@
-"""Operators that repeat and reverse elements: index arithmetic."""
+"""Operators that repeat and reverse elements by index arithmetic."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from relax_egraph.tir.expr import Imm, TirExpr, TirVar, from_dim
 
 
 def tile(data: te.Tensor, *, repeats: tuple[int, ...]) -> te.Tensor:
-    """`data` so many times along each axis."""
+    """`data`, repeated `repeats` times along each axis."""
     rank = max(len(data.shape), len(repeats))
     times = (1,) * (rank - len(repeats)) + repeats
     shape = (1,) * (rank - len(data.shape)) + data.shape
@@ -29,7 +29,7 @@ def tile(data: te.Tensor, *, repeats: tuple[int, ...]) -> te.Tensor:
 
 
 def repeat(data: te.Tensor, *, repeats: int, axis: int | None) -> te.Tensor:
-    """Each slice of `data` along `axis` so many times; without, each element, in one row."""
+    """Each slice of `data` along `axis`, repeated; without an axis, each element, in one row."""
     source = flatten(data) if axis is None else data
     place = 0 if axis is None else axis % len(data.shape)
     shape = [dims.mul(d, repeats) if k == place else d for k, d in enumerate(source.shape)]
@@ -41,7 +41,7 @@ def repeat(data: te.Tensor, *, repeats: int, axis: int | None) -> te.Tensor:
 
 
 def flip(data: te.Tensor, *, axis: int) -> te.Tensor:
-    """`data` in reverse order along `axis`."""
+    """`data`, reversed along `axis`."""
     place = axis % len(data.shape)
     last = from_dim(data.shape[place]) - 1
 
@@ -54,9 +54,9 @@ def flip(data: te.Tensor, *, axis: int) -> te.Tensor:
 def reverse_sequence(
     data: te.Tensor, seq_lengths: te.Tensor, *, seq_axis: int, batch_axis: int
 ) -> te.Tensor:
-    """`data` with the first slices along `seq_axis` reversed, so many as the batch's length.
+    """`data` with the first slices along `seq_axis` reversed, as many as the length of the batch.
 
-    A length is clamped between 0 and the extent, so that every index is inside.
+    A length is clamped to the extent, so that every index is inside.
     """
     rank = len(data.shape)
     along, batch = seq_axis % rank, batch_axis % rank

@@ -19,45 +19,45 @@ Axis = tuple[int, ...] | None
 
 
 def without(items: Sequence[T], places: Sequence[int]) -> tuple[T, ...]:
-    """`items` but for those at `places`."""
+    """`items` without those at `places`."""
     return tuple(item for k, item in enumerate(items) if k not in places)
 
 
 def sum_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """``Σ x``; of booleans, whether any holds."""
+    """``Σ x``; for booleans, their disjunction."""
     return _reduced(te.sum, x, axis, keepdims, "sum")
 
 
 def max_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """The greatest element."""
+    """The maximal element."""
     return _reduced(te.max, x, axis, keepdims, "max")
 
 
 def min_(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """The least element."""
+    """The minimal element."""
     return _reduced(te.min, x, axis, keepdims, "min")
 
 
 def mean(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """The sum, and its quotient by the count: 0 / 0 is NaN."""
+    """The sum divided by the count; NaN for empty reductions."""
     total = _reduced(te.sum, x, axis, keepdims, "mean_sum")
     return divided(total, dims.product(x.shape[k] for k in _places(x, axis)), "mean")
 
 
 def divided(sums: te.Tensor, count: Dim, name: str) -> te.Tensor:
-    """The means of `count` elements each, of their sums."""
-    known = isinstance(count, int)
-    divisor = te.const(count, sums.dtype) if known else te.cast(from_dim(count), sums.dtype)
+    """The means of `count` elements each, from their `sums`."""
+    is_constant = isinstance(count, int)
+    divisor = te.const(count, sums.dtype) if is_constant else te.cast(from_dim(count), sums.dtype)
     return te.compute(sums.shape, lambda *i: sums[i] / divisor, name)
 
 
 def prod(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """``Π x``; of booleans, whether all hold."""
+    """``Π x``; for booleans, their conjunction."""
     return _reduced(te.prod, x, axis, keepdims, "prod")
 
 
 def variance(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
-    """The mean, and the mean of the squared differences from it."""
+    """The mean, and the mean of squared differences from it."""
     places = _places(x, axis)
     middle = mean(x, axis=axis, keepdims=True)
 
@@ -76,19 +76,19 @@ def std(x: te.Tensor, *, axis: Axis, keepdims: bool) -> te.Tensor:
 
 
 def collapse_sum_to(data: te.Tensor, shape: Shape) -> te.Tensor:
-    """A sum over the axes that `shape` lacks, or has with extent 1."""
+    """The sum over the axes that `shape` lacks, or has with extent 1."""
     extra = len(data.shape) - len(shape)
-    for have, want in zip(data.shape[extra:], shape, strict=True):
-        if want != 1 and not dims.equal(have, want):
+    for extent, target in zip(data.shape[extra:], shape, strict=True):
+        if target != 1 and not dims.equal(extent, target):
             raise NotLowerable("whether the shape broadcasts is known only at run time")
-    repeated = [k + extra for k, want in enumerate(shape) if want == 1]
+    repeated = [k + extra for k, target in enumerate(shape) if target == 1]
     total = sum_(data, axis=(*range(extra), *repeated), keepdims=True)
     zeros = (0,) * extra
     return te.compute(shape, lambda *i: total[(*zeros, *i)], "collapse_sum")
 
 
 def collapse_sum_like(data: te.Tensor, collapse_target: te.Tensor) -> te.Tensor:
-    """A sum over the axes that `collapse_target` lacks, or has with extent 1."""
+    """The sum over the axes that `collapse_target` lacks, or has with extent 1."""
     return collapse_sum_to(data, collapse_target.shape)
 
 
@@ -116,7 +116,7 @@ def _reduced(
 
 
 def reduced_shape(shape: Shape, places: Sequence[int], *, keepdims: bool) -> Shape:
-    """`shape` without the axes at `places`, or with extent 1 there."""
+    """`shape` without the axes at `places`, or, with `keepdims`, with extent 1 there."""
     if keepdims:
         return tuple(1 if k in places else d for k, d in enumerate(shape))
     return without(shape, places)

@@ -1,7 +1,7 @@
-"""Resizing of images: a weighted sum over the pixels around each point.
+"""Resizing of images: a weighted sum of the pixels around each point.
 
-A point's coordinate is a fraction of whole numbers, ``whole + rest / divisor``, so that its
-rounding is exact; only the region of interest of ``tf_crop_and_resize`` is of floats.
+A coordinate is a fraction of integers, ``whole + rest / divisor``, so that its rounding is exact;
+only the region of interest of ``tf_crop_and_resize`` uses floats.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ WIDE = "float64"
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """A point along an axis of data: ``whole + rest / divisor``, ``0 <= rest < divisor``."""
+    """A coordinate along an axis of data: ``whole + rest / divisor``, ``0 <= rest < divisor``."""
 
     whole: TirExpr
     rest: TirExpr
@@ -35,59 +35,59 @@ class Coordinate:
 
 
 def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
-    how = resizing("R.image.resize", rank, **attrs)
+    spec = resizing("R.image.resize", rank, **attrs)
     name = f"resize{rank}d"
-    dtype = how.out_dtype or data.dtype
-    _, _, *extents = canonical(data.shape, how.data)
-    shape = how.shape(data.shape, size)
-    nearest = how.method == "nearest_neighbor"
+    dtype = spec.out_dtype or data.dtype
+    _, _, *extents = canonical(data.shape, spec.data)
+    shape = spec.shape(data.shape, size)
+    nearest = spec.method == "nearest_neighbor"
 
     def coordinates(at: tuple[TirVar, ...]) -> list[Coordinate]:
-        points = canonical(at, how.data)[2:]
+        points = canonical(at, spec.data)[2:]
         return [
-            _coordinate(how, k, point, extents[k], target)
+            _coordinate(spec, k, point, extents[k], target)
             for k, (point, target) in enumerate(zip(points, size, strict=True))
         ]
 
     def closest(*at: TirVar) -> TirExpr | Reduction:
-        indices = [clamped(_nearest(how, c), c.extent) for c in coordinates(at)]
-        value = data[laid_out((*canonical(at, how.data)[:2], *indices), how.data)]
-        some = any_read(extents)  # an image without pixels has none to read
-        return value if some == 1 else te.sum(value, te.reduce_axis(some, "r0"))
+        indices = [clamped(_nearest(spec, c), c.extent) for c in coordinates(at)]
+        value = data[laid_out((*canonical(at, spec.data)[:2], *indices), spec.data)]
+        nonempty = any_read(extents)  # 0 for an image without pixels
+        return value if nonempty == 1 else te.sum(value, te.reduce_axis(nonempty, "r0"))
 
     def finished(*at: TirVar) -> TirExpr:
         points = coordinates(at)
         value: TirExpr = total[at]
         if not nearest:
-            value = value / reduce(mul, [_scale(how, c) for c in points])
+            value = value / reduce(mul, [_scale(spec, c) for c in points])
         value = te.cast(value, dtype)
-        if how.mode != CROP:
+        if spec.mode != CROP:
             return value
         inside = [c for point in points for c in _inside(point)]
-        return te.select(all_of(inside), value, te.cast(te.const(how.extrapolation, WIDE), dtype))
+        return te.select(all_of(inside), value, te.cast(te.const(spec.extrapolation, WIDE), dtype))
 
     if nearest:
-        total = te.compute(shape, closest, f"{name}_{how.method}")
+        total = te.compute(shape, closest, f"{name}_{spec.method}")
     else:
         total = data
         for k, target in enumerate(size):
-            total = _weighted(how, k, total, target)
+            total = _weighted(spec, k, total, target)
     return te.compute(shape, finished, name)
 
 
-def _weighted(how: Resize, k: int, image: te.Tensor, target: Dim) -> te.Tensor:
-    """`image` with the sums of weighted pixels along axis `k`, of which there are `target`.
+def _weighted(spec: Resize, k: int, image: te.Tensor, target: Dim) -> te.Tensor:
+    """`image` resized along axis `k` to `target` points, by sums of weighted pixels.
 
-    Where the pixels are, and their weights, are tables.
+    The first pixel of each point and the weights are tables.
     """
-    axis = how.data[2 + k]
-    extent, taps = image.shape[axis], TAPS[how.method]
+    axis = spec.data[2 + k]
+    extent, taps = image.shape[axis], TAPS[spec.method]
 
     def weight(i: TirVar, tap: TirVar) -> TirExpr:
-        return _weight(how, _coordinate(how, k, i, extent, target), tap)
+        return _weight(spec, _coordinate(spec, k, i, extent, target), tap)
 
     first = te.compute(
-        (target,), lambda i: _coordinate(how, k, i, extent, target).whole, f"pixel{k}"
+        (target,), lambda i: _coordinate(spec, k, i, extent, target).whole, f"pixel{k}"
     )
     weights = te.compute((target, taps), weight, f"weights{k}")
     around = te.reduce_axis(dims.mul(taps, any_read([extent])), f"r{k}")
@@ -98,21 +98,21 @@ def _weighted(how: Resize, k: int, image: te.Tensor, target: Dim) -> te.Tensor:
         return te.sum(value * weights[at[axis], around], around)
 
     shape = (*image.shape[:axis], target, *image.shape[axis + 1 :])
-    return te.compute(shape, summed, f"resize_{how.method}{k}")
+    return te.compute(shape, summed, f"resize_{spec.method}{k}")
 
 
-def _coordinate(how: Resize, k: int, i: TirExpr, extent: Dim, target: Dim) -> Coordinate:
-    if how.mode == CROP:
-        return _cropped(*how.roi[k], i, extent, target)
-    above, below = _fraction(how.mode, i, from_dim(extent), from_dim(target))
-    divisor = te.maximum(below, 1)
+def _coordinate(spec: Resize, k: int, i: TirExpr, extent: Dim, target: Dim) -> Coordinate:
+    if spec.mode == CROP:
+        return _cropped(*spec.roi[k], i, extent, target)
+    numerator, denominator = _fraction(spec.mode, i, from_dim(extent), from_dim(target))
+    divisor = te.maximum(denominator, 1)
     return Coordinate(
-        above // divisor, te.cast(above % divisor, WIDE), te.cast(divisor, WIDE), extent
+        numerator // divisor, te.cast(numerator % divisor, WIDE), te.cast(divisor, WIDE), extent
     )
 
 
 def _fraction(mode: str, i: TirExpr, extent: TirExpr, target: TirExpr) -> tuple[TirExpr, TirExpr]:
-    """The coordinate of point `i`, above and below the line."""
+    """The coordinate of point `i`, as numerator and denominator."""
     match mode:
         case "half_pixel":
             return (i * 2 + 1) * extent - target, target * 2
@@ -137,8 +137,8 @@ def _cropped(start: float, end: float, i: TirExpr, extent: Dim, target: Dim) -> 
     return Coordinate(whole, at - te.cast(whole, WIDE), one, extent)
 
 
-def _nearest(how: Resize, at: Coordinate) -> TirExpr:
-    match how.rounding:
+def _nearest(spec: Resize, at: Coordinate) -> TirExpr:
+    match spec.rounding:
         case "floor":
             return at.whole
         case "ceil":
@@ -151,24 +151,24 @@ def _nearest(how: Resize, at: Coordinate) -> TirExpr:
 
 
 def _inside(at: Coordinate) -> tuple[TirExpr, TirExpr]:
-    """The conditions for which a point is not beyond the first or the last pixel."""
+    """The conditions that a point is between the first and the last pixel."""
     return at.whole >= 0, at.whole + te.select(at.rest > 0, 1, 0) < from_dim(at.extent)
 
 
-def _weight(how: Resize, at: Coordinate, tap: TirExpr) -> TirExpr:
-    """The weight of pixel number `tap` of those that are read."""
-    if TAPS[how.method] == 2:
+def _weight(spec: Resize, at: Coordinate, tap: TirExpr) -> TirExpr:
+    """The weight of pixel `tap` around the point."""
+    if TAPS[spec.method] == 2:
         return te.select(te.equal(tap, 0), at.divisor - at.rest, at.rest)
-    weights = _cubic(how, at)
-    chosen = weights[-1]
+    weights = _cubic(spec, at)
+    selected = weights[-1]
     for number in (2, 1, 0):
-        chosen = te.select(te.equal(tap, number), weights[number], chosen)
-    return chosen
+        selected = te.select(te.equal(tap, number), weights[number], selected)
+    return selected
 
 
-def _cubic(how: Resize, at: Coordinate) -> list[TirExpr]:
-    """The weights of the four pixels around a point: Keys' cubic convolution."""
-    t, a = at.rest / at.divisor, how.alpha
+def _cubic(spec: Resize, at: Coordinate) -> list[TirExpr]:
+    """The weights of the four pixels around a point, by cubic convolution (Keys, 1981)."""
+    t, a = at.rest / at.divisor, spec.alpha
     square, cube = t * t, t * t * t
     weights = [
         (cube - square * 2 + t) * a,
@@ -176,7 +176,7 @@ def _cubic(how: Resize, at: Coordinate) -> list[TirExpr]:
         square * (2 * a + 3) - cube * (a + 2) - t * a,
         (square - cube) * a,
     ]
-    if not how.exclude:
+    if not spec.exclude:
         return weights
     return [
         te.select(all_of(_exists(at.whole + (tap - 1), at.extent)), weight, 0)
@@ -188,13 +188,13 @@ def _exists(index: TirExpr, extent: Dim) -> tuple[TirExpr, TirExpr]:
     return index >= 0, index < from_dim(extent)
 
 
-def _scale(how: Resize, at: Coordinate) -> TirExpr:
-    """What the weights along an axis add up to; 1 where that is 0."""
-    if TAPS[how.method] == 2:
+def _scale(spec: Resize, at: Coordinate) -> TirExpr:
+    """The sum of the weights along an axis; 1 if it is 0."""
+    if TAPS[spec.method] == 2:
         return at.divisor
-    if not how.exclude:
+    if not spec.exclude:
         return te.const(1, WIDE)
-    first, *others = _cubic(how, at)
+    first, *others = _cubic(spec, at)
     total = sum(others, first)
     return te.select(te.equal(total, 0), 1, total)
 

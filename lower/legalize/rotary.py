@@ -1,4 +1,4 @@
-"""Rotary position embedding: the first elements of all pairs, the second ones, and what stays."""
+"""Rotary position embedding: loops for both elements of pairs, and for the remaining elements."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,15 +19,15 @@ At = tuple[Operand, ...]
 def rotary_embedding(
     x: te.Tensor, cos: te.Tensor, sin: te.Tensor, *, interleaved: bool
 ) -> PrimFunc:
-    """Each part has loops of its own: contiguous ones, unless pairs are `interleaved`."""
+    """The rotation of pairs; each part has its own loops, contiguous unless `interleaved`."""
     *leading, size = x.shape
     count = cos.shape[-1]
     need_equal(cos.shape, sin.shape)
     need_equal(broadcast(tuple(leading), cos.shape[:-1]), tuple(leading))
     of_each = dims.equal(count, size)
     half = dims.floordiv(size, 2) if of_each else count
-    turned = dims.mul(half, 2)
-    if not (dims.equal(turned, size) if of_each else dims.prove_ge(size, turned)):
+    rotated = dims.mul(half, 2)
+    if not (dims.equal(rotated, size) if of_each else dims.prove_ge(size, rotated)):
         raise NotLowerable("how many pairs there are is known only at run time")
 
     def at(second: bool, i: Point) -> At:
@@ -42,14 +42,14 @@ def rotary_embedding(
         return here * c + there * s if second else here * c - there * s
 
     def behind(i: Point) -> At:
-        return (*i[:-1], i[-1] + from_dim(turned))
+        return (*i[:-1], i[-1] + from_dim(rotated))
 
     parts = [
         Part(name, (*leading, half), partial(at, second), partial(value, second))
         for name, second in (("first", False), ("second", True))
     ]
     if not of_each:
-        extents = (*leading, dims.sub(size, turned))
+        extents = (*leading, dims.sub(size, rotated))
         parts.append(Part("rest", extents, behind, lambda operands, i: operands[0][behind(i)]))
     return filled("rotary_embedding", x.shape, (x, cos, sin), parts)
 

@@ -1,6 +1,6 @@
-"""Scans along an axis: a running value for each row, in order, as numpy adds up.
+"""Scans along an axis: a running value for each row, in order, as in numpy.
 
-Floating-point values run in float64 and are rounded where they are stored.
+Floats accumulate in float64 and are rounded when stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
-from relax_egraph.lower.legalize.loops import ZERO, around, free, loop_function, taken_by
+from relax_egraph.lower.legalize.loops import ZERO, around, free, loop_function, names_of
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import (
     BinaryKind,
@@ -25,18 +25,18 @@ from relax_egraph.tir.rewrite import substitute, substitute_stmt
 from relax_egraph.tir.stmt import For, PrimFunc, Stmt, Store, TirBlock, seq
 
 STRIP = 256
-"""How many columns run together: of so many a row is worth the visit."""
+"""The columns that run together, enough to amortise a visit of the row."""
 
 
 def cumsum(data: te.Tensor, *, axis: int | None, dtype: str | None, exclusive: bool) -> PrimFunc:
-    """Running sums; of booleans, whether any held so far."""
+    """Running sums; for booleans, running disjunctions."""
     result = dtype or data.dtype
     combine: BinaryKind = "max" if result == "bool" else "+"
     return _scanned("cumsum", combine, 0, data, axis, result, exclusive)
 
 
 def cumprod(data: te.Tensor, *, axis: int | None, dtype: str | None, exclusive: bool) -> PrimFunc:
-    """Running products; of booleans, whether all held so far."""
+    """Running products; for booleans, running conjunctions."""
     result = dtype or data.dtype
     combine: BinaryKind = "min" if result == "bool" else "*"
     return _scanned("cumprod", combine, 1, data, axis, result, exclusive)
@@ -54,14 +54,14 @@ def _scanned(
     shape: Shape = (dims.product(data.shape),) if axis is None else data.shape
     place = 0 if axis is None else axis % len(shape)
     source, out = Buffer(data.name, data.shape, data.dtype), Buffer(name, shape, dtype)
-    taken = taken_by(source, out)
-    loops = [TirVar(free(f"i{k}", taken)) for k in range(len(shape))]
+    used = names_of(source, out)
+    loops = [TirVar(free(f"i{k}", used)) for k in range(len(shape))]
     at: tuple[Operand, ...] = tuple(loops)
     if axis is None:
-        # Behind zeros an index runs over all elements as if they were in one row.
+        # Indices of 0 before it let the last index run over all elements in row-major order.
         at = (*(0 for _ in data.shape[1:]), loops[0])[: len(data.shape)]
-    side = _side(place, loops, shape, taken)
-    total = Buffer(free("total", taken), (side.width,), wide(dtype), "local")
+    side = _side(place, loops, shape, used)
+    total = Buffer(free("total", used), (side.width,), wide(dtype), "local")
     moved = {loops[-1]: side.column}
     term = te.cast(te.cast(substitute(source[at], moved), dtype), total.dtype)
     indices = tuple(substitute(v, moved) for v in loops)
@@ -78,9 +78,9 @@ def _scanned(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What runs side by side: `width` totals at most, for columns of a strip, or just one.
+    """Totals that run side by side: at most `width`, for the columns of a strip, or a single one.
 
-    The total of ``column`` is at `place`, a variable that runs up to `count` if there are several.
+    The total of ``column`` is at `place`, which for several totals is a variable up to `count`.
     """
 
     width: int
@@ -90,18 +90,18 @@ class _Side:
     strips: tuple[tuple[TirVar, dims.Dim], ...] = ()
 
     def along(self, body: Stmt) -> Stmt:
-        """`body` for each total."""
+        """A loop of `body` over the totals."""
         if not isinstance(self.place, TirVar):
             return body
         own = TirVar(self.place.name)
         return For(own, self.count, "vectorized", substitute_stmt(body, {self.place: own}))
 
 
-def _side(place: int, loops: Sequence[TirVar], shape: Shape, taken: set[str]) -> _Side:
-    """Along the last axis one total runs in order; along another those of neighbours together."""
+def _side(place: int, loops: Sequence[TirVar], shape: Shape, used: set[str]) -> _Side:
+    """The totals of a scan: one along the last axis, else one for each column of a strip."""
     if place == len(shape) - 1:
         return _Side(1, loops[-1], ZERO, te.const(1, "int64"))
-    strip, own = TirVar(free("c", taken)), TirVar(free("j", taken))
+    strip, own = TirVar(free("c", used)), TirVar(free("j", used))
     start = strip * STRIP
     count = binary("min", STRIP, from_dim(shape[-1]) - start)
     strips = dims.floordiv(dims.add(shape[-1], STRIP - 1), STRIP)
@@ -109,7 +109,7 @@ def _side(place: int, loops: Sequence[TirVar], shape: Shape, taken: set[str]) ->
 
 
 def wide(dtype: str) -> str:
-    """The dtype in which values of `dtype` run."""
+    """The dtype in which values of `dtype` accumulate."""
     return "float64" if is_float(dtype) else dtype
 
 

@@ -1,8 +1,9 @@
-"""Writing at positions: those that other tensors give, slices, and masks.
+"""Scatters by index tensors, slices, and masks.
 
-Positions that data gives are cast to ``int64`` and clamped into the axis, negative ones counted
-from its end first, so that no data writes outside of a buffer.  They are no function of the place
-written, so that the loops are not tensor expressions: a copy, then one update after the other.
+Indices from tensors are cast to ``int64``; negative ones count from the end of the axis, and all
+are clamped into it, so that no data causes writes outside a buffer.  The source of an element is
+not a function of its index, so the loops are not tensor expressions: a copy, then the updates in
+order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +60,7 @@ _COMBINED: Mapping[str, Callable[[TirExpr, TirExpr], TirExpr]] = {
 def scatter_elements(
     data: te.Tensor, indices: te.Tensor, updates: te.Tensor, *, axis: int, reduction: str
 ) -> PrimFunc:
-    """Each update at its own place, but for `axis`, where its index says."""
+    """Each update replaces the element at its place, with the index along `axis` from `indices`."""
     place = axis % len(data.shape)
     require_room(data, indices, place)
     need_equal(updates.shape, indices.shape)
@@ -75,7 +76,7 @@ def scatter_elements(
 def scatter_nd(
     data: te.Tensor, indices: te.Tensor, updates: te.Tensor, *, reduction: str
 ) -> PrimFunc:
-    """Each part of `updates` where its row of `indices` says."""
+    """Each part of `updates` replaces the part of the result at its row of `indices`."""
     need_equal(updates.shape, (*indices.shape[:-1], *data.shape[depth_of(indices) :]))
     where = len(indices.shape) - 1
 
@@ -90,7 +91,7 @@ def scatter_nd(
 def index_put(
     data: te.Tensor, indices: Sequence[te.Tensor], values: te.Tensor, *, accumulate: bool
 ) -> PrimFunc:
-    """Each part of `values` where broadcast `indices` say."""
+    """Each part of `values` replaces the part of the result at the broadcast `indices`."""
     where = broadcast(*(t.shape for t in indices))
     shape = (*where, *data.shape[len(indices) :])
     need_equal(broadcast(values.shape, shape), shape)
@@ -114,10 +115,10 @@ def _updated(
     reduction: str,
     where: int | None = None,
 ) -> PrimFunc:
-    """A copy of the first of `operands`, then the `update` for each point of `shape` in order.
+    """A copy of the first of `operands`, then the `update` for each point of `shape`, in order.
 
     It is combined with the element `at` the point.  Axes of `shape` from `where` on are axes of the
-    result too, so that no two of their points are the same element.
+    result, too, so that their points write distinct elements.
     """
     data = operands[0]
     out = Buffer(name, data.shape, data.dtype)
@@ -131,8 +132,8 @@ def _updated(
 
     body = _loops(data.shape, copy, "vectorized")
     if 0 not in data.shape:
-        apart = where is not None and where < len(shape)
-        updates = _loops(shape, combine, "vectorized" if apart else "serial")
+        is_distinct = where is not None and where < len(shape)
+        updates = _loops(shape, combine, "vectorized" if is_distinct else "serial")
         body = seq(body, _unless_empty(data.shape, updates))
     plain: dict[Buffer, Buffer] = {t: Buffer(t.name, t.shape, t.dtype) for t in operands}
     body = substitute_stmt(body, buffers=plain)
@@ -140,7 +141,7 @@ def _updated(
 
 
 def _loops(shape: Shape, body: Callable[..., Stmt], kind: LoopKind) -> Stmt:
-    """`body` over all of `shape`, the last loop of `kind`."""
+    """A loop nest of `body` over `shape`, whose innermost loop is of `kind`."""
     axes = [TirVar(f"i{k}") for k in range(len(shape))]
     nest = body(*axes)
     for axis, extent in reversed([*zip(axes, shape, strict=True)]):
@@ -150,7 +151,7 @@ def _loops(shape: Shape, body: Callable[..., Stmt], kind: LoopKind) -> Stmt:
 
 
 def _unless_empty(shape: Shape, body: Stmt) -> Stmt:
-    """`body`, if there is an element to write to."""
+    """`body`, if there is an element to write."""
     for extent in shape:
         if not dims.prove_ge(extent, 1):
             body = IfThenElse(from_dim(extent) > 0, body)
@@ -160,12 +161,12 @@ def _unless_empty(shape: Shape, body: Stmt) -> Stmt:
 def slice_scatter(
     input: te.Tensor, src: te.Tensor, start: Dim, end: Dim, step: Dim, *, axis: int
 ) -> te.Tensor:
-    """The source where the slice is, the input elsewhere."""
+    """The source inside the slice, the input elsewhere."""
     place = axis % len(input.shape)
-    found = sliced(input.shape[place], start, end, step)
-    if found is None or not isinstance(step, int) or step < 1:
+    slice_ = sliced(input.shape[place], start, end, step)
+    if slice_ is None or not isinstance(step, int) or step < 1:
         raise NotLowerable("where the slice is, is known only at run time")
-    first, count = found
+    first, count = slice_
     need_equal(src.shape, (*input.shape[:place], count, *input.shape[place + 1 :]))
 
     def value(*i: TirVar) -> TirExpr:
@@ -181,7 +182,7 @@ def slice_scatter(
 
 
 def masked_fill(x: te.Tensor, mask: te.Tensor, *, value: float) -> te.Tensor:
-    """The value where the mask holds."""
+    """`value` where the mask holds, else `x`."""
     filled = te.const(value, x.dtype)
 
     def scalar(e: TirExpr, masked: TirExpr) -> TirExpr:

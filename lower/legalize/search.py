@@ -1,4 +1,4 @@
-"""Searches: positions of extremes, places in sorted sequences."""
+"""Searches: positions of extremes, and positions in sorted sequences."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,12 +14,12 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def argmax(x: te.Tensor, *, axis: int | None, keepdims: bool) -> te.Tensor:
-    """The maximum, then the least index at which it, or NaN, is; there is an element."""
+    """The least index of the maximum, or of NaN; there is at least one element."""
     return _position(max_, x, axis, keepdims, "argmax")
 
 
 def argmin(x: te.Tensor, *, axis: int | None, keepdims: bool) -> te.Tensor:
-    """The minimum, then the least index at which it, or NaN, is; there is an element."""
+    """The least index of the minimum, or of NaN; there is at least one element."""
     return _position(min_, x, axis, keepdims, "argmin")
 
 
@@ -32,8 +32,8 @@ def _position(
     axes = {p: te.reduce_axis(x.shape[p], f"k{k}") for k, p in enumerate(places)}
     count = dims.product(x.shape[p] for p in places)
     narrow = isinstance(count, int) and count <= greatest("int32")
-    counted = "int32" if narrow else "int64"  # of which a vector holds twice as many
-    none = te.const(greatest(counted), counted)
+    index_dtype = "int32" if narrow else "int64"  # a vector holds twice as many int32
+    none = te.const(greatest(index_dtype), index_dtype)
     shape = reduced_shape(x.shape, places, keepdims=keepdims)
 
     def value(*i: TirExpr) -> TirExpr | Reduction:
@@ -43,22 +43,24 @@ def _position(
         index: TirExpr = te.const(0, "int64")
         for p in places:
             index = index * from_dim(x.shape[p]) + axes[p]
-        index = te.cast(index, counted)
+        index = te.cast(index, index_dtype)
         if not axes:
             return index
-        found = te.select(te.equal(element, best[at]), index, none)
+        position = te.select(te.equal(element, best[at]), index, none)
         if is_float(element.dtype):
-            found = te.select(te.not_equal(element, element), index, found)
-        return te.min(found, [*axes.values()])
+            position = te.select(te.not_equal(element, element), index, position)
+        return te.min(position, [*axes.values()])
 
-    found = te.compute(shape, value, name)
-    return te.compute(shape, lambda *i: te.cast(found[i], "int64"), name) if narrow else found
+    positions = te.compute(shape, value, name)
+    return (
+        te.compute(shape, lambda *i: te.cast(positions[i], "int64"), name) if narrow else positions
+    )
 
 
 def bucketize(
     input_tensor: te.Tensor, boundaries: te.Tensor, *, out_int32: bool, right: bool
 ) -> te.Tensor:
-    """Counts the boundaries that are below, in time linear in how many there are."""
+    """The number of boundaries below each element, in time linear in the number of boundaries."""
     if input_tensor.dtype == "bool":
         raise NotLowerable("R.bucketize of booleans: needs numbers")
     dtype = "int32" if out_int32 else "int64"

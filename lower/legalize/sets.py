@@ -1,4 +1,4 @@
-"""The elements of a tensor in sets, of each of which there is one statistic."""
+"""Partitions of the elements of a tensor into sets, each with one statistic."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ Index = tuple[TirExpr, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """The elements of a tensor of `extents`, in sets.
+    """A partition of the elements of a tensor of `extents`.
 
-    The axes `places` run within a set; so do `size` neighbours along the axis `channel`, if that
-    is an axis.  All other axes tell the sets apart.
+    The axes `places` run within a set; so do `size` neighbours along the axis `channel`, unless it
+    is -1. All other axes distinguish sets.
     """
 
     extents: Shape
@@ -26,7 +26,7 @@ class Sets:
 
     @property
     def shape(self) -> Shape:
-        """One element for each set."""
+        """The shape of a tensor with an element for each set."""
         return tuple(
             dims.floordiv(extent, self.size) if k == self.channel else extent
             for k, extent in enumerate(self.extents)
@@ -35,11 +35,11 @@ class Sets:
 
     @property
     def count(self) -> Dim:
-        """The elements of one set."""
+        """The number of elements of a set."""
         return dims.product((self.size, *(self.extents[p] for p in self.places)))
 
     def of(self, i: Index) -> Index:
-        """The set that the element at `i` is in."""
+        """The set of the element at `i`."""
         return tuple(
             i[k] // from_dim(self.size) if k == self.channel else i[k]
             for k in range(len(i))
@@ -47,7 +47,7 @@ class Sets:
         )
 
     def members(self, s: Index) -> tuple[Index, list[te.ReduceAxis]]:
-        """The elements of the set at `s`: an index, and the axes that run in it."""
+        """The elements of the set `s`: an index, and the reduction axes in it."""
         axes = {p: te.reduce_axis(self.extents[p], f"k{n}") for n, p in enumerate(self.places)}
         rest = iter(s)
         index: list[TirExpr] = []

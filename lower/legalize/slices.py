@@ -1,19 +1,19 @@
-"""Loop functions that fill each part of the result by loops of its own."""
+"""Loop functions with a loop nest for each part of the result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.lower.legalize.loops import around, free, loop_function, taken_by
+from relax_egraph.lower.legalize.loops import around, free, loop_function, names_of
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import Buffer, Operand, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import BlockAxis, PrimFunc, Stmt, Store, TirBlock, seq
 
 Place = Callable[[tuple[TirVar, ...]], Sequence[Operand]]
-"""From the indices of an element of a part to its indices in the result."""
+"""Maps the index of an element of a part to its index in the result."""
 
 Value = Callable[[Sequence[Buffer], tuple[TirVar, ...]], TirExpr]
-"""From the operands and the indices of an element of a part to the element."""
+"""Maps the operands and the index of an element of a part to the element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def copied(
 ) -> PrimFunc:
     """The function that fills `name`, of `shape`, with `tensors`, each element at its place.
 
-    The work is that of the copies, however many tensors there are, and an empty one is not read.
+    The time is that of the copies, for any number of tensors, and empty ones are not read.
     """
 
     def read(k: int) -> Value:
@@ -47,21 +47,21 @@ def copied(
 def filled(
     name: str, shape: Shape, tensors: Sequence[te.Tensor], parts: Sequence[Part]
 ) -> PrimFunc:
-    """The function that fills `name`, of `shape`, with `parts`, computed of `tensors`.
+    """The function that fills `name`, of `shape`, with `parts` that are computed from `tensors`.
 
-    Each part has one nest of loops, in its order.
+    Each part has one loop nest, in order.
     """
     out = Buffer(name, shape, tensors[0].dtype)
     inputs = [Buffer(t.name, t.shape, t.dtype) for t in tensors]
-    taken = taken_by(out, *inputs)
-    body = seq(*(_nest(part, inputs, out, taken) for part in parts))
+    used = names_of(out, *inputs)
+    body = seq(*(_nest(part, inputs, out, used) for part in parts))
     return loop_function((*inputs, out), body)
 
 
-def _nest(part: Part, inputs: Sequence[Buffer], out: Buffer, taken: set[str]) -> Stmt:
-    loops = [TirVar(free(f"i{k}", taken)) for k in range(len(part.shape))]
+def _nest(part: Part, inputs: Sequence[Buffer], out: Buffer, used: set[str]) -> Stmt:
+    loops = [TirVar(free(f"i{k}", used)) for k in range(len(part.shape))]
     axes = tuple(
-        BlockAxis(TirVar(free(f"v_i{k}", taken)), from_dim(extent), "spatial", loop)
+        BlockAxis(TirVar(free(f"v_i{k}", used)), from_dim(extent), "spatial", loop)
         for k, (loop, extent) in enumerate(zip(loops, part.shape, strict=True))
     )
     point = tuple(a.var for a in axes)

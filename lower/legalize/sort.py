@@ -1,4 +1,4 @@
-"""Sorting along an axis, each row by itself: stable, NaN last."""
+"""Sorting along an axis, row by row: stable, with NaN last."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import PrimFunc, Store, TirBlock, seq
 
 FEW = 256
-"""So many of a row, at most, are kept in order while it is read; for more the row is sorted."""
+"""The maximal number of elements that are selected while the row is read; for more it is sorted."""
 
 
 def sort(x: te.Tensor, *, axis: int, descending: bool) -> PrimFunc:
@@ -21,7 +21,7 @@ def sort(x: te.Tensor, *, axis: int, descending: bool) -> PrimFunc:
 
 
 def argsort(data: te.Tensor, *, axis: int, descending: bool, dtype: str) -> PrimFunc:
-    """The places of the elements of each row in order."""
+    """The positions of the elements of each row in order."""
     out = Buffer("argsort", data.shape, dtype)
     return _ordered(data, axis, descending, (out,), lambda element, place: (place,))
 
@@ -29,7 +29,7 @@ def argsort(data: te.Tensor, *, axis: int, descending: bool, dtype: str) -> Prim
 def topk(
     data: te.Tensor, *, k: int, axis: int, ret_type: str, largest: bool, dtype: str
 ) -> PrimFunc:
-    """The first `k` of each row in order, and their places."""
+    """The first `k` elements of each row in order, and their positions."""
     place = axis % len(data.shape)
     extent = data.shape[place]
     count = dims.minimum(extent, k) if k >= 1 else extent
@@ -51,9 +51,9 @@ def _ordered(
     results: Callable[[TirExpr, TirExpr], Sequence[TirExpr]],
     k: int = 0,
 ) -> PrimFunc:
-    """The function of `outputs`: what `results` makes of elements and their places, in order.
+    """The function of `outputs`, which `results` computes from elements and their positions.
 
-    Of at most `k` of each row, if that is 1 or more.
+    If `k` is positive, it is the maximal number of elements of each row.
     """
     source = Buffer(data.name, data.shape, data.dtype)
     place = axis % len(data.shape)
@@ -67,8 +67,10 @@ def _ordered(
 
     def stored(rank: TirVar) -> Sequence[Store]:
         number = order.places(rank)
-        made = results(source[at(number)], number)
-        return [Store(o, at(rank), te.cast(v, o.dtype)) for o, v in zip(outputs, made, strict=True)]
+        values = results(source[at(number)], number)
+        return [
+            Store(o, at(rank), te.cast(v, o.dtype)) for o, v in zip(outputs, values, strict=True)
+        ]
 
     count = from_dim(outputs[0].shape[place])
     body = seq(order.body, loop("r", count, lambda rank: seq(*stored(rank))))

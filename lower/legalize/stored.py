@@ -1,7 +1,6 @@
-"""Operators of storage types: what takes more than one step is done in float32.
+"""Operators on storage types: operators of several steps are computed in float32.
 
-An element that is computed of the operands' elements alone stays of the storage type: in a
-chain that is fused nothing is rounded in between.
+Elementwise operators stay in the storage type: a fused chain of them rounds nothing in between.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,24 +17,25 @@ from relax_egraph.tir.tensor import Reduction
 
 
 def widening(function: Legalize) -> Legalize:
-    """`function`, with operands as float32 and results rounded where it would round before."""
+    """`function`, computed in float32, with results rounded to the storage types."""
 
     def legalize(*operands: Any, **attrs: Any) -> te.Tensor | Sequence[te.Tensor] | PrimFunc:
-        made = function(*operands, **attrs)
-        if isinstance(made, PrimFunc):
-            return made
-        outputs = (made,) if isinstance(made, te.Tensor) else tuple(made)
-        given = set(_tensors(operands))
-        if not any(_rounds(stage) for stage in _stages(outputs, given)):
-            return made
+        result = function(*operands, **attrs)
+        if isinstance(result, PrimFunc):
+            return result
+        outputs = (result,) if isinstance(result, te.Tensor) else tuple(result)
+        inputs = set(_tensors(operands))
+        if not any(_rounds(stage) for stage in _stages(outputs, inputs)):
+            return result
         wide = {k: computed(a) if is_stored(a) else a for k, a in attrs.items()}
         again = function(*map(_widened, operands), **wide)
         assert not isinstance(again, PrimFunc)
-        exact = (again,) if isinstance(again, te.Tensor) else tuple(again)
+        wide_outputs = (again,) if isinstance(again, te.Tensor) else tuple(again)
         results = [
-            o if o in given else _cast(e, o.dtype) for o, e in zip(outputs, exact, strict=True)
+            o if o in inputs else _cast(e, o.dtype)
+            for o, e in zip(outputs, wide_outputs, strict=True)
         ]
-        return results[0] if isinstance(made, te.Tensor) else results
+        return results[0] if isinstance(result, te.Tensor) else results
 
     return legalize
 
@@ -49,10 +49,10 @@ def _tensors(operands: Sequence[Any]) -> Iterator[te.Tensor]:
 
 
 def _stages(
-    outputs: Sequence[te.Tensor], given: set[te.Tensor]
+    outputs: Sequence[te.Tensor], inputs: set[te.Tensor]
 ) -> Iterator[tuple[te.Tensor, bool]]:
-    """What is computed of the `given` tensors, and whether another stage reads it."""
-    todo, seen = [(o, False) for o in outputs], set(given)
+    """The stages computed from `inputs`, and whether another stage reads each."""
+    todo, seen = [(o, False) for o in outputs], set(inputs)
     while todo:
         stage, is_read = todo.pop()
         if stage not in seen:
@@ -61,9 +61,9 @@ def _stages(
             todo += [(read, True) for read in reads(stage)]
 
 
-def _rounds(found: tuple[te.Tensor, bool]) -> bool:
-    """Whether a stage keeps, or casts to, numbers of a storage type that others are made of."""
-    stage, is_read = found
+def _rounds(stage_use: tuple[te.Tensor, bool]) -> bool:
+    """Whether a stage, or a cast in it, rounds to a storage type before further computation."""
+    stage, is_read = stage_use
     if is_stored(stage.dtype) and (is_read or isinstance(stage.body, Reduction)):
         return True
     return stage.source is not None and any(

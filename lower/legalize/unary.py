@@ -12,7 +12,7 @@ from relax_egraph.tir.expr import TirExpr
 
 
 def _negative(x: TirExpr) -> TirExpr:
-    # 0 - x is never -0.0.
+    # -x for floats: 0 - x would never be -0.0.
     return x * -1 if is_float(x.dtype) else -numeric("negative", x)
 
 
@@ -25,23 +25,23 @@ def _square(x: TirExpr) -> TirExpr:
 
 
 def _sign(x: TirExpr) -> TirExpr:
-    """What is neither above nor below 0 is 0, or NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     if not is_signed(numeric("sign", x).dtype):
         return te.minimum(x, 1)
     return te.select(x > 0, 1, te.select(x < 0, -1, x))
 
 
-def _whole(rounded: Scalar) -> Scalar:
-    """`rounded` of floats; integers are whole as they are."""
+def _integral(rounding: Scalar) -> Scalar:
+    """`rounding` for floats; integers are unchanged."""
 
     def apply(x: TirExpr) -> TirExpr:
-        return rounded(x) if is_float(x.dtype) else x
+        return rounding(x) if is_float(x.dtype) else x
 
     return apply
 
 
 def _tested(test: Scalar, *, of_integers: bool) -> Scalar:
-    """`test` of floats, which has one answer for all integers."""
+    """`test` for floats, and a constant for integers."""
 
     def apply(x: TirExpr) -> TirExpr:
         return test(x) if is_float(x.dtype) else te.const(of_integers, "bool")
@@ -54,10 +54,10 @@ SCALARS: Mapping[str, Scalar] = {
     "negative": _negative,
     "square": _square,
     "sign": _sign,
-    "ceil": _whole(te.ceil),
-    "floor": _whole(te.floor),
-    "round": _whole(te.nearbyint),
-    "trunc": _whole(te.trunc),
+    "ceil": _integral(te.ceil),
+    "floor": _integral(te.floor),
+    "round": _integral(te.nearbyint),
+    "trunc": _integral(te.trunc),
     "isfinite": _tested(te.isfinite, of_integers=True),
     "isinf": _tested(te.isinf, of_integers=False),
     "isnan": _tested(te.isnan, of_integers=False),
@@ -85,12 +85,12 @@ SCALARS: Mapping[str, Scalar] = {
 
 
 def astype(x: te.Tensor, *, dtype: str) -> te.Tensor:
-    """``x`` converted to `dtype`; to ``bool``, whether it is not 0."""
+    """``x`` converted to `dtype`; for ``bool``, whether it is not 0."""
     return te.compute(x.shape, lambda *i: te.cast(x[i], dtype), "astype")
 
 
 def clip(x: te.Tensor, *, min: float, max: float) -> te.Tensor:
-    """``x``, no less than `min` and then no more than `max`, in its own dtype."""
+    """``x`` clamped to [`min`, `max`] in its own dtype."""
     dtype = np.dtype(computed(x.dtype))
     low, high = (te.const(clip_bound(b, dtype).item(), x.dtype) for b in (min, max))
     return te.compute(x.shape, lambda *i: te.minimum(te.maximum(x[i], low), high), "clip")

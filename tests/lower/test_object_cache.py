@@ -233,7 +233,7 @@ def test_of_a_known_kernel_no_text_is_written(
     monkeypatch.setattr(compiling, "compiler_version", version_is("1"))
     first = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
     monkeypatch.setattr(compiling, "generate", refuse)
-    monkeypatch.setattr(compiling, "_written", refuse)
+    monkeypatch.setattr(compiling, "_emitted", refuse)
 
     second = compile_kernels({"f": function()}, intrinsics=INTRINSICS, cache=ObjectCache(tmp_path))
 
