@@ -1,6 +1,6 @@
-"""Gives loop functions their loops: which order, which tiles, what is vectorized.
+"""Schedules: the order, the tiles and the vectorization of the loops of a function.
 
-A schedule is a rewriting of the loop language, so that what is printed is what runs.
+A schedule rewrites the loop language, so the printed loops are those that run.
 """
 
 from collections.abc import Collection
@@ -33,23 +33,23 @@ ANCHORS = {
     "rows": rows,
     "columns": columns,
 }
-"""Schedules in the order in which they are tried, by the attribute ``schedule`` of the result."""
+"""The schedules in the order of trial, by the attribute ``schedule`` of the result."""
 
 
 def schedule(function: PrimFunc) -> PrimFunc:
-    """`function` with the loops of the first anchor that fits; the same results.
+    """`function` with the loops of the first anchor that fits; equal up to the order of sums.
 
-    A function may say what it was priced as, in the attribute ``anchor``: that is tried first.  The
-    attribute ``schedule`` of the result names the anchor; a function that has it is returned as it
-    is.  Sums may be added up in another order.
+    The attribute ``anchor``, which names the schedule that extraction priced, is tried first.  The
+    attribute ``schedule`` of the result names the anchor; a function that has it is returned
+    unchanged.
     """
     return function if "schedule" in function.attrs else schedule_with(function, ()).function
 
 
 def schedule_with(function: PrimFunc, constants: Collection[int]) -> Scheduled:
-    """`function`, which has no schedule, with loops for calls whose inputs `constants` are known.
+    """Loops for `function`, which has no schedule, in calls whose inputs `constants` are constant.
 
-    What the loops need of these alone becomes an input, prepared when the program is built.
+    Operands that depend on these alone become inputs, which are prepared when the program is built.
     """
     if constants:
         attrs = {**function.attrs, CONSTANT_INPUTS: tuple(sorted(constants))}

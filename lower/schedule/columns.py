@@ -1,7 +1,7 @@
-"""Reductions along columns with the maps around them: softmax and moments over leading axes.
+"""Reductions along columns with adjacent maps: softmax and moments over leading axes.
 
-All stages run inside common loops over strips of columns.  What is one number for each column
-lives in a row of local numbers; every loop inside runs along the strip, as memory does.
+All stages run in common loops over strips of columns.  A value for each column is in a row of local
+numbers; every inner loop runs along the strip, contiguously.
 """
 
 from collections.abc import Sequence
@@ -21,28 +21,28 @@ from relax_egraph.lower.schedule.loops import (
 )
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import accumulate_rows, along_row, combined
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, Stage, runs
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute_stmt
 from relax_egraph.tir.stmt import For, PrimFunc, Stmt, Store, TirBlock, seq
 
 ELEMENTS = 1 << 16
-"""How many elements of a tensor the rows of a strip have: they stay in the second cache."""
+"""The maximal elements of the rows of a strip, which fit the second-level cache."""
 
 MOST_COLUMNS = 1 << 11
-"""How many columns a strip has at most: its local rows stay in the first cache."""
+"""The maximal columns of a strip, whose local rows fit the first-level cache."""
 
 
 APART = 1 << 9
-"""Rows so many elements apart, or a multiple, drive one another out of the second cache."""
+"""A multiple of columns at which rows collide in the second-level cache."""
 
 FAR = 1 << 8
-"""The columns of a strip in that case, at least: more of each row for the visit."""
+"""The minimal columns of a strip in that case: longer parts of each row."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
-    """The schedule of `function` if its stages share their last axes, and reduce others."""
+    """The schedule of `function` if its stages share their last axes and reduce others."""
     stages = inline(stages, function.outputs, hoist=True)
     if len(stages) < 2 or not any(s.reduction for s in stages):
         return None
@@ -50,20 +50,20 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     columns = _columns(stages, names)
     if columns is None:
         return None
-    inside = _at_home(columns, function.outputs)
-    own = tuple(s.buffer for s in inside if s.buffer.scope == "local")
-    body = seq(*(_pass(p, columns, names) for p in runs(inside, _joins)))
-    block = TirBlock("strip", (), body, allocs=own)
+    located = _relocated(columns, function.outputs)
+    local = tuple(s.buffer for s in located if s.buffer.scope == "local")
+    body = seq(*(_pass(p, columns, names) for p in runs(located, _joins)))
+    block = TirBlock("strip", (), body, allocs=local)
     nest = parallel((*columns.lead, *columns.strips), block)
-    return finished(function, "columns", [nest])
+    return assemble(function, "columns", [nest])
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Stages in common loops: over `lead`, over `strips`, and along the `count` columns of one.
+    """Stages in common loops: over `lead`, over `strips`, and along the `count` columns of a strip.
 
-    `place` is the variable of a column in its strip, of at most `width`; the axes of `stages` are
-    those that are left.
+    `place` is the variable of a column in its strip, below `width`; the axes of `stages` are the
+    remaining ones.
     """
 
     stages: tuple[Stage, ...]
@@ -75,30 +75,30 @@ class _Columns:
 
 
 def _columns(stages: Sequence[Stage], names: Names) -> _Columns | None:
-    """`stages` in loops over what axes they share; ``None`` if they do not run along columns."""
+    """`stages` in loops over their shared axes; ``None`` if they do not run along columns."""
     fewest = min(len(s.axes) for s in stages)
-    last = _shared(stages, [-k for k in range(1, fewest + 1)])
-    if not last:
+    num_last = _shared(stages, [-k for k in range(1, fewest + 1)])
+    if not num_last:
         return None
-    lead = _shared(stages, range(fewest - last))
-    first = stages[0].axes
+    lead = _shared(stages, range(fewest - num_last))
+    axes = stages[0].axes
     over: list[Stage] = []
     for s in stages:
-        ends = (*s.axes[:lead], *s.axes[len(s.axes) - last :])
-        same = (*first[:lead], *first[len(first) - last :])
+        ends = (*s.axes[:lead], *s.axes[len(s.axes) - num_last :])
+        same = (*axes[:lead], *axes[len(axes) - num_last :])
         to: dict[TirVar, TirExpr] = {a.var: b.var for a, b in zip(ends, same, strict=True)}
-        middle = s.axes[lead : len(s.axes) - last]
+        middle = s.axes[lead : len(s.axes) - num_last]
         to |= {a.var: ZERO for a in middle if a.extent == 1}
         over.append(replace(bound(s, to), axes=tuple(a for a in middle if a.extent != 1)))
-    order = collapse(first[len(first) - last :], over)
+    order = collapse(axes[len(axes) - num_last :], over)
     if len(order.axes) != 1:
         return None
     (column,) = order.axes
     over = [bound(s, order.values) for s in over]
     if not all(along_row(s, column, s.reduction.axes[-1]) for s in over if s.reduction):
         return None
-    around_strips, renamed = names.renamed([a for a in first[:lead] if a.extent != 1], "i")
-    renamed |= {a.var: ZERO for a in first[:lead] if a.extent == 1}
+    around_strips, renamed = names.renamed([a for a in axes[:lead] if a.extent != 1], "i")
+    renamed |= {a.var: ZERO for a in axes[:lead] if a.extent == 1}
     width = _width(over, column.extent)
     place, strips = names.var("j"), cut(column.extent, width, "c", names)
     at = {**renamed, column.var: strips.start + place}
@@ -107,7 +107,7 @@ def _columns(stages: Sequence[Stage], names: Names) -> _Columns | None:
 
 
 def _shared(stages: Sequence[Stage], places: Sequence[int]) -> int:
-    """How many of the first of `places` are axes that all stages have, and share turn by turn."""
+    """The number of axes `places` whose axes all stages share, iteration by iteration."""
     for number, k in enumerate(places):
         for s in stages:
             if not dims.equal(s.axes[k].extent, stages[0].axes[k].extent):
@@ -119,22 +119,22 @@ def _shared(stages: Sequence[Stage], places: Sequence[int]) -> int:
 
 
 def _width(stages: Sequence[Stage], columns: Dim) -> int:
-    """The columns of a strip: whole vectors, and few if there are many rows."""
+    """The columns of a strip: whole vectors, and the fewer the more rows there are."""
     if not isinstance(columns, int):
         return WHOLE
-    rows = [dims.product([a.extent for a in s.all_axes]) for s in stages]
-    most = max((n for n in rows if isinstance(n, int)), default=1)
+    sizes = [dims.product([a.extent for a in s.all_axes]) for s in stages]
+    most = max((n for n in sizes if isinstance(n, int)), default=1)
     width = min(MOST_COLUMNS, ELEMENTS // max(most, 1) // WHOLE * WHOLE)
     return min(columns, max(width, FAR if columns % APART == 0 else WHOLE))
 
 
-# --- where intermediates live ---------------------------------------------------------------
+# --- the buffers of intermediates -----------------------------------------------------------
 
 
-def _at_home(columns: _Columns, outputs: Sequence[Buffer]) -> list[Stage]:
-    """The stages, with local rows for what is one number for each column.
+def _relocated(columns: _Columns, outputs: Sequence[Buffer]) -> list[Stage]:
+    """The stages, with local rows for values of columns.
 
-    What is a number for each element lives in the result that overwrites it, if there is one.
+    A value for each element is stored in an output that overwrites it later, if there is one.
     """
     homes: dict[int, Buffer] = {}
     lent: set[int] = set()
@@ -165,7 +165,7 @@ def _at_home(columns: _Columns, outputs: Sequence[Buffer]) -> list[Stage]:
 def _lender(
     stages: Sequence[Stage], number: int, outputs: Sequence[Buffer], lent: set[int]
 ) -> Buffer | None:
-    """An output that is written where stage `number` is read for the last time, place by place."""
+    """An output whose stage is the last to read stage `number`, element by element."""
     stage = stages[number]
     last = max((k for k, s in enumerate(stages) if s.reads(stage.buffer)), default=number)
     user = stages[last]
@@ -185,7 +185,7 @@ def _lender(
 
 
 def _along(stage: Stage, other: Stage) -> Stage | None:
-    """`stage` over the axes of `other`, if they are as long."""
+    """`stage` over the axes of `other`, if they have equal extents."""
     own, theirs = stage.all_axes, other.all_axes
     if [a.extent for a in own] != [a.extent for a in theirs]:
         return None
@@ -196,7 +196,7 @@ def _along(stage: Stage, other: Stage) -> Stage | None:
 
 
 def _joins(stage: Stage, earlier: Sequence[Stage]) -> bool:
-    """Whether `stage` can run in the loop of `earlier`, turn by turn; a sum is complete after."""
+    """Whether `stage` can run in the loop of `earlier`; a sum is complete only after the loop."""
     moved = [_along(other, stage) for other in earlier]
     if len(stage.all_axes) != 1:
         return False
@@ -214,13 +214,13 @@ def _joins(stage: Stage, earlier: Sequence[Stage]) -> bool:
 
 
 def _pass(stages: Sequence[Stage], columns: _Columns, names: Names) -> Stmt:
-    first, *others = stages
-    if first.reduction and not others:
-        axes, renamed = names.renamed(first.axes, "i")
-        stage, over = bound(first, dict(renamed)), first.reduction.axes
-        row = accumulate_rows([stage], first.reduction, over, columns.place, columns.count, names)
+    head, *others = stages
+    if head.reduction and not others:
+        axes, renamed = names.renamed(head.axes, "i")
+        stage, over = bound(head, dict(renamed)), head.reduction.axes
+        row = accumulate_rows([stage], head.reduction, over, columns.place, columns.count, names)
         return around(axes, row)
-    axes, _ = names.renamed(first.all_axes, "k")
+    axes, _ = names.renamed(head.all_axes, "k")
     before: list[Stmt] = []
     inside: list[Stmt] = []
     for s in stages:

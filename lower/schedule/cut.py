@@ -1,4 +1,4 @@
-"""Axes in blocks of one size, the last of which is shorter."""
+"""Axes cut into blocks of one size, with a shorter last block."""
 
 from dataclasses import dataclass, replace
 
@@ -11,9 +11,9 @@ from relax_egraph.tir.expr import Imm, TirExpr, binary, from_dim
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """An axis in blocks: the loop over them, where one begins, and how much of it there is.
+    """An axis in blocks: the loop over them, the start of a block, and its length.
 
-    `size` is the most that there is of one.
+    `size` is the maximal length.
     """
 
     blocks: tuple[Axis, ...]
@@ -23,7 +23,7 @@ class Cut:
 
 
 def cut(extent: Dim, size: int, name: str, names: Names) -> Cut:
-    """An axis of `extent` in blocks of `size`, the last one shorter; no loop if one is enough."""
+    """An axis of `extent` in blocks of `size`; a single block needs no loop."""
     if isinstance(extent, int) and extent <= size:
         return Cut((), Imm(0, "int64"), Imm(extent, "int64"), extent)
     block = Axis(names.var(name), dims.floordiv(dims.add(extent, size - 1), size))
@@ -34,7 +34,7 @@ def cut(extent: Dim, size: int, name: str, names: Names) -> Cut:
 
 
 def cut_sum(extent: Dim, size: int, name: str, names: Names) -> Cut:
-    """An axis that is summed over, in at least one block: a sum of nothing is 0, not left out."""
+    """A summed axis in at least one block, so that an empty sum is 0 and is not skipped."""
     blocks = cut(dims.maximum(1, extent), size, name, names)
     if isinstance(extent, int) and extent > 0:
         return blocks

@@ -1,11 +1,11 @@
-"""Elementwise chains: one nest, contiguous, for all results of one shape."""
+"""Elementwise chains: one contiguous nest for all results of one shape."""
 
 from collections.abc import Sequence
 
 from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pieces import piecewise_loops
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Stage, runs
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.analysis import EXPENSIVE, work
@@ -15,7 +15,7 @@ from relax_egraph.tir.stmt import PrimFunc
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if no stage reduces; intermediates are inlined.
 
-    One that is costly to compute and used in several places is stored whole.
+    An expensive intermediate with several uses is stored.
     """
     if any(s.reduction for s in stages):
         return None
@@ -23,11 +23,11 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     merged = inline(stages, function.outputs)
     nests = [piecewise_loops(nest, names, "parallel") for nest in together(merged)]
     ahead = sum(work(s.value) for s in merged) >= EXPENSIVE
-    return streaming(finished(function, "elementwise", nests), merged, ahead=ahead)
+    return streaming(assemble(function, "elementwise", nests), merged, ahead=ahead)
 
 
 def together(stages: Sequence[Stage]) -> list[list[Stage]]:
-    """Runs of stages that one nest can compute: of one shape, none reading another elsewhere."""
+    """Runs of stages that one nest can compute: of one shape, with reads at equal indices only."""
     return runs(stages, _joins)
 
 

@@ -1,7 +1,7 @@
-"""Products of one row with a matrix: the matrix is streamed once, row after row.
+"""Products of one row with a matrix, which is streamed once, row by row.
 
-A strip of the result stays in the first cache, and rows of the matrix are added to it, several
-at a time; so the matrix is read in the order in which it lies in memory.
+A strip of the result stays in the first-level cache; several rows of the matrix at a time are added
+to it, so the matrix is read sequentially.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirV
 from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 
 STRIP = 512
-"""Columns of a strip at most: 2 KiB of sums, and as much of each row of the matrix in one go."""
+"""The maximal columns of a strip: 2 KiB of sums, and as much of each row of the matrix."""
 
 TOGETHER = 8
-"""Rows of the matrix that are added at once, so that the sums are less often read and written."""
+"""The rows of the matrix that are added at once, to save reads and writes of the sums."""
 
 
 def single_row(epilogue: Epilogue, names: Names) -> Stmt:
-    """The first row of the product, which is the only one, and the epilogue on it.
+    """The loops of a product with a single row, and of its epilogue.
 
     The matrix is contiguous along its columns.
     """
@@ -65,9 +65,9 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
     k = names.var("k")
     main = For(k, from_dim(rounds), "serial", add([k * TOGETHER + s for s in range(TOGETHER)]))
     body = seq(along(clear), main)
-    if left := dims.sub(depth, done):
-        last = names.var("k")
-        body = seq(body, For(last, from_dim(left), "serial", add([from_dim(done) + last])))
+    if remainder := dims.sub(depth, done):
+        step = names.var("k")
+        body = seq(body, For(step, from_dim(remainder), "serial", add([from_dim(done) + step])))
     if epilogue.rest:
         stores = along(lambda j: epilogue.on(strip[j], point(j)))
         body = TirBlock("strip", (), seq(body, stores), allocs=(strip,))
@@ -75,7 +75,7 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
 
 
 def _width(columns: Dim) -> int:
-    """The columns of a strip; all strips are about as wide, if their number is known."""
+    """The columns of a strip; strips are about equally wide if their number is constant."""
     if not isinstance(columns, int) or columns <= STRIP:
         return STRIP
     return -(-columns // -(-columns // STRIP) // WHOLE) * WHOLE

@@ -1,6 +1,6 @@
-"""Any other function: each stage by itself, contiguous and vectorized where that is legal.
+"""The fallback: a nest for each stage, contiguous and vectorized if that is legal.
 
-A function that has no stages keeps its loops as they are written.
+A function without stages keeps its loops.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pieces import piecewise_loops
 from relax_egraph.lower.schedule.product import match_contraction
 from relax_egraph.lower.schedule.reductions import loops
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Stage
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import (
@@ -22,7 +22,7 @@ from relax_egraph.tir.stmt import (
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled:
-    """`function` with one nest for each stage, save that a product takes along what follows it."""
+    """`function` with a nest for each stage, except that a product includes its epilogue."""
     names = Names.beside(function)
     operands = [r.buffer for s in stages if match_contraction(s) for r in loads(s.value)]
     products = [s.buffer for s in stages if match_contraction(s)]
@@ -31,32 +31,32 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled:
     while rest:
         group = _group(rest)
         rest = rest[len(group) :]
-        first, *others = group
-        if match_contraction(first):
-            needed = any(s.reads(first.buffer) for s in rest) or first.buffer in function.outputs
-            nests.append(tiles(first, others, names, is_output=needed))
-        elif first.reduction is None:
+        head, *others = group
+        if match_contraction(head):
+            needed = any(s.reads(head.buffer) for s in rest) or head.buffer in function.outputs
+            nests.append(tiles(head, others, names, is_output=needed))
+        elif head.reduction is None:
             nests.append(piecewise_loops(group, names, "parallel"))
         else:
-            nests.append(loops(first, names, "parallel"))
-    return finished(function, "generic", nests)
+            nests.append(loops(head, names, "parallel"))
+    return assemble(function, "generic", nests)
 
 
 def _group(stages: Sequence[Stage]) -> Sequence[Stage]:
-    """The first of `stages`, and those after it that one nest can compute with it."""
-    first, *rest = stages
-    if first.reduction is None:
+    """The longest run of `stages`, from the first on, that one nest can compute."""
+    head, *rest = stages
+    if head.reduction is None:
         injective = next((k for k, s in enumerate(stages) if s.reduction), len(stages))
         return together(stages[:injective])[0]
-    group = [first]
-    if match_contraction(first):
+    group = [head]
+    if match_contraction(head):
         for s in rest:
-            if not follows(s, first, group[1:]) or not match_contraction(first, [*group[1:], s]):
+            if not follows(s, head, group[1:]) or not match_contraction(head, [*group[1:], s]):
                 break
             group.append(s)
     return group
 
 
 def verbatim(function: PrimFunc) -> Scheduled:
-    """`function` with its loops as they are."""
-    return finished(function, "generic", [function.body])
+    """`function` with unchanged loops."""
+    return assemble(function, "generic", [function.body])

@@ -1,4 +1,4 @@
-"""Products whose operands are both read where they are: nothing to prepare, but strided."""
+"""Products that read both operands in place, which may be strided."""
 
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue
@@ -10,11 +10,11 @@ from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
 
 PIECE = 512
-"""Steps of the depth that run at once: their rows lie in so many pages of memory."""
+"""Steps of the depth that run at once, whose rows are in as many pages of memory."""
 
 
 def in_place(epilogue: Epilogue, names: Names) -> Stmt:
-    """The blocks, each of which reads its columns of the right operand."""
+    """The blocks of the product, each reading its columns of the right operand."""
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     rows = cut_rows(p, names)

@@ -1,4 +1,4 @@
-"""Index arithmetic: which address an access has, as a linear form in the loop variables."""
+"""Index arithmetic: accesses as linear forms in the loop variables."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from relax_egraph.tir.rewrite import loads, operands, variables
 
 
 def coefficients(expr: TirExpr, variables: Sequence[TirVar]) -> tuple[Dim, ...] | None:
-    """How much `expr` grows with each of `variables`; ``None`` if it is not linear in them."""
+    """The coefficients of `variables` in `expr`; ``None`` if it is not linear in them."""
     match expr:
         case TirVar():
             return tuple(int(v is expr) for v in variables)
@@ -45,7 +45,7 @@ def _depends(expr: TirExpr, variables: Sequence[TirVar]) -> bool:
 
 
 def strides(buffer: Buffer) -> tuple[Dim, ...]:
-    """How many elements apart neighbours along each axis of `buffer` lie."""
+    """The row-major strides of `buffer`, in elements."""
     result: list[Dim] = []
     for k in range(len(buffer.shape)):
         result.append(dims.product(buffer.shape[k + 1 :]))
@@ -55,7 +55,7 @@ def strides(buffer: Buffer) -> tuple[Dim, ...]:
 def steps(
     buffer: Buffer, indices: Sequence[TirExpr], variables: Sequence[TirVar]
 ) -> tuple[Dim, ...] | None:
-    """How far ``buffer[indices]`` moves in memory with each variable, in elements."""
+    """The strides of ``buffer[indices]`` with respect to the variables, in elements."""
     total: list[Dim] = [0] * len(variables)
     for stride, index in zip(strides(buffer), indices, strict=True):
         own = coefficients(index, variables)
@@ -66,7 +66,7 @@ def steps(
 
 
 def looked_up(indices: Sequence[TirExpr]) -> frozenset[TirVar]:
-    """The variables in what `indices` read of tensors: ``i`` in ``x[table[i], j]``."""
+    """The variables of lookups in `indices`: ``i`` in ``x[table[i], j]``."""
     read = (v for at in indices for load in loads(at) for v in map(variables, load.indices))
     return frozenset[TirVar]().union(*read)
 
@@ -74,18 +74,18 @@ def looked_up(indices: Sequence[TirExpr]) -> frozenset[TirVar]:
 def run_on(load: BufferLoad) -> BufferLoad:
     """The same element without division: ``x[0, q]`` for ``x[q // d, q % d]`` of ``x: (m, d)``.
 
-    After a literal 0, an index runs on over the axis of the 0, as if the two axes were one.
+    After a literal 0, an index may exceed its axis, as if it ran over both axes.
     """
     shape, indices = load.buffer.shape, list(load.indices)
     for last in reversed(range(1, len(indices))):
         match indices[last]:
             case Binary(kind="%", a=whole, b=extent) if dim_of(extent) == shape[last]:
-                found = _run(indices[:last], shape, _quotient(whole, shape[last]))
-                if found is not None:
-                    begin, beside = found
+                split = _run(indices[:last], shape, _quotient(whole, shape[last]))
+                if split is not None:
+                    begin, offset = split
                     size = dims.product(shape[begin + 1 : last + 1])
                     indices[begin:last] = [Imm(0, "int64")] * (last - begin)
-                    indices[last] = beside * from_dim(size) + whole
+                    indices[last] = offset * from_dim(size) + whole
             case _:
                 pass
     same = all(a is b for a, b in zip(indices, load.indices, strict=True))
@@ -93,7 +93,7 @@ def run_on(load: BufferLoad) -> BufferLoad:
 
 
 _Quotient = tuple[TirExpr, Dim]
-"""``base // divisor``, with no division at the top of ``base``."""
+"""``base // divisor``, where ``base`` is not a division itself."""
 
 
 def _quotient(base: TirExpr, divisor: Dim) -> _Quotient:
@@ -108,17 +108,17 @@ def _quotient(base: TirExpr, divisor: Dim) -> _Quotient:
 def _run(
     before: Sequence[TirExpr], shape: Sequence[Dim], rest: _Quotient
 ) -> tuple[int, TirExpr] | None:
-    """Where the indices begin that take `rest` apart, the last of them at the end of `before`.
+    """The number of the first index that is part of `rest`, and the term added to it.
 
-    Also what is added to the first of them.
+    The indices from there to the end of `before` split `rest` into digits.
     """
     for k in reversed(range(len(before))):
         index = before[k]
         if _quotient(index, 1) == rest:
             return k, Imm(0, "int64")
         match index:
-            case Binary(kind="+", a=beside, b=part) if _quotient(part, 1) == rest:
-                return k, beside
+            case Binary(kind="+", a=offset, b=part) if _quotient(part, 1) == rest:
+                return k, offset
             case Binary(kind="%", a=part, b=extent) if (
                 dim_of(extent) == shape[k] and _quotient(part, 1) == rest
             ):

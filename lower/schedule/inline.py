@@ -1,4 +1,4 @@
-"""Intermediate tensors replaced by what computes them, where that costs no repeated work."""
+"""Inlining of intermediate tensors, where it repeats no expensive work."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,15 +10,15 @@ from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import loads, rewrite, substitute, variables
 
 MOST_NODES = 2000
-"""How large an expression may become, written out."""
+"""The maximal size of an inlined expression."""
 
 
 def inline(
     stages: Sequence[Stage], keep: Sequence[Buffer], *, hoist: bool = False
 ) -> tuple[Stage, ...]:
-    """`stages` with the injective ones inlined that `keep` does not name and no loop repeats.
+    """`stages` with injective ones inlined, except those in `keep` and expensive repeated ones.
 
-    What is cheap is repeated; with `hoist` only where it is used as often as it has elements.
+    Cheap stages may be repeated; with `hoist` only if each use reads as many elements as there are.
     """
     rest = list(_over_shared_axes(stages))
     for stage in reversed(rest[:]):
@@ -30,13 +30,13 @@ def inline(
         merged = _into(stage, users)
         if any(tree_size(s.value) > MOST_NODES for s in merged):
             continue
-        new = {id(old): now for old, now in zip(users, merged, strict=True)}
-        rest = [new.get(id(s), s) for s in rest if s is not stage]
+        replacements = {id(old): replaced for old, replaced in zip(users, merged, strict=True)}
+        rest = [replacements.get(id(s), s) for s in rest if s is not stage]
     return tuple(rest)
 
 
 def _over_shared_axes(stages: Sequence[Stage]) -> list[Stage]:
-    """`stages` with one set of variables for all that have the same shape."""
+    """`stages` with common variables for all stages of the same shape."""
     shared: dict[tuple[dims.Dim, ...], tuple[Axis, ...]] = {}
     result: list[Stage] = []
     for stage in stages:
@@ -54,12 +54,12 @@ def _is_worthwhile(stage: Stage, users: Sequence[Stage], hoist: bool) -> bool:
     cost = work(stage.value)
     if cost == 0 or not users:
         return True
-    used = [(user, load.indices) for user in users for load in reads_of(user, stage.buffer)]
-    together = all(u.reduction is None and at == stage.indices for u, at in used)
-    once = len({at for _, at in used}) == 1 and len(users) == 1 and _covers(*used[0])
+    uses = [(user, load.indices) for user in users for load in reads_of(user, stage.buffer)]
+    together = all(u.reduction is None and at == stage.indices for u, at in uses)
+    once = len({at for _, at in uses}) == 1 and len(users) == 1 and _covers(*uses[0])
     if together or once:
         return True
-    if hoist and not all(_covers(user, at) for user, at in used):
+    if hoist and not all(_covers(user, at) for user, at in uses):
         return False
     return cost < EXPENSIVE
 
@@ -70,9 +70,9 @@ def reads_of(stage: Stage, buffer: Buffer) -> list[BufferLoad]:
 
 
 def _covers(user: Stage, indices: tuple[TirExpr, ...]) -> bool:
-    """Whether no two iterations of `user` read one element, as far as its axes tell."""
-    named = frozenset[TirVar]().union(*map(variables, indices))
-    return all(a.var in named for a in user.all_axes if a.extent != 1)
+    """Whether no two iterations of `user` visibly read one element."""
+    read = frozenset[TirVar]().union(*map(variables, indices))
+    return all(a.var in read for a in user.all_axes if a.extent != 1)
 
 
 def _into(stage: Stage, users: Sequence[Stage]) -> list[Stage]:

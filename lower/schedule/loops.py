@@ -1,7 +1,7 @@
-"""Injective stages as loops: which axes collapse, which loop is vectorized.
+"""Loops of injective stages: collapsed axes, and the vectorized loop.
 
-An axis of extent 1 gets no loop.  Neighbouring axes become one loop where every access is
-linear in the collapsed index: ``x[0, f]`` for ``x[i, j]`` with ``f`` over both.
+Axes of extent 1 get no loop.  Neighbouring axes become one loop if every access is linear in the
+collapsed index: ``x[0, f]`` for ``x[i, j]`` with ``f`` over both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,24 +27,24 @@ from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, seq
 ZERO = Imm(0, "int64")
 
 CHUNK = 1 << 14
-"""How many turns of a long loop are one task for a thread."""
+"""The iterations of a long loop that are one task of a thread."""
 
 WHOLE = 64
-"""So many turns are a whole number of vectors, of any width."""
+"""A multiple of the lanes of vectors of any width."""
 
 NARROW = 16
-"""A loop of fewer turns than this is not worth vectorizing, if another can be."""
+"""The minimal iterations of a vectorized loop, if another loop can be vectorized instead."""
 
 Access = tuple[Buffer, tuple[TirExpr, ...]]
-"""A buffer and the indices where it is read or written."""
+"""A buffer, and the indices of a read or write."""
 
 
 def accesses_of(stages: Sequence[Stage]) -> list[Access]:
-    """Every read and write of `stages`."""
-    found: list[Access] = [(s.buffer, s.indices) for s in stages]
+    """All reads and writes of `stages`."""
+    accesses: list[Access] = [(s.buffer, s.indices) for s in stages]
     for s in stages:
-        found.extend((load.buffer, load.indices) for load in loads(s.value))
-    return found
+        accesses.extend((load.buffer, load.indices) for load in loads(s.value))
+    return accesses
 
 
 def around(
@@ -58,28 +58,28 @@ def around(
 
 
 def parallel(axes: Sequence[Axis], body: Stmt) -> Stmt:
-    """`body` in loops over `axes`, whose turns do not depend on one another."""
+    """`body` in loops over `axes` with independent iterations."""
     return around(axes, body, "parallel", "parallel")
 
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """Fewer axes over the same elements, and what the old variables are in terms of them."""
+    """Axes after collapsing, and the values of the old variables."""
 
     axes: tuple[Axis, ...]
     values: dict[TirVar, TirExpr]
 
 
 def collapse(axes: Sequence[Axis], stages: Sequence[Stage]) -> Collapse:
-    """Drop axes of extent 1 from `axes`, and merge neighbours where that is linear."""
-    kept = [a for a in axes if a.extent != 1]
+    """`axes` without those of extent 1, and with neighbours merged if all accesses stay linear."""
+    long_axes = [a for a in axes if a.extent != 1]
     values: dict[TirVar, TirExpr] = {a.var: ZERO for a in axes if a.extent == 1}
     fixed = frozenset[TirVar]().union(*(_computed_with(s.value) for s in stages))
-    variables = [a.var for a in kept]
+    variables = [a.var for a in long_axes]
     moves = [steps(b, at, variables) for b, at in accesses_of(stages)]
     merged: list[Axis] = []
-    for place in reversed(range(len(kept))):
-        outer = kept[place]
+    for place in reversed(range(len(long_axes))):
+        outer = long_axes[place]
         if merged and not {outer.var, merged[0].var} & fixed:
             inner = merged[0]
             at = variables.index(inner.var)
@@ -92,7 +92,7 @@ def collapse(axes: Sequence[Axis], stages: Sequence[Stage]) -> Collapse:
 
 
 def _computed_with(value: TirExpr) -> frozenset[TirVar]:
-    """The variables whose own value is used, beside addressing."""
+    """The variables that are used beside addressing."""
     if isinstance(value, BufferLoad):
         return frozenset()
     if isinstance(value, TirVar):
@@ -101,20 +101,20 @@ def _computed_with(value: TirExpr) -> frozenset[TirVar]:
 
 
 def bound(stage: Stage, values: dict[TirVar, TirExpr]) -> Stage:
-    """`stage` with variables replaced in its indices and value; its axes stay.
+    """`stage` with variables replaced in its indices and value, but with its axes.
 
-    An index of an axis that is gone becomes a literal 0.
+    An index of a merged axis becomes a literal 0.
     """
-    gone = {v: ZERO for v, value in values.items() if value == ZERO}
+    merged = {v: ZERO for v, value in values.items() if value == ZERO}
 
     def moved(e: TirExpr) -> TirExpr:
         if not isinstance(e, BufferLoad):
             return e
-        indices = _run_on(e.buffer, e.indices, gone)
+        indices = _run_on(e.buffer, e.indices, merged)
         is_same = all(a is b for a, b in zip(indices, e.indices, strict=True))
         return e if is_same else BufferLoad(e.buffer, indices)
 
-    indices = _run_on(stage.buffer, stage.indices, gone)
+    indices = _run_on(stage.buffer, stage.indices, merged)
     return replace(
         stage,
         indices=tuple(substitute(i, values) for i in indices),
@@ -123,18 +123,18 @@ def bound(stage: Stage, values: dict[TirVar, TirExpr]) -> Stage:
 
 
 def _run_on(
-    buffer: Buffer, indices: tuple[TirExpr, ...], gone: Mapping[TirVar, TirExpr]
+    buffer: Buffer, indices: tuple[TirExpr, ...], merged: Mapping[TirVar, TirExpr]
 ) -> tuple[TirExpr, ...]:
-    """`indices` without what is left of an index when its axis is `gone`.
+    """`indices` of merged axes, moved to the next index, which may exceed its axis.
 
-    It goes to the next index, which after a literal 0 runs on over both axes: where the axes of
-    ``x[i + n, j]`` are merged, ``i`` is gone, and this gives ``x[0, n * d + j]``.
+    After a literal 0 an index runs over both axes: if the axes of ``x[i + n, j]`` are merged, ``i``
+    is replaced, and the result is ``x[0, n * d + j]``.
     """
     placed = list(indices)
     carries = False
     for k, index in enumerate(placed[:-1]):
-        carries = carries or any(v in gone for v in variables(index))
-        rest = substitute(placed[k], gone)
+        carries = carries or any(v in merged for v in variables(index))
+        rest = substitute(placed[k], merged)
         carries = carries and not variables(rest)
         if carries and rest != ZERO:
             placed[k] = ZERO
@@ -143,10 +143,10 @@ def _run_on(
 
 
 def store_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial") -> Stmt:
-    """Injective stages over the axes of the first, in one nest, the last loop vectorized.
+    """Injective stages over the axes of the first one, in one nest with a vectorized last loop.
 
-    The stages have the axes' variables in common.  Loops around the last are of kind `outer`; if
-    that is ``parallel``, a long loop that would stand alone is cut into chunks.
+    The stages have the variables of the axes in common.  Outer loops are of kind `outer`; if that
+    is ``parallel``, a single long loop is cut into chunks.
     """
     order = collapse(stages[0].axes, stages)
     axes, values = names.renamed(order.axes, "i")
@@ -166,12 +166,12 @@ def store_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial
 
 
 def _chunk(extent: Dim) -> int:
-    """How many turns to cut off at a time: all the same number, in whole vectors, if possible."""
+    """The iterations of a chunk: a divisor of the extent, in whole vectors, if possible."""
     sizes = range(CHUNK, CHUNK // 2, -WHOLE)
     even = (s for s in sizes if isinstance(extent, int) and extent % s == 0)
     return next(even, CHUNK)
 
 
 def may_exceed(axis: Axis, size: int) -> bool:
-    """Whether `axis` has more turns than `size`, as far as is known."""
+    """Whether `axis` may have more than `size` iterations."""
     return not isinstance(axis.extent, int) or axis.extent > size

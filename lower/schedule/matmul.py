@@ -1,9 +1,9 @@
-"""Products of matrices: blocks by the micro-kernel ``gemm_tile``, the epilogue on the hot block.
+"""Matrix products: blocks by the micro-kernel ``gemm_tile``, with the epilogue on the hot block.
 
 The output is cut into blocks of 96 rows by 64 columns.  A block is computed over the whole depth
-into a local buffer, then what follows the product is computed from it into the outputs.  With
-nothing to follow, the block goes to the output itself.  A right operand that is no constant is
-read where it is, or copied to panels if it is large and serves many rows, or streamed for one.
+into a local buffer, from which the epilogue computes the outputs; without an epilogue, the block is
+computed in the output.  A right operand that is not constant is read in place, or copied to panels
+if it is large and used by many rows, or streamed for a single row.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +19,12 @@ from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import Panels, by_packed, panels_of
 from relax_egraph.lower.schedule.panels import by_panels
-from relax_egraph.lower.schedule.product import Product, match_contraction, widened_late
+from relax_egraph.lower.schedule.product import Product, match_contraction, with_narrow_operands
 from relax_egraph.lower.schedule.scheduled import (
     Prepared,
     Scheduled,
+    assemble,
     constant_inputs,
-    finished,
 )
 from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
@@ -32,21 +32,21 @@ from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
 
 FEWEST_ROWS = 192
-"""How many rows a panel has to serve to be worth the copy."""
+"""The minimal rows for which copying to a panel pays."""
 
 LARGEST_IN_PLACE = 1 << 19
-"""How many elements the right operand may have to be read where it is: 2 MiB."""
+"""The maximal elements of a right operand that is read in place: 2 MiB."""
 
 LARGEST_BY_BLOCKS = 1 << 17
-"""How many it may have for a single row to run by blocks: 512 KiB, which stay in the cache."""
+"""The maximal elements of a right operand, 512 KiB, for which a single row runs by blocks."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
-    """The schedule of `function` if it is one product, and maps of it of the same shape.
+    """The schedule of `function` if it is one product and maps of it of the same shape.
 
-    What does not need the product, and is not cheap enough to be inlined, is computed before.  A
-    constant right operand is packed; the attribute ``packed`` is then the number of the parameter
-    that holds it, the rows, the columns and the width of a strip.
+    Other stages that are too expensive to be inlined are computed before.  A constant right operand
+    is packed; the attribute ``packed`` then holds the number of its parameter, the rows, the
+    columns and the width of a strip.
     """
     parts = _parts(function, stages)
     if parts is None:
@@ -57,20 +57,20 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     panels = p and _panels(function, parts, p)
     if p is None or panels is None:
         nest = tiles(parts.product, parts.rest, names, is_output=parts.is_output)
-        return finished(function, "matmul", [*before, nest])
+        return assemble(function, "matmul", [*before, nest])
     right = p.b.buffer
     packed = Buffer(right.name, panels.shape, right.dtype)
     epilogue = Epilogue(p, parts.rest, parts.is_output)
     nest = by_packed(epilogue, panels, packed, names)
     body = [*before, Prepared((right,), (packed,), panels), nest]
-    result = finished(function, "matmul", body)
+    result = assemble(function, "matmul", body)
     number = result.function.params.index(packed)
     attrs = {"packed": (number, panels.depth, panels.columns, panels.width)}
     return result.with_attrs(attrs)
 
 
 def _panels(function: PrimFunc, parts: "_Parts", p: Product) -> Panels | None:
-    """How the right operand is packed: a constant that is read by the product `p` alone."""
+    """The packed form of the right operand, if it is a constant that only the product `p` reads."""
     if p.over or p.b.buffer not in constant_inputs(function):
         return None
     reads = [r for s in (*parts.before, parts.product, *parts.rest) for r in loads(s.value)]
@@ -79,7 +79,7 @@ def _panels(function: PrimFunc, parts: "_Parts", p: Product) -> Panels | None:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A product, the stages before it, and those that follow it element by element."""
+    """A product, the stages before it, and the stages that follow it element by element."""
 
     before: tuple[Stage, ...]
     product: Stage
@@ -88,23 +88,23 @@ class _Parts:
 
 
 def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
-    stages = widened_late(stages, function.outputs)
+    stages = with_narrow_operands(stages, function.outputs)
     products = [s for s in stages if match_contraction(s)]
     if len(products) != 1:
         return None
     kept = [load.buffer for load in loads(products[0].value)]
     stages = inline(stages, (*function.outputs, *kept, products[0].buffer))
-    first = next(s for s in stages if s.buffer is products[0].buffer)
-    rest = computed_from(first, stages)
-    before = tuple(s for s in stages if s is not first and s not in rest)
-    if any(s.reduction for s in before) or not all(follows(s, first, rest) for s in rest):
+    product = next(s for s in stages if s.buffer is products[0].buffer)
+    rest = computed_from(product, stages)
+    before = tuple(s for s in stages if s is not product and s not in rest)
+    if any(s.reduction for s in before) or not all(follows(s, product, rest) for s in rest):
         return None
-    is_output = any(first.buffer is b for b in function.outputs)
-    return _Parts(before, first, rest, is_output)
+    is_output = any(product.buffer is b for b in function.outputs)
+    return _Parts(before, product, rest, is_output)
 
 
 def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:
-    """Whether `stage` can be computed block by block, with `product` and the stages of `rest`."""
+    """Whether `stage` can be computed block by block with `product` and the stages `rest`."""
     return (
         stage.reduction is None
         and stage.axes == product.axes
@@ -115,9 +115,9 @@ def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:
 
 
 def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Stmt:
-    """`product`, and the stages of `rest` that follow it, in one nest over blocks.
+    """`product` and the stages `rest` that follow it, in one nest over blocks.
 
-    `is_output` says whether the product itself is needed too.
+    `is_output` states whether the product itself is stored, too.
     """
     p = match_contraction(product, rest)
     assert p is not None, f"{product.name} is no product"
@@ -139,31 +139,31 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
     )
 
 
-# --- what is known of sizes ---------------------------------------------------------------
+# --- conditions on sizes --------------------------------------------------------------------
 
-Known = bool | TirExpr
-"""Whether something holds: an expression if sizes decide it at run time."""
+Condition = bool | TirExpr
+"""The truth of a condition: an expression if it depends on run-time sizes."""
 
 
-def _choice(condition: Known, yes: Callable[[], Stmt], no: Callable[[], Stmt]) -> Stmt:
+def _choice(condition: Condition, yes: Callable[[], Stmt], no: Callable[[], Stmt]) -> Stmt:
     if isinstance(condition, bool):
         return yes() if condition else no()
     return IfThenElse(condition, yes(), no())
 
 
-def _both(a: Known, b: Known) -> Known:
+def _both(a: Condition, b: Condition) -> Condition:
     if isinstance(a, bool) or isinstance(b, bool):
         return a and b if isinstance(a, bool) else b and a
     return Binary("and", a, b)
 
 
-def _exceeds(extent: Dim, number: int) -> Known:
+def _exceeds(extent: Dim, number: int) -> Condition:
     if isinstance(extent, int):
         return extent > number
     return Binary(">", from_dim(extent), Imm(number, "int64"))
 
 
-def _is_one(extent: Dim) -> Known:
+def _is_one(extent: Dim) -> Condition:
     if isinstance(extent, int):
         return extent == 1
     return Binary("==", from_dim(extent), Imm(1, "int64"))

@@ -1,4 +1,4 @@
-"""Names for the variables that schedules make."""
+"""Fresh names for the variables of schedules."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,23 +9,23 @@ from relax_egraph.tir.stmt import PrimFunc
 
 
 class Names:
-    """Makes variables whose names are different, and not in `taken`."""
+    """A generator of variables with distinct names that are not in `taken`."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+    def __init__(self, used: Iterable[str]) -> None:
+        self._used = set(used)
 
     @classmethod
     def beside(cls, function: PrimFunc) -> "Names":
-        """Names unlike those of the symbols and buffers of `function`."""
+        """Names distinct from those of the symbols and buffers of `function`."""
         buffers = (b.name for b in (*function.params, *function.allocs))
         return cls({*function.symbols, *symbols_of_stmt(function.body), *buffers})
 
     def fresh(self, prefix: str) -> str:
-        """`prefix` with the first number that makes a new name."""
+        """`prefix` with the smallest number that makes a new name."""
         number = 0
-        while f"{prefix}{number}" in self._taken:
+        while f"{prefix}{number}" in self._used:
             number += 1
-        self._taken.add(f"{prefix}{number}")
+        self._used.add(f"{prefix}{number}")
         return f"{prefix}{number}"
 
     def var(self, prefix: str) -> TirVar:
@@ -35,6 +35,6 @@ class Names:
     def renamed(
         self, axes: Sequence[Axis], prefix: str
     ) -> tuple[tuple[Axis, ...], dict[TirVar, TirExpr]]:
-        """`axes` over new variables, and the new ones by the old."""
+        """`axes` with new variables, and the map from old to new ones."""
         new = tuple(Axis(self.var(prefix), a.extent) for a in axes)
         return new, {a.var: b.var for a, b in zip(axes, new, strict=True)}

@@ -1,7 +1,7 @@
-"""Products with constant matrices that were packed when the program was built.
+"""Products with constant matrices, which are packed when the program is built.
 
-Strips of columns lie one after the other, each of them contiguous from the first row to the last,
-so that a product reads memory in order.  The last strip is only as wide as it has to be.
+Strips of columns are stored one after the other, each contiguous from the first row to the last, so
+a product reads memory sequentially.  The last strip is only as wide as necessary.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt
 
 PIECE = 1024
-"""Steps of the depth that run at once: with 64 columns 256 KiB, which stay in the second cache."""
+"""Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
 
 LINE = 16
-"""Floats in a line of the cache, which fill a vector."""
+"""The floats of a cache line, which fill a vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
     """Matrices of `depth` rows, cut into strips of `width` columns.
 
-    They are made of `count` matrices, or of their transposes if it `is_transposed`.  The last
-    strip is filled up with zeros to whole vectors of floats.
+    There are `count` matrices, which are transposed first if it `is_transposed`.  The last strip is
+    padded with zeros to whole vectors.
     """
 
     count: int
@@ -42,18 +42,18 @@ class Panels:
 
     @property
     def padded(self) -> int:
-        """The columns of all strips together."""
+        """The columns of all strips, with padding."""
         return -(-self.columns // LINE) * LINE
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the packed array: a row for each matrix, if there are several."""
+        """The shape of the packed array, with a row for each matrix if there are several."""
         size = self.depth * self.padded
         return (size,) if self.count == 1 else (self.count, size)
 
 
 def panels_of(p: Product) -> Panels | None:
-    """How the right operand of `p` can be packed; ``None`` if it is no array of whole matrices."""
+    """The packed form of the right operand of `p`; ``None`` if it does not consist of matrices."""
     depth, columns = p.depth.extent if p.depth else 1, p.column.extent
     extents = [depth, columns, *p.b.buffer.shape]
     if not all(isinstance(e, int) for e in extents) or not _begins_at_zero(p):
@@ -72,21 +72,21 @@ def panels_of(p: Product) -> Panels | None:
 
 
 def _batch_moves(p: Product) -> tuple[dims.Dim, ...]:
-    """How far the right operand moves with each axis of the batch."""
+    """The strides of the right operand along the axes of the batch."""
     moves = steps(p.b.buffer, p.b.indices, [a.var for a in p.batch])
     return (-1,) if moves is None else moves
 
 
 def _begins_at_zero(p: Product) -> bool:
     axes = (*p.batch, p.column, *((p.depth,) if p.depth else ()))
-    first: dict[TirVar, TirExpr] = {a.var: ZERO for a in axes}
-    return all(dim_of(substitute(i, first)) == 0 for i in p.b.indices)
+    zeros: dict[TirVar, TirExpr] = {a.var: ZERO for a in axes}
+    return all(dim_of(substitute(i, zeros)) == 0 for i in p.b.indices)
 
 
 def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) -> Stmt:
-    """The blocks, each of which reads its strip of `packed`, which holds `panels`.
+    """The blocks of the product, each reading its strip of `packed`, which has the form `panels`.
 
-    While one strip is read the next is brought to the second cache.
+    While a strip is read, the next one is prefetched to the second-level cache.
     """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
@@ -96,13 +96,13 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
     for axis, move in zip(p.batch, _batch_moves(p), strict=True):
         assert isinstance(move, int)
         matrix = matrix + values[axis.var] * (move // (panels.depth * panels.columns))
-    first = columns.start * panels.depth
+    start = columns.start * panels.depth
     step: TirExpr = Imm(min(panels.width, panels.padded), "int64")
     if columns.blocks and panels.padded % panels.width:
         step = binary("min", panels.width, panels.padded - columns.start)
 
     def row(k: TirExpr) -> BufferLoad:
-        at = first + k * step
+        at = start + k * step
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
     piece = PIECE if rows.size > 1 else panels.depth

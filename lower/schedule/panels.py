@@ -1,7 +1,7 @@
-"""Products whose right operand is copied where it is contiguous, panel by panel.
+"""Products with copies of the right operand in contiguous panels.
 
-Rows of a wide operand lie far apart, so that a strip of it over a long depth is slow to read over
-and over.  A strip is copied once, for all rows.
+The rows of a wide operand are far apart, so reading a strip over a long depth is slow.  Each strip
+is copied once, for all rows.
 """
 
 from relax_egraph.ir.dtypes import TABLE
@@ -16,13 +16,13 @@ from relax_egraph.tir.expr import Buffer, Imm, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 PIECE = 1024
-"""Steps of the depth that run at once: with 64 columns 256 KiB, which stay in the second cache."""
+"""Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
 
 
 def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
-    """The blocks of all rows, after their panel of the right operand is made.
+    """The blocks of all rows, after their panel of the right operand is copied.
 
-    Of a sum of products each block makes a panel for each.
+    For a sum of products each block copies a panel for each product.
     """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
@@ -30,8 +30,8 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     depth = p.depth.extent if p.depth else 1
     panel = Buffer(names.fresh("panel"), (depth, columns.size), p.b.buffer.dtype)
     pack = _pack(p, panel, columns, values, names)
-    made = pack if p.over else None
-    right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE, made=made)
+    prepare = pack if p.over else None
+    right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE, prepare=prepare)
     rows = cut_rows(p, names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))
     body = blocks if p.over else seq(pack, blocks)
@@ -41,8 +41,8 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
 def _pack(p: Product, panel: Buffer, columns: Cut, batch: Point, names: Names) -> Stmt:
     depth = from_dim(p.depth.extent if p.depth else 1)
     if p.b_step == 1:
-        first = bound_load(p.b, {**batch, p.column.var: columns.start, **p.at_depth(ZERO)})
-        places = ((first.buffer, first.indices), (panel, (ZERO, ZERO)))
+        corner = bound_load(p.b, {**batch, p.column.var: columns.start, **p.at_depth(ZERO)})
+        places = ((corner.buffer, corner.indices), (panel, (ZERO, ZERO)))
         strides = (from_dim(p.b_column), Imm(columns.size, "int64"))
         transpose = name_of(TABLE[panel.dtype].bits)
         return TensorIntrinsic(transpose, places, (*strides, columns.count, depth))

@@ -1,7 +1,7 @@
-"""Maps whose positions are decided upon: a nest for each range of a loop with one outcome.
+"""Maps with decisions on positions, as a nest for each range in which they are constant.
 
-A padded tensor is a body that is copied and borders that are filled; a repeated one is copied
-again and again.  Inside of the loops nothing is compared, and nothing divided.
+A padded tensor is a copied body and filled borders; a repeated one is several copies.  The loops
+contain no comparisons and no divisions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.inline import MOST_NODES
 from relax_egraph.lower.schedule.loops import NARROW, ZERO, around, bound, store_loops
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.ranges import borders, decided
+from relax_egraph.lower.schedule.ranges import borders, decide
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.analysis import tree_size
@@ -24,10 +24,12 @@ from relax_egraph.tir.stmt import LoopKind, Stmt, seq
 
 
 def piecewise_loops(stages: Sequence[Stage], names: Names, outer: LoopKind = "serial") -> Stmt:
-    """Injective stages over the axes of the first, as `store_loops` has them, in pieces."""
-    kept = tuple(a for a in stages[0].axes if a.extent != 1)
+    """Injective stages over the axes of the first one, like `store_loops`, in pieces."""
+    long_axes = tuple(a for a in stages[0].axes if a.extent != 1)
     unit: dict[TirVar, TirExpr] = {a.var: ZERO for a in stages[0].axes if a.extent == 1}
-    return _pieces(_divided([_over(s, kept, unit) for s in stages]), names, outer, MOST_NODES)
+    return _pieces(
+        _split_axes([_over(s, long_axes, unit) for s in stages]), names, outer, MOST_NODES
+    )
 
 
 def _over(stage: Stage, axes: Sequence[Axis], values: Mapping[TirVar, TirExpr]) -> Stage:
@@ -37,8 +39,8 @@ def _over(stage: Stage, axes: Sequence[Axis], values: Mapping[TirVar, TirExpr]) 
 # --- divisions ----------------------------------------------------------------------------
 
 
-def _divided(stages: Sequence[Stage]) -> Sequence[Stage]:
-    """`stages` with two axes for each one that reads divide: ``q·d + r`` for ``i // d, i % d``."""
+def _split_axes(stages: Sequence[Stage]) -> Sequence[Stage]:
+    """`stages` with two axes for each divided one: ``q·d + r`` for ``i // d, i % d``."""
     axes = stages[0].axes
     for place, axis in enumerate(axes):
         size = next(_divisors(stages, axis, is_last=axis is axes[-1]), None)
@@ -48,15 +50,15 @@ def _divided(stages: Sequence[Stage]) -> Sequence[Stage]:
         many, one = TirVar(f"{axis.var.name}_o"), TirVar(f"{axis.var.name}_i")
         parts = (Axis(many, count), Axis(one, size))
         new = (*axes[:place], *parts, *axes[place + 1 :])
-        known = {a.var: a.extent for a in new}
+        extents = {a.var: a.extent for a in new}
         whole: TirExpr = many * from_dim(size) + one
         split = [_over(s, new, {axis.var: whole}) for s in stages]
-        return _divided([replace(s, value=simplify(s.value, known)) for s in split])
+        return _split_axes([replace(s, value=simplify(s.value, extents)) for s in split])
     return stages
 
 
 def _divisors(stages: Sequence[Stage], axis: Axis, *, is_last: bool) -> Iterator[Dim]:
-    """By what reads divide `axis`, if it is a multiple and, of the last axis, a whole vector."""
+    """The divisors of `axis` in reads that divide its extent; for the last axis, whole vectors."""
     for stage in stages:
         for index in (i for load in loads(stage.value) for i in load.indices):
             for e in nodes(index):
@@ -73,44 +75,44 @@ def _divisors(stages: Sequence[Stage], axis: Axis, *, is_last: bool) -> Iterator
 
 
 def _pieces(stages: Sequence[Stage], names: Names, outer: LoopKind, room: int) -> Stmt:
-    """The loops of `stages`, with so many pieces that there is `room` for the nodes of all."""
+    """The loops of `stages`, in as many pieces as `room` for their nodes allows."""
     axes = stages[0].axes
     for place, axis in enumerate(axes):
         is_last = place == len(axes) - 1
         if is_last and isinstance(axis.extent, int) and axis.extent <= NARROW:
             break
         cuts = borders([s.value for s in stages], axis.var, axis.extent)
-        left = room // (len(cuts) + 1)
-        if not cuts or sum(tree_size(s.value) for s in stages) > left:
+        share = room // (len(cuts) + 1)
+        if not cuts or sum(tree_size(s.value) for s in stages) > share:
             continue
         if is_last and place:
             rows, renamed = names.renamed(axes[:-1], "i")
-            known = {a.var: a.extent for a in rows}
+            outer_extents = {a.var: a.extent for a in rows}
             line = [_over(s, (axis,), renamed) for s in stages]
-            parts = _cut(line, 0, cuts, known)
-            body = seq(*(_pieces(part, names, "serial", left) for part in parts))
+            parts = _cut(line, 0, cuts, outer_extents)
+            body = seq(*(_pieces(part, names, "serial", share) for part in parts))
             return around(rows, body, outer, outer)
         parts = _cut(stages, place, cuts, {})
-        return seq(*(_pieces(part, names, outer, left) for part in parts))
+        return seq(*(_pieces(part, names, outer, share) for part in parts))
     return store_loops(stages, names, outer)
 
 
 def _cut(
-    stages: Sequence[Stage], place: int, cuts: Sequence[Dim], known: Mapping[TirVar, Dim]
+    stages: Sequence[Stage], place: int, cuts: Sequence[Dim], outer_extents: Mapping[TirVar, Dim]
 ) -> Iterator[Sequence[Stage]]:
-    """`stages` over each range of the axis at `place`; variables of `known` are around them."""
+    """`stages` over each range of the axis at `place`; `outer_extents` are around it."""
     axes = stages[0].axes
     axis = axes[place]
     for start, end in pairwise((0, *cuts, axis.extent)):
         size = dims.sub(end, start)
         own = Axis(TirVar(axis.var.name), size)
         new = (*axes[:place], *(() if size == 1 else (own,)), *axes[place + 1 :])
-        extents = {**known, **{a.var: a.extent for a in new}}
+        extents = {**outer_extents, **{a.var: a.extent for a in new}}
         at = from_dim(start) if size == 1 else own.var + from_dim(start)
         moved = [_over(s, new, {axis.var: at}) for s in stages]
-        yield [_decided(s, extents) for s in moved]
+        yield [_decide(s, extents) for s in moved]
 
 
-def _decided(stage: Stage, extents: Mapping[TirVar, Dim]) -> Stage:
-    indices = tuple(decided(i, extents) for i in stage.indices)
-    return replace(stage, indices=indices, value=decided(stage.value, extents))
+def _decide(stage: Stage, extents: Mapping[TirVar, Dim]) -> Stage:
+    indices = tuple(decide(i, extents) for i in stage.indices)
+    return replace(stage, indices=indices, value=decide(stage.value, extents))

@@ -1,4 +1,4 @@
-"""Recognises products of matrices among the stages, by how their operands move in memory."""
+"""Recognition of matrix products among the stages, by the strides of their operands."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,22 @@ from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Cast, TirExpr, Tir
 from relax_egraph.tir.rewrite import substitute
 
 FEWEST_TRANSPOSED = 8
-"""With fewer rows than this, a right operand that is not contiguous is not worth the copy."""
+"""The minimal rows for which copying a right operand that is not contiguous pays."""
 
 
 FEWEST_STEPS = 8
-"""With a depth of fewer steps than this, a sum of products is not worth calls for each of them."""
+"""The minimal depth of a sum of products that is computed by the micro-kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
 
-    All are of float32, but that `b` may be of a `NARROW` dtype.  `row` is ``None`` where there is
-    one row, `depth` where it is 1.  `a` does not move with `column`, nor `b` with `row`.  The
-    result is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and `c_row` are how
-    far a row, a step of the depth and a column go in memory.  `values` are the axes of the stage
-    that have no loop.  The sum is also `over` axes that are no part of the depth, none of them
-    empty.
+    All are of float32, except that `b` may be of a `NARROW` dtype.  `row` is ``None`` for a single
+    row, `depth` for a depth of 1.  `a` does not depend on `column`, nor `b` on `row`.  The result
+    is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and `c_row` are the
+    strides of rows, steps of the depth and columns.  `values` are the axes of the stage without a
+    loop.  The sum may also be `over` further nonempty axes.
     """
 
     stage: Stage
@@ -50,7 +49,7 @@ class Product:
     over: tuple[Axis, ...] = ()
 
     def point(self, row: TirExpr, column: TirExpr) -> dict[TirVar, TirExpr]:
-        """The values of the variables at a row and a column."""
+        """The values of the variables for a row and a column."""
         rows = {self.row.var: row} if self.row else {}
         return {**rows, self.column.var: column}
 
@@ -60,14 +59,14 @@ class Product:
         return load if load.buffer.dtype == "float32" else Cast("float32", load)
 
     def at_depth(self, step: TirExpr) -> dict[TirVar, TirExpr]:
-        """The value of the variable of the depth, if there is one."""
+        """The value of the variable of the depth, if it has one."""
         return {self.depth.var: step} if self.depth else {}
 
 
 def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
-    """`stage` as one product of float32 matrices; axes collapse as far as `rest` allows it too.
+    """`stage` as one product of float32 matrices; its axes collapse as far as `rest` allows.
 
-    The stages of `rest` are over the same axes as `stage`.
+    The stages `rest` have the same axes as `stage`.
     """
     product = match_contraction(stage, rest)
     if product is None or product.over or product.b.buffer.dtype in NARROW:
@@ -76,18 +75,18 @@ def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
 
 
 def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
-    """`stage` as a product, or as a sum of products `over` axes, perhaps with a narrow operand.
+    """`stage` as a product or a sum of products `over` axes, perhaps with a narrow operand.
 
-    Else as `match_product`.
+    Otherwise it is like `match_product`.
     """
     reduction = stage.reduction
     if reduction is None or not stage.sums_floats or not isinstance(stage.value, Binary):
         return None
-    x, y = map(_read, (stage.value.a, stage.value.b))
+    x, y = map(_source, (stage.value.a, stage.value.b))
     if stage.value.kind != "*" or x is None or y is None:
         return None
     if any(0 in b.shape for b in (stage.buffer, x.buffer, y.buffer)):
-        return None  # nothing moves in memory, whatever axis it moves with
+        return None  # strides of empty operands are meaningless
     spatial = collapse(stage.axes, [stage, *rest])
     over = collapse(reduction.axes, [stage])
     depth = _longest(over.axes)
@@ -107,8 +106,8 @@ def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | Non
     return None
 
 
-def _read(operand: TirExpr) -> BufferLoad | None:
-    """What a factor reads, if it is that, or the narrow element that it widens."""
+def _source(operand: TirExpr) -> BufferLoad | None:
+    """The load of a factor, or the load of a narrow element that it widens."""
     match operand:
         case BufferLoad():
             return operand
@@ -118,23 +117,23 @@ def _read(operand: TirExpr) -> BufferLoad | None:
             return None
 
 
-def widened_late(stages: Sequence[Stage], keep: Sequence[Buffer]) -> Sequence[Stage]:
-    """`stages` with narrow right operands read as they are stored, by the products themselves.
+def with_narrow_operands(stages: Sequence[Stage], keep: Sequence[Buffer]) -> Sequence[Stage]:
+    """`stages` with narrow right operands read in their storage dtype, by the products themselves.
 
-    What `keep` names is made as it was.
+    The buffers in `keep` are unchanged.
     """
-    for late in [s.buffer for s in stages if isinstance(s.value, Cast) and _read(s.value)]:
-        users = [s.buffer for s in stages if s.reads(late)]
-        if not users or any(late is b for b in keep):
+    for wide in [s.buffer for s in stages if isinstance(s.value, Cast) and _source(s.value)]:
+        users = [s.buffer for s in stages if s.reads(wide)]
+        if not users or any(wide is b for b in keep):
             continue
-        changed = inline(stages, [s.buffer for s in stages if s.buffer is not late])
-        if all(match_contraction(s) for s in changed if any(s.buffer is b for b in users)):
-            stages = changed
+        inlined = inline(stages, [s.buffer for s in stages if s.buffer is not wide])
+        if all(match_contraction(s) for s in inlined if any(s.buffer is b for b in users)):
+            stages = inlined
     return stages
 
 
 def _longest(axes: Sequence[Axis]) -> Axis | None:
-    """The axis of most steps, as far as that is known; the last of several."""
+    """The longest axis, as far as extents are constant; the last one if there are several."""
     sizes = [a.extent if isinstance(a.extent, int) else math.inf for a in axes]
     return next((a for a, n in [*zip(axes, sizes, strict=True)][::-1] if n == max(sizes)), None)
 
@@ -152,9 +151,9 @@ def _oriented(
     a: BufferLoad,
     b: BufferLoad,
 ) -> Product | None:
-    """The product with `a` as its left operand, if the two move as operands do.
+    """The product with `a` as its left operand, if the strides fit.
 
-    An axis that says through a table which matrix is read, as ``i`` in ``b[table[i], k, j]``, is of
+    An axis that selects the matrix through a table, like ``i`` in ``b[table[i], k, j]``, belongs to
     the batch.
     """
     *others, column = axes

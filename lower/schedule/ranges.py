@@ -1,7 +1,7 @@
-"""What is decided of index arithmetic where loop variables run in known ranges.
+"""Simplification of index arithmetic for loop variables in known ranges.
 
-A comparison, a ``min`` or ``max``, a ``//`` or ``%`` of positions has one outcome in a whole range
-of a variable, up to a border; loops that are split there need not decide it in every turn.
+A comparison, ``min``, ``max``, ``//`` or ``%`` of positions is constant in a range of a variable,
+up to a border; loops that are split there need not compute it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,35 +25,35 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.rewrite import nodes, rewrite, substitute, variables
 
 Extents = Mapping[TirVar, Dim]
-"""Variables run from 0 to below their extent."""
+"""Variables, each from 0 to below its extent."""
 
 
 _DECIDED = COMPARISONS | {"min", "max"}
 
 _TURNS = (-1, 0, 1)
-"""How often a divisor is taken off a position, at most."""
+"""The multiples of a divisor that may be subtracted from a position."""
 
 
 def borders(exprs: Sequence[TirExpr], var: TirVar, extent: Dim) -> list[Dim]:
-    """Where in `exprs` something is decided by whether `var` is below; each inside of its range.
+    """The values of `var` at which an expression in `exprs` changes its outcome, in order.
 
-    In order; what cannot be put in order is left out.
+    Each is inside the range; those that cannot be ordered are omitted.
     """
-    found: list[Dim] = []
+    ordered: list[Dim] = []
     choices = {b: None for e in exprs for n in nodes(e) for b in _borders(n, var)}
-    for either in sorted(choices, key=len):
-        if any(border in found for border in either):
+    for alternatives in sorted(choices, key=len):
+        if any(border in ordered for border in alternatives):
             continue
-        border = either[0]
+        border = alternatives[0]
         inside = dims.prove_ge(border, 1) and dims.prove_ge(dims.sub(extent, 1), border)
-        before = [b for b in found if dims.prove_ge(border, b)]
-        if inside and all(b in before or dims.prove_ge(b, border) for b in found):
-            found.insert(len(before), border)
-    return found
+        below = [b for b in ordered if dims.prove_ge(border, b)]
+        if inside and all(b in below or dims.prove_ge(b, border) for b in ordered):
+            ordered.insert(len(below), border)
+    return ordered
 
 
 def _borders(e: TirExpr, var: TirVar) -> Iterator[tuple[Dim, ...]]:
-    """Borders that decide `e`, of which all are needed; each is any one of some."""
+    """Alternative borders for each decision of `e`: one of each is needed."""
     if not isinstance(e, Binary) or e.a.dtype != "int64":
         return
     if e.kind in ("//", "%"):
@@ -85,7 +85,7 @@ def _borders(e: TirExpr, var: TirVar) -> Iterator[tuple[Dim, ...]]:
 
 
 def _line(e: TirExpr, var: TirVar) -> tuple[Dim, Dim] | None:
-    """``(a, b)`` of ``e = a·var + b``."""
+    """``(a, b)`` with ``e = a·var + b``."""
     if set(variables(e)) != {var}:
         return None
     slope = coefficients(e, (var,))
@@ -93,14 +93,14 @@ def _line(e: TirExpr, var: TirVar) -> tuple[Dim, Dim] | None:
     return None if slope is None or start is None else (slope[0], start)
 
 
-def decided(expr: TirExpr, extents: Extents) -> TirExpr:
-    """`expr` without what has one outcome in the whole range of the variables of `extents`."""
-    known = _Known(extents)
+def decide(expr: TirExpr, extents: Extents) -> TirExpr:
+    """`expr` simplified by all outcomes that are constant in the ranges `extents`."""
+    facts = _Facts(extents)
 
     def change(e: TirExpr) -> TirExpr:
         match e:
             case Binary() if e.a.dtype == "int64":
-                return known.position(e)
+                return facts.position(e)
             case Binary(kind="and" | "or"):
                 return _logical(e)
             case Not(a=Imm(value=value)):
@@ -123,13 +123,13 @@ def _logical(e: Binary) -> TirExpr:
 
 @lru_cache(1 << 12)
 def _is_natural(dim: Dim, positive: frozenset[str]) -> bool:
-    """Whether `dim` is proven not to be negative where the symbols in `positive` are not 0."""
+    """Whether `dim` is proven nonnegative if the symbols in `positive` are at least 1."""
     more = {name: dims.add(dims.symbol(name), 1) for name in positive & dims.symbols(dim)}
     return dims.prove_ge(dims.substitute(dim, more), 0)
 
 
-class _Known:
-    """What holds where each variable has a value: then no extent is 0."""
+class _Facts:
+    """Facts about variables in ranges that are not empty."""
 
     def __init__(self, extents: Extents) -> None:
         self._extents = extents
@@ -145,35 +145,35 @@ class _Known:
         return more >= 0 if isinstance(more, int) else _is_natural(more, self._positive)
 
     def position(self, e: Binary) -> TirExpr:
-        """`e`, of positions, or what it comes to."""
+        """`e`, an operation on positions, or a simpler equal one."""
         match e.kind:
             case "min" | "max":
                 return self._extreme(e)
             case "//" | "%":
-                return self._divided(e)
+                return self._divide(e)
             case "+" | "-":
-                return _gathered(e)
+                return _collect(e)
             case kind if kind in COMPARISONS:
-                found = self._compared(e)
-                return e if found is None else Imm(int(found), "bool")
+                outcome = self._compare(e)
+                return e if outcome is None else Imm(int(outcome), "bool")
             case _:
                 return e
 
     def _extreme(self, e: Binary) -> TirExpr:
-        if (found := self._range(binary("-", e.a, e.b))) is None:
+        if (bounds := self._range(binary("-", e.a, e.b))) is None:
             return e
-        least, most = found
+        least, most = bounds
         if self._at_least(0, most):
             return e.a if e.kind == "min" else e.b
         if self._at_least(least, 0):
             return e.b if e.kind == "min" else e.a
         return e
 
-    def _compared(self, e: Binary) -> bool | None:
+    def _compare(self, e: Binary) -> bool | None:
         a, b = (e.b, e.a) if e.kind in (">", "<=") else (e.a, e.b)
-        if (found := self._range(binary("-", a, b))) is None:
+        if (bounds := self._range(binary("-", a, b))) is None:
             return None
-        least, most = found
+        least, most = bounds
         is_below, is_not = self._at_least(-1, most), self._at_least(least, 0)
         match e.kind:
             case "<" | ">":
@@ -185,21 +185,21 @@ class _Known:
             case _:
                 return e.kind == "!=" if is_below or self._at_least(least, 1) else None
 
-    def _divided(self, e: Binary) -> TirExpr:
-        size, found = dim_of(e.b), self._range(e.a)
-        if size is None or found is None:
+    def _divide(self, e: Binary) -> TirExpr:
+        size, bounds = dim_of(e.b), self._range(e.a)
+        if size is None or bounds is None:
             return e
-        least, most = found
+        least, most = bounds
         for turns in _TURNS:
             start = dims.mul(turns, size)
             if self._at_least(least, start) and self._at_least(
                 dims.add(start, size), dims.add(most, 1)
             ):
-                return Imm(turns, "int64") if e.kind == "//" else _gathered(e.a - from_dim(start))
+                return Imm(turns, "int64") if e.kind == "//" else _collect(e.a - from_dim(start))
         return e
 
     def _range(self, e: TirExpr) -> tuple[Dim, Dim] | None:
-        """The least and the greatest value of `e`, if it is linear in variables of known extent."""
+        """The minimum and maximum of `e`, if it is linear in variables of known extents."""
         moving = tuple(variables(e))
         if any(v not in self._extents for v in moving):
             return None
@@ -219,8 +219,8 @@ class _Known:
         return least, most
 
 
-def _gathered(e: TirExpr) -> TirExpr:
-    """A sum with its constants in one."""
+def _collect(e: TirExpr) -> TirExpr:
+    """A sum with its constants combined."""
     rest, constant = _parts(e)
     if rest is None:
         return from_dim(constant)
@@ -230,15 +230,15 @@ def _gathered(e: TirExpr) -> TirExpr:
 
 
 def _parts(e: TirExpr) -> tuple[TirExpr | None, Dim]:
-    """`e` as what is no dimension, if there is any, and a dimension."""
-    known = dim_of(e)
-    if known is not None:
-        return None, known
+    """`e` as a sum of an expression, or ``None``, and a dimension."""
+    dim = dim_of(e)
+    if dim is not None:
+        return None, dim
     match e:
         case Binary(kind="+" | "-" as kind, a=a, b=b):
-            left, first = _parts(a)
-            right, second = _parts(b)
-            total = dims.add(first, second) if kind == "+" else dims.sub(first, second)
+            left, left_dim = _parts(a)
+            right, right_dim = _parts(b)
+            total = dims.add(left_dim, right_dim) if kind == "+" else dims.sub(left_dim, right_dim)
             if right is None:
                 return left, total
             if left is None:

@@ -1,4 +1,4 @@
-"""Reductions as loops: which axis is innermost, where sums are accumulated."""
+"""Reductions as loops: the innermost axis, and the place of accumulation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,19 +25,19 @@ from relax_egraph.tir.rewrite import loads, substitute, substitute_stmt, variabl
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 COLUMNS = 1 << 12
-"""How many elements of a row of results are accumulated together: the nearest cache holds them."""
+"""The elements of a row of results that accumulate together in the first-level cache."""
 
 FEWEST_COLUMNS = 256
-"""A strip of results for a thread is not narrower: a KiB is worth a visit to another row."""
+"""The minimal columns of a thread's strip of results: a KiB of each visited row."""
 
 STRIPS = 8
-"""How many strips of results there are, if they are not too narrow: several for each thread."""
+"""The strips of results, unless they become too narrow: several for each thread."""
 
 ROWS = 4
-"""How many rows of results are accumulated together, if they have reads in common."""
+"""The rows of results that accumulate together if they share reads."""
 
 TOGETHER = 8
-"""How many rows are combined before a row of results is read and written."""
+"""The rows that are combined before a row of results is read and written."""
 
 
 def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExpr, ...]) -> Store:
@@ -48,11 +48,10 @@ def combined(stage: Stage, reduction: Reduction, place: Buffer, at: tuple[TirExp
 def reduction_loops(
     stage: Stage, reduction: Reduction, names: Names, outer: LoopKind = "serial"
 ) -> Stmt:
-    """A reduction, with the axis along which its operands are contiguous innermost.
+    """The loops of a reduction, with the axis of contiguous operands innermost.
 
-    If that is a reduced axis, each element is accumulated in a local scalar; if it is the last
-    spatial axis, a row of the result is accumulated in place.  The other spatial loops are of
-    kind `outer`.
+    If that is a reduced axis, each element accumulates in a local scalar; if it is the last spatial
+    axis, a row of the result accumulates in place.  The other spatial loops are of kind `outer`.
     """
     spatial = collapse(stage.axes, [stage])
     reduced = collapse(reduction.axes, [replace(stage, indices=(ZERO,) * len(stage.indices))])
@@ -66,7 +65,7 @@ def reduction_loops(
 
 
 def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
-    """Whether the value's reads are rather contiguous along `last` than along `reduced`."""
+    """Whether reads of the value are contiguous along `last` rather than along `reduced`."""
     reads = [steps(r.buffer, r.indices, (last.var, reduced.var)) for r in loads(stage.value)]
     strided = [sum(r is None or r[k] not in (0, 1) for r in reads) for k in (0, 1)]
     if strided[0] != strided[1]:
@@ -78,7 +77,7 @@ def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:
 
 
 def _is_narrow(axis: Axis) -> bool:
-    """Whether a loop over `axis` is shorter than a vector: one over the taps of a window is."""
+    """Whether a loop over `axis` is shorter than a vector, such as the taps of a window."""
     return isinstance(axis.extent, int) and axis.extent < NARROW
 
 
@@ -113,12 +112,16 @@ def _accumulate_rows(
         return around(own, rows(moved), outer, outer)
 
     together = nest(blocks, lambda i: [i * ROWS + k for k in range(ROWS)])
-    left = dims.sub(row.extent, done)
-    return together if left == 0 else seq(together, nest(left, lambda i: [i + from_dim(done)]))
+    remainder = dims.sub(row.extent, done)
+    return (
+        together
+        if remainder == 0
+        else seq(together, nest(remainder, lambda i: [i + from_dim(done)]))
+    )
 
 
 def _shares_reads(stage: Stage, row: Axis) -> bool:
-    """Whether the values of several rows are computed of some reads in common."""
+    """Whether the values of several rows have some reads in common."""
     if isinstance(row.extent, int) and row.extent < ROWS:
         return False
     moves = {any(row.var in variables(i) for i in r.indices) for r in loads(stage.value)}
@@ -133,7 +136,7 @@ def accumulate_rows(
     extent: TirExpr,
     names: Names,
 ) -> Stmt:
-    """Rows of results side by side, `extent` of each along `last`, accumulated in place."""
+    """Adjacent rows of results, `extent` elements of each along `last`, accumulated in place."""
     over, renamed = names.renamed(over, "k")
     stages = [bound(s, dict(renamed)) for s in stages]
     *outer, inner = over
@@ -153,28 +156,28 @@ def accumulate_rows(
         return along(updates)
 
     clear = along([Store(s.buffer, s.indices, reduction.init) for s in stages])
-    return seq(clear, around(outer, _several(inner, count, add, names)))
+    return seq(clear, around(outer, _in_groups(inner, count, add, names)))
 
 
 def _strip(extent: Dim) -> int:
-    """How many columns of results one thread accumulates at a time."""
+    """The columns of results that one thread accumulates at a time."""
     if not isinstance(extent, int):
         return FEWEST_COLUMNS * 2
     return min(COLUMNS, max(FEWEST_COLUMNS, -(-extent // STRIPS // WHOLE) * WHOLE))
 
 
-def _several(axis: Axis, count: int, body: Callable[[TirExpr, int], Stmt], names: Names) -> Stmt:
-    """`body` for `count` turns of `axis` at a time, from a start on; for the last of them alone."""
+def _in_groups(axis: Axis, count: int, body: Callable[[TirExpr, int], Stmt], names: Names) -> Stmt:
+    """`body` for `count` iterations of `axis` at a time, and for each remaining one."""
     if isinstance(axis.extent, int) and 0 < axis.extent <= count:
         return body(ZERO, axis.extent)
     rounds = dims.floordiv(axis.extent, count)
     done = dims.mul(rounds, count)
     whole = For(axis.var, from_dim(rounds), "serial", body(axis.var * count, count))
-    left = dims.sub(axis.extent, done)
-    if left == 0:
+    remainder = dims.sub(axis.extent, done)
+    if remainder == 0:
         return whole
-    last = names.var("k")
-    return seq(whole, For(last, from_dim(left), "serial", body(from_dim(done) + last, 1)))
+    rest = names.var("k")
+    return seq(whole, For(rest, from_dim(remainder), "serial", body(from_dim(done) + rest, 1)))
 
 
 def _accumulate_scalar(
@@ -198,7 +201,7 @@ def _accumulate_scalar(
 
 
 def loops(stage: Stage, names: Names, outer: LoopKind = "serial") -> Stmt:
-    """`stage` as loops, by itself; `outer` is the kind of those that may run in any order."""
+    """The loops of a single `stage`; `outer` is the kind of those with independent iterations."""
     if stage.reduction is None:
         return store_loops((stage,), names, outer)
     return reduction_loops(stage, stage.reduction, names, outer)

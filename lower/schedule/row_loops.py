@@ -1,4 +1,4 @@
-"""The loops inside of a row: neighbouring stages share one pass over it where they can."""
+"""The inner loops of a row: neighbouring stages share a pass over it if possible."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,20 +14,20 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
 BLOCK = 1 << 15
-"""How many terms are added up at a time."""
+"""The terms that are summed before the partial sums are added."""
 
 
 def row_loops(stages: Sequence[Stage], names: Names, outer: LoopKind) -> Stmt:
     """The stages of one row, in order.
 
-    Each has one axis at most, or a nest of its own.  `outer` is the kind of loops that may run in
-    any order: ``parallel`` if the row is the only one.
+    Each has at most one axis, or a nest of its own.  `outer` is the kind of loops with independent
+    iterations: ``parallel`` if there is only one row.
     """
     return seq(*(_one_pass(p, names, outer) for p in runs(map(_flat, stages), _joins)))
 
 
 def _flat(stage: Stage) -> Stage:
-    """`stage` with one axis for several, if that is linear."""
+    """`stage` with several axes collapsed into one, if accesses are linear."""
     reduction = stage.reduction
     if len(stage.all_axes) < 2 or (reduction and stage.axes):
         return stage
@@ -41,16 +41,16 @@ def _flat(stage: Stage) -> Stage:
 
 
 def _line(stage: Stage) -> Axis | None:
-    """The only axis of `stage`, if it has one axis."""
+    """The axis of `stage`, if it has exactly one."""
     axes = stage.all_axes
     return axes[0] if len(axes) == 1 else None
 
 
 def _joins(stage: Stage, earlier: Sequence[Stage]) -> bool:
-    """Whether `stage` can run in the pass of `earlier`, turn by turn.
+    """Whether `stage` can run in the same loop as `earlier`.
 
-    Each place that one of them writes, another touches in the same turn only; a sum is complete
-    after the pass.
+    Each place that one stage writes, others may access only in the same iteration; a sum is
+    complete only after the pass.
     """
     own = _line(stage)
     lines = [_line(other) for other in earlier]
@@ -94,7 +94,7 @@ def _along(stage: Stage, place: TirExpr) -> Stage:
 
 
 def _loop(stages: Sequence[Stage], var: TirVar, extent: TirExpr) -> Stmt:
-    """Stages of one line as a vectorized loop; totals that do not live in a scalar get one."""
+    """Stages of one axis as a vectorized loop; totals accumulate in local scalars."""
     before: list[Stmt] = []
     inside: list[Stmt] = []
     after: list[Stmt] = []
@@ -116,9 +116,9 @@ def _loop(stages: Sequence[Stage], var: TirVar, extent: TirExpr) -> Stmt:
 
 
 def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKind) -> Stmt:
-    """A pass in blocks with totals of their own: a sum of sums is more exact than one long sum.
+    """A pass in blocks with partial sums, which are more accurate than one long sum.
 
-    If the blocks run in parallel, their totals are kept and combined in the end.
+    If the blocks run in parallel, their totals are stored and combined at the end.
     """
     blocks, var = cut(line.extent, BLOCK, "b", names), names.var("k")
     (block,) = blocks.blocks
@@ -127,7 +127,7 @@ def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKin
     between: list[Stmt] = []
     after: list[Stmt] = []
     parts: list[Buffer] = []
-    kept: list[Buffer] = []
+    stored: list[Buffer] = []
     for stage in (_along(s, blocks.start + var) for s in stages):
         reduction = stage.reduction
         if reduction is None:
@@ -139,7 +139,7 @@ def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKin
         total = replace(stage, value=part[0])
         if outer == "parallel":
             all_parts = Buffer(f"{stage.buffer.name}_parts", (block.extent,), part.dtype)
-            kept.append(all_parts)
+            stored.append(all_parts)
             between.append(Store(all_parts, (block.var,), part[0]))
             k = names.var("k")
             after.append(_loop([replace(stage, value=all_parts[k])], k, from_dim(block.extent)))
@@ -149,7 +149,7 @@ def _by_blocks(stages: Sequence[Stage], line: Axis, names: Names, outer: LoopKin
     inner = seq(_loop(inside, var, blocks.count), *between)
     body = TirBlock("block", (), inner, allocs=tuple(parts))
     whole = seq(*before, around(blocks.blocks, body, outer), *after)
-    return TirBlock("blocks", (), whole, allocs=tuple(kept)) if kept else whole
+    return TirBlock("blocks", (), whole, allocs=tuple(stored)) if stored else whole
 
 
 def _scalar(name: str, dtype: str) -> Buffer:

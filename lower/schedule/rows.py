@@ -1,8 +1,7 @@
-"""Row reductions with the maps around them: softmax, norms, sums over trailing axes.
+"""Row reductions with adjacent maps: softmax, norms, sums over trailing axes.
 
-All stages run inside common row loops.  What is one number for each row lives in a local
-scalar; a row that is used again after it was computed lives in the row of the result that
-will overwrite it, or in a buffer of one row.
+All stages run in common row loops.  A value for each row is in a local scalar; an intermediate row
+that is used again is in the row of the result that will overwrite it, or in a buffer of one row.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from relax_egraph.lower.schedule.loops import ZERO, bound, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import along_row
 from relax_egraph.lower.schedule.row_loops import row_loops
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
@@ -22,11 +21,11 @@ from relax_egraph.tir.rewrite import rewrite
 from relax_egraph.tir.stmt import PrimFunc, TirBlock
 
 LARGEST_LOCAL = 2048
-"""How many elements a row buffer on the stack may have."""
+"""The maximal elements of a row buffer on the stack."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
-    """The schedule of `function` if its stages share row axes, and each reduction is of a row."""
+    """The schedule of `function` if its stages share row axes and reduce within a row."""
     if not any(s.reduction for s in stages):
         return None
     stages = inline(stages, function.outputs, hoist=True)
@@ -37,17 +36,17 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     rows = [Axis(names.var("r"), a.extent) for a in stages[0].axes[:depth]]
     homes = _homes(stages, function.outputs, depth)
     inside = [_of_row(s, rows, homes) for s in stages]
-    several = [r for r in rows if r.extent != 1]
-    body = row_loops(inside, names, "serial" if several else "parallel")
+    row_loops_ = [r for r in rows if r.extent != 1]
+    body = row_loops(inside, names, "serial" if row_loops_ else "parallel")
     own = tuple(h.buffer for h in homes.values() if h.is_new)
     block = TirBlock("row", (), body, allocs=own)
-    nest = parallel(several, block)
-    whole = finished(function, "rows", [nest])
+    nest = parallel(row_loops_, block)
+    whole = assemble(function, "rows", [nest])
     return streaming(whole, stages, ahead=len(stages) > 1)
 
 
 def row_depth(stages: Sequence[Stage]) -> int | None:
-    """How many leading axes are the rows; ``None`` if the stages do not fit into row loops."""
+    """The number of leading row axes; ``None`` if the stages do not fit into row loops."""
     depth = 0
     for s in stages:
         if s.reduction is not None:
@@ -69,7 +68,7 @@ def row_depth(stages: Sequence[Stage]) -> int | None:
 
 
 def _stays_in_row(stage: Stage, other: Stage, depth: int) -> bool:
-    """Whether `stage` reads the buffer of `other` only in the row that it computes."""
+    """Whether `stage` reads the buffer of `other` only in its own row."""
     return all(
         index == axis.var or axis.extent == 1
         for load in reads_of(stage, other.buffer)
@@ -79,7 +78,7 @@ def _stays_in_row(stage: Stage, other: Stage, depth: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where an intermediate lives: ``buffer`` has no row axes if it `is_new`."""
+    """The location of an intermediate: ``buffer`` has no row axes if it `is_new`."""
 
     buffer: Buffer
     is_new: bool
@@ -109,7 +108,7 @@ def _homes(stages: Sequence[Stage], outputs: Sequence[Buffer], depth: int) -> di
 def _lender(
     stages: Sequence[Stage], place: int, outputs: Sequence[Buffer], lent: set[int]
 ) -> Buffer | None:
-    """An output whose row is free from stage `place` on until the stage's last use."""
+    """An output whose row is unused between stage `place` and the last use of its result."""
     stage = stages[place]
     last = max(k for k, s in enumerate(stages) if s.reads(stage.buffer))
     for later in stages[last:]:
@@ -128,9 +127,9 @@ def _lender(
 
 
 def _of_row(stage: Stage, rows: Sequence[Axis], homes: dict[int, _Home]) -> Stage:
-    """`stage` inside of the row loops, reading and writing the homes of intermediates."""
+    """`stage` inside the row loops, with intermediates at their locations."""
     depth = len(rows)
-    kept = [k for k, a in enumerate(stage.axes) if k >= depth and a.extent != 1]
+    inner_axes = [k for k, a in enumerate(stage.axes) if k >= depth and a.extent != 1]
     values: dict[TirVar, TirExpr] = {
         a.var: ZERO if row.extent == 1 else row.var
         for a, row in zip(stage.axes, rows, strict=False)
@@ -155,7 +154,7 @@ def _of_row(stage: Stage, rows: Sequence[Axis], homes: dict[int, _Home]) -> Stag
         stage,
         buffer=target.buffer,
         indices=target.indices,
-        axes=tuple(stage.axes[k] for k in kept),
+        axes=tuple(stage.axes[k] for k in inner_axes),
         value=rewrite(stage.value, change),
     )
     return bound(moved, unit)

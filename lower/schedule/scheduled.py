@@ -1,7 +1,7 @@
-"""A scheduled function, put together: its loops, and the operands that are prepared for it.
+"""Scheduled functions: their loops, and the operands that are prepared for them.
 
-A schedule that needs an operand in another form, such as a weight in panels, computes it by a nest
-of its own.  A nest that reads nothing but constants leaves the function: its results become inputs,
+A schedule that needs an operand in another form, such as packed weights, computes it by a nest of
+its own.  A nest that reads only constants is removed from the function: its results become inputs,
 which are computed once, when a program is built.
 """
 
@@ -18,14 +18,14 @@ from relax_egraph.tir.rewrite import loads, statements, stores
 from relax_egraph.tir.stmt import PrimFunc, Stmt, TensorIntrinsic, seq
 
 CONSTANT_INPUTS = "constant_inputs"
-"""The attribute of a function without a schedule: the numbers of the inputs that are constants."""
+"""The attribute of an unscheduled function that lists the numbers of its constant inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Inputs of a scheduled function, the `results`, that are computed of constant `sources`.
+    """Inputs of a scheduled function, the `results`, that are computed from constant `sources`.
 
-    The `recipe` is a loop function of sources and results, or how one source is packed.
+    The `recipe` is a loop function from sources to results, or the packed form of a single source.
     """
 
     sources: tuple[Buffer, ...]
@@ -35,35 +35,35 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A `function` with its loops; its inputs are inputs of the function before, or `prepared`."""
+    """A `function` with its loops; its inputs are those of the original function, or `prepared`."""
 
     function: PrimFunc
     prepared: tuple[Prepared, ...] = ()
 
     def with_attrs(self, attrs: FunctionAttrs) -> "Scheduled":
-        """The same, of a function that has `attrs` too."""
+        """The same with further `attrs` of the function."""
         function = replace(self.function, attrs={**self.function.attrs, **attrs})
         return replace(self, function=function)
 
 
 def constant_inputs(function: PrimFunc) -> tuple[Buffer, ...]:
-    """The inputs of known size that are constants in all calls of `function`."""
+    """The inputs of constant size that are constants in all calls of `function`."""
     numbers = function.attrs.get(CONSTANT_INPUTS, ())
     assert isinstance(numbers, tuple)
     return tuple(b for k, b in enumerate(function.inputs) if k in numbers and _has_known_size(b))
 
 
-def finished(
+def assemble(
     function: PrimFunc,
     anchor: str,
     body: Sequence[Stmt | Prepared],
     allocs: Sequence[Buffer] = (),
 ) -> Scheduled:
-    """`function` with the nests of `body`, the allocations that it still uses and `allocs`.
+    """`function` with the nests of `body`, its remaining allocations, and `allocs`.
 
-    Each nest computes its buffers whole: no other nest of `body` writes them.  A prepared operand
-    comes after its first source, which is dropped if no other nest reads it.  The attribute
-    ``schedule`` says which `anchor` it is.
+    Each nest computes its buffers completely: no other nest of `body` writes them.  A prepared
+    operand comes after its first source, which is dropped if no other nest reads it.  The attribute
+    ``schedule`` is `anchor`.
     """
     prepared = [p for p in body if isinstance(p, Prepared)]
     nests = [nest for nest in body if not isinstance(nest, Prepared)]
@@ -95,32 +95,32 @@ def finished(
 def _of_constants(
     nests: Sequence[Stmt], constants: Sequence[Buffer], scratch: Sequence[Buffer]
 ) -> list[int]:
-    """The numbers of the `nests` that compute `scratch` of known size of nothing but `constants`.
+    """The numbers of the `nests` that compute `scratch` of constant size only from `constants`.
 
-    What is filled and read of nothing is no work to save.
+    Buffers that are filled without reading anything are not prepared.
     """
-    known = set(constants)
+    available = set(constants)
     writers = Counter(b for nest in nests for b in _written(nest))
-    touched, numbers = set[Buffer](), list[int]()
+    accessed, numbers = set[Buffer](), list[int]()
     for k, nest in enumerate(nests):
         written = _written(nest)
         read = {load.buffer for load in loads(nest)} - written
         is_whole = all(
-            b in scratch and b not in touched and writers[b] == 1 and _has_known_size(b)
+            b in scratch and b not in accessed and writers[b] == 1 and _has_known_size(b)
             for b in written
         )
-        if is_whole and read and read <= known and _is_plain(nest):
-            known |= written
+        if is_whole and read and read <= available and _is_plain(nest):
+            available |= written
             numbers.append(k)
         else:
-            touched.update(buffers_of(nest))
+            accessed.update(buffers_of(nest))
     return numbers
 
 
 def _by_loops(
     loops: Stmt, inputs: Sequence[Buffer], used: Collection[Buffer], anchor: str
 ) -> Sequence[Prepared]:
-    """The buffers that `loops` write and that are `used` afterwards, by a function of their own."""
+    """The buffers that `loops` write and that are `used` later, as prepared operands."""
     read = {load.buffer for load in loads(loops)}
     written = dict.fromkeys(store.buffer for store in stores(loops))
     sources = tuple(b for b in inputs if b in read)
@@ -136,7 +136,7 @@ def _written(nest: Stmt) -> set[Buffer]:
 
 
 def _is_plain(nest: Stmt) -> bool:
-    """Whether `nest` needs no symbol, as calls know them, and no micro-kernel."""
+    """Whether `nest` needs no symbols, which calls determine, and no micro-kernels."""
     has_call = any(isinstance(s, TensorIntrinsic) for s in statements(nest))
     return not has_call and not symbols_of_stmt(nest)
 

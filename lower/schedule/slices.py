@@ -1,4 +1,4 @@
-"""Copies of operands to places of their own in a result: contiguous, and row by row where short."""
+"""Copies of operands to parts of a result: contiguous, and row by row if they are short."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,44 +13,44 @@ from relax_egraph.lower.schedule.loops import (
     store_loops,
 )
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Stage, slice_of
 from relax_egraph.tir.expr import TirExpr, TirVar
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Seq, Stmt, seq
 
 MOST_TOGETHER = 32
-"""How many parts of a row are copied in one loop over the rows."""
+"""The maximal parts of a row that are copied in one loop over the rows."""
 
 
 def apply(function: PrimFunc) -> Scheduled | None:
-    """The schedule of `function` if each of its nests stores what it reads of inputs only."""
+    """The schedule of `function` if each of its nests stores values of inputs only."""
     nests = function.body.body if isinstance(function.body, Seq) else (function.body,)
     slices = [slice_of(nest) for nest in nests]
-    known = [s for s in slices if s is not None]
-    if len(known) < len(slices) or function.allocs:
+    stages = [s for s in slices if s is not None]
+    if len(stages) < len(slices) or function.allocs:
         return None
     inputs = {id(b) for b in function.inputs}
-    if any(id(load.buffer) not in inputs for s in known for load in loads(s.value)):
+    if any(id(load.buffer) not in inputs for s in stages for load in loads(s.value)):
         return None
     names = Names.beside(function)
-    pairs = [(nest, _collapsed(s)) for nest, s in zip(nests, known, strict=True)]
+    pairs = [(nest, _collapsed(s)) for nest, s in zip(nests, stages, strict=True)]
     body: list[Stmt] = []
     while pairs:
         count = _together([s for _, s in pairs])
         group, pairs = pairs[:count], pairs[count:]
         body.append(_loops(group, names))
-    return finished(function, "movement", body)
+    return assemble(function, "movement", body)
 
 
 def _loops(group: Sequence[tuple[Stmt, Stage]], names: Names) -> Stmt:
     """The copies of `group`, in one loop over their rows if there are several."""
-    (nest, first), *others = group
+    (nest, single), *others = group
     if others:
         return _by_rows([s for _, s in group], names)
-    if _is_narrow(first):  # a vector for a run would hardly be filled
+    if _is_narrow(single):  # runs are shorter than a vector
         return nest
-    return store_loops((first,), names, "parallel")
+    return store_loops((single,), names, "parallel")
 
 
 def _collapsed(stage: Stage) -> Stage:
@@ -59,7 +59,7 @@ def _collapsed(stage: Stage) -> Stage:
 
 
 def _together(slices: Sequence[Stage]) -> int:
-    """How many of the first slices are parts of the same rows, and short."""
+    """The number of leading slices that are short parts of the same rows."""
     first = slices[0]
     count = 0
     while (
@@ -96,6 +96,6 @@ def _by_rows(slices: Sequence[Stage], names: Names) -> Stmt:
 
 
 def _is_narrow(stage: Stage) -> bool:
-    """Whether the contiguous runs are shorter than a vector: plain loops are then faster."""
+    """Whether the contiguous runs are shorter than a vector, so that plain loops are faster."""
     axes = stage.axes
     return bool(axes) and isinstance(axes[-1].extent, int) and axes[-1].extent < NARROW

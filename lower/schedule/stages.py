@@ -1,7 +1,7 @@
-"""A loop function read as stages: one for each tensor it computes, in order.
+"""A loop function as stages: one for each tensor it computes, in order.
 
-Schedules work on stages.  A function that does not have the form (a nest around one block
-that stores each element of its own buffer once) has no stages and is lowered as it stands.
+Schedules work on stages.  A function in another form than nests around one block, each storing
+every element of its own buffer once, has no stages and is lowered unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """``buffer[indices] = value`` over `axes`; `value` of a reduction is the term combined.
+    """``buffer[indices] = value`` over `axes`; the `value` of a reduction is the term to combine.
 
     No two iterations of `axes` store to one place, and `value` does not read `buffer`.
     """
@@ -63,7 +63,7 @@ class Stage:
 
     @property
     def sums_floats(self) -> bool:
-        """Whether it is a sum of float32, which begins with 0."""
+        """Whether it is a float32 sum that starts at 0."""
         if self.reduction is None or self.reduction.combine != "+":
             return False
         init = self.reduction.init
@@ -75,40 +75,40 @@ class Stage:
         return self.axes + (self.reduction.axes if self.reduction else ())
 
     def reads(self, buffer: Buffer) -> bool:
-        """Whether the value is computed from `buffer`."""
+        """Whether the value reads `buffer`."""
         return any(load.buffer is buffer for load in loads(self.value))
 
 
 def runs(
     stages: Iterable[Stage], joins: Callable[[Stage, Sequence[Stage]], bool]
 ) -> list[list[Stage]]:
-    """`stages` in order, in runs: one `joins` the run before it, or begins another."""
-    found: list[list[Stage]] = []
+    """`stages` in consecutive runs: a stage that `joins` the current run extends it."""
+    result: list[list[Stage]] = []
     for stage in stages:
-        if found and joins(stage, found[-1]):
-            found[-1].append(stage)
+        if result and joins(stage, result[-1]):
+            result[-1].append(stage)
         else:
-            found.append([stage])
-    return found
+            result.append([stage])
+    return result
 
 
-def computed_from(first: Stage, stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Those of `stages`, which are in order, that need `first`."""
-    found: list[Stage] = []
+def computed_from(source: Stage, stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """The stages of `stages`, in order, that depend on `source`."""
+    dependent: list[Stage] = []
     for stage in stages:
-        if any(stage.reads(s.buffer) for s in (first, *found)):
-            found.append(stage)
-    return tuple(found)
+        if any(stage.reads(s.buffer) for s in (source, *dependent)):
+            dependent.append(stage)
+    return tuple(dependent)
 
 
 def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:
-    """The stages of `function`; ``None`` if it does not have the form.
+    """The stages of `function`; ``None`` if it has another form.
 
-    Each stage fills its buffer whole; what it reads is an input or filled before.
+    Each stage fills its whole buffer, and reads inputs or buffers filled before.
     """
     filled = {id(b) for b in function.inputs}
     written: set[int] = set()
-    found: list[Stage] = []
+    stages: list[Stage] = []
     for nest in function.body.body if isinstance(function.body, Seq) else (function.body,):
         stage = _stage(nest)
         if stage is None or id(stage.buffer) in filled:
@@ -117,19 +117,19 @@ def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:
             return None
         filled.add(id(stage.buffer))
         written.add(id(stage.buffer))
-        found.append(stage)
-    return tuple(found) if all(id(b) in written for b in function.outputs) else None
+        stages.append(stage)
+    return tuple(stages) if all(id(b) in written for b in function.outputs) else None
 
 
 def slice_of(nest: Stmt) -> Stage | None:
-    """`nest` as a stage if it is around one block that stores, perhaps only to a part of a buffer.
+    """`nest` as a stage if it is around one block with a store, perhaps to a part of a buffer.
 
-    Each index is one axis, or one axis and what does not move with any, or does not move at all.
+    Each index is an axis, an axis plus a loop-invariant term, or loop-invariant.
     """
-    found = _block(nest)
-    if found is None:
+    nested = _block(nest)
+    if nested is None:
         return None
-    block, axes = found
+    block, axes = nested
     store = block.body
     assert isinstance(store, Store)
     if block.init is not None or any(b.kind == "reduce" for b in block.axes):
@@ -148,7 +148,7 @@ def slice_of(nest: Stmt) -> Stage | None:
 
 
 def _block(nest: Stmt) -> tuple[TirBlock, tuple[Axis, ...]] | None:
-    """The block in a nest of serial loops, one for each of its axes, that stores once."""
+    """The block with a single store in a nest of serial loops, one for each of its axes."""
     loops: dict[TirVar, Dim | None] = {}
     while isinstance(nest, For):
         if nest.kind != "serial":
@@ -164,10 +164,10 @@ def _block(nest: Stmt) -> tuple[TirBlock, tuple[Axis, ...]] | None:
 
 
 def _stage(nest: Stmt) -> Stage | None:
-    found = _block(nest)
-    if found is None:
+    nested = _block(nest)
+    if nested is None:
         return None
-    nest, axes = found
+    nest, axes = nested
     spatial = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "spatial")
     reduced = tuple(a for a, b in zip(axes, nest.axes, strict=True) if b.kind == "reduce")
     store = nest.body
@@ -186,7 +186,7 @@ def _stage(nest: Stmt) -> Stage | None:
 
 
 def _axes(axes: tuple[BlockAxis, ...], loops: dict[TirVar, Dim | None]) -> Iterator[Axis]:
-    """The axes that run over a loop of their own, whole."""
+    """The axes that run over a whole loop of their own."""
     bound: set[TirVar] = set()
     for axis in axes:
         loop = axis.binding

@@ -1,4 +1,4 @@
-"""Which parameters a scheduled function passes over once: they need no place in the caches."""
+"""Streamed parameters of scheduled functions, which are traversed once and need no cache."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,15 @@ from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
 
 BEYOND_CACHE = 1 << 20
-"""Inputs of fewer bytes than this are near the processor anyway."""
+"""Inputs of fewer bytes than this are in a cache anyway."""
 
 
 def streaming(scheduled: Scheduled, stages: Sequence[Stage], *, ahead: bool) -> Scheduled:
-    """A function `scheduled` from `stages` with the attribute ``streamed``: numbers of parameters.
+    """The function `scheduled` from `stages` with the attribute ``streamed``: parameter numbers.
 
-    They are the outputs that are computed in order and not read again; where it is worth to read
-    `ahead`, because much is computed between reads, also the inputs of which each element is read
-    in one turn.
+    These are outputs that are computed in order and not read again, and, if prefetching `ahead`
+    pays because much is computed between reads, inputs whose elements are each read in one
+    iteration.
     """
     function = scheduled.function
     read = {id(load.buffer) for load in loads(function.body)}
@@ -32,19 +32,19 @@ def streaming(scheduled: Scheduled, stages: Sequence[Stage], *, ahead: bool) -> 
         for b in function.inputs
         if ahead and _may_have(b, BEYOND_CACHE) and any(_passes(s, b) for s in stages)
     ]
-    named = {id(b) for b in (*inputs, *outputs)}
-    numbers = tuple(k for k, b in enumerate(function.params) if id(b) in named)
+    streamed = {id(b) for b in (*inputs, *outputs)}
+    numbers = tuple(k for k, b in enumerate(function.params) if id(b) in streamed)
     return scheduled.with_attrs({ATTRIBUTE: numbers}) if numbers else scheduled
 
 
 def _may_have(buffer: Buffer, size: int) -> bool:
-    """Whether `buffer` has so many bytes, as far as its shape tells."""
+    """Whether `buffer` may have at least `size` bytes."""
     count = dims.product(buffer.shape)
     return not isinstance(count, int) or count * TABLE[buffer.dtype].bits // 8 >= size
 
 
 def _passes(stage: Stage, buffer: Buffer) -> bool:
-    """Whether `stage` reads the elements of `buffer` one after the other, each in one turn."""
+    """Whether `stage` reads the elements of `buffer` in order, each in one iteration."""
     axes = [a for a in stage.all_axes if a.extent != 1]
     turns = dims.product([a.extent for a in axes])
     if not axes or not dims.equal(turns, dims.product(buffer.shape)):

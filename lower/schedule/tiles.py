@@ -1,4 +1,4 @@
-"""Blocks of a product of matrices: how axes are cut, how one is computed, what follows on it."""
+"""Blocks of matrix products: the cutting of axes, and the loops of a block with its epilogue."""
 
 import operator
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 BLOCK_ROWS = 96
-"""Rows of a block: whole tiles, which beside a depth of 1024 take 384 KiB of the second cache."""
+"""The rows of a block: whole tiles, which for a depth of 1024 take 384 KiB of the second cache."""
 
 BLOCK_COLUMNS = 64
-"""Columns of a block: as wide as the micro-kernel, or several times."""
+"""The columns of a block: a multiple of the width of the micro-kernel."""
 
 
 def cut_rows(p: Product, names: Names) -> Cut:
-    """The rows in blocks; of a known number, so that the last one is about as large."""
+    """The rows in blocks, which are about equally tall if the number of rows is constant."""
     rows = p.row.extent if p.row else 1
     if isinstance(rows, int) and rows > BLOCK_ROWS:
         even = -(-rows // -(-rows // BLOCK_ROWS))
@@ -31,7 +31,7 @@ def cut_rows(p: Product, names: Names) -> Cut:
 
 
 def _cut_depth(p: Product, size: int, names: Names) -> Cut:
-    """The depth in pieces as equal as they can be."""
+    """The depth in almost equal pieces."""
     extent = p.depth.extent if p.depth else 1
     if isinstance(extent, int) and extent > size:
         size = -(-extent // -(-extent // size))
@@ -40,18 +40,18 @@ def _cut_depth(p: Product, size: int, names: Names) -> Cut:
 
 @dataclass(frozen=True, slots=True)
 class RightOperand:
-    """The columns of a block in the right operand: their row at a step of the depth.
+    """The columns of a block in the right operand, by the row at each step of the depth.
 
-    Rows are `step` apart.  The depth is taken in pieces of at most `piece` steps, the rows of
-    which stay in the second cache; where `follows`, the next ones lie right behind them.  What is
-    read is `made` before, for each turn of the axes that the product is summed over.
+    Rows are `step` apart.  The depth is processed in pieces of at most `piece` steps, whose rows
+    stay in the second-level cache; if `follows`, the next block is adjacent in memory.  `prepare`
+    runs first, for each iteration of the axes that the product is summed over.
     """
 
     row: Callable[[TirExpr], BufferLoad]
     step: TirExpr
     piece: int
     follows: bool = False
-    made: Stmt | None = None
+    prepare: Stmt | None = None
 
 
 def target_of(p: Product, point: Point) -> BufferLoad:
@@ -62,9 +62,9 @@ def target_of(p: Product, point: Point) -> BufferLoad:
 def block(
     epilogue: Epilogue, right: RightOperand, rows: Cut, columns: Cut, batch: Point, names: Names
 ) -> Stmt:
-    """A block of the product over the whole depth, and what follows on it while it is hot.
+    """A block of the product over the whole depth, and its epilogue while the block is hot.
 
-    With nothing to follow it goes to the output itself.
+    Without an epilogue it is computed in the output.
     """
     p = epilogue.product
     pieces = _cut_depth(p, right.piece, names)
@@ -80,7 +80,7 @@ def block(
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
     call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
     turn = around(pieces.blocks, call)
-    fill = around(p.over, turn if right.made is None else seq(right.made, turn))
+    fill = around(p.over, turn if right.prepare is None else seq(right.prepare, turn))
     if not epilogue.rest:
         return fill
     stores = epilogue.over(tile, rows, columns, batch, names)

@@ -1,8 +1,7 @@
-"""Attention of a few queries: keys and values are read once, where they lie, in their order.
+"""Attention of a few queries: keys and values are read once, in place and in order.
 
-The keys are cut in blocks, each a task of its own that leaves its sums in memory; then these are
-joined.  Where they are cut depends on their number alone, so that results do not depend on the
-number of threads.
+The keys are cut into blocks, each a task that stores its sums in memory; then the sums are joined.
+The blocks depend on the number of keys alone, so results do not depend on the number of threads.
 """
 
 import math
@@ -58,13 +57,13 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 BLOCK_KEYS = 256
-"""Keys of a task: their scores stay in the first cache."""
+"""The keys of a task, whose scores fit the first-level cache."""
 
 LN_2 = math.log(2)
 
 
 def streams(p: Attention) -> bool:
-    """Whether keys and values lie so that they can be read in their order."""
+    """Whether the layout of keys and values allows reading them sequentially."""
 
     def moves(load: BufferLoad, run: Attention, axis: Axis) -> Sequence[Dim]:
         return steps(load.buffer, load.indices, (run.key.var, axis.var)) or (0, 0)
@@ -76,7 +75,7 @@ def streams(p: Attention) -> bool:
 
 
 def by_keys(p: Attention, most: int, names: Names) -> Stmt:
-    """The blocks of keys of some heads at a time, of at most `most` queries, and what they join."""
+    """The blocks of keys of some heads, for at most `most` queries, and the join of their sums."""
     each = heads_of(p)
     heads = each[0]
     axes = [replace(a, extent=heads.tasks) if a is heads.axis else a for a in p.batch]
@@ -88,21 +87,21 @@ def by_keys(p: Attention, most: int, names: Names) -> Stmt:
     shape = (*(a.extent for a in axes), blocks, rows)
     top, total = (Buffer(names.fresh(name), shape, "float32") for name in ("tops", "totals"))
     sums = Buffer(names.fresh("sums"), (*shape, p.width), "float32")
-    parted = State(top, total, sums, is_clear=p.seen != ALL)
+    partial_state = State(top, total, sums, is_clear=p.seen != ALL)
     work = seq(
-        *map(partial(_blocks, axes, parted, names), p.runs, each, starts),
-        _joined(p, heads, axes, parted, blocks, names),
+        *map(partial(_blocks, axes, partial_state, names), p.runs, each, starts),
+        _joined(p, heads, axes, partial_state, blocks, names),
     )
-    return TirBlock("blocks", (), work, allocs=parted.buffers)
+    return TirBlock("blocks", (), work, allocs=partial_state.buffers)
 
 
 def _rows(p: Attention, heads: Heads) -> TirExpr:
-    """How many rows a task has: a query of a head each."""
+    """The number of rows of a task: a query of a head each."""
     return from_dim(dims.mul(heads.most, p.rows))
 
 
 def _each(p: Attention, heads: Heads, fixed: Values, names: Names) -> EachRow:
-    """Loops over all rows of a task, those of one head of the keys side by side."""
+    """Loops over all rows of a task; rows of one head of the keys are adjacent."""
     rows = from_dim(p.rows)
 
     def each(body: Callable[[Row], Stmt]) -> Stmt:
@@ -119,14 +118,14 @@ def _each(p: Attention, heads: Heads, fixed: Values, names: Names) -> EachRow:
 
 
 def _blocks(
-    axes: Sequence[Axis], parted: State, names: Names, p: Attention, heads: Heads, start: Dim
+    axes: Sequence[Axis], partial_state: State, names: Names, p: Attention, heads: Heads, start: Dim
 ) -> Stmt:
-    """The sums of each block of keys, in memory from block `start` on."""
+    """The sums of each block of keys, stored from block `start` on."""
     batch, fixed = names.renamed(axes, "b")
     block = parts(from_dim(p.key.extent), BLOCK_KEYS, "ko", names)
     keys = Parts(None, number(1), block.start, block.count)
-    state = replace(parted, at=(*(a.var for a in batch), from_dim(start) + block.place))
-    most = parted.most_rows
+    state = replace(partial_state, at=(*(a.var for a in batch), from_dim(start) + block.place))
+    most = partial_state.most_rows
     queries, scores = room("queries", names, most, p.size), room("scores", names, most, BLOCK_KEYS)
     each = _each(p, heads, fixed, names)
     tile = Tile(p, keys, scores, _rows(p, heads), keys.count, ZERO, each)
@@ -148,7 +147,7 @@ def _products(
     """The products of a block of keys with all rows."""
     rows = from_dim(dims.mul(heads.sharing, p.rows))
     step, along = _step(heads.keys, p.key), _step(heads.keys, p.depth)
-    at_once = along == 1  # else keys are columns
+    at_once = along == 1  # otherwise keys are columns
     head, beside = _heads_of_call(heads, heads.keys, names, at_once=at_once)
     at = {**heads.at(head.place, fixed), p.key.var: tile.keys.start, p.depth.var: ZERO}
     key, row = bound_load(heads.keys, at), head.place * rows
@@ -197,9 +196,9 @@ def _sums(
 def _heads_of_call(
     heads: Heads, load: BufferLoad, names: Names, *, at_once: bool
 ) -> tuple[Parts, Dim]:
-    """The heads of a task in parts for one call each, and how far apart they are in memory.
+    """The heads of a task in parts, one for each call, and their distance in memory.
 
-    All are one part if they are to be read `at_once`, and lie at equal distances.
+    They are one part if they can be read `at_once`, at equal distances.
     """
     count = number(heads.together)
     moves = steps(load.buffer, load.indices, (heads.axis.var,)) if heads.axis else None
@@ -209,23 +208,28 @@ def _heads_of_call(
 
 
 def _step(load: BufferLoad, axis: Axis) -> Dim:
-    """How far neighbours along `axis` are apart in memory."""
+    """The distance of neighbours along `axis` in memory."""
     moves = steps(load.buffer, load.indices, (axis.var,))
     assert moves is not None, "keys that are streamed are linear"
     return moves[0]
 
 
 def _joined(
-    p: Attention, heads: Heads, axes: Sequence[Axis], parted: State, blocks: Dim, names: Names
+    p: Attention,
+    heads: Heads,
+    axes: Sequence[Axis],
+    partial_state: State,
+    blocks: Dim,
+    names: Names,
 ) -> Stmt:
-    """The results, of the sums of all blocks."""
+    """The results, joined from the sums of all blocks."""
     batch, fixed = names.renamed(axes, "b")
-    state = state_of(parted.most_rows, p.width, names, is_clear=True)
-    weight, rows = room("weight", names, parted.most_rows), _rows(p, heads)
+    state = state_of(partial_state.most_rows, p.width, names, is_clear=True)
+    weight, rows = room("weight", names, partial_state.most_rows), _rows(p, heads)
 
     def of_blocks(body: Callable[[State, TirVar], Stmt]) -> Stmt:
         block, r = names.var("k"), names.var("r")
-        part = replace(parted, at=(*(a.var for a in batch), block))
+        part = replace(partial_state, at=(*(a.var for a in batch), block))
         return For(block, from_dim(blocks), "serial", body(part, r))
 
     def highest(part: State, r: TirVar) -> Stmt:

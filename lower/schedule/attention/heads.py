@@ -1,4 +1,4 @@
-"""Which heads run together: that read the same keys, or whose keys lie side by side."""
+"""Heads that run together: they share keys, or their keys are adjacent in memory."""
 
 from dataclasses import dataclass, replace
 
@@ -14,12 +14,12 @@ from relax_egraph.tir.expr import Binary, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import nodes, rewrite, variables
 
 MOST_HEADS = 32
-"""Heads of the query that run together: there is room for the scores of each."""
+"""The maximal heads of the query that run together, limited by memory for their scores."""
 
 MOST_TOGETHER = 16
-"""Heads of keys that lie side by side and run together, so that memory is read in order.
+"""The maximal adjacent heads of keys that run together, so that memory is read sequentially.
 
-Of 4096 keys of 12 heads, each head by itself reads at 27 GB/s, all together at 35 of 44.
+With 4096 keys of 12 heads, single heads read at 27 GB/s, all together at 35 of 44 GB/s.
 """
 
 
@@ -27,8 +27,8 @@ Of 4096 keys of 12 heads, each head by itself reads at 27 GB/s, all together at 
 class Heads:
     """Heads along `axis`: `sharing` of the query share one of the keys, `together` of these a task.
 
-    Where the heads of the keys are `count`, there are ``count / together`` tasks.  `keys` and
-    `values` are those of the head of the keys whose number the variable of `axis` stands for.
+    For `count` heads of the keys there are ``count / together`` tasks.  `keys` and `values` are the
+    loads for the head of the keys that the variable of `axis` numbers.
     """
 
     axis: Axis | None
@@ -45,18 +45,18 @@ class Heads:
 
     @property
     def most(self) -> int:
-        """How many heads of the query a task has."""
+        """The number of heads of the query in a task."""
         return self.sharing * self.together
 
     def at(self, head: TirExpr, task: Values) -> Values:
-        """What variables are for a head of the keys in a task, by the values for the task."""
+        """The values of variables for a head of the keys in a task."""
         if self.axis is None:
             return task
         return {**task, self.axis.var: task[self.axis.var] * self.together + head}
 
 
 def heads_of(p: Attention) -> tuple[Heads, ...]:
-    """The heads along one axis of the batch, for each of the runs of keys: as suits the longest."""
+    """The heads along one axis of the batch, for each run of keys, as suits the longest run."""
     first, *others = (_heads(run) for run in p.runs)
     if any(
         (h.axis, h.count, h.sharing) != (first.axis, first.count, first.sharing) for h in others
@@ -66,7 +66,7 @@ def heads_of(p: Attention) -> tuple[Heads, ...]:
 
 
 def _heads(p: Attention) -> Heads:
-    """The heads along the innermost axis of the batch that shares keys, or lies within a key."""
+    """The heads along the innermost batch axis that shares keys, or has a stride within a key."""
     for axis in reversed(p.batch):
         for size in _shares(p, axis):
             shared = TirVar("head")
@@ -76,9 +76,9 @@ def _heads(p: Attention) -> Heads:
                 keys, values = bound_load(keys, back), bound_load(values, back)
                 return _together(p, axis, dims.floordiv(axis.extent, size), size, keys, values)
     for axis in reversed(p.batch):
-        found = _together(p, axis, axis.extent, 1, p.keys, p.values)
-        if found.together > 1:
-            return found
+        heads = _together(p, axis, axis.extent, 1, p.keys, p.values)
+        if heads.together > 1:
+            return heads
     return Heads(None, 1, 1, 1, p.keys, p.values)
 
 
@@ -97,18 +97,18 @@ def _together(
 
 
 def _shares(p: Attention, axis: Axis) -> list[int]:
-    """How many along `axis` may read the same: what indices divide by, or all there are."""
-    found = {
+    """The numbers of heads along `axis` that may share keys: divisors in indices, or the extent."""
+    divisors = {
         dim_of(n.b)
         for load in (p.keys, p.values)
         for n in nodes(load)
         if isinstance(n, Binary) and n.kind == "//" and n.a is axis.var
     }
-    return [s for s in found or {axis.extent} if isinstance(s, int) and 1 < s <= MOST_HEADS]
+    return [s for s in divisors or {axis.extent} if isinstance(s, int) and 1 < s <= MOST_HEADS]
 
 
 def _by_head(load: BufferLoad, head: TirVar, size: int, shared: TirVar) -> BufferLoad:
-    """`load` with `shared` for ``head // size``."""
+    """`load` with `shared` in place of ``head // size``."""
 
     def change(e: TirExpr) -> TirExpr:
         match e:
@@ -117,6 +117,6 @@ def _by_head(load: BufferLoad, head: TirVar, size: int, shared: TirVar) -> Buffe
             case _:
                 return e
 
-    changed = rewrite(load, change)
-    assert isinstance(changed, BufferLoad)
-    return changed
+    result = rewrite(load, change)
+    assert isinstance(result, BufferLoad)
+    return result

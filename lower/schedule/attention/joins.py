@@ -1,4 +1,4 @@
-"""Keys and values that are joined of several tensors: each is read where it lies."""
+"""Keys and values that are concatenated from several tensors, each read in place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from relax_egraph.tir.simplify import Extents, simplify_index
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is read from `first` on, so many, in terms of the variable of the whole axis."""
+    """A load of `extent` elements from `first` on, in terms of the variable of the whole axis."""
 
     first: Dim
     extent: Dim
@@ -23,7 +23,7 @@ class Piece:
 
 
 def is_moved(value: TirExpr) -> bool:
-    """Whether `value` is read, perhaps from one or the other of several tensors."""
+    """Whether `value` is a load, perhaps selected from several tensors."""
     match value:
         case BufferLoad():
             return True
@@ -34,8 +34,8 @@ def is_moved(value: TirExpr) -> bool:
 
 
 def pieces_of(value: TirExpr, axis: Axis) -> tuple[Piece, ...] | None:
-    """The pieces of `axis` that are each read from one tensor; ``None`` if there are no such."""
-    found: list[Piece] = []
+    """The pieces of `axis`, each read from one tensor; ``None`` if `value` has another form."""
+    pieces: list[Piece] = []
     first: Dim = 0
     while isinstance(value, Select):
         match value:
@@ -43,17 +43,17 @@ def pieces_of(value: TirExpr, axis: Axis) -> tuple[Piece, ...] | None:
                 end = dim_of(b)
                 if a is not axis.var or end is None:
                     return None
-                found.append(Piece(first, dims.sub(end, first), load))
+                pieces.append(Piece(first, dims.sub(end, first), load))
                 first, value = end, value.b
             case _:
                 return None
     if not isinstance(value, BufferLoad):
         return None
-    return (*found, Piece(first, dims.sub(axis.extent, first), value))
+    return (*pieces, Piece(first, dims.sub(axis.extent, first), value))
 
 
 def together(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]] | None:
-    """The pieces of both; ``None`` if they are not cut at the same places."""
+    """The pairs of pieces of both; ``None`` unless they are cut at the same positions."""
     if len(a) == 1 or len(b) == 1:
         cut = a if len(b) == 1 else b
         a, b = ([replace(p, load=x[0].load) if len(x) == 1 else p for p in cut] for x in (a, b))
@@ -63,7 +63,7 @@ def together(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
 
 
 def counted_from(load: BufferLoad, var: TirVar, piece: Piece, own: TirVar) -> BufferLoad:
-    """`load` along a piece: `own`, which begins with it, stands for `var`."""
+    """`load` along a piece, where `own`, which starts at 0, replaces `var`."""
     return BufferLoad(load.buffer, tuple(_shifted(i, var, piece.first, own) for i in load.indices))
 
 
@@ -72,13 +72,13 @@ def _shifted(index: TirExpr, var: TirVar, first: Dim, own: TirVar) -> TirExpr:
     if step is None:
         return substitute(index, {var: own + from_dim(first)})
     rest = substitute(index, {var: from_dim(first)})
-    known = dim_of(rest)
-    rest = rest if known is None else from_dim(known)
+    dim = dim_of(rest)
+    rest = rest if dim is None else from_dim(dim)
     return rest if step[0] == 0 else own * from_dim(step[0]) + rest
 
 
 def in_line(load: BufferLoad, extents: Extents) -> BufferLoad:
-    """`load` by its address, if that is linear in the variables but the indices are not."""
+    """`load` by its address, if that is linear in the variables but its indices are not."""
     buffer, axes = load.buffer, [*extents]
     if steps(buffer, load.indices, axes) is not None or not load.indices:
         return load

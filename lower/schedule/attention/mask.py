@@ -1,4 +1,4 @@
-"""Which keys a query sees under a mask that hides all but a run of them."""
+"""Masks that hide all keys from a query except a contiguous run."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,16 +12,16 @@ from relax_egraph.tir.rewrite import substitute
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The keys from `first` up to below `end`, in terms of the query; neither falls with it.
+    """The keys from `first` to below `end`, in terms of the query; both are monotonic in it.
 
-    Where one is ``None`` the mask leaves that side open.
+    ``None`` means that the mask does not limit that side.
     """
 
     first: TirExpr | None = None
     end: TirExpr | None = None
 
     def at(self, point: Mapping[TirVar, TirExpr]) -> "Run":
-        """The run of one query, where variables have the values in `point`."""
+        """The run of one query, with the values of variables in `point`."""
         return Run(
             self.first and substitute(self.first, point), self.end and substitute(self.end, point)
         )
@@ -31,14 +31,14 @@ ALL = Run()
 
 
 def split_mask(score: TirExpr, row: TirVar | None, key: TirVar) -> tuple[Run, TirExpr]:
-    """The run of keys outside of which `score` is -∞, and what it is inside.
+    """The run of keys outside which `score` is -∞, and the score inside it.
 
-    A mask of another form stays in the score.
+    A mask of another form remains in the score.
     """
     match score:
-        case Select(condition=condition, a=seen, b=Imm(value=value)) if value == -math.inf:
+        case Select(condition=condition, a=visible, b=Imm(value=value)) if value == -math.inf:
             run = _run(condition, row, key)
-            return (ALL, score) if run is None else (run, seen)
+            return (ALL, score) if run is None else (run, visible)
         case _:
             return ALL, score
 
@@ -50,7 +50,7 @@ def _run(condition: TirExpr, row: TirVar | None, key: TirVar) -> Run | None:
         match part:
             case Binary(kind="<" | "<=" | ">" | ">=" as kind, a=a, b=b) if a.dtype == "int64":
                 low, high = (a, b) if kind in ("<", "<=") else (b, a)
-                room = high - low + (1 if "=" in kind else 0)  # the key is seen where it is above 0
+                room = high - low + (1 if "=" in kind else 0)  # positive for visible keys
             case _:
                 return None
         along = coefficients(room, (key, row) if row else (key,))

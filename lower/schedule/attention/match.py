@@ -1,6 +1,6 @@
-"""Recognises attention among the stages: scores of queries and keys, their softmax, its product.
+"""Recognition of attention among the stages: scores, their softmax, and the weighted values.
 
-It is read from the end.  What is computed element by element in between is put together to one
+The stages are matched from the last one on.  Elementwise stages in between are combined into one
 expression: the score of a query and a key, a map of their product.
 """
 
@@ -36,25 +36,25 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.rewrite import loads, substitute, variables
 
 WIDEST = 512
-"""How many elements a key and a value may have."""
+"""The maximal elements of a key and of a value."""
 
 MOST_NODES = 200
-"""How large the expression of a score may be, written out."""
+"""The maximal size of the expression of a score."""
 
 LOG2_E = math.log2(math.e)
-"""What makes a logarithm to base 2 of a natural one."""
+"""The factor from natural to base-2 logarithms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """``out = Σ over key of softmax(score) · value``, of ``product = Σ over depth of query · key``.
+    """``out = Σ over key of softmax(score) · value``; ``product = Σ over depth of query · key``.
 
-    `score` is a map of `product` for the keys that are in the run `seen` by a query, and -∞ for
-    others.  Queries are along `row`, ``None`` where there is one; keys and values do not move with
-    it.  All operands may move with `batch`.  `column` is the axis of the elements of a value; it
-    and `depth` are of known extent.  `before` are the stages to be computed first.
-    Keys and values that are joined of several tensors have `parts`: the attention to those of each.
-    Then `keys` and `values` are of the first.
+    `score` is a map of `product` for the keys in the run `seen` of a query, and -∞ for others.
+    Queries are along `row`, or ``None`` for a single one; keys and values do not depend on it.
+    All operands may depend on `batch`.  `column` is the axis of the elements of a value; it and
+    `depth` have constant extents.  `before` are the stages to compute first.  Keys and values that
+    are concatenated from several tensors have `parts`, the attention to each of them; `keys` and
+    `values` are then the first.
     """
 
     before: tuple[Stage, ...]
@@ -74,7 +74,7 @@ class Attention:
 
     @property
     def runs(self) -> tuple["Attention", ...]:
-        """The attention to the keys of each tensor, in order: itself, if there is one."""
+        """The attention to the keys of each tensor, in order: `self` for a single tensor."""
         return self.parts or (self,)
 
     @property
@@ -84,19 +84,19 @@ class Attention:
 
     @property
     def size(self) -> int:
-        """How many elements a key has."""
+        """The number of elements of a key."""
         assert isinstance(self.depth.extent, int)
         return self.depth.extent
 
     @property
     def width(self) -> int:
-        """How many elements a value has."""
+        """The number of elements of a value."""
         assert isinstance(self.column.extent, int)
         return self.column.extent
 
     @property
     def factor(self) -> float | None:
-        """The number that a score is of its product, if it is no more than a multiple."""
+        """The factor from product to score, if the score is a multiple of the product."""
         match self.score:
             case Binary(kind="*", a=a, b=Imm(value=c)) | Binary(kind="*", a=Imm(value=c), b=a):
                 return float(c) if a == self.product else None
@@ -104,9 +104,9 @@ class Attention:
                 return 1.0 if self.score == self.product else None
 
     def query(self, element: TirVar, point: Mapping[TirVar, TirExpr]) -> TirExpr:
-        """An element of a query, by which products become scores to base 2 if they are multiples.
+        """An element of a query, scaled so that products are base-2 scores if these are multiples.
 
-        `point` is what the variables of the other axes are.
+        `point` are the values of the variables of the other axes.
         """
         at = {**point, self.depth.var: element}
         load = substitute(self.queries, at)
@@ -114,28 +114,28 @@ class Attention:
         return load if factor == 1.0 else Binary("*", load, Imm(factor, "float32"))
 
     def at(self, row: TirExpr) -> dict[TirVar, TirExpr]:
-        """The value of the variable of the queries, if there is one."""
+        """The value of the variable of the queries, if it has one."""
         return {self.row.var: row} if self.row else {}
 
 
 def match_attention(stages: Sequence[Stage], outputs: Sequence[Buffer]) -> Attention | None:
-    """The attention that the last of `stages` ends, if all `outputs` are it or come before it."""
-    stages, out = _stored(stages)
+    """The attention that the last of `stages` completes, if all `outputs` are computed by then."""
+    stages, out = _without_permutation(stages)
     last, reader = stages[-1], Reader(stages)
     over = _summed_over(last)
     if over is None or not any(out.buffer is b for b in outputs):
         return None
-    match reader.written_out(last.value):
+    match reader.expand(last.value):
         case Binary(kind="*", a=a, b=b):
-            found = _matched(reader, over, out, a, b) or _matched(reader, over, out, b, a)
+            match = _match(reader, over, out, a, b) or _match(reader, over, out, b, a)
         case _:
             return None
-    own = {out.buffer, *(s.buffer for s in found.before)} if found else set[Buffer]()
-    return found if own.issuperset(outputs) else None
+    own = {out.buffer, *(s.buffer for s in match.before)} if match else set[Buffer]()
+    return match if own.issuperset(outputs) else None
 
 
-def _stored(stages: Sequence[Stage]) -> tuple[Sequence[Stage], BufferLoad]:
-    """`stages` without a last one that only puts axes in another order; where the result lies."""
+def _without_permutation(stages: Sequence[Stage]) -> tuple[Sequence[Stage], BufferLoad]:
+    """`stages` without a final permutation of axes, and the place of the result."""
     *before, last = stages
     match last.value:
         case BufferLoad(buffer=buffer, indices=indices) if before and buffer is before[-1].buffer:
@@ -149,7 +149,7 @@ def _stored(stages: Sequence[Stage]) -> tuple[Sequence[Stage], BufferLoad]:
     return stages, BufferLoad(last.buffer, last.indices)
 
 
-def _matched(
+def _match(
     reader: Reader, key: Axis, out: BufferLoad, shares: TirExpr, values: TirExpr
 ) -> Attention | None:
     match shares, values:
@@ -197,7 +197,7 @@ def _over_axes(
     score: TirExpr,
     out: BufferLoad,
 ) -> Attention | None:
-    """The attention over the axes of the last stage, by what moves with them."""
+    """The attention over the axes of the last stage, by the dependencies of its operands."""
     queries, keys, values = operands
     last = reader.last
     spatial = [a for a in last.axes if a.extent != 1]
@@ -205,7 +205,7 @@ def _over_axes(
     column = next((a for a in reversed(spatial) if a.var not in of_score), None)
     shared = variables(keys) | variables(values)
     row = next((a for a in spatial if a is not column and a.var not in shared), None)
-    if column is None or not _is_some(column.extent) or not _is_some(depth.extent):
+    if column is None or not _is_supported(column.extent) or not _is_supported(depth.extent):
         return None
     of_keys, of_values = pieces_of(keys, key), pieces_of(values, key)
     pieces = together(of_keys, of_values) if of_keys and of_values else None
@@ -223,7 +223,7 @@ def _over_axes(
     if before is None:
         return None
     seen, score = split_mask(score, row.var if row else None, key.var)
-    found = Attention(
+    attention = Attention(
         before=before,
         out=out,
         batch=tuple(a for a in spatial if a is not column and a is not row),
@@ -239,14 +239,14 @@ def _over_axes(
         seen=seen,
     )
     if len(pieces) == 1:
-        return found
+        return attention
     cut = [pair[0] for pair in pieces]
     each = zip(cut, read[::2], read[1::2], strict=True)
-    return replace(found, parts=tuple(_part(found, *piece) for piece in each))
+    return replace(attention, parts=tuple(_part(attention, *piece) for piece in each))
 
 
 def _part(whole: Attention, piece: Piece, keys: BufferLoad, values: BufferLoad) -> Attention:
-    """Attention to the keys of one piece, which are counted from where it begins."""
+    """Attention to the keys of one piece, which are counted from its start."""
     key, first = whole.key.var, from_dim(piece.first)
     own = Axis(TirVar(key.name), piece.extent)
     keys, values = (counted_from(load, key, piece, own.var) for load in (keys, values))
@@ -261,11 +261,15 @@ def _part(whole: Attention, piece: Piece, keys: BufferLoad, values: BufferLoad) 
     )
 
 
-def _is_some(extent: Dim) -> bool:
+def _is_supported(extent: Dim) -> bool:
     return isinstance(extent, int) and 0 < extent <= WIDEST
 
 
 def _summed_over(stage: Stage) -> Axis | None:
-    """The one axis that `stage` sums over, if it is a sum of one axis."""
-    found = stage.reduction
-    return found.axes[0] if found and found.combine == "+" and len(found.axes) == 1 else None
+    """The axis that `stage` sums over, if it is a sum over a single axis."""
+    reduction = stage.reduction
+    return (
+        reduction.axes[0]
+        if reduction and reduction.combine == "+" and len(reduction.axes) == 1
+        else None
+    )

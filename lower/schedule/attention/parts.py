@@ -1,4 +1,4 @@
-"""What the two schedules of attention have in common: runs cut in parts, scores, products."""
+"""The common parts of both schedules of attention: runs in parts, scores, products."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from relax_egraph.tir.expr import Binary, BufferLoad, Imm, TirExpr, TirVar, bina
 from relax_egraph.tir.stmt import For, IfThenElse, LoopKind, Stmt, TensorIntrinsic
 
 Values = dict[TirVar, TirExpr]
-"""What the variables of axes are."""
+"""The values of the variables of axes."""
 
 Operand = tuple[BufferLoad, Dim, Dim]
-"""Where a matrix begins, and how far a row and a column go in memory."""
+"""The start of a matrix, and the strides of its rows and columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A run cut in parts: the loop over them, where one begins, and how long it is.
+    """A run in parts: the loop over them, the start of a part, and its length.
 
-    There is no loop (`var` is ``None``) if there is one part.
+    A single part has no loop (`var` is ``None``).
     """
 
     var: TirVar | None
@@ -35,7 +35,7 @@ class Parts:
         return self.var or ZERO
 
     def around(self, body: Stmt, kind: LoopKind = "serial") -> Stmt:
-        """`body` for each part."""
+        """A loop of `body` over the parts."""
         return For(self.var, self.number, kind, body) if self.var else body
 
 
@@ -55,14 +55,14 @@ def number(value: int) -> Imm:
 
 
 def at_most(extent: Dim, size: int) -> int:
-    """How much room a run of `extent` needs in parts of `size`."""
+    """The memory that a run of `extent` needs in parts of `size`, in elements."""
     return min(extent, size) if isinstance(extent, int) else size
 
 
 def multiply(
     a: Operand, b: Operand, c: Operand, size: tuple[TirExpr, TirExpr, TirExpr], *, adds: TirExpr
 ) -> Stmt:
-    """``c = a · b``, or ``c + a · b`` where `adds` is 1, of so many rows, columns and steps.
+    """``c = a · b``, or ``c + a · b`` if `adds` is 1, for `size` rows, columns and steps.
 
     `b` and `c` are contiguous along their columns.
     """
@@ -72,7 +72,7 @@ def multiply(
 
 
 def within(run: Run, keys: Parts) -> Run:
-    """`run` counted from where a block of `keys` begins, and no farther than it goes."""
+    """`run`, relative to the start of a block of `keys` and clamped to it."""
 
     def inside(bound: TirExpr) -> TirExpr:
         return binary("max", ZERO, binary("min", keys.count, bound - keys.start))
@@ -81,7 +81,7 @@ def within(run: Run, keys: Parts) -> Run:
 
 
 def where_seen(p: Attention, first: TirExpr, last: TirExpr, keys: Parts, body: Stmt) -> Stmt:
-    """`body`, if a block of `keys` is seen by one of the queries from `first` to `last`."""
+    """`body`, on condition that a query from `first` to `last` sees a key of the block `keys`."""
     begin, end = p.seen.at(p.at(first)).first, p.seen.at(p.at(last)).end
     before = end and Binary("<", keys.start, end)
     after = begin and Binary("<", begin, keys.start + keys.count)

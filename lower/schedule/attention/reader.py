@@ -1,4 +1,4 @@
-"""Writes out what stages compute, down to inputs and to the reductions in between."""
+"""Expansion of the values of stages, down to inputs and to the reductions in between."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from relax_egraph.tir.rewrite import loads, rewrite, substitute
 
 
 class Reader:
-    """The stages of a function, by what they fill."""
+    """The stages of a function, by the buffer they fill."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = {s.buffer: s for s in stages}
@@ -24,13 +24,13 @@ class Reader:
                 self._chained.add(s.buffer)
 
     def is_chained(self, load: BufferLoad) -> bool:
-        """Whether `load` reads a reduction, or what is computed of one."""
+        """Whether `load` reads a reduction, or a value that depends on one."""
         return load.buffer in self._chained
 
-    def written_out(self, value: TirExpr) -> TirExpr:
-        """`value` with elements replaced by what they are, where that is cheap or depends on sums.
+    def expand(self, value: TirExpr) -> TirExpr:
+        """`value` with loads expanded if they are cheap or depend on reductions.
 
-        Axes of the last stage that have one element are at 0.
+        Axes of the last stage with extent 1 are at 0.
         """
 
         def change(e: TirExpr) -> TirExpr:
@@ -42,14 +42,14 @@ class Reader:
                 return e
             assert isinstance(e, BufferLoad)
             at = {a.var: i for a, i in zip(stage.axes, e.indices, strict=True)}
-            return self.written_out(substitute(stage.value, at))
+            return self.expand(substitute(stage.value, at))
 
         return rewrite(substitute(value, self.unit), change)
 
     def reduced(
         self, load: BufferLoad, combine: Combine, init: float, over: Axis
     ) -> TirExpr | None:
-        """What `load` is the reduction of, over `over`; ``None`` if it is no such reduction."""
+        """The operand of the reduction that `load` reads; ``None`` if it is another one."""
         stage = self.stages.get(load.buffer)
         if stage is None or stage.reduction is None or len(stage.reduction.axes) != 1:
             return None
@@ -60,14 +60,14 @@ class Reader:
         if not dims.equal(own.extent, over.extent):
             return None
         at = {a.var: i for a, i in zip(stage.axes, load.indices, strict=True)}
-        return self.written_out(substitute(stage.value, {**at, own.var: over.var}))
+        return self.expand(substitute(stage.value, {**at, own.var: over.var}))
 
     def needed(self, reads: Sequence[BufferLoad]) -> tuple[Stage, ...] | None:
-        """The stages to compute for `reads`, in order; ``None`` if one is computed of a sum."""
-        wanted = {load.buffer for load in reads}
+        """The stages that `reads` depend on, in order; ``None`` if one depends on a reduction."""
+        buffers = {load.buffer for load in reads}
         for stage in reversed(self.stages.values()):
-            if stage.buffer in wanted:
-                wanted.update(load.buffer for load in loads(stage.value))
-        if not wanted.isdisjoint(self._chained):
+            if stage.buffer in buffers:
+                buffers.update(load.buffer for load in loads(stage.value))
+        if not buffers.isdisjoint(self._chained):
             return None
-        return tuple(s for s in self.stages.values() if s.buffer in wanted)
+        return tuple(s for s in self.stages.values() if s.buffer in buffers)

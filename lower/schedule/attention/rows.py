@@ -1,7 +1,7 @@
-"""The softmax of scores that come tile by tile, with running maxima and sums.
+"""The softmax of scores, tile by tile, with running maxima and sums.
 
-The scores of a tile, as logarithms to base 2, become powers in place; where the highest of a row
-grows, what was added up before shrinks.
+The scores of a tile, as base-2 logarithms, are replaced by powers; if the maximum of a row grows,
+its earlier sums are scaled down.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TensorIntrinsic,
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Products in `buffer`, of `rows` rows, and `count` keys of a block.
+    """Products in `buffer`, for `rows` rows and `count` keys of a block.
 
-    `each` makes loops over the rows; `first` is the number of the first of them in the state.
+    `each` creates loops over the rows; `first` is the number of the first row in the state.
     """
 
     attention: Attention
@@ -35,7 +35,7 @@ class Tile:
 
     @property
     def most_rows(self) -> int:
-        """How many rows there is room for."""
+        """The maximal number of rows."""
         rows = self.buffer.shape[0]
         assert isinstance(rows, int)
         return rows
@@ -46,24 +46,24 @@ class Tile:
 
     def score(self, row: Row, key: TirExpr) -> TirExpr:
         """The score of a key of the tile."""
-        product, held = self.attention.product, self.buffer[row.number, key]
+        product, load = self.attention.product, self.buffer[row.number, key]
 
         def change(e: TirExpr) -> TirExpr:
-            return held if e == product else e
+            return load if e == product else e
 
         point = {**row.point, self.attention.key.var: self.keys.start + key}
         return substitute(rewrite(self.attention.score, change), point)
 
 
 def copied_query(p: Attention, queries: Buffer, row: Row, names: Names) -> Stmt:
-    """The query of a row in `queries`, where products read it."""
+    """Copy the query of a row to `queries`, where products read it."""
     d = names.var("d")
     copy = Store(queries, (row.number, d), p.query(d, row.point))
     return For(d, number(p.size), "vectorized", copy)
 
 
 def absorb(state: State, tile: Tile, names: Names) -> Stmt:
-    """Make powers of the products of a tile, and bring the state of its rows up to date."""
+    """Replace the products of a tile by powers, and update the state of its rows."""
     most = tile.most_rows
     begin, end = (Buffer(names.fresh(n), (most,), "int64", "local") for n in ("begin", "end"))
     shrink = room("shrink", names, most)
@@ -76,13 +76,13 @@ def absorb(state: State, tile: Tile, names: Names) -> Stmt:
         *_scores(tile, names),
         _runs(tile, begin, end, names),
         TensorIntrinsic(NAME, places, (from_dim(width), tile.rows, tile.count)),
-        *_shrunk(state, tile, shrink, names),
+        *_rescale(state, tile, shrink, names),
     )
     return TirBlock("softmax", (), body, allocs=(begin, end, shrink))
 
 
 def _scores(tile: Tile, names: Names) -> list[Stmt]:
-    """The scores in place of the products, where there is more to them than a factor."""
+    """Replace the products by scores, unless these differ only by a factor."""
     if tile.attention.factor is not None:
         return []
 
@@ -90,14 +90,14 @@ def _scores(tile: Tile, names: Names) -> list[Stmt]:
         j, seen = names.var("j"), tile.seen(row)
         first, last = seen.first or ZERO, seen.end or tile.count
         score = Binary("*", tile.score(row, first + j), Imm(LOG2_E, "float32"))
-        kept = Store(tile.buffer, (row.number, first + j), score)
-        return For(j, last - first, "vectorized", kept)
+        update = Store(tile.buffer, (row.number, first + j), score)
+        return For(j, last - first, "vectorized", update)
 
     return [tile.each(scores)]
 
 
 def _runs(tile: Tile, begin: Buffer, end: Buffer, names: Names) -> Stmt:
-    """Where the keys that a row sees begin and end."""
+    """Store the begin and end of the keys that each row sees."""
 
     def run(row: Row) -> Stmt:
         seen, at = tile.seen(row), (row.number,)
@@ -109,13 +109,13 @@ def _runs(tile: Tile, begin: Buffer, end: Buffer, names: Names) -> Stmt:
     return For(r, tile.rows, "vectorized", run(Row(r, {})))
 
 
-def _shrunk(state: State, tile: Tile, shrink: Buffer, names: Names) -> list[Stmt]:
-    """The sums of values, brought to the new maximum, if there are some."""
-    r, e, there = names.var("r"), names.var("e"), goes_on(state, tile.keys)
+def _rescale(state: State, tile: Tile, shrink: Buffer, names: Names) -> list[Stmt]:
+    """Scale the sums of values to the new maximum, if there are some."""
+    r, e, has_sums = names.var("r"), names.var("e"), goes_on(state, tile.keys)
     place = (*state.place(tile.first + r), e)
     value = Binary("*", state.values[place], shrink[r])
     loop: Stmt = For(e, state.width, "vectorized", Store(state.values, place, value))
     loop = For(r, tile.rows, "serial", loop)
-    if isinstance(there, Imm):
-        return [loop] if there.value else []
-    return [IfThenElse(there > 0, loop)]
+    if isinstance(has_sums, Imm):
+        return [loop] if has_sums.value else []
+    return [IfThenElse(has_sums > 0, loop)]

@@ -1,7 +1,7 @@
-"""What attention keeps of each query from one block of keys to the next.
+"""The state of the softmax of each query, from one block of keys to the next.
 
-A row begins with a maximum of -∞ and sums of 0.  In the end the sums of values are divided by
-the sum of powers.
+A row begins with a maximum of -∞ and sums of 0.  At the end the sums of values are divided by the
+sum of powers.
 """
 
 import math
@@ -22,10 +22,10 @@ ONE = Imm(1.0, "float32")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The highest score of each row, its sum of powers, its sums of values.
+    """The maximum score of each row, its sum of powers, and its sums of values.
 
-    The sums of values begin with 0 if that `is_clear`, else with the first block.  It lies behind
-    the indices `at`, if there are such.
+    The sums of values start at 0 if it `is_clear`, else with the first block.  The buffers have the
+    leading indices `at`, if any.
     """
 
     top: Buffer
@@ -36,51 +36,51 @@ class State:
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """All of it."""
+        """The three buffers."""
         return self.top, self.total, self.values
 
     @property
     def width(self) -> TirExpr:
-        """How many elements a value has."""
+        """The number of elements of a value."""
         return from_dim(self.values.shape[-1])
 
     @property
     def most_rows(self) -> int:
-        """How many rows there is room for."""
+        """The maximal number of rows."""
         rows = self.top.shape[-1]
         assert isinstance(rows, int)
         return rows
 
     def place(self, row: TirExpr) -> tuple[TirExpr, ...]:
-        """Where the state of `row` is."""
+        """The indices of the state of `row`."""
         return (*self.at, row)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its number, and what the variables of axes are."""
+    """A row: its number, and the values of the variables of axes."""
 
     number: TirExpr
     point: Values
 
 
 EachRow = Callable[[Callable[[Row], Stmt]], Stmt]
-"""Makes loops over rows."""
+"""Creates loops over rows."""
 
 
 def state_of(rows: int, width: int, names: Names, *, is_clear: bool) -> State:
-    """Room for the state of `rows` rows."""
+    """Buffers for the state of `rows` rows."""
     top, total = (room(name, names, rows) for name in ("top", "total"))
     return State(top, total, room("values", names, rows, width), is_clear)
 
 
 def room(name: str, names: Names, *shape: int) -> Buffer:
-    """A buffer of numbers for one task."""
+    """A local float32 buffer."""
     return Buffer(names.fresh(name), shape, "float32", "local")
 
 
 def begin(p: Attention, state: State, rows: TirExpr, names: Names) -> Stmt:
-    """The state before the first block; over no keys, the result is 0."""
+    """Initialize the state; for an empty set of keys, the result is 0."""
     r, i, e = names.var("r"), names.var("r"), names.var("e")
     total: TirExpr = NONE
     clear: Stmt = For(e, state.width, "vectorized", Store(state.values, (*state.place(i), e), NONE))
@@ -96,12 +96,12 @@ def begin(p: Attention, state: State, rows: TirExpr, names: Names) -> Stmt:
 
 
 def goes_on(state: State, keys: Parts) -> TirExpr:
-    """Whether the sums of values are there before a block of `keys`: 1, or 0."""
+    """1 if the sums of values exist before a block of `keys`, else 0."""
     return number(1) if state.is_clear else binary("min", 1, keys.place)
 
 
 def end(p: Attention, state: State, rows: TirExpr, each: EachRow, names: Names) -> Stmt:
-    """The results of the rows."""
+    """Store the results of the rows."""
     r, e = names.var("r"), names.var("e")
     inverse = Store(state.total, (r,), Binary("/", ONE, state.total[r]))
 

@@ -1,8 +1,8 @@
 """Attention of many queries: tiles of scores, between two products by the micro-kernel.
 
-Queries are taken in blocks, each a task of its own.  The keys of a block are transposed once for
-all tiles of the queries; the scores of a tile are computed, made powers, and multiplied with the
-values.  Tiles that the mask hides are left out.
+Queries are processed in blocks, each a task of its own.  The keys of a block are transposed once
+for all tiles of the queries; the scores of a tile are computed, replaced by powers, and multiplied
+with the values.  Tiles that the mask hides are skipped.
 """
 
 from collections.abc import Callable
@@ -48,31 +48,31 @@ from relax_egraph.tir.stmt import (
 )
 
 BLOCK_ROWS = 512
-"""Queries of a task, which share the transposed keys."""
+"""The queries of a task, which share the transposed keys."""
 
 TILE_ROWS = 64
 TILE_KEYS = 512
-"""Scores of a tile: 128 KiB, which stay in the second cache beside the keys and values."""
+"""The scores of a tile take 128 KiB of the second-level cache, beside the keys and values."""
 
 MASKED_ROWS = 32
-"""Queries of a tile where a mask hides a run of keys: of fewer queries, fewer keys are in vain."""
+"""The queries of a tile with a mask: a smaller tile computes fewer hidden scores."""
 
 STRIP = 64
-"""Keys that the micro-kernel takes at once."""
+"""The columns of the micro-kernel."""
 
 
 def by_tiles(p: Attention, names: Names) -> Stmt:
     """The blocks of queries, each over all blocks of keys."""
     batch, fixed = names.renamed(p.batch, "b")
     block = parts(from_dim(p.rows), BLOCK_ROWS, "qo", names)
-    # A tile that is hidden does not begin the sums, nor does one of keys of which there are none.
+    # A hidden tile, or one without keys, does not initialize the sums.
     is_clear = p.seen != ALL or len(p.runs) > 1
     state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=is_clear)
     strips = room("strips", names, TILE_KEYS // STRIP, p.size, STRIP)
     queries = room("queries", names, at_most(p.rows, _tile_rows(p)), p.size)
     scores = room("scores", names, at_most(p.rows, _tile_rows(p)), TILE_KEYS)
     blocks: list[Stmt] = []
-    copied: list[Buffer] = []
+    copies: list[Buffer] = []
     for run in p.runs:
         keys = parts(from_dim(run.key.extent), TILE_KEYS, "ko", names)
         values = _values(run, keys, fixed, names)
@@ -81,17 +81,17 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
         work = seq(_transposed(run, strips, keys, fixed, names), *values.copy, tiles)
         first, last = block.start, block.start + block.count - 1
         blocks.append(keys.around(where_seen(run, first, last, keys, work)))
-        copied += values.room
+        copies += values.room
     rows = _each(p, fixed, block.start, block.count, names)
     body = seq(
         begin(p, state, block.count, names), *blocks, end(p, state, block.count, rows, names)
     )
-    allocs = (queries, scores, strips, *copied, *state.buffers)
+    allocs = (queries, scores, strips, *copies, *state.buffers)
     return parallel(batch, block.around(TirBlock("queries", (), body, allocs=allocs), "parallel"))
 
 
 def _tile_rows(p: Attention) -> int:
-    """How many queries a tile has."""
+    """The number of queries of a tile."""
     return TILE_ROWS if p.seen == ALL else MASKED_ROWS
 
 
@@ -115,7 +115,7 @@ def _tiles(
     values: Callable[[TirExpr], Operand],
     names: Names,
 ) -> Stmt:
-    """The tiles of a block of queries and a block of keys, which lie in strips."""
+    """The tiles of a block of queries and a block of keys, which are in strips."""
     queries, strips, scores = buffers
     tile = parts(block.count, _tile_rows(p), "io", names)
     first = block.start + tile.start
@@ -123,8 +123,8 @@ def _tiles(
     begin = within(p.seen.at(p.at(first)), keys).first
     skipped = begin // STRIP if begin else ZERO
     count = within(p.seen.at(p.at(last)), keys).end or keys.count
-    left = binary("max", ZERO, count - skipped * STRIP) if begin else count
-    strip = parts(left, STRIP, "so", names)
+    remaining = binary("max", ZERO, count - skipped * STRIP) if begin else count
+    strip = parts(remaining, STRIP, "so", names)
     start = skipped * STRIP + strip.start
     product = multiply(
         (queries[0, 0], p.size, 1),
@@ -139,7 +139,7 @@ def _tiles(
         (scores[0, skipped * STRIP], TILE_KEYS, 1),
         values(skipped * STRIP),
         (state.values[tile.start, 0], p.width, 1),
-        (tile.count, number(p.width), left),
+        (tile.count, number(p.width), remaining),
         adds=goes_on(state, keys),
     )
     copy = rows(lambda row: copied_query(p, queries, row, names))
@@ -149,7 +149,7 @@ def _tiles(
 
 
 def _transposed(p: Attention, strips: Buffer, keys: Parts, fixed: Values, names: Names) -> Stmt:
-    """A block of keys, each a column of a strip."""
+    """Copy a block of keys to strips, each key to a column."""
     strip = parts(keys.count, STRIP, "so", names)
     start = {**fixed, p.key.var: keys.start + strip.start}
     moves = steps(p.keys.buffer, p.keys.indices, (p.key.var, p.depth.var))
@@ -168,9 +168,9 @@ def _transposed(p: Attention, strips: Buffer, keys: Parts, fixed: Values, names:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """From where values of a block are multiplied, by the number of the first.
+    """The values of a block as an operand, by the number of its first row.
 
-    `copy` copies them there if they are not there; `room` is what that needs.
+    `copy` copies the values if they are not contiguous; `room` are the buffers for it.
     """
 
     place: Callable[[TirExpr], Operand]
@@ -179,7 +179,7 @@ class _Values:
 
 
 def _values(p: Attention, keys: Parts, fixed: Values, names: Names) -> _Values:
-    """A block of values, where it lies if each is contiguous."""
+    """A block of values, read in place if each value is contiguous."""
     moves = steps(p.values.buffer, p.values.indices, (p.key.var, p.column.var))
     if moves and moves[1] == 1:
         step = moves[0]

@@ -28,7 +28,7 @@ from relax_egraph.lower.schedule.loops import around, collapse, store_loops
 from relax_egraph.lower.schedule.matmul import follows, tiles
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import match_product
-from relax_egraph.lower.schedule.scheduled import Scheduled, constant_inputs, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble, constant_inputs
 from relax_egraph.lower.schedule.stages import Axis, Stage, computed_from
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.rewrite import loads
@@ -67,7 +67,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
         function = replace(function, attrs={**function.attrs, FILTER: filter.name})
     before = [store_loops((s,), names, "parallel") for s in parts.before]
     nests = [around(images, seq(*loops.nests))] if images else loops.nests
-    return finished(function, "conv", [*before, *loops.prepared, *nests], loops.allocs)
+    return assemble(function, "conv", [*before, *loops.prepared, *nests], loops.allocs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from relax_egraph.lower.schedule.pool.line import line_of
 from relax_egraph.lower.schedule.pool.results import Results
 from relax_egraph.lower.schedule.pool.windows import Pool, match_pool
 from relax_egraph.lower.schedule.reductions import loops
-from relax_egraph.lower.schedule.scheduled import Scheduled, finished
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Stage, computed_from
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Stmt, TirBlock, seq
@@ -40,7 +40,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     names = Names.beside(function)
     before = [loops(s, names, "parallel") for s in stages if s is not pool.stage and s not in rest]
     is_output = any(pool.stage.buffer is b for b in function.outputs)
-    return finished(function, "pool", [*before, _loops(pool, rest, names, is_output=is_output)])
+    return assemble(function, "pool", [*before, _loops(pool, rest, names, is_output=is_output)])
 
 
 def _loops(pool: Pool, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Stmt:
