@@ -17,6 +17,7 @@ from relax_egraph.cli import options
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import written
 from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.errors import nearest
 
@@ -97,9 +98,10 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
 
 def rule_fields(book: RuleBook, rule: Any) -> dict[str, Any]:
     """The fields of a rule of `book` in JSON output."""
-    fields = ("name", "ruleset", "kind", "law", "float_class", "form")
+    fields = ("name", "ruleset", "kind", "law", "float_class")
+    said = {f: getattr(rule, f) for f in fields} | {"form": written(rule.form)}
     place = {"place": str(rule.span), "file": rule.span.file, "line": rule.span.line}
-    return {f: getattr(rule, f) for f in fields} | place | {"of_user": rule.name in book.of_user}
+    return said | place | {"of_user": rule.name in book.of_user}
 
 
 def known_name(what: str, name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ of, which may be rounded elsewhere.
 
 from collections.abc import Iterable
 
-from relax_egraph.egraph.rulebook.loader import FloatClass
+from relax_egraph.egraph.rulebook.rule import FloatClass
 from relax_egraph.proof.difference import all_steps
 from relax_egraph.proof.trace import Step, Trace
 

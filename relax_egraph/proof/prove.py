@@ -15,7 +15,7 @@ from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.made import Instance, Made
 from relax_egraph.egraph.recording.recording import Moment, record
 from relax_egraph.egraph.recording.snapshot import CONSTANT, Match
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import (
     LEAF,
@@ -97,7 +97,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
     return Proof(tuple(traces), tuple(firings))
 
 
-def _matched(run: Saturating) -> dict[str, RuleInfo]:
+def _matched(run: Saturating) -> dict[str, Rule]:
     """The rules that matched, by the names that reports use."""
     matched = {name for phase in run.report.phases for name in phase.matches}
     rules = ((name, rule) for rule in run.book().rules for name in rule.reported)

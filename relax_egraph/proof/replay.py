@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.base.parameters import SEED, SIZES, instance, optional, takes
-from relax_egraph.egraph.rulebook.loader import FloatClass
+from relax_egraph.egraph.rulebook.rule import FloatClass
 from relax_egraph.errors import ReplayError, RunError
 from relax_egraph.proof.agreement import (
     Around,

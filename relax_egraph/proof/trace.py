@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.expr import Binding, Expr
@@ -84,7 +84,7 @@ class Trace:
     leaves: Mapping[int, Expr]
     infos: Mapping[int, TensorStructInfo]
     opaque: Mapping[int, Binding] = field(default_factory=dict[int, Binding])
-    rules: Mapping[str, RuleInfo] = field(default_factory=dict[str, RuleInfo])
+    rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     assumed: Assumptions | None = None
     tolerance: float = 0.0
     book: RuleBook | None = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.reasons.difference import Difference
 from relax_egraph.verify.verdict import Verdict
 
@@ -29,7 +29,7 @@ Failure: TypeAlias = Difference | Raised
 class Culprit:
     """A rule without which the others of its set do no harm, and what is found of it alone."""
 
-    rule: RuleInfo
+    rule: Rule
     verdict: Verdict
 
     @property

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from relax_egraph.base.parameters import NAMES, number, optional, takes
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.optimize.session import OPTIONS
@@ -38,7 +38,7 @@ class Gain:
     `assumed` are the sizes of symbols that the costs rest on and no hint has said.
     """
 
-    rule: RuleInfo
+    rule: Rule
     cost: float
     share: float
     assumed: Mapping[str, Sequence[int]]
@@ -69,12 +69,12 @@ class CostBisected:
     """
 
     gain: float
-    rules: tuple[RuleInfo, ...]
+    rules: tuple[Rule, ...]
     cost_before: float
     cost: float
     cost_with_rules: float
     gains: tuple[Gain, ...]
-    redundant: tuple[RuleInfo, ...]
+    redundant: tuple[Rule, ...]
     tries: int
     seconds: float
     assumed: Mapping[str, Sequence[int]]
@@ -87,7 +87,7 @@ class CostBisected:
         return _share(self.cost_before - self.cost_with_rules, self.cost_before, self.cost)
 
     @property
-    def alone(self) -> tuple[RuleInfo, ...]:
+    def alone(self) -> tuple[Rule, ...]:
         """The rules that can be left out one by one: no share of the gain is lost with one."""
         return (*self.redundant, *(g.rule for g in self.gains if g.share <= _SAME))
 
@@ -224,5 +224,5 @@ def _us(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs"
 
 
-def _count(rules: Sequence[RuleInfo]) -> str:
+def _count(rules: Sequence[Rule]) -> str:
     return "1 rule" if len(rules) == 1 else f"{len(rules)} rules"

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from relax_egraph.base.parameters import function, optional
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import ProofError, SaturationError, nearest
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.explanation import Explanation
@@ -70,7 +70,7 @@ class Restricted:
 
     module: IRModule
     session: Session
-    book: Mapping[str, RuleInfo]
+    book: Mapping[str, Rule]
     told: Told
     tries: int = 0
     _costs: Costs = field(default_factory=Costs)

@@ -7,7 +7,7 @@ from math import inf
 from relax_egraph.egraph.readback.readback import numbering
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.database import Database, saturated_database
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.saturation.report import Report
@@ -17,10 +17,9 @@ from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
 from relax_egraph.reasons.why_not.search import Search
-from relax_egraph.verify.instances.query import patterns_of, signatures_of
 
 
-def touched(region: RegionReport, rule: RuleInfo) -> frozenset[ClassId]:
+def touched(region: RegionReport, rule: Rule) -> frozenset[ClassId]:
     """The classes of ``region.view`` that have both sides of `rule`, or what it deduces.
 
     The last saturation is repeated for that; nothing was touched by a rule that did not match.
@@ -38,11 +37,11 @@ def touched(region: RegionReport, rule: RuleInfo) -> frozenset[ClassId]:
         return saturated_database(done.view, done.book(), budget, schedule, course, reading)
 
 
-def _read(done: Saturating, rule: RuleInfo, database: Database, _: Report) -> frozenset[ClassId]:
+def _read(done: Saturating, rule: Rule, database: Database, _: Report) -> frozenset[ClassId]:
     roots = [database.loaded[root] for root in done.view.roots]
     numbers = numbering(roots, database.terms)
-    patterns = patterns_of(rule)
-    declared = frozenset(signatures_of(done.book()))
+    patterns = rule.directions
+    declared = frozenset(done.book().declarations)
     search = Search(database, Deductions(tuple(patterns), declared, frozenset()))
     keys = {
         values.get(name)

@@ -11,7 +11,8 @@ from random import Random
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
 from relax_egraph.egraph.rulebook.reader import read
-from relax_egraph.verify.instances.query import Query, Signature
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
+from relax_egraph.verify.instances.query import Query
 
 SEPARATOR = re.compile(r"(?m)^; -----\n")
 
@@ -60,7 +61,7 @@ def directive(text: str, name: str) -> list[str]:
 
 
 def query_of(
-    case: Case, signatures: Mapping[str, Signature], random: Random, dtype: str, general: bool
+    case: Case, declarations: Mapping[str, Declaration], random: Random, dtype: str, general: bool
 ) -> Query:
     """The program of `case`, of floats of `dtype`; if it is `general`, with variable extents.
 
@@ -84,7 +85,7 @@ def query_of(
             case "set", [fact, value]:
                 known = query.term(how.tree(fact), "")
                 query.same.append((known, query.term(how.tree(value), "")))
-            case head, _ if signatures.get(head) and signatures[head].result == "Unit":
+            case head, _ if declarations.get(head) and declarations[head].result == "Unit":
                 if not _deduced(form, made):
                     query.fact(how.tree(form), "")
             case _:
@@ -114,11 +115,11 @@ class _Generalised:
     def tree(self, tree: Tree) -> Tree:
         if isinstance(tree, Atom):
             floats = self.dtype and tree.text in _FLOATS
-            return Atom(f'"{self.dtype}"', tree.span, tree.start) if floats else tree
+            return Atom(f'"{self.dtype}"', tree.start) if floats else tree
         if tree.head == "DimSym" and isinstance(tree.items[1], Atom):
             text = tree.items[1].text.strip('"')
             simple = text.isidentifier() or (self.which == "all" and text.isdigit())
             if self.which != "none" and simple and text not in ("0", "1"):
-                return Atom(f"dim-{text}", tree.span, tree.start)
+                return Atom(f"dim-{text}", tree.start)
             return tree
-        return Form(tuple(map(self.tree, tree.items)), tree.span, tree.start, tree.end)
+        return Form(tuple(map(self.tree, tree.items)), tree.start, tree.end)

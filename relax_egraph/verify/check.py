@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.chains import chain_to, chains_to
-from relax_egraph.verify.instances.query import patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Do, workers
@@ -70,7 +69,7 @@ def check_rules(
     return tuple(so_far.verdicts.values())
 
 
-def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, RuleInfo]:
+def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
     rules = {r.name: r for r in book.rewrites}
     names = set(rules if only is None else only)
     if not names:
@@ -103,7 +102,7 @@ class _SoFar:
 _Chain: TypeAlias = tuple[str, ...]
 
 
-def _chains(book: RuleBook, rule: RuleInfo) -> list[_Chain]:
+def _chains(book: RuleBook, rule: Rule) -> list[_Chain]:
     """For each direction of `rule` a chain from one that equates values, by name.
 
     What a rule of a user deduces is tried with each rule that reads it: one may ask more of it than
@@ -112,7 +111,7 @@ def _chains(book: RuleBook, rule: RuleInfo) -> list[_Chain]:
     every = rule.name in book.of_user
     chains = (
         chain
-        for pattern in patterns_of(rule)
+        for pattern in rule.directions
         for chain in (chains_to(pattern, book) if every else [chain_to(pattern, book)])
     )
     return [tuple(pattern.name for pattern in chain) for chain in chains]
@@ -132,7 +131,7 @@ def _groups(
 
 
 def _in_cases(
-    work: Work, lacking: Mapping[str, RuleInfo], verdicts: Mapping[str, Verdict]
+    work: Work, lacking: Mapping[str, Rule], verdicts: Mapping[str, Verdict]
 ) -> list[Unit]:
     """The rules that lack instances and match in a case, by family."""
     firing = {name for case in work.cases for name in case.fires}

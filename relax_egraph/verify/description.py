@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import heads
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.generate import generated_rules
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.verify.instances.makers import relations_of
-from relax_egraph.verify.instances.query import generated_rules, patterns_of
 from relax_egraph.verify.rule_text import rule_text
 
 
@@ -26,10 +26,10 @@ class Description:
     relations: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def describe(book: RuleBook, rule: RuleInfo) -> Description:
+def describe(book: RuleBook, rule: Rule) -> Description:
     """The description of `rule`, which is one of `book`."""
     used, made = list[str](), list[str]()
-    for pattern in patterns_of(rule):
+    for pattern in rule.directions:
         used += pattern.reads
         made += (h for t in (*pattern.actions, pattern.right) if t for h in heads(t))
     kinds = {d.name: d.kind for d in vocabulary()}
@@ -46,7 +46,7 @@ def describe(book: RuleBook, rule: RuleInfo) -> Description:
 def _makers(book: RuleBook) -> dict[str, tuple[str, ...]]:
     """By relation the rules that deduce it."""
     found: dict[str, dict[str, None]] = {}
-    for rule in (*book.rules, *generated_rules(book)):
+    for rule in (*book.rules, *generated_rules()):
         for name in relations_of(rule):
             found.setdefault(name, {})[rule.name] = None
     return {name: tuple(rules) for name, rules in found.items()}

@@ -11,6 +11,7 @@ from random import Random
 
 from relax_egraph.egraph.recording.trial import Trial, try_rule
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
@@ -18,9 +19,8 @@ from relax_egraph.verify.instances.chains import deduced_by_none
 from relax_egraph.verify.instances.draw import Instance, draw_instance
 from relax_egraph.verify.instances.makers import makers_of, needed, reads_in
 from relax_egraph.verify.instances.problem import Contradiction
-from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
-from relax_egraph.verify.instances.texts import helper_text, tried_text
+from relax_egraph.verify.instances.texts import tried_rule
 from relax_egraph.verify.instances.unfold import unfold
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.classes import Difference
@@ -56,11 +56,13 @@ class Group:
     """
 
     book: RuleBook
-    head: Pattern
+    head: Direction
     random: Random
     trials: int = 20
     doubted: frozenset[str] = frozenset()
-    chains: dict[str, tuple[Pattern, ...]] = field(default_factory=dict[str, tuple[Pattern, ...]])
+    chains: dict[str, tuple[Direction, ...]] = field(
+        default_factory=dict[str, tuple[Direction, ...]]
+    )
     refused: dict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict[str, Counter[str]](Counter)
     )
@@ -137,28 +139,28 @@ class Group:
 
     def true(self, instances: Iterable[Instance]) -> list[Instance]:
         """Those of `instances` of which nothing is said that is not so."""
-        return [i for i in instances if truthful(i, signatures_of(self.book))]
+        return [i for i in instances if truthful(i, self.book.declarations)]
 
-    def attempt(self, chain: Sequence[Pattern], small: bool) -> Instance | None:
+    def attempt(self, chain: Sequence[Direction], small: bool) -> Instance | None:
         """An instance of what the last of `chain` matches, if this attempt finds one."""
         makers, refused = makers_of(self.book), self.refused[chain[-1].name]
         left = self.leave(chain)
         try:
             unfolded = unfold(chain, makers, self.random, left)
-            problem = problem_of(unfolded.query, signatures_of(self.book), self.random)
+            problem = problem_of(unfolded.query, self.book.declarations, self.random)
         except Contradiction as why:
             refused[str(why)] += 1
             return None
         instance = draw_instance(problem, unfolded.rules, self.random, refused, small)
         if instance is None:
             return None
-        if not truthful(instance, signatures_of(self.book)):
+        if not truthful(instance, self.book.declarations):
             refused["a value is another number than is said"] += 1
             return None
         self.left[id(instance)] = left
         return instance
 
-    def leave(self, chain: Sequence[Pattern]) -> frozenset[str]:
+    def leave(self, chain: Sequence[Direction]) -> frozenset[str]:
         """Which walks are left to egglog: by preference what has worked."""
         if self.leaving and self.random.random() < 0.8:
             return self.random.choice(self.leaving)
@@ -175,7 +177,7 @@ class Group:
         """
         fired: list[Instance] = []
         wrong: list[Wrong] = []
-        premises = len(self.head.facts)
+        premises = len(self.head.premises)
         for some in batched(instances, _TOGETHER if premises < _MANY else _FEW):
             more = self.tried_together(some, kinds)
             fired += more[0]
@@ -186,14 +188,13 @@ class Group:
         self, instances: Sequence[Instance], kinds: Sequence[Kind]
     ) -> tuple[list[Instance], list[Wrong]]:
         """The same, in one e-graph."""
-        program = Program(signatures_of(self.book))
+        program = Program(self.book.declarations)
         for instance in instances:
             program.add(instance)
         rule = self.head.rule
         helpers = [r for r in needed(rule, makers_of(self.book)) if r.name != rule.name]
-        tried = tried_text(self.head, signatures_of(self.book))
-        texts = [helper_text(r) for r in helpers]
-        trial = try_rule(self.book, program.actions, tried, texts)
+        tried = tried_rule(self.head, self.book.declarations)
+        trial = try_rule(self.book, program.actions, tried, helpers)
         return self.compared(program, trial, kinds)
 
     def compared(
@@ -248,7 +249,7 @@ class Group:
         mine = [i for i in self.fired if self.uses(i, name)]
         return sum(id(i) in bad for i in mine) / len(mine) if mine else 0
 
-    def verdict(self, name: str, chain: Sequence[Pattern], blamed: bool) -> Verdict:
+    def verdict(self, name: str, chain: Sequence[Direction], blamed: bool) -> Verdict:
         """The verdict on one rule of the group; it is sound unless it is `blamed`."""
         rule = chain[-1].rule
         mine = [i for i in self.fired if self.uses(i, name)]
@@ -291,8 +292,8 @@ class Group:
         most = max((w.difference.need for w in wrong), key=ORDER.index)
         least, *others = sorted((w for w in wrong if w.difference.need == most), key=_size)
         seen = [w.seen for w in (least, *others)]
-        pattern, signatures = self.chains[name][0], signatures_of(self.book)
-        found = minimal(pattern, [*seen, *self.fired], signatures, self.differs)
+        pattern, declarations = self.chains[name][0], self.book.declarations
+        found = minimal(pattern, [*seen, *self.fired], declarations, self.differs)
         instance, difference = found or (least.seen, least.difference)
         return Counterexample(pattern, instance, difference)
 

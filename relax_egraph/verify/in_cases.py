@@ -7,12 +7,12 @@ from random import Random
 
 from relax_egraph.egraph.recording.trial import Trial, try_families
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.verify.cases import Case, query_of
 from relax_egraph.verify.instances.draw import draw_instance
 from relax_egraph.verify.instances.makers import made_by
 from relax_egraph.verify.instances.problem import Contradiction
-from relax_egraph.verify.instances.query import Signature, patterns_of, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.compare import Wrong, compare, stated
@@ -40,7 +40,7 @@ class InCase:
         book: RuleBook, case: Case, wanted: Collection[str], random: Random, count: int
     ) -> "InCase | None":
         """The same, of up to `count` programs for the rules `wanted`; ``None`` if none is drawn."""
-        program = Program(signatures_of(book))
+        program = Program(book.declarations)
         families = tuple(f for f in case.families if f in book.families)
         rules = tuple(r for r in book.rewrites if r.ruleset in families)
         refused: Counter[str] = Counter()
@@ -49,17 +49,18 @@ class InCase:
                 break
             try:
                 dtype, general = random.choice(_FLOATS), attempt < _ATTEMPTS * count // 2
-                query = query_of(case, program.signatures, random, dtype, general)
-                problem = problem_of(query, program.signatures, random)
+                query = query_of(case, program.declarations, random, dtype, general)
+                problem = problem_of(query, program.declarations, random)
             except Contradiction:
                 continue
             drawn = draw_instance(problem, rules, random, refused, dtypes=(dtype,))
-            if drawn is not None and truthful(drawn, program.signatures):
+            if drawn is not None and truthful(drawn, program.declarations):
                 program.add(drawn)
         if not program.instances:
             return None
         enough = {
-            name: count if _is_of_tensors(name, rules, program.signatures) else 1 for name in wanted
+            name: count if _is_of_tensors(name, rules, program.declarations) else 1
+            for name in wanted
         }
         trial = try_families(book, families, program.actions, enough)
         compared, wrong = compare(program, trial, random)
@@ -73,8 +74,8 @@ class InCase:
         name = verdict.rule
         matches = self.trial.matches.get(name, 0)
         instances = len(self.compared)
-        rules, signatures = self.program.instances[0].rules, self.program.signatures
-        shared = not _is_of_tensors(name, rules, signatures)
+        rules, declarations = self.program.instances[0].rules, self.program.declarations
+        shared = not _is_of_tensors(name, rules, declarations)
         count = instances * bool(matches) if shared else min(matches, instances)
         if not count:
             return verdict
@@ -101,15 +102,15 @@ class InCase:
         if self.wrong is None:
             return None
         instance = self.wrong.seen
-        pattern = next(p for r in instance.rules if r.name == name for p in patterns_of(r))
+        pattern = next(p for r in instance.rules if r.name == name for p in r.directions)
         return Counterexample(pattern, instance, self.wrong.difference)
 
 
 def _is_of_tensors(
-    name: str, rules: Sequence[RuleInfo], signatures: Mapping[str, Signature]
+    name: str, rules: Sequence[Rule], declarations: Mapping[str, Declaration]
 ) -> bool:
     """Whether what a rule does is about tensors, and not about what all instances share."""
-    patterns = [p for rule in rules if rule.name == name for p in patterns_of(rule)]
+    patterns = [p for rule in rules if rule.name == name for p in rule.directions]
     made = {made_by(action) for p in patterns for action in p.actions}
-    sorts = {s for m in made if m in signatures for s in signatures[m].params}
+    sorts = {s for m in made if m in declarations for s in declarations[m].sorts}
     return any(p.unites for p in patterns) or "Tensor" in sorts

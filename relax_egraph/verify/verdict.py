@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook.forms import written
-from relax_egraph.egraph.rulebook.loader import FloatClass, RuleInfo
+from relax_egraph.egraph.rulebook.rule import Direction, FloatClass, Rule
 from relax_egraph.errors import Span
 from relax_egraph.verify.failures.shown import operands, results
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.tolerance import ORDER, Need, kept, ordered
 
@@ -17,7 +16,7 @@ from relax_egraph.verify.values.tolerance import ORDER, Need, kept, ordered
 class Counterexample:
     """Operands for which the two sides of a rule differ, or the second has no value."""
 
-    pattern: Pattern
+    pattern: Direction
     instance: Instance
     difference: Difference
 
@@ -30,7 +29,7 @@ class Counterexample:
     def left(self) -> str:
         """What the rule matches, but for premises of a rewrite."""
         p = self.pattern
-        return written(p.left) if p.left is not None else " ".join(map(written, p.facts))
+        return written(p.left) if p.left is not None else " ".join(map(written, p.premises))
 
     @property
     def right(self) -> str:
@@ -185,6 +184,6 @@ class Verdict:
         }
 
 
-def silent(rule: RuleInfo, reason: str) -> Verdict:
+def silent(rule: Rule, reason: str) -> Verdict:
     """The verdict on a rule that has not fired."""
     return Verdict(rule.name, rule.span, rule.float_class, "exact", 0, reason=reason)

@@ -10,6 +10,8 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.generate import generated_rules
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.failures.conditions import Conditions
@@ -17,7 +19,6 @@ from relax_egraph.verify.failures.dim_laws import is_of_dims, verdict_on_dims
 from relax_egraph.verify.failures.prove import shapes_agree
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.in_cases import InCase
-from relax_egraph.verify.instances.query import Pattern, generated_rules, patterns_of
 from relax_egraph.verify.verdict import Verdict, silent
 
 Stage: TypeAlias = Literal["near", "in cases", "far"]
@@ -62,10 +63,10 @@ class Work:
     seed: int = 0
 
     @cached_property
-    def patterns(self) -> Mapping[str, Pattern]:
+    def patterns(self) -> Mapping[str, Direction]:
         """Both directions of all rules, by name."""
-        rules = (*self.book.rules, *generated_rules(self.book))
-        return {pattern.name: pattern for rule in rules for pattern in patterns_of(rule)}
+        rules = (*self.book.rules, *generated_rules())
+        return {pattern.name: pattern for rule in rules for pattern in rule.directions}
 
     def rules_of(self, unit: Unit) -> tuple[str, ...]:
         """The rules that `unit` comes to verdicts on, one by one."""

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from relax_egraph.egraph.forks import egglog_works
-from relax_egraph.egraph.rulebook.book import Reading, adopt, reading_of
+from relax_egraph.egraph.rulebook.reading import Reading, adopt
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
 from relax_egraph.workers.pool import Pool
@@ -36,7 +36,7 @@ def workers(work: Work, processes: int = 1) -> Generator[Do]:
     if processes <= 1 and egglog_works():
         yield lambda units: chain.from_iterable(map(work.do, units))
         return
-    begin = partial(_begin, replace(work), reading_of(work.book))
+    begin = partial(_begin, replace(work), work.book.reading)
     with Pool(max(1, processes), begin) as pool:
         yield lambda units: chain.from_iterable(pool.map(partial(_verdicts, work, pool), units))
 
@@ -66,7 +66,7 @@ _works = list[Work]()
 
 def _begin(work: Work, reading: Reading) -> None:
     """In a worker: units are those of `work` from now on."""
-    adopt(work.book, reading)
+    adopt(reading)
     _works[:] = [work]
 
 

@@ -1,12 +1,20 @@
 """What is left of a rule book for a block."""
 
-from relax_egraph.egraph.rulebook.relevant import absent, can_matter
+from collections.abc import Sequence
+
+from relax_egraph.egraph.rulebook.relevant import Relevance, can_matter
+from tests.support.entries import entries_of, rule_of
 
 DECLARED = tuple(f"(constructor R.{name} (Tensor) Tensor)" for name in ("exp", "log", "sin", "cos"))
 CHAIN = (
     "(rewrite (R.exp x) (R.log x))",
     '(rewrite (R.log x) (R.sin x) :when ((= y (R.cos x))) :ruleset a :name "needs-cos")',
 )
+
+
+def absent(texts: Sequence[str], present: Sequence[str]) -> frozenset[str]:
+    """What `texts` declare that cannot be where only the operators `present` are."""
+    return Relevance(entries_of(*texts)).absent(present)
 
 
 def test_what_is_made_of_what_is_made_may_be_there() -> None:
@@ -17,7 +25,7 @@ def test_a_rule_needs_all_that_it_matches() -> None:
     missing = absent((*DECLARED, *CHAIN), ["R.exp"])
 
     assert missing == {"R.sin", "R.cos"}
-    assert [can_matter(text, missing) for text in (*DECLARED, *CHAIN)] == [
+    assert [can_matter(entry, missing) for entry in entries_of(*DECLARED, *CHAIN)] == [
         *(True, True, False, False),
         *(True, False),
     ]
@@ -38,7 +46,7 @@ def test_a_rule_of_two_directions_needs_one_of_its_sides() -> None:
 
     assert absent((*DECLARED, both), ["R.exp"]) == {"R.sin", "R.cos"}
     assert absent((*DECLARED, both), ["R.log"]) == {"R.sin", "R.cos"}
-    assert not can_matter(both, absent((*DECLARED, both), ["R.sin"]))
+    assert not can_matter(rule_of(both), absent((*DECLARED, both), ["R.sin"]))
 
 
 def test_facts_are_always_there() -> None:
@@ -56,7 +64,7 @@ def test_a_variable_may_bear_the_name_of_what_is_absent() -> None:
     missing = absent((*DECLARED, relation, rule), ["R.exp"])
 
     assert missing == {"even", "R.sin", "R.cos"}
-    assert can_matter(rule, missing)
+    assert can_matter(rule_of(rule), missing)
 
 
 def test_what_is_passed_on_by_its_name_must_be_there() -> None:
@@ -66,4 +74,4 @@ def test_what_is_passed_on_by_its_name_must_be_there() -> None:
     missing = absent((*DECLARED, relation, passes), ["R.exp"])
 
     assert missing == {"even", "R.log", "R.sin", "R.cos"}
-    assert not can_matter(passes, missing)
+    assert not can_matter(rule_of(passes), missing)

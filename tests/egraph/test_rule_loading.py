@@ -6,7 +6,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import RuleError
 
 TWICE = """
@@ -159,7 +159,7 @@ def test_line_ends_and_marks_of_windows_are_read(tmp_path: Path) -> None:
 
 
 def test_rules_of_class_fast_are_left_out_unless_asked_for() -> None:
-    def fast(book: RuleBook) -> list[RuleInfo]:
+    def fast(book: RuleBook) -> list[Rule]:
         return [rule for rule in book.rules if rule.float_class == "fast"]
 
     assert not fast(RuleBook.default())

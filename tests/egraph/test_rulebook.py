@@ -10,8 +10,8 @@ from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.readback.tables import Tables
-from relax_egraph.egraph.rulebook.book import check_book
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.reading import check_book
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
 from relax_egraph.egraph.saturation.infer import asked
 from relax_egraph.egraph.view import EClass, ENode, View
@@ -33,7 +33,7 @@ EVERY = (*rules.FACTS, *rules.FAMILIES)
 N = dims.symbol("n")
 
 
-def rules_of(family: str) -> list[RuleInfo]:
+def rules_of(family: str) -> list[Rule]:
     book = RuleBook.default(fast_math=True, bounded=True)
     return [rule for rule in book.rules if rule.span.file == f"rules/{family}.egg"]
 

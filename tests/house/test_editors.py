@@ -98,9 +98,11 @@ def test_every_token_of_the_book_and_its_tests_is_coloured(path: Path, grammar: 
 
     for (number, column), token in found.items():
         assert "invalid" not in token.scope, (number, column, token)
-    for form in read(Source(path.name, text)):
+    source = Source(path.name, text)
+    for form in read(source):
         for atom in atoms(form):
-            token = found[atom.span.line, atom.span.column]
+            place = source.span(atom.start)
+            token = found[place.line, place.column]
             assert token.text == atom.text
     coloured = sum(len(token.text.replace(" ", "")) for token in found.values())
     assert coloured == len(re.sub(r"\s", "", text))

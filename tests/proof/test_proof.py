@@ -14,7 +14,6 @@ from bench.transformer import Sizes, encoder
 from relax_egraph import ir
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.recording.template_reader import rule_templates
-from relax_egraph.egraph.rulebook.book import reading_of
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import RegionReport
@@ -191,10 +190,10 @@ def test_a_program_that_no_rule_leads_to_is_refused() -> None:
 
 def test_every_rule_of_the_book_is_read() -> None:
     book = RuleBook.default(fast_math=True, bounded=True)
-    declared = reading_of(book).scope.declarations
+    declared = book.reading.scope.declarations
 
     for rule in book.rewrites:
-        for direction in rule_templates(rule.text(rule.ruleset), rule.reported, declared):
+        for direction in rule_templates(rule, declared):
             assert direction.name in rule.reported
             assert all(slot.sort for slot in direction.slots), rule.name
 

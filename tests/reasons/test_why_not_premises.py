@@ -6,6 +6,7 @@ matches there.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -19,9 +20,9 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.case_run import case_run
 from relax_egraph.egraph.recording.database import Database
-from relax_egraph.egraph.rulebook.calls import demands, named
-from relax_egraph.egraph.rulebook.forms import Source
-from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.rulebook.calls import demands
+from relax_egraph.egraph.rulebook.forms import Source, form_of
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.deduction import answer
 from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError
@@ -31,7 +32,6 @@ from relax_egraph.reasons.why_not.partial import Partial
 from relax_egraph.reasons.why_not.plan import Plan, plan_of
 from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.verify.cases import SEPARATOR, directive
-from relax_egraph.verify.instances.query import patterns_of, signatures_of
 
 CASES = Path(__file__).parents[1] / "rules"
 STALE = "where-of-same"
@@ -44,8 +44,8 @@ UNGUARDED = ("fusion",)
 @cache
 def deductions() -> Deductions:
     every = RuleBook.default(fast_math=True, bounded=True)
-    patterns = tuple(p for rule in every.rules for p in patterns_of(rule))
-    return Deductions(patterns, frozenset(signatures_of(every)), frozenset())
+    patterns = tuple(p for rule in every.rules for p in rule.directions)
+    return Deductions(patterns, frozenset(every.declarations), frozenset())
 
 
 Query: TypeAlias = tuple[Plan, int | None]
@@ -55,23 +55,21 @@ Query: TypeAlias = tuple[Plan, int | None]
 def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] | None]:
     """What each of `queries` is about where egglog finds it; ``None`` of one that it refuses."""
     run_text(egraph, f"(ruleset {name}) (ruleset {name}-asked)")
-    asked = dict[str, None]()
+    asked = dict[str, Rule]()
     refused: set[int] = set()
     for k, (plan, left_out) in enumerate(queries):
         focus = plan.focus[0]
-        premises = list(plan.premises)
-        if plan.pattern.left is not None:
-            premises[0] = f"(= {focus} {premises[0]})"
-        body = " ".join(p for n, p in enumerate(premises) if n != left_out)
-        rule = expand(f"(rule ({body}) (({name}-{k} {focus})))").text
+        body = form_of(*(p for n, p in enumerate(plan.pattern.body) if n != left_out))
+        form = form_of("rule", body, form_of(form_of(f"{name}-{k}", focus)))
+        rule = replace(plan.pattern.rule, name=f"{name}-{k}", kind="rule", form=form)
         run_text(egraph, f"(relation {name}-{k} ({sort_of(plan, focus)}))")
         try:
-            run_text(egraph, f'{rule[:-1]} :ruleset {name} :name "{name}-{k}")')
-            asked |= dict.fromkeys(demands(rule))
+            run_text(egraph, rule.text_in(name))
+            asked |= {demand.name: demand for demand in demands(rule)}
         except SaturationError:
             refused.add(k)
-    for k, demand in enumerate(asked):
-        run_text(egraph, named(demand, f"{name}-asked", f"{name}-asked-{k}"))
+    for k, demand in enumerate(asked.values()):
+        run_text(egraph, replace(demand, name=f"{name}-asked-{k}").text_in(f"{name}-asked"))
     known: Mapping[str, int] = {}
     while True:  # one call may be of the value of another
         sizes = sizes_of(run_text(egraph, f"(run-schedule (run {name}-asked)) (print-size)"))
@@ -86,11 +84,11 @@ def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] 
 
 def sort_of(plan: Plan, variable: str) -> str:
     """The sort of a variable of `plan`."""
-    signatures = signatures_of(RuleBook.default(fast_math=True, bounded=True))
+    declarations = RuleBook.default(fast_math=True, bounded=True).declarations
     for c in plan.conjuncts:
-        if c.head in signatures:
-            signature = signatures[c.head]
-            sorts = dict(zip(c.places, (*signature.params, signature.result), strict=False))
+        if c.head in declarations:
+            declaration = declarations[c.head]
+            sorts = dict(zip(c.places, (*declaration.sorts, declaration.result), strict=False))
             if variable in sorts:
                 return sorts[variable]
     raise AssertionError(f"{variable} occurs under no name")
@@ -104,7 +102,7 @@ def cases_of(family: str) -> Iterator[tuple[EGraph, list[Plan]]]:
     for case in SEPARATOR.split(text):
         present = book.where(re.findall(r'[^\s()"]+', case))
         own = [r for r in present.rules if r.ruleset == family and r.name != STALE]
-        plans = [plan_of(pattern) for rule in own for pattern in patterns_of(rule)]
+        plans = [plan_of(pattern) for rule in own for pattern in rule.directions]
         with case_run(present, Source(family, re.sub(r"\$(?=\w)", "$global-", case))) as run:
             yield run.egraph, [plan for plan in plans if plan.focus]
 

@@ -9,9 +9,15 @@ from typing import Literal, TypeAlias
 
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.loader import RuleInfo
-from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    is_literal,
+    premises_in,
+    written,
+)
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import RuleError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.check import check_rules
@@ -32,7 +38,7 @@ _SIBLINGS = (
     *(("R.nn.max_pool2d", "R.nn.avg_pool2d"), ("R.cumsum", "R.cumprod")),
     *(("+", "-"), ("*", "/"), ("min", "max"), ("DimAdd", "DimMul")),
 )
-"""Operators of one signature, each of which may stand where the other one does."""
+"""Operators of one declaration, each of which may stand where the other one does."""
 
 _COMMUTES = (
     *("R.add", "R.multiply", "R.maximum", "R.minimum", "R.equal", "R.not_equal"),
@@ -48,12 +54,12 @@ _RESULT = 2
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A rule with one `change`; `form` is its text without ruleset and name."""
+    """A rule with one `change`; `form` is what it says, without ruleset and name."""
 
-    rule: RuleInfo
+    rule: Rule
     kind: Kind
     change: str
-    form: str
+    form: Form
 
     def __str__(self) -> str:
         return f"{self.rule.name}: {self.change}"
@@ -66,8 +72,9 @@ class Mutant:
     @property
     def text(self) -> str:
         """The mutant as a rule file has it."""
-        rule = replace(self.rule, name=self.name, form=self.form)
-        return f"; float: {rule.float_class}\n{rule.text(rule.ruleset)}"
+        rule = self.rule
+        options = f':ruleset {rule.ruleset} :name "{self.name}"'
+        return f"; float: {rule.float_class}\n{written(self.form)[:-1]} {options})"
 
     def book(self) -> RuleBook:
         """The book with the mutant in the place of its rule; raises `RuleError` if it is none."""
@@ -91,32 +98,30 @@ def is_rule(mutant: Mutant) -> bool:
     return True
 
 
-def one_of(rule: RuleInfo, seed: int) -> Mutant | None:
+def one_of(rule: Rule, seed: int) -> Mutant | None:
     """A mutant of `rule` that makes something else; ``None`` if it has none."""
     mutants = [m for m in mutants_of(rule) if m.kind == "result changed"]
     Random(f"{seed} {rule.name}").shuffle(mutants)
     return next(filter(is_rule, mutants), None)
 
 
-def mutants_of(rule: RuleInfo) -> Iterator[Mutant]:
+def mutants_of(rule: Rule) -> Iterator[Mutant]:
     """Every mutant of `rule`, each once; some are no rules."""
-    (form,) = read(Source(rule.span.file, rule.form))
-    seen = {written(form)}
-    for kind, change, changed in _changed(form):
+    seen = {written(rule.form)}
+    for kind, change, changed in _changed(rule.form):
         text = written(changed)
         if text not in seen:
             seen.add(text)
-            yield Mutant(rule, kind, change, text)
+            yield Mutant(rule, kind, change, changed)
 
 
 _Change: TypeAlias = tuple[str, Tree]
 
 
 def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
-    at = _premises(form)
-    if at is not None:
-        premises = form.items[at]
-        assert isinstance(premises, Form)
+    premises = premises_in(form)
+    if premises is not None:
+        at = form.items.index(premises)
         for change, fewer in _dropped(premises):
             yield "premise dropped", change, _with(form, at, fewer)
         for change, other in _everywhere(premises, _looser):
@@ -124,14 +129,6 @@ def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
     result = form.items[_RESULT]
     for change, other in (*_everywhere(result, _other), *_exchanged(result)):
         yield "result changed", change, _with(form, _RESULT, other)
-
-
-def _premises(form: Form) -> int | None:
-    """Which part of a rule has its premises."""
-    if form.head == "rule":
-        return 1
-    options = [i.text if isinstance(i, Atom) else "" for i in form.items]
-    return options.index(":when") + 1 if ":when" in options else None
 
 
 def _with(form: Form, at: int, item: Tree) -> Form:
@@ -217,4 +214,4 @@ def _said(tree: Tree, other: Tree) -> _Change:
 
 
 def _atom(like: Form, text: str) -> Atom:
-    return Atom(text, like.span, like.start)
+    return Atom(text, like.start)

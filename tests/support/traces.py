@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from relax_egraph.egraph.rulebook.loader import FloatClass, RuleInfo, RuleKind
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.rule import FloatClass, Rule, RuleKind
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import Assumptions
@@ -26,7 +28,7 @@ class Sketch:
     terms: Terms = field(default_factory=Terms)
     leaves: dict[int, Expr] = field(default_factory=dict[int, Expr])
     opaque: dict[int, Binding] = field(default_factory=dict[int, Binding])
-    rules: dict[str, RuleInfo] = field(default_factory=dict[str, RuleInfo])
+    rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
 
     def variable(self, name: str, shape: tuple[Dim, ...], dtype: str = "float32") -> Term:
         return self._leaf(Var(name, tensor(shape, dtype)))
@@ -66,8 +68,9 @@ class Sketch:
     ) -> str:
         """A rule of this name, at a line of ``my.egg``."""
         span = Span("my.egg", 1 + len(self.rules), 1)
-        kind: RuleKind = "rule" if form.startswith("(rule ") else "rewrite"
-        self.rules[name] = RuleInfo(name, "my", kind, span, law, float_class, form)
+        (tree,) = read(Source("my.egg", form))
+        kind: RuleKind = "rule" if tree.head == "rule" else "rewrite"
+        self.rules[name] = Rule(name, "my", kind, span, law, float_class, tree)
         return name
 
     def trace(

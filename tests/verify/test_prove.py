@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.verify.check import check_rules
 from relax_egraph.verify.failures.prove import general, shapes_agree
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern, patterns_of
 from relax_egraph.verify.verdict import Verdict
 
 AGREE = {
@@ -32,9 +32,9 @@ DISAGREE = {
 }
 
 
-def drawn(rule: str) -> tuple[Pattern, list[Instance]]:
+def drawn(rule: str) -> tuple[Direction, list[Instance]]:
     book = RuleBook.default([rule], families=())
-    (pattern,) = patterns_of(book.rewrites[0])
+    (pattern,) = book.rewrites[0].directions
     group = Group(book, pattern, Random(0), chains={pattern.name: (pattern,)})
     attempts = (group.attempt((pattern,), small=False) for _ in range(30))
     return pattern, [instance for instance in attempts if instance is not None]

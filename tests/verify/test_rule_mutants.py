@@ -11,7 +11,6 @@ import pytest
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.cases import cases_of
-from relax_egraph.verify.instances.query import patterns_of
 from tests.support.rule_mutants import Mutant, mutants_of, one_of
 
 FOLDER = Path(__file__).parent
@@ -25,7 +24,7 @@ SURVIVORS = [
     line.partition(" | ")[0]
     for line in (FOLDER / "surviving_mutants.txt").read_text("utf-8").splitlines()
 ]
-EQUATE = [rule for rule in BOOK.rewrites if any(p.unites for p in patterns_of(rule))]
+EQUATE = [rule for rule in BOOK.rewrites if any(p.unites for p in rule.directions)]
 SLICE = 60
 
 WRONG = {

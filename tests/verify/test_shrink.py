@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.verify.check import check_rules
 from relax_egraph.verify.failures.shrink import minimal
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern, patterns_of, signatures_of
 from relax_egraph.verify.verdict import Counterexample
 
 EXAMPLES = {
@@ -47,21 +47,21 @@ left is 0, right is 256""",
 }
 
 
-def drawn(book: RuleBook, pattern: Pattern) -> list[Instance]:
+def drawn(book: RuleBook, pattern: Direction) -> list[Instance]:
     group = Group(book, pattern, Random(0), chains={pattern.name: (pattern,)})
     attempts = (group.attempt((pattern,), small=False) for _ in range(30))
     return [instance for instance in attempts if instance is not None]
 
 
-def of(rule: str) -> tuple[RuleBook, Pattern]:
+def of(rule: str) -> tuple[RuleBook, Direction]:
     book = RuleBook.default([rule], families=())
-    return book, patterns_of(book.rewrites[0])[0]
+    return book, book.rewrites[0].directions[0]
 
 
 def smallest(rule: str) -> str:
     book, pattern = of(rule)
     some = drawn(book, pattern)
-    found = minimal(pattern, some, signatures_of(book), lambda _: None)
+    found = minimal(pattern, some, book.declarations, lambda _: None)
     assert found is not None
     return str(Counterexample(pattern, *found))
 
@@ -93,4 +93,4 @@ left is 0.0, right is 1.0"""
 def test_nothing_is_made_of_what_does_not_differ() -> None:
     book, pattern = of("(rewrite (R.add x y) (R.add y x))")
 
-    assert minimal(pattern, drawn(book, pattern), signatures_of(book), lambda _: None) is None
+    assert minimal(pattern, drawn(book, pattern), book.declarations, lambda _: None) is None

@@ -14,7 +14,7 @@ from relax_egraph.egraph.encoding.bulk import load_view
 from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.conflict import find_conflict
 from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
 from relax_egraph.egraph.saturation.infer import ill_typed
@@ -52,7 +52,7 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
 
 def _first_wrong(
     egraph: EGraph,
-    rules: Sequence[RuleInfo],
+    rules: Sequence[Rule],
     book: RuleBook,
     nodes: int,
     sizes: Mapping[str, int],

@@ -5,7 +5,7 @@ What egglog prints or reads of files is of no use in a case, and refused.
 
 import re
 from collections import Counter
-from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,9 +14,8 @@ from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
 from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.readback.held import Held
 from relax_egraph.egraph.readback.tables import Tables
-from relax_egraph.egraph.rulebook.book import RuleBook, reading_of
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.guards import Expanded
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, atoms, is_literal, written
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.scope import DEMANDS, near
@@ -73,7 +72,7 @@ class CaseRun:
                 return any([self.schedule(part) for _ in range(int(count)) for part in parts])
             case _:
                 updated = self.command(f"(run-schedule {written(schedule)})")
-                deduces = any(atom.text == "facts" for atom in _atoms(schedule))
+                deduces = any(atom.text == "facts" for atom in atoms(schedule))
                 return (deduces and self._deduced()) or updated
 
     def _deduced(self) -> bool:
@@ -106,39 +105,31 @@ def case_run(book: RuleBook, source: Source) -> Generator[CaseRun]:
 
 def _check_variables(forms: Sequence[Form], source: Source) -> None:
     """Raise `RuleError` for what would make a check say nothing: egglog reads it as "any"."""
-    known: dict[str, Span] = {}
+    known: dict[str, Atom] = {}
     for form in forms:
         if form.head == "let" and len(form.items) > 1 and isinstance(form.items[1], Atom):
             name = form.items[1]
             if name.text in known:
-                place = f"the first is at line {known[name.text].line}"
-                raise source.error(name.span, f"a second {name.text}", place)
-            known[name.text] = name.span
+                place = f"the first is at line {source.span(known[name.text].start).line}"
+                raise source.error(name, f"a second {name.text}", place)
+            known[name.text] = name
         facts = _facts(form) or ()
         if form.head == "check" and not facts:
-            raise source.error(form.span, "check needs a fact")
-        for atom in _atoms(form):
+            raise source.error(form, "check needs a fact")
+        for atom in atoms(form):
             if atom.text.startswith("$") and atom.text not in known:
-                raise source.error(atom.span, f"no let names {atom.text}", near(atom.text, known))
-        every = Counter(atom.text for atom in _atoms(form))
+                raise source.error(atom, f"no let names {atom.text}", near(atom.text, known))
+        every = Counter(atom.text for atom in atoms(form))
         for fact in facts:
             sides = fact.items[1:] if isinstance(fact, Form) and fact.head == "=" else ()
-            atoms = [side for side in sides if isinstance(side, Atom)]
-            free = (a for a in atoms if every[a.text] == 1 and _is_any(a.text, known))
-            if len(atoms) == len(sides) and (first := next(free, None)):
-                raise source.error(first.span, f"{first.text} stands for anything")
+            names = [side for side in sides if isinstance(side, Atom)]
+            free = (a for a in names if every[a.text] == 1 and _is_any(a.text, known))
+            if len(names) == len(sides) and (first := next(free, None)):
+                raise source.error(first, f"{first.text} stands for anything")
 
 
 def _is_any(name: str, known: Container[str]) -> bool:
     return name not in known and not is_literal(name)
-
-
-def _atoms(tree: Tree) -> Iterator[Atom]:
-    if isinstance(tree, Atom):
-        yield tree
-    else:
-        for item in tree.items:
-            yield from _atoms(item)
 
 
 _DEMANDS = f"(run-schedule (saturate (run dim)) (run {DEMANDS})) (print-size)"
@@ -147,29 +138,26 @@ _DEMANDS = f"(run-schedule (saturate (run dim)) (run {DEMANDS})) (print-size)"
 def _run(form: Form, source: Source, book: RuleBook, run: CaseRun) -> None:
     if form.head in _REFUSED:
         note = "a case is made by let, set and union, is run, and is checked"
-        raise source.error(form.span, f"{form.head} is not allowed in a file test", note)
-    text = source.text[form.start : form.end]
+        raise source.error(form, f"{form.head} is not allowed in a file test", note)
     try:
         if form.head == "run-schedule":
             for schedule in form.items[1:]:
                 run.schedule(schedule)
             return
-        run.command(text)
+        run.command(written(form))
     except EggSmolError as problem:
         facts = _facts(form)
         if facts is None or not _UNMET.search(problem.context):
-            raise explained(
-                problem.context, Expanded(text), form, source, reading_of(book).scope
-            ) from None
+            raise explained(problem.context, form, form, source, book.reading.scope) from None
         held = Held(run.egraph)
         shown = held.anyway if form.head == "fail" else held.instead
         found = tuple(line for fact in facts for line in shown(fact))
-        run.faults.append(Fault(form.span, written(form), found))
+        run.faults.append(Fault(source.span(form.start), written(form), found))
         return
     except BaseException as problem:
         if type(problem).__name__ != "PanicException":
             raise
-        raise SaturationError(f"{form.span}: egglog panicked: {problem}") from None
+        raise SaturationError(f"{source.span(form.start)}: egglog panicked: {problem}") from None
 
 
 _UNMET = re.compile(r"^Check failed|^Command should have failed", re.MULTILINE)

@@ -19,7 +19,7 @@ from relax_egraph.egraph.recording.made import Made
 from relax_egraph.egraph.recording.snapshot import Match, Snapshot
 from relax_egraph.egraph.recording.template_reader import rule_templates
 from relax_egraph.egraph.recording.templates import RuleTemplates
-from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook, reading_of
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
 from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating, untold
 from relax_egraph.egraph.saturation.report import Report
@@ -105,17 +105,15 @@ _LOWER = "lower"
 
 def _searches(book: RuleBook, report: Report) -> list[_Search]:
     """Searches for the rules of `book` that matched, by `report`, and for those of ``lower``."""
-    declared = reading_of(book).scope.declarations
+    declared = book.reading.scope.declarations
     matched = {name for phase in report.phases for name in phase.matches}
     found: list[tuple[str, RuleTemplates]] = []
     for rule in book.rewrites:
         if matched.intersection(rule.reported):
-            every = rule_templates(rule.text(rule.ruleset), rule.reported, declared)
+            every = rule_templates(rule, declared)
             found += ((rule.name, one) for one in every if one.name in matched)
-    for text in book.generated:
-        if f":ruleset {_LOWER} " in text:
-            name = text.rpartition(':name "')[2].partition('"')[0]
-            found += ((_LOWER, one) for one in rule_templates(text, (name,), declared))
+    for rule in book.lowering:
+        found += ((_LOWER, one) for one in rule_templates(rule, declared))
     return [_Search(owner, one, f"engine/match-{k}") for k, (owner, one) in enumerate(found)]
 
 

@@ -1,21 +1,22 @@
-"""The templates of a rule, read from the text that egglog reads."""
+"""The templates of a rule, as egglog reads it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.recording.templates import Part, Row, RuleTemplates, Slot, Template
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.generate import APPLICATIONS, generated_forms
-from relax_egraph.egraph.rulebook.guards import expand, premises
-from relax_egraph.egraph.rulebook.reader import read
-from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param, vocabulary_table
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, is_literal, written
+from relax_egraph.egraph.rulebook.generate import APPLICATIONS, generated
+from relax_egraph.egraph.rulebook.guards import asking
+from relax_egraph.egraph.rulebook.rule import Direction, Rule
+from relax_egraph.egraph.rulebook.scope import declarations_in
+from relax_egraph.egraph.rulebook.vocabulary import Declaration, vocabulary_table
 
 APPLY = "unstable-app"
 """The head of a template whose operator is a value: its first argument."""
 
-_ROOT, _NAMED = "left-side", "unnamed-{}"
+_NAMED = "unnamed-{}"
 
 
 @cache
@@ -32,77 +33,37 @@ def _operators() -> frozenset[str]:
 @cache
 def applications() -> Mapping[str, Declaration]:
     """The relations through which one rule covers many operators."""
-    relations: dict[str, Declaration] = {}
-    for text in generated_forms():
-        if text.startswith("(relation "):
-            (form,) = read(Source("", text))
-            _, name, params = form.items
-            assert isinstance(name, Atom)
-            sorts = params.items if isinstance(params, Form) else ()
-            named = tuple(Param("", s.text) for s in sorts if isinstance(s, Atom))
-            relations[name.text] = Declaration("relation", name.text, named, "Unit", "")
-    return relations
+    relations = (entry.form for entry in generated() if entry.form.head == "relation")
+    return {d.name: d for form in relations for d in declarations_in(form)}
 
 
-def rule_templates(
-    text: str, names: Sequence[str], declared: Mapping[str, Declaration]
-) -> list[RuleTemplates]:
-    """The templates of each direction of the rule `text`, by the `names` that reports use.
+def rule_templates(rule: Rule, declared: Mapping[str, Declaration]) -> list[RuleTemplates]:
+    """The templates of each direction of `rule`.
 
     A direction that equates no tensors, creates none, and deduces nothing is left out.
     """
-    expanded = expand(text).text
-    (form,) = read(Source("", expanded))
-    when = premises(form)
-    if form.head == "rule":
-        head = form.items[2]
-        actions = head.items if isinstance(head, Form) else ()
-        directions = [(when, [a for a in actions if isinstance(a, Form)])]
-    else:
-        left, right = form.items[1:3]
-        sides = [(left, right), (right, left)] if form.head == "birewrite" else [(left, right)]
-        directions = [((_equal(a), *when), [_union(b)]) for a, b in sides]
-    directions_of = (
-        _Direction(body, declared).templates(name, actions)
-        for name, (body, actions) in zip(names, directions, strict=True)
-    )
-    return [one for one in directions_of if one.edges or one.created or one.writes]
+    names = {**applications(), **declared}
+    every = (_Reader(d, names).templates() for d in rule.directions)
+    return [one for one in every if one.edges or one.created or one.writes]
 
 
-def _atom(text: str) -> Atom:
-    return Atom(text, _NOWHERE, 0)
-
-
-def _form(*items: Tree) -> Form:
-    return Form(items, _NOWHERE, 0, 0)
-
-
-(_NOWHERE,) = (form.span for form in read(Source("", "()")))
-
-
-def _equal(side: Tree) -> Tree:
-    return _form(_atom("="), _atom(_ROOT), side)
-
-
-def _union(side: Tree) -> Form:
-    return _form(_atom("union"), _atom(_ROOT), side)
-
-
-class _Direction:
+class _Reader:
     """The reader of one direction of a rule."""
 
-    def __init__(self, body: Sequence[Tree], declared: Mapping[str, Declaration]) -> None:
-        self._declared = {**applications(), **declared}
+    def __init__(self, direction: Direction, declared: Mapping[str, Declaration]) -> None:
+        self._direction, self._declared = direction, declared
         self._named = 0
         self._sorts: dict[str, str] = {}
         self._defined: dict[str, Form] = {}
         self._extra: list[Tree] = []
         self._same: list[tuple[Form, Form]] = []
         self._lets: dict[str, Tree] = {}
-        self._facts = [self._fact(fact) for fact in body]
+        self._facts = [self._fact(fact) for fact in asking(direction.body)]
         self._body = " ".join(written(fact) for fact in (*self._facts, *self._extra))
 
-    def templates(self, name: str, actions: Sequence[Form]) -> RuleTemplates:
+    def templates(self) -> RuleTemplates:
+        """What a match makes equal, creates, reads and writes."""
+        actions = self._direction.head
         edges: list[tuple[Part, Part]] = []
         created: list[Template] = []
         for action in actions:
@@ -122,7 +83,16 @@ class _Direction:
         reads = tuple(self._rows((*self._facts, *self._extra)))
         writes = tuple(self._rows(actions))
         templates = RuleTemplates(
-            *(name, self._body, "", tuple(edges), tuple(premises), tuple(created), reads, writes)
+            *(
+                self._direction.name,
+                self._body,
+                "",
+                tuple(edges),
+                tuple(premises),
+                tuple(created),
+                reads,
+                writes,
+            )
         )
         return replace(templates, lets=self._needed(slot.text for slot in templates.slots))
 
@@ -190,7 +160,7 @@ class _Direction:
             if isinstance(named, Form) and named.head in APPLICATIONS:
                 _, value, *applied = named.items
                 if isinstance(value, Atom) and value.text != "_":
-                    self._defined.setdefault(value.text, _form(_atom(APPLY), *applied))
+                    self._defined.setdefault(value.text, form_of(APPLY, *applied))
             return named
         plain = len(fact.items) == 3 and any(isinstance(side, Atom) for side in fact.items[1:])
         sides = tuple(self._named_in(side, plain) for side in fact.items[1:])
@@ -202,12 +172,12 @@ class _Direction:
                 if _makes(side):
                     first = [self._defined.setdefault(variable, side) for variable in variables]
                     self._same += ((known, side) for known in first if known is not side)
-        return _form(fact.items[0], *sides)
+        return form_of(fact.items[0], *sides)
 
     def _named_in(self, tree: Tree, outside: bool = False) -> Tree:
         """`tree` with names for its operands; an `outside` row stays a fact."""
         if not isinstance(tree, Form) or tree.head not in self._declared:
-            return tree if isinstance(tree, Atom) else _form(*map(self._inside, tree.items))
+            return tree if isinstance(tree, Atom) else form_of(*map(self._inside, tree.items))
         row = self._is_row(tree)
         params = [p.sort for p in self._declared[tree.head].params]
         args: list[Tree] = []
@@ -220,15 +190,15 @@ class _Direction:
             if isinstance(arg, Atom) and not is_literal(arg.text) and arg.text != "_":
                 self._sorts[arg.text] = sort
             args.append(arg)
-        named = _form(tree.items[0], *args)
+        named = form_of(tree.items[0], *args)
         return named if outside or not row else self._name(named)
 
     def _name(self, tree: Tree) -> Atom:
         """A new name for `tree`."""
         self._named += 1
-        name = _atom(_NAMED.format(self._named))
+        name = Atom(_NAMED.format(self._named), 0)
         if isinstance(tree, Form):
-            self._extra.append(_form(_atom("="), name, tree))
+            self._extra.append(form_of("=", name, tree))
         return name
 
     def _inside(self, tree: Tree) -> Tree:

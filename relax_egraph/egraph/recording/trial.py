@@ -16,7 +16,8 @@ from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.readback.tables import Key, Tables, Term
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.calls import demand_name, demands, named
+from relax_egraph.egraph.rulebook.calls import demands
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.conflict import find_conflict
 from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
 from relax_egraph.egraph.saturation.measure import nodes_of
@@ -74,21 +75,20 @@ def _program(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> P
 
 
 def try_rule(
-    book: RuleBook, program: Sequence[str], tried: str, helpers: Sequence[str], rounds: int = 2
+    book: RuleBook, program: Sequence[str], tried: Rule, helpers: Sequence[Rule], rounds: int = 2
 ) -> Trial:
     """Load `program`, each entry the actions of a rule, and run the rule `tried`.
 
-    In each of the `rounds` the facts are deduced before, with the rules `helpers`.  These are of
-    ruleset ``engine/helping``, `tried` is of ``engine/trying``.  Raises `SaturationError` for what
-    egglog refuses.
+    In each of the `rounds` the facts are deduced before, with the rules `helpers`.  Raises
+    `SaturationError` for what egglog refuses.
     """
-    rules = (*helpers, tried)
-    with prepared(_program(book, (), (*program, *rules))) as egraph:
+    texts = (*(rule.text_in("engine/helping") for rule in helpers), tried.text_in("engine/trying"))
+    with prepared(_program(book, (), (*program, *texts))) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
         run_text(egraph, "(ruleset engine/helping) (ruleset engine/trying) (ruleset engine/asking)")
-        asking = tuple(dict.fromkeys(demand for text in rules for demand in demands(text)))
-        named_so = (named(d, "engine/asking", f"{demand_name(d)}/tried") for d in asking)
-        for text in (*rules, *named_so):
+        asking = {d.name: d for rule in (*helpers, tried) for d in demands(rule)}
+        named = (replace(d, name=f"{d.name}/tried") for d in asking.values())
+        for text in (*texts, *(demand.text_in("engine/asking") for demand in named)):
             run_text(egraph, text)
         sizes = _load(egraph, program)
         conflict: str | None = None

@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
-
-from egglog.bindings import EGraph
+from functools import cached_property, lru_cache
 
 from relax_egraph import rules
 from relax_egraph.base.parameters import (
@@ -18,20 +16,23 @@ from relax_egraph.base.parameters import (
     instance,
     takes,
 )
-from relax_egraph.egraph.commands import Command, run_text
-from relax_egraph.egraph.encoding.prepared import Program, prepared
-from relax_egraph.egraph.forks import egglog_works, new_egraph
+from relax_egraph.egraph.commands import Command
+from relax_egraph.egraph.encoding.prepared import Program
+from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.egraph.functions.function import called
 from relax_egraph.egraph.rulebook.forms import Source
-from relax_egraph.egraph.rulebook.generate import generated_forms, generated_names
-from relax_egraph.egraph.rulebook.loader import Entry, RuleInfo, commands_of, load
-from relax_egraph.egraph.rulebook.relevant import absent, can_matter
+from relax_egraph.egraph.rulebook.generate import generated
+from relax_egraph.egraph.rulebook.reading import Reading, reading_of
+from relax_egraph.egraph.rulebook.relevant import Relevance, can_matter
+from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
 from relax_egraph.egraph.rulebook.rulesets import forms_of
-from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, WRITTEN_BY_RULES, Scope, near
-from relax_egraph.errors import SaturationError
+from relax_egraph.egraph.rulebook.scope import (
+    ENGINE_RULESETS,
+    declarations_in,
+    near,
+)
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.message import counted, some
-from relax_egraph.workers.pool import run_in_worker
-from relax_egraph.workers.process import Death, Limits
 
 OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
@@ -67,7 +68,7 @@ class RuleBook:
 
     def __post_init__(self) -> None:
         check_fields(self, _FIELDS)
-        reading = reading_of(self)
+        reading = self.reading
         if self.without:
             known = [*rules.FAMILIES, *(rule.name for rule in reading.rules)]
             for name in self.without.difference(known):
@@ -125,15 +126,20 @@ class RuleBook:
 
         Whatever its rules make of them is there, too.
         """
-        return replace(self, absent=absent(_chosen(self).texts, present))
+        return replace(self, absent=_chosen(self).relevance.absent(present))
 
     @property
-    def rules(self) -> tuple[RuleInfo, ...]:
+    def reading(self) -> Reading:
+        """Everything that is read of its texts."""
+        return reading_of(self.families, self.user)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
         """Every rule of the book's and the user's files, in order; without the generated ones."""
         return _chosen(self).rules
 
     @property
-    def rewrites(self) -> tuple[RuleInfo, ...]:
+    def rewrites(self) -> tuple[Rule, ...]:
         """The rules that equate values: all but those that deduce facts."""
         return _chosen(self).rewrites
 
@@ -155,13 +161,19 @@ class RuleBook:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Generated forms, declarations and rules, in order."""
-        return (*generated_forms(), *_chosen(self).entries)
+        """What is generated, declarations and rules, in order."""
+        return (*generated(), *_chosen(self).entries)
 
     @property
-    def generated(self) -> tuple[str, ...]:
-        """The generated forms that can matter, in order."""
-        return _chosen(self).generated
+    def declarations(self) -> Mapping[str, Declaration]:
+        """The constructors, functions and relations that its rules may use, by name."""
+        return _chosen(self).declarations
+
+    @property
+    def lowering(self) -> tuple[Rule, ...]:
+        """The rules by which operators become kernels, as far as they can matter."""
+        generated = (e for e in _chosen(self).generated if isinstance(e, Rule))
+        return tuple(rule for rule in generated if rule.ruleset == "lower")
 
     @property
     def program(self) -> Program:
@@ -179,150 +191,52 @@ class RuleBook:
     @property
     def commands(self) -> tuple[Command, ...]:
         """The same, parsed."""
-        return commands_of(self.program_of_families.texts, new_egraph())
+        parse = new_egraph().parse_program
+        return tuple(c for text in self.program_of_families.texts for c in parse(text))
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What was read of texts that have been checked; the first `of_book` entries are the book's.
-
-    `scope` has the names that a further text can use.
-    """
-
-    entries: tuple[Entry, ...]
-    scope: Scope
-    of_book: int
-
-    @property
-    def rules(self) -> list[RuleInfo]:
-        """The rules among them."""
-        return [entry for entry in self.entries if isinstance(entry, RuleInfo)]
-
-    @cached_property
-    def texts(self) -> tuple[str, ...]:
-        """The entries as egglog reads them, each rule in the ruleset that it states."""
-        return tuple(e if isinstance(e, str) else e.text(e.ruleset) for e in self.entries)
-
-
-_Texts = tuple[tuple[str, ...], tuple[Source, ...]]
-_adopted: dict[_Texts, Reading] = {}
-
-
-def reading_of(book: RuleBook) -> Reading:
-    """What is read of the texts of `book`; raises `RuleError`."""
-    return _adopted.get((book.families, book.user)) or reading_of_texts(book.families, book.user)
-
-
-def is_adopted(book: RuleBook) -> bool:
-    """Whether the reading of `book` is one of another process."""
-    return (book.families, book.user) in _adopted
-
-
-def adopt(book: RuleBook, reading: Reading) -> None:
-    """Take `reading`, of another process, for that of `book`: its texts need no second check."""
-    _adopted[book.families, book.user] = reading
-
-
-@lru_cache(64)
-def reading_of_texts(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
-    """What is read of families of the book and texts of the user; raises `RuleError`."""
-    if user and not egglog_works():
-        return _read_in_worker(families, user)
-    if user:
-        known = reading_of_texts(families, user[:-1])
-        scope = known.scope.copy()
-        with prepared(_declarations(families, user[:-1])) as trial:
-            added = load(user[-1], scope, trial)
-        return Reading((*known.entries, *added), scope, known.of_book)
-    return _book(families, None)
-
-
-def _read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
-    answer = run_in_worker(partial(reading_of_texts, families, user), Limits(_SECONDS))
-    if isinstance(answer, Death):
-        raise SaturationError(
-            f"the rules are not read: the worker process {answer} before it began"
-        )
-    return answer
-
-
-_SECONDS = 60.0
-"""What a worker may take to read rules."""
-
-
-def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
-    """Raise `RuleError` if a text of the book itself is wrong, which runs trust not to be."""
-    trial = new_egraph()
-    for text in generated_forms():
-        run_text(trial, text)
-    _book(families, trial)
-
-
-def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
-    scope = Scope(rules=dict.fromkeys(generated_names()), trusted=True)
-    entries: list[Entry] = []
-    for family in (*rules.FACTS, *families):
-        entries += load(Source(f"rules/{family}.egg", rules.text(family)), scope, trial)
-        if family == rules.FACTS[-1]:
-            scope.closed = _closed(scope)
-    scope.trusted = False
-    return Reading(tuple(entries), scope, len(entries))
-
-
-def _closed(scope: Scope) -> frozenset[str]:
-    """The facts of which `scope` has the names, and those that are generated."""
-    known = {name for name, d in scope.declarations.items() if d.kind in ("function", "relation")}
-    generated = (
-        f.split()[1] for f in generated_forms() if f.startswith(("(function", "(relation"))
-    )
-    return frozenset((*known, *generated)) - {*WRITTEN_BY_RULES}
-
-
-@lru_cache(16)
-def _declarations(families: tuple[str, ...], user: tuple[Source, ...]) -> Program:
-    """What a further text can build on: everything but the rules."""
-    entries = reading_of_texts(families, user).entries
-    forms = (*generated_forms(), *(e for e in entries if isinstance(e, str)))
-    return Program(("declarations", families, user), forms)
-
-
-@dataclass(frozen=True, slots=True)
 class _Chosen:
     """The rules of a book that are to run, and how egglog is told of them."""
 
-    generated: tuple[str, ...]
+    generated: tuple[Entry, ...]
     entries: tuple[Entry, ...]
-    texts: tuple[str, ...]
-    rules: tuple[RuleInfo, ...]
-    rewrites: tuple[RuleInfo, ...]
+    rules: tuple[Rule, ...]
+    rewrites: tuple[Rule, ...]
     of_user: frozenset[str]
     own: Mapping[str, str]
     program: Program
     program_of_families: Program
 
+    @cached_property
+    def relevance(self) -> Relevance:
+        """What of them can matter to a program."""
+        return Relevance((*self.generated, *self.entries))
+
+    @cached_property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """What is declared, by name."""
+        forms = (e.form for e in (*generated(), *self.entries) if isinstance(e, Statement))
+        return {d.name: d for form in forms for d in declarations_in(form)}
+
 
 @lru_cache(64)
 def _chosen(book: RuleBook) -> _Chosen:
-    reading = reading_of(book)
-    known = [
-        (entry, text)
-        for entry, text in zip(reading.entries, reading.texts, strict=True)
-        if (isinstance(entry, str) or _runs(entry, book)) and _can_matter(text, book)
-    ]
-    entries = tuple(entry for entry, _ in known)
-    chosen = tuple(e for e in entries if isinstance(e, RuleInfo))
+    reading = book.reading
+    runs = (e for e in reading.entries if isinstance(e, Statement) or _runs(e, book))
+    entries = tuple(entry for entry in runs if _can_matter(entry, book))
+    chosen = tuple(e for e in entries if isinstance(e, Rule))
     rewrites = tuple(r for r in chosen if r.ruleset not in rules.FACTS)
-    of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, RuleInfo)}
+    of_user = {e.name for e in reading.entries[reading.of_book :] if isinstance(e, Rule)}
     own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(reading.rules)}
-    generated = tuple(f for f in generated_forms() if _can_matter(f, book))
-    forms, rulesets = forms_of(generated, entries, own)
+    relevant = tuple(entry for entry in generated() if _can_matter(entry, book))
+    forms, rulesets = forms_of((*relevant, *entries), own)
     # of a file of the user a variable may have the name of what is declared behind it
     vocabulary = book.families, book.user, book.absent if book.user else None
     engine = [text for name, text in rulesets.items() if name in (*ENGINE_RULESETS, "lower")]
     return _Chosen(
-        generated,
+        relevant,
         entries,
-        (*generated, *(text for _, text in known)),
         chosen,
         rewrites,
         frozenset(of_user),
@@ -332,11 +246,11 @@ def _chosen(book: RuleBook) -> _Chosen:
     )
 
 
-def _can_matter(text: str, book: RuleBook) -> bool:
-    return not book.absent or can_matter(text, book.absent)
+def _can_matter(entry: Entry, book: RuleBook) -> bool:
+    return not book.absent or can_matter(entry, book.absent)
 
 
-def _runs(rule: RuleInfo, book: RuleBook) -> bool:
+def _runs(rule: Rule, book: RuleBook) -> bool:
     left_out = {"fast": not book.fast_math, "bounded": not book.bounded}
     return rule.name not in book.without and not left_out.get(rule.float_class, False)
 

@@ -14,9 +14,10 @@ from functools import lru_cache
 
 from relax_egraph.egraph.functions.function import FUNCTIONS, Function
 from relax_egraph.egraph.rulebook.check import forms_in, variables
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, written
-from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, premises
-from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, written
+from relax_egraph.egraph.rulebook.guards import is_guard
+from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.errors import Span
 
 ASKED = "engine/asked/"
 """How the relation is called that has the arguments for which a function is asked."""
@@ -27,33 +28,26 @@ def demanded(function: Function) -> str:
     return f"(relation {ASKED}{function.name} ({' '.join(sort for _, sort in function.params)}))"
 
 
-def demands(rule: str) -> tuple[str, ...]:
-    """The demands of a rule, without ruleset and name: what its other premises ask for."""
-    called = tuple(name for name in FUNCTIONS if f"({name} " in rule)
-    return _demands_of(rule, called) if called else ()
-
-
 @lru_cache(1 << 12)
-def _demands_of(rule: str, _: tuple[str, ...]) -> tuple[str, ...]:
-    (form,) = read(Source("", rule))
-    facts = [f for f in premises(form) if not (isinstance(f, Form) and f.head in GUARD_NAMES)]
-    sides = form.items[1:2] if form.head == "rewrite" else ()
-    sides = form.items[1:3] if form.head == "birewrite" else sides
-    bodies = [[side, *facts] for side in sides] or [facts]
-    return tuple(dict.fromkeys(d for body in bodies for d in _demands(body)))
+def demands(rule: Rule) -> tuple[Rule, ...]:
+    """What the other premises of `rule` ask for, as rules."""
+    if not any(calls_in(rule.form)):
+        return ()
+    bodies = [[tree for tree in d.matched if not is_guard(tree)] for d in rule.directions]
+    forms = (form for body in bodies for form in _demands(body))
+    return tuple({(name := _name_of(form)): _demand(name, form) for form in forms}.values())
 
 
 _numbers: dict[str, int] = {}
 
 
-def demand_name(demand: str) -> str:
+def _name_of(demand: Form) -> str:
     """A name for a demand, the same in every book of this process."""
-    return f"engine/demand/{_numbers.setdefault(demand, len(_numbers))}"
+    return f"engine/demand/{_numbers.setdefault(written(demand), len(_numbers))}"
 
 
-def named(demand: str, ruleset: str, name: str) -> str:
-    """A demand as egglog reads it."""
-    return f'{demand[:-1]} :ruleset {ruleset} :name "{name}")'
+def _demand(name: str, form: Form) -> Rule:
+    return Rule(name, name, "rule", Span("engine", 1, 1), "", "exact", form)
 
 
 def calls_in(tree: Tree) -> Iterator[Form]:
@@ -61,20 +55,18 @@ def calls_in(tree: Tree) -> Iterator[Form]:
     return (form for form in forms_in(tree) if form.head in FUNCTIONS)
 
 
-def _demands(body: Sequence[Tree]) -> Iterator[str]:
+def _demands(body: Sequence[Tree]) -> Iterator[Form]:
     plain = _matched([tree for tree in body if not any(calls_in(tree))])
     computed = [tree for tree in body if any(calls_in(tree))]
     for tree in computed:
         for call in calls_in(tree):
             needed = _binding(call, plain, [other for other in computed if other is not tree])
-            facts = " ".join(map(written, needed))
-            names = [_name(k, item) for k, item in enumerate(call.items[1:])]
-            named = " ".join(
-                f"(= {name} {written(item)})"
-                for name, item in zip(names, call.items[1:], strict=True)
-                if isinstance(item, Form)
-            )
-            yield f"(rule ({facts} {named}) (({ASKED}{call.head} {' '.join(names)})))"
+            arguments = call.items[1:]
+            names = [_name(k, item) for k, item in enumerate(arguments)]
+            named = (form_of("=", *pair) for pair in zip(names, arguments, strict=True))
+            facts = (*needed, *(f for f in named if isinstance(f.items[2], Form)))
+            asked = form_of(form_of(f"{ASKED}{call.head}", *names))
+            yield form_of("rule", form_of(*facts), asked)
 
 
 def _name(k: int, argument: Tree) -> str:

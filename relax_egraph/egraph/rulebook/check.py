@@ -6,13 +6,13 @@ arguments by name, the nearest known name, or the place of the other use.
 
 import re
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, written
-from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, premises
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, premises_of, written
+from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, is_guard
 from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, check_own, near
-from relax_egraph.errors import RuleError, Span
+from relax_egraph.errors import RuleError
 from relax_egraph.rules import FAMILIES
 
 _OPTIONS = {
@@ -30,12 +30,11 @@ _LITERALS = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What follows the sides of a rule; `places` are the atoms that say ruleset and name."""
+    """What the options of a rule say; `form` is the rule without ruleset and name."""
 
-    when: tuple[Tree, ...] = ()
+    form: Form
     ruleset: Atom | None = None
     name: Atom | None = None
-    places: tuple[Atom, ...] = ()
 
 
 def options_of(form: Form, source: Source) -> Options:
@@ -43,33 +42,32 @@ def options_of(form: Form, source: Source) -> Options:
     known = _OPTIONS[form.head]
     items = list(form.items[3:])
     found: dict[str, Tree] = {}
-    places: list[Atom] = []
+    kept = [*form.items[:3]]
     while items:
         option = items.pop(0)
         if not isinstance(option, Atom) or option.text not in known:
             shown = _shown(option)
             message = f"{shown} is no option of {form.head}, which has {', '.join(known)}"
-            raise source.error(option.span, message, near(shown, known))
+            raise source.error(option, message, near(shown, known))
         if option.text == ":subsume":
+            kept.append(option)
             continue
         if not items:
-            raise source.error(option.span, f"{option.text} needs a value")
-        value = items.pop(0)
-        found[option.text] = value
-        if option.text != ":when" and isinstance(value, Atom):
-            places += [option, value]
+            raise source.error(option, f"{option.text} needs a value")
+        found[option.text] = value = items.pop(0)
+        if option.text == ":when":
+            kept += [option, value]
     when, ruleset, name = found.get(":when"), found.get(":ruleset"), found.get(":name")
     if when is not None and not (
         isinstance(when, Form) and all(isinstance(fact, Form) for fact in when.items)
     ):
         note = "one fact is written :when ((= s (shape-of x)))"
-        raise source.error(when.span, ":when needs a list of facts", note)
+        raise source.error(when, ":when needs a list of facts", note)
     if name is not None and not (isinstance(name, Atom) and name.text.startswith('"')):
-        raise source.error(name.span, ':name needs a name in quotes: :name "add-zero"')
+        raise source.error(name, ':name needs a name in quotes: :name "add-zero"')
     if ruleset is not None and not isinstance(ruleset, Atom):
-        raise source.error(ruleset.span, ":ruleset needs the name of a ruleset")
-    facts = when.items if isinstance(when, Form) else ()
-    return Options(facts, ruleset, name, tuple(places))
+        raise source.error(ruleset, ":ruleset needs the name of a ruleset")
+    return Options(replace(form, items=tuple(kept)), ruleset, name)
 
 
 def check_rule(form: Form, source: Source, scope: Scope) -> Options:
@@ -89,7 +87,7 @@ def check_rule(form: Form, source: Source, scope: Scope) -> Options:
     if form.head == "rule":
         check.rule(form)
     else:
-        check.rewrite(form, options)
+        check.rewrite(form)
     return options
 
 
@@ -98,7 +96,7 @@ class _RuleCheck:
 
     def __init__(self, source: Source, scope: Scope) -> None:
         self.source, self.scope = source, scope
-        self.uses: dict[str, tuple[str, Span]] = {}
+        self.uses: dict[str, tuple[str, Tree]] = {}
 
     def unknown(self, form: Form) -> Iterator[RuleError]:
         """An error for each operator in `form` that there is not."""
@@ -132,8 +130,8 @@ class _RuleCheck:
 
     def guards(self, form: Form) -> None:
         """Guards are premises, and ask about what other premises match."""
-        facts = premises(form)
-        asked = [fact for fact in facts if isinstance(fact, Form) and fact.head in GUARD_NAMES]
+        facts = premises_of(form)
+        asked = [*filter(is_guard, facts)]
         for misplaced in applied(form, GUARD_NAMES):
             if misplaced not in asked:
                 note = "a guard is a premise: it stands in :when, or in a rule's body"
@@ -147,7 +145,7 @@ class _RuleCheck:
 
     def calls(self, form: Form) -> None:
         """Calls of functions are in premises, of what other premises match."""
-        facts = premises(form)
+        facts = premises_of(form)
         called = [call for fact in facts for call in applied(fact, self.scope.functions)]
         for misplaced in applied(form, self.scope.functions):
             if misplaced not in called:
@@ -155,7 +153,7 @@ class _RuleCheck:
                 message = f"{misplaced.head} is computed of what is matched, and only in a premise"
                 raise self.error(misplaced, message, note)
 
-    def rewrite(self, form: Form, options: Options) -> None:
+    def rewrite(self, form: Form) -> None:
         if len(form.items) < 3:
             raise self.error(form, f"{form.head} needs two sides")
         left, right = form.items[1], form.items[2]
@@ -164,16 +162,17 @@ class _RuleCheck:
                 needs = "needs an operator that is applied, not a variable or literal"
                 raise self.error(side, f"this side of the {form.head} {needs}")
         sort = self.sort(left, None)
-        for fact in options.when:
+        premises = premises_of(form)
+        for fact in premises:
             self.sort(fact, None)
         found = self.sort(right, sort)
         if sort and found and found != sort:
             sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(found)}"
             raise self.error(right, f"the two sides differ in sort: {sorts}")
-        bound = variables([left, *options.when])
+        bound = variables([left, *premises])
         self._bound(right, bound, "it occurs neither on the left side nor in :when")
         if form.head == "birewrite":
-            back = variables([right, *options.when])
+            back = variables([right, *premises])
             self._bound(left, back, "it occurs neither on the right side nor in :when")
         check_hidden(form, self.source)
 
@@ -199,7 +198,7 @@ class _RuleCheck:
                 self._bound(value, bound, why)
                 sort = self.sort(value, None)
                 if sort:
-                    self.uses[name] = (sort, action.items[1].span)
+                    self.uses[name] = (sort, action.items[1])
                 bound.add(name)
             case (("set" | "union"), [target, value]):
                 self._bound(action, bound, why)
@@ -260,7 +259,7 @@ class _RuleCheck:
         if atom.text in self.uses:
             return self.uses[atom.text][0]
         if expected is not None:
-            self.uses[atom.text] = (expected, atom.span)
+            self.uses[atom.text] = (expected, atom)
         return expected
 
     def _bound(self, tree: Tree, bound: set[str], why: str) -> None:
@@ -272,7 +271,8 @@ class _RuleCheck:
         shown = _shown(argument)
         note = ""
         if isinstance(argument, Atom) and argument.text in self.uses:
-            note = f"it is used as {_a(found)} at {self.uses[argument.text][1]}"
+            use = self.source.span(self.uses[argument.text][1].start)
+            note = f"it is used as {_a(found)} at {use}"
         elif needed == "Shape":
             note = 'a shape is written (vec-of (DimSym "n") (DimSym "4"))'
         elif needed == "Dim":
@@ -282,7 +282,7 @@ class _RuleCheck:
         return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(found)}", note)
 
     def error(self, tree: Tree, message: str, note: str = "") -> RuleError:
-        return self.source.error(tree.span, message, note)
+        return self.source.error(tree, message, note)
 
 
 def variables(trees: Iterable[Tree]) -> set[str]:

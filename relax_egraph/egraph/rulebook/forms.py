@@ -27,10 +27,9 @@ RUNS = (
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A symbol, keyword or literal, as it is written."""
+    """A symbol, keyword or literal, as it is written from offset `start` of its file."""
 
     text: str
-    span: Span
     start: int
 
     @property
@@ -44,7 +43,6 @@ class Form:
     """A parenthesised list; the text of its file from `start` to `end` is what it was read from."""
 
     items: tuple["Tree", ...]
-    span: Span
     start: int
     end: int
 
@@ -75,19 +73,24 @@ class Source:
         line = bisect_right(starts, offset) - 1
         return line, offset - starts[line]
 
+    def line_start(self, line: int) -> int:
+        """The offset of the first character of a line, from 0."""
+        return _line_starts(self.text)[line]
+
     def span(self, offset: int) -> Span:
         """The place of the character at `offset`."""
         line, column = self.place(offset)
         return Span(self.name, line + 1, column + 1)
 
-    def error(self, span: Span, message: str, note: str = "") -> RuleError:
-        """The error that points at `span` of this file."""
+    def error(self, at: Tree | Span, message: str, note: str = "") -> RuleError:
+        """The error that points at a tree or a place of this file."""
+        span = at if isinstance(at, Span) else self.span(at.start)
         return RuleError(span, message, _lines(self.text)[span.line - 1], note)
 
     def comment_above(self, form: Form) -> tuple[str, ...]:
         """The comment lines that end right above `form`, without their semicolons."""
         lines = _lines(self.text)
-        first = last = form.span.line - 1
+        first = last = self.place(form.start)[0]
         while first > 0 and lines[first - 1].startswith(";"):
             first -= 1
         return tuple(line.lstrip(";").strip() for line in lines[first:last])
@@ -111,6 +114,52 @@ def written(tree: Tree) -> str:
     if isinstance(tree, Atom):
         return tree.text
     return f"({' '.join(map(written, tree.items))})"
+
+
+def form_of(*items: Tree | str, at: int = 0) -> Form:
+    """The form of `items`, a name or literal for each text, as if it stood at offset `at`."""
+    return Form(tuple(Atom(i, at) if isinstance(i, str) else i for i in items), at, at)
+
+
+def premises_in(rule: Form) -> Form | None:
+    """The list of what must hold of a match: behind :when, or the body of a rule."""
+    if rule.head == "rule":
+        premises = rule.items[1] if len(rule.items) > 1 else None
+    else:
+        names = [item.text if isinstance(item, Atom) else "" for item in rule.items]
+        premises = rule.items[names.index(":when") + 1] if ":when" in names[:-1] else None
+    return premises if isinstance(premises, Form) else None
+
+
+def premises_of(rule: Form) -> tuple[Tree, ...]:
+    """What must hold of a match."""
+    premises = premises_in(rule)
+    return premises.items if premises else ()
+
+
+def placed(tree: Tree, at: int = 0) -> Iterator[tuple[Tree, int, int]]:
+    """The trees in `tree`, operands first, each with start and end in what is `written`."""
+    end = at + len(written(tree))
+    if isinstance(tree, Form):
+        here = at + 1
+        for item in tree.items:
+            yield from placed(item, here)
+            here += len(written(item)) + 1
+    yield tree, at, end
+
+
+def original(tree: Tree, offset: int) -> int:
+    """Where in its file there is what stands at `offset` of `tree` as it is written."""
+    return max((start, inner.start) for inner, start, _ in placed(tree) if start <= offset)[1]
+
+
+def atoms(tree: Tree) -> Iterator[Atom]:
+    """The atoms in `tree`, in order."""
+    if isinstance(tree, Atom):
+        yield tree
+    else:
+        for item in tree.items:
+            yield from atoms(item)
 
 
 def heads(tree: Tree) -> Iterator[str]:

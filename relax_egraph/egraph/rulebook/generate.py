@@ -5,15 +5,18 @@ one known number, its shape, the one-shape law of elementwise operators, and its
 kernel.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.functions.function import Function
 from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
-from relax_egraph.egraph.rulebook.calls import demand_name, demanded, demands, named
-from relax_egraph.egraph.rulebook.scope import DEMANDS, ENGINE_RULESETS
+from relax_egraph.egraph.rulebook.calls import demanded
+from relax_egraph.egraph.rulebook.check import options_of
+from relax_egraph.egraph.rulebook.forms import Form, Source
+from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
+from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS
 from relax_egraph.egraph.rulebook.traits import NO_DTYPE, Traits
 from relax_egraph.egraph.rulebook.vocabulary import (
     function_declaration,
@@ -91,8 +94,29 @@ _CONFLICTS = (
 
 
 @cache
-def generated_forms() -> tuple[str, ...]:
-    """The generated forms, in the order in which they are to be run."""
+def generated() -> tuple[Entry, ...]:
+    """The generated entries of every book, in the order in which they are to be run."""
+    source = Source("generated", "\n".join(_texts()))
+    return tuple(_entry(form, source) for form in read(source))
+
+
+@cache
+def generated_rules() -> tuple[Rule, ...]:
+    """The rules among them."""
+    return tuple(entry for entry in generated() if isinstance(entry, Rule))
+
+
+def _entry(form: Form, source: Source) -> Entry:
+    if form.head != "rule":
+        return Statement(form)
+    stated = options_of(form, source)
+    assert stated.name
+    assert stated.ruleset
+    name, ruleset = stated.name.text.strip('"'), stated.ruleset.text
+    return Rule(name, ruleset, "rule", source.span(form.start), "", "exact", stated.form)
+
+
+def _texts() -> tuple[str, ...]:
     declarations = [d.text for d in vocabulary_table()]
     declarations += [demanded(function) for function in OF_ENGINE]
     rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
@@ -139,12 +163,6 @@ def _numbers_of_elements() -> Iterator[str]:
     yield _rule("numel-of-shape", every, "(number-of-elements s (DimSym n))", "facts")
     known = "(= s (shape-of t)) (number-of-elements s n)"
     yield _rule("numel-of-tensor", known, "(set (numel-of t) n)", "facts")
-
-
-@cache
-def generated_names() -> tuple[str, ...]:
-    """The names of the generated rules."""
-    return tuple(name for form in generated_forms() for name in re.findall(r':name "(.*)"', form))
 
 
 def _python(name: str, function: str) -> tuple[str, str]:
@@ -263,14 +281,8 @@ def _shape(
     shapes = [f"s{v}" if v in tensors else v for v in variables]
     known = " ".join(f"(= s{v} (shape-of {v}))" for v in tensors)
     call = f"(= s ({function.name} {' '.join(shapes)}))"
-    law = _rule(f"shape-{name}", f"{node} {known} {call}", "(shape-claim t s)", "facts")
-    yield from (function_declaration(function).text, demanded(function), *_asking(law))
-
-
-def _asking(law: str) -> Iterator[str]:
-    """A law, and what asks for the values of the functions that it calls."""
-    yield from (named(demand, DEMANDS, demand_name(demand)) for demand in demands(law))
-    yield law
+    yield from (function_declaration(function).text, demanded(function))
+    yield _rule(f"shape-{name}", f"{node} {known} {call}", "(shape-claim t s)", "facts")
 
 
 def _rule(name: str, body: str, head: str, ruleset: str) -> str:

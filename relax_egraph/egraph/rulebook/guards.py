@@ -10,13 +10,12 @@ A guard waits for the texts of its dimensions: a match of the other premises is 
 they are known.  What a guard builds of dimensions is not looked for in the e-graph.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import count
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import TypeGuard
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree
-from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, form_of, premises_in
 from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS, Declaration, Param
 
 
@@ -35,67 +34,50 @@ GUARDS = (
 GUARD_NAMES = frozenset(guard.name for guard in GUARDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
-    """A rule as egglog reads it; `moved` says of each guard where it was, and where it is now."""
-
-    text: str
-    moved: tuple[tuple[range, range], ...] = ()
-
-    def original(self, offset: int) -> int:
-        """The place in the user's text of a place in this one."""
-        shift = 0
-        for was, now in self.moved:
-            if offset < now.start:
-                break
-            if offset in now:
-                return was.start
-            shift = was.stop - now.stop
-        return offset + shift
+def is_guard(tree: Tree) -> TypeGuard[Form]:
+    """Whether a premise is a guard."""
+    return isinstance(tree, Form) and tree.head in GUARD_NAMES
 
 
-@lru_cache(1 << 12)
-def expand(rule: str) -> Expanded:
-    """The text of a rule with each guard as the premises that ask sympy."""
-    if not any(name in rule for name in GUARD_NAMES):
-        return Expanded(rule)
-    (form,) = read(Source("", rule))
-    fresh = (name for k in count(1) if (name := f"guard-{k}") not in rule)
-    text, end, moved = "", 0, list[tuple[range, range]]()
-    for guard in premises(form):
-        if isinstance(guard, Form) and guard.head in GUARD_NAMES:
-            text += rule[end : guard.start]
-            asked = _asked(guard, rule, fresh)
-            moved.append((range(guard.start, guard.end), range(len(text), len(text) + len(asked))))
-            text, end = text + asked, guard.end
-    return Expanded(text + rule[end:], tuple(moved))
+def asking(premises: Sequence[Tree]) -> tuple[Tree, ...]:
+    """`premises` with those that ask sympy for each guard; they stand where the guard stands."""
+    if not any(map(is_guard, premises)):
+        return tuple(premises)
+    used = {atom.text for premise in premises for atom in atoms(premise)}
+    fresh = (name for k in count(1) if (name := f"guard-{k}") not in used)
+    expanded = (_asked(p, fresh) if is_guard(p) else (p,) for p in premises)
+    return tuple(chain.from_iterable(expanded))
 
 
-def premises(form: Form) -> tuple[Tree, ...]:
-    """What must hold of a match: the facts of :when, or of a rule's body."""
-    if form.head == "rule":
-        body = form.items[1] if len(form.items) > 1 else None
-    else:
-        names = [item.text if isinstance(item, Atom) else "" for item in form.items]
-        body = form.items[names.index(":when") + 1] if ":when" in names[:-1] else None
-    return body.items if isinstance(body, Form) else ()
+def expand(rule: Form) -> Form:
+    """`rule` with the premises that its guards stand for."""
+    premises = premises_in(rule)
+    if premises is None or not any(map(is_guard, premises.items)):
+        return rule
+    expanded = replace(premises, items=asking(premises.items))
+    return replace(rule, items=tuple(expanded if i is premises else i for i in rule.items))
 
 
-def _asked(guard: Form, rule: str, fresh: Iterator[str]) -> str:
-    """The premises of `guard`, in one line."""
-    known: list[str] = []
-    texts = [_text(argument, rule, fresh, known) for argument in guard.items[1:]]
-    arguments = " ".join(f"(py-from-string {text})" for text in (f'"{guard.head}"', *texts))
-    return " ".join((*known, f"(= true (py-to-bool (py-call (dim-judge) {arguments})))"))
+def _asked(guard: Form, fresh: Iterator[str]) -> Iterator[Tree]:
+    """The premises of `guard`."""
+    known: list[Tree] = []
+    texts = [_text(argument, fresh, known) for argument in guard.items[1:]]
+    yield from known
+    name = Atom(f'"{guard.head}"', guard.start)
+    at = guard.start
+    arguments = (form_of("py-from-string", text, at=at) for text in (name, *texts))
+    call = form_of("py-call", form_of("dim-judge", at=at), *arguments, at=at)
+    yield form_of("=", "true", form_of("py-to-bool", call, at=at), at=at)
 
 
-def _text(dim: Tree, rule: str, fresh: Iterator[str], known: list[str]) -> str:
+def _text(dim: Tree, fresh: Iterator[str], known: list[Tree]) -> Tree:
     """The text of `dim` as an expression of strings, over premises that are added to `known`."""
+    at = dim.start
     if isinstance(dim, Form) and dim.head == "DimSym":
-        return rule[dim.items[1].start : dim.items[1].end]
+        return dim.items[1]
     if isinstance(dim, Form) and dim.head in DIM_OPERATORS:
-        a, b = (_text(item, rule, fresh, known) for item in dim.items[1:])
-        return f'(+ "(" {a} ") {DIM_OPERATORS[dim.head]} (" {b} ")")'
-    name = next(fresh)
-    known.append(f"(= {name} (dim-text {' '.join(rule[dim.start : dim.end].split())}))")
+        a, b = (_text(item, fresh, known) for item in dim.items[1:])
+        return form_of("+", '"("', a, f'") {DIM_OPERATORS[dim.head]} ("', b, '")"', at=at)
+    name = Atom(next(fresh), at)
+    known.append(form_of("=", name, form_of("dim-text", dim, at=at), at=at))
     return name

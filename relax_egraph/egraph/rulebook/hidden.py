@@ -30,19 +30,17 @@ def check_hidden(form: Form, source: Source) -> None:
         if _matches(left, right, {}):
             note = "no program would be left; a rewrite without :subsume keeps both sides"
             message = f"the left side matches {written(right)}, too, and :subsume hides both"
-            raise source.error(hides.span, message, note)
+            raise source.error(hides, message, note)
 
 
 def check_action(action: Form, source: Source) -> None:
     """Raise `RuleError` for an action that takes something away, or is a command."""
     if action.head in _REFUSED:
         why, note = _REFUSED[action.head]
-        raise source.error(action.span, f"{action.head} is not allowed: {why}", note)
+        raise source.error(action, f"{action.head} is not allowed: {why}", note)
     if action.head in _COMMANDS:
         note = "what a rule does is union, set, let, or a fact"
-        raise source.error(
-            action.span, f"{action.head} is a command, and no action of a rule", note
-        )
+        raise source.error(action, f"{action.head} is a command, and no action of a rule", note)
 
 
 def _matches(pattern: Tree, term: Tree, known: dict[str, str]) -> bool:

@@ -5,60 +5,26 @@ parsing takes memory quadratic in its length.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain, count
-from typing import Literal, TypeAlias, cast
+from typing import cast
 
 from egglog.bindings import EggSmolError, EGraph
 
-from relax_egraph.egraph.commands import Command
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
-from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source
-from relax_egraph.egraph.rulebook.guards import Expanded, expand
-from relax_egraph.egraph.rulebook.reader import Unread, read_all
+from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of
+from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
+from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, RuleKind, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
 
-RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
-FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
-
 _FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleInfo:
-    """A rule of the book.
-
-    `law` is the comment above it, `float_class` what it does to rounding (``rules/README.md``),
-    `form` its text without ruleset and name.  A birewrite is reported as ``name=>`` and ``name<=``.
-    """
-
-    name: str
-    ruleset: str
-    kind: RuleKind
-    span: Span
-    law: str
-    float_class: FloatClass
-    form: str
-
-    @property
-    def reported(self) -> tuple[str, ...]:
-        """The names under which reports count its matches."""
-        return (f"{self.name}=>", f"{self.name}<=") if self.kind == "birewrite" else (self.name,)
-
-    def text(self, ruleset: str) -> str:
-        """The rule as egglog reads it, in `ruleset`."""
-        return f'{expand(self.form).text[:-1]} :ruleset {ruleset} :name "{self.name}")'
-
-
-Entry: TypeAlias = RuleInfo | str
-"""A rule, or the text of a declaration."""
 
 
 def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
@@ -94,64 +60,53 @@ def _functions(source: Source, scope: Scope, trial: EGraph | None) -> Iterator[E
             raise source.error(source.span(at), message, "declare the function by another name")
         scope.functions.add(function.name)
         scope.declarations[function.name] = function_declaration(function)
-        for text in (scope.declarations[function.name].text, demanded(function)):
+        texts = scope.declarations[function.name].text, demanded(function)
+        for statement in map(Statement, read(Source(function.name, "\n".join(texts)))):
             if trial:
-                trial.run_program(*trial.parse_program(text))
-            yield text
+                _try(statement, source, scope, trial)
+            yield statement
 
 
 def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:
     """What `form` adds to a book; raises `RuleError`."""
-    text = source.text[form.start : form.end]
-    expanded = Expanded(text)
     if form.head in DECLARATIONS:
         declare(form, source, scope)
-        yield text
+        entry: Entry = Statement(form)
     elif form.head in RULES:
         checked = check_rule(form, source, scope) if trial else options_of(form, source)
-        info = _rule(form, checked, source, scope)
-        if info.ruleset not in scope.rulesets:
-            scope.rulesets[info.ruleset] = form.span
-            ruleset = f"(ruleset {info.ruleset})"
+        entry = _rule(checked, source, scope)
+        if entry.ruleset not in scope.rulesets:
+            scope.rulesets[entry.ruleset] = entry.span
+            ruleset = Statement(form_of("ruleset", entry.ruleset, at=form.start))
             yield ruleset
             if trial:
-                _try(ruleset, Expanded(ruleset), form, source, scope, trial)
-        scope.rules[info.name] = form.span
-        text, expanded = info.text(info.ruleset), expand(info.form)
-        yield info
+                _try(ruleset, source, scope, trial)
+        scope.rules[entry.name] = entry.span
     elif form.head in RUNS:
         note = "a rule file declares rules; the engine runs them"
-        raise source.error(form.span, f"{form.head} is not allowed in a rule file", note)
+        raise source.error(form, f"{form.head} is not allowed in a rule file", note)
     else:
         shown = form.head or "a form without a command"
         note = near(form.head, (*RULES, *DECLARATIONS))
-        raise source.error(form.span, f"unknown command {shown}", note)
+        raise source.error(form, f"unknown command {shown}", note)
+    yield entry
     if trial:
-        _try(text, expanded, form, source, scope, trial)
+        _try(entry, source, scope, trial)
 
 
-def commands_of(entries: Sequence[Entry], parser: EGraph) -> tuple[Command, ...]:
-    """The parsed commands of `entries`, each rule in its own ruleset."""
-    texts = [entry if isinstance(entry, str) else entry.text(entry.ruleset) for entry in entries]
-    return tuple(command for text in texts for command in parser.parse_program(text))
-
-
-def _rule(form: Form, options: Options, source: Source, scope: Scope) -> RuleInfo:
+def _rule(options: Options, source: Source, scope: Scope) -> Rule:
     file = source.name.rsplit("/", 1)[-1]
-    comment = source.comment_above(form)
+    form, name, ruleset = options.form, options.name, options.ruleset
+    span, comment = source.span(form.start), source.comment_above(form)
     stated = [m[1] for line in comment if (m := _FLOAT.fullmatch(line))]
-    text = source.text[form.start : form.end]
-    for atom in options.places:
-        start, end = atom.start - form.start, atom.end - form.start
-        text = text[:start] + " " * len(atom.text) + text[end:]
-    return RuleInfo(
-        name=options.name.text.strip('"') if options.name else _place(file, form.span, scope),
-        ruleset=options.ruleset.text if options.ruleset else _family(file, scope),
+    return Rule(
+        name=name.text.strip('"') if name else _place(file, span, scope),
+        ruleset=ruleset.text if ruleset else _family(file, scope),
         kind=cast(RuleKind, form.head),
-        span=form.span,
+        span=span,
         law=" ".join(line for line in comment if not _FLOAT.fullmatch(line)),
         float_class=cast(FloatClass, stated[0]) if stated else "unstated",
-        form=text,
+        form=form,
     )
 
 
@@ -169,15 +124,13 @@ def _family(file: str, scope: Scope) -> str:
     return f"user/{stem}" if own else stem
 
 
-def _try(
-    text: str, expanded: Expanded, form: Form, source: Source, scope: Scope, trial: EGraph
-) -> None:
-    """Run `text`, which begins as `expanded`, on `trial`, for what only egglog finds out."""
+def _try(entry: Entry, source: Source, scope: Scope, trial: EGraph) -> None:
+    """Run `entry` on `trial`, for what only egglog finds out."""
     try:
-        trial.run_program(*trial.parse_program(text))
+        trial.run_program(*trial.parse_program(entry.text))
     except EggSmolError as problem:
-        raise explained(problem.context, expanded, form, source, scope) from None
+        raise explained(problem.context, expand(entry.form), entry.form, source, scope) from None
     except BaseException as problem:
         if type(problem).__name__ != "PanicException":
             raise
-        raise source.error(form.span, f"egglog panics at this form: {problem}") from None
+        raise source.error(entry.form, f"egglog panics at this form: {problem}") from None

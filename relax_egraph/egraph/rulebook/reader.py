@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, Atom, Form, Source, Tree
-from relax_egraph.errors import RuleError, Span
+from relax_egraph.errors import RuleError
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|;[^\n]*)|(?P<open>\()|(?P<close>\))
@@ -57,7 +57,7 @@ def read_all(source: Source) -> Iterator[Form | Unread]:
     count, at = 0, 0
     while item := _next(source, at):
         if isinstance(item, Form) and count == MOST:
-            error = source.error(item.span, f"a rule file has at most {MOST} forms")
+            error = source.error(item, f"a rule file has at most {MOST} forms")
             yield Unread(error, item.start, len(source.text))
             return
         yield item
@@ -108,7 +108,7 @@ def _stray(source: Source, token: re.Match[str]) -> RuleError:
 
 def _form(source: Source, begin: int) -> Form | Unread:
     """The form at `begin`, or why there is none."""
-    stack: list[tuple[Span, int, list[Tree]]] = []
+    stack: list[tuple[int, list[Tree]]] = []
     seam: tuple[int, int] | None = None
     """What is open where the next form seems to start, and where that is."""
 
@@ -116,17 +116,14 @@ def _form(source: Source, begin: int) -> Form | Unread:
         error = source.error(source.span(at), message, note)
         return Unread(error, begin, _start_behind(source, at, begin))
 
-    line, column = source.place(begin)
-    line_start, is_first = begin - column, False  # first of its line, so far
+    is_first = False  # of its line, so far
     for match in _TOKEN.finditer(source.text, begin):
         token, start, kind = match[0], match.start(), match.lastgroup
         if kind == "space":
-            if "\n" in token:
-                line, is_first = line + token.count("\n"), True
-                line_start = start + token.rfind("\n") + 1
+            is_first |= "\n" in token
             continue
         if kind == "open" and is_first and is_start(source, start, begin):
-            seam = seam or (stack[-1][1], start)
+            seam = seam or (stack[-1][0], start)
             if is_command(source, start):
                 break
         is_first = False
@@ -135,24 +132,20 @@ def _form(source: Source, begin: int) -> Form | Unread:
                 break
             return refused(begin, f"this form has more than {LONGEST} characters", _SPLIT)
         if kind == "close":
-            place, opened, items = stack.pop()
-            form = Form(tuple(items), place, opened, match.end())
+            opened, items = stack.pop()
+            form = Form(tuple(items), opened, match.end())
             if not stack:
                 return form
-            stack[-1][2].append(form)
-            continue
-        span = Span(source.name, line + 1, start - line_start + 1)
-        if kind == "open":
+            stack[-1][1].append(form)
+        elif kind == "open":
             if len(stack) == DEEPEST:
                 return refused(start, f"forms are nested more than {DEEPEST} deep")
-            stack.append((span, start, []))
+            stack.append((start, []))
         elif kind == "stray" or _OVER_FORMS.search(token):
             return refused(start, "this string is never closed")
         else:
-            stack[-1][2].append(Atom(token, span, start))
-            if "\n" in token:
-                line, line_start = line + token.count("\n"), start + token.rfind("\n") + 1
-    opened, end = seam or (stack[-1][1], len(source.text))
+            stack[-1][1].append(Atom(token, start))
+    opened, end = seam or (stack[-1][0], len(source.text))
     return Unread(source.error(source.span(opened), "this '(' is never closed"), begin, end)
 
 

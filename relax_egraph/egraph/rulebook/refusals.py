@@ -4,8 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from relax_egraph.egraph.rulebook.check import applied, symbols
-from relax_egraph.egraph.rulebook.forms import RULES, Atom, Form, Source, Tree
-from relax_egraph.egraph.rulebook.guards import Expanded, premises
+from relax_egraph.egraph.rulebook.forms import (
+    RULES,
+    Atom,
+    Form,
+    Source,
+    Tree,
+    original,
+    premises_of,
+    written,
+)
 from relax_egraph.egraph.rulebook.scope import PRIMITIVES, Scope, near
 from relax_egraph.errors import RuleError
 
@@ -14,17 +22,18 @@ _PLACE = re.compile(
 )
 
 
-def explained(
-    context: str, expanded: Expanded, form: Form, source: Source, scope: Scope
-) -> RuleError:
-    """The error that egglog reports as `context`, in our words where there are better ones."""
+def explained(context: str, expanded: Form, form: Form, source: Source, scope: Scope) -> RuleError:
+    """The error that egglog reports as `context`, in our words where there are better ones.
+
+    Egglog read `expanded`, which is `form` or begins as it does, with what its guards ask.
+    """
     said, places = _without_places(context)
-    span, quoted = form.span, "a fact"
+    span, quoted = source.span(form.start), "a fact"
     if places:
         line, column, quoted = places[0]
-        before = expanded.text.split("\n")[: line - 1]
+        before = written(expanded).split("\n")[: line - 1]
         offset = sum(len(text) + 1 for text in before) + column - 1
-        span = source.span(form.start + expanded.original(offset))
+        span = source.span(original(expanded, offset))
     if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
         note = near(name[1], (*scope.declarations, *PRIMITIVES))
         return source.error(span, f"unknown operator {name[1]}", note)
@@ -38,7 +47,7 @@ def explained(
     if said.endswith("is ungrounded"):
         atom, note = _never_matched(form, scope) or (form, "")
         shown = atom.text if isinstance(atom, Atom) else "a variable"
-        place = atom.span if isinstance(atom, Atom) else span
+        place = atom if isinstance(atom, Atom) else span
         return source.error(place, f"nothing that can be matched gives {shown} a value", note)
     if said.startswith("All alternative definitions"):
         return source.error(span, "no form of this primitive takes arguments of these sorts")
@@ -64,8 +73,9 @@ def _never_matched(form: Form, scope: Scope) -> tuple[Atom, str] | None:
     egglog may name another.
     """
     sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
+    conditions = premises_of(form)
     for side in sides.get(form.head, (form.items[1],)):
-        where = [side, *(premises(form) if form.head in sides else ())]
+        where = [side, *(conditions if form.head in sides else ())]
         giving = [f for tree in where for f in applied(tree, {"=", *scope.declarations})]
         matched = {item.text for f in giving for item in f.items[1:] if isinstance(item, Atom)}
         rest = (a for tree in where for a in symbols(tree) if a.text not in matched)
@@ -87,14 +97,14 @@ def _what_helps(atom: Atom, vectors: Iterable[Sequence[Tree]]) -> str:
 
 def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError:
     """The error for a variable, or what is declared, whose `name` stands for something else."""
-    span = next((atom.span for atom in _arguments(form) if atom.text == name), form.span)
+    place = next((atom for atom in _arguments(form) if atom.text == name), form)
     declared = scope.declarations.get(name)
     if form.head not in RULES:
         what = "ruleset" if name in scope.rulesets else "primitive"
-        return source.error(span, f"{name} is the name of a {what}", "choose another name")
+        return source.error(place, f"{name} is the name of a {what}", "choose another name")
     what, note = ("sort", "") if declared is None else (declared.kind, declared.usage)
     note = " ".join(filter(None, (f"{note} is declared;" if note else "", "rename the variable")))
-    return source.error(span, f"{name} is the name of a {what}, and of no variable", note)
+    return source.error(place, f"{name} is the name of a {what}, and of no variable", note)
 
 
 def _arguments(form: Form) -> Iterator[Atom]:

@@ -7,13 +7,13 @@ rule that can fire.  All others, and the operators that none of the rest names, 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TypeAlias
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.calls import ASKED, demands
-from relax_egraph.egraph.rulebook.forms import Form, Source, Tree
-from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.forms import Form, Tree, atoms
+from relax_egraph.egraph.rulebook.rule import Entry, Rule
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
 
 _DECLARES = ("constructor", "function", "relation")
@@ -31,64 +31,66 @@ class _Names:
     makes: frozenset[str]
 
 
-def absent(texts: tuple[str, ...], present: Iterable[str]) -> frozenset[str]:
-    """What `texts` declare that cannot be where only the operators `present` are: ``R.add``.
-
-    Facts are given with what is loaded, and relations are made by rules.
-    """
-    program = _program(texts)
-    there = set(present)
-    there |= {ASKED + name for name in there & FUNCTIONS.keys()}
-    missing = set(program.declared.difference(_given(), there))
-    waiting: dict[str, list[_Way]] = defaultdict(list)
-    found: list[str] = []
-
-    def wait(way: _Way) -> None:
-        needed, makes = way
-        if missing.isdisjoint(makes):
-            return
-        for name in needed:
-            if name in missing:
-                waiting[name].append(way)
-                return
-        found.extend(missing.intersection(makes))
-        missing.difference_update(makes)
-
-    for way in program.ways:
-        wait(way)
-    for name in found:  # which grows
-        for way in waiting[name]:
-            wait(way)
-    return frozenset(missing)
-
-
-def can_matter(text: str, missing: frozenset[str]) -> bool:
-    """Whether a form, a rule or a declaration, does anything where `missing` are absent."""
-    names = _names(text)
-    if not names.makes.isdisjoint(missing):
-        return False
-    return any([needed.isdisjoint(missing) for needed in names.needs])
-
-
 _Way: TypeAlias = tuple[frozenset[str], frozenset[str]]
 """The names that a form needs, and those that it then makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
-    """The names that texts declare, and the ways in which their forms make names."""
+@dataclass(frozen=True)
+class Relevance:
+    """Which of the `entries` of a book can matter to a program."""
 
-    declared: frozenset[str]
-    ways: tuple[_Way, ...]
+    entries: tuple[Entry, ...]
+
+    def absent(self, present: Iterable[str]) -> frozenset[str]:
+        """What is declared and cannot be where only the operators `present` are: ``R.add``.
+
+        Facts are given with what is loaded, and relations are made by rules.
+        """
+        there = set(present)
+        there |= {ASKED + name for name in there & FUNCTIONS.keys()}
+        missing = set(self._declared.difference(_given(), there))
+        waiting: dict[str, list[_Way]] = defaultdict(list)
+        found: list[str] = []
+
+        def wait(way: _Way) -> None:
+            needed, makes = way
+            if missing.isdisjoint(makes):
+                return
+            for name in needed:
+                if name in missing:
+                    waiting[name].append(way)
+                    return
+            found.extend(missing.intersection(makes))
+            missing.difference_update(makes)
+
+        for way in self._ways:
+            wait(way)
+        for name in found:  # which grows
+            for way in waiting[name]:
+                wait(way)
+        return frozenset(missing)
+
+    @cached_property
+    def _declared(self) -> frozenset[str]:
+        return frozenset(name for entry in self.entries if (name := _names(entry).declares))
+
+    @cached_property
+    def _ways(self) -> tuple[_Way, ...]:
+        """The ways in which rules make names, demands and the answers to them among them."""
+        rules = (entry for entry in self.entries if isinstance(entry, Rule))
+        asking = dict.fromkeys(demand for rule in rules for demand in demands(rule))
+        every = map(_names, (*self.entries, *asking))
+        ways = ((needed, names.makes) for names in every if names.makes for needed in names.needs)
+        answers = ((frozenset((ASKED + name,)), frozenset((name,))) for name in FUNCTIONS)
+        return (*ways, *answers)
 
 
-@lru_cache(64)
-def _program(texts: tuple[str, ...]) -> _Program:
-    asking = (demand for text in texts for demand in demands(text))
-    answers = (f"(rule (({ASKED}{name})) (({name})))" for name in FUNCTIONS)
-    forms = [_names(text) for text in (*texts, *asking, *answers)]
-    ways = ((needed, form.makes) for form in forms if form.makes for needed in form.needs)
-    return _Program(frozenset(f.declares for f in forms if f.declares), tuple(ways))
+def can_matter(entry: Entry, missing: frozenset[str]) -> bool:
+    """Whether a rule or a declaration does anything where `missing` are absent."""
+    names = _names(entry)
+    if not names.makes.isdisjoint(missing):
+        return False
+    return any([needed.isdisjoint(missing) for needed in names.needs])
 
 
 @cache
@@ -99,33 +101,29 @@ def _given() -> frozenset[str]:
 
 
 @lru_cache(1 << 13)
-def _names(text: str) -> _Names:
-    (form,) = read(Source("", text))
-    items, nothing = form.items, frozenset[str]()
-    if form.head == "rule":
-        return _Names(None, (_applied(items[1]),), _applied(items[2]))
-    if form.head in ("rewrite", "birewrite"):
-        conditions = nothing.union(*map(_applied, items[3:]))
-        left, right = _applied(items[1]) | conditions, _applied(items[2])
-        if form.head == "rewrite":
-            return _Names(None, (left,), right)
-        return _Names(None, (left, right | conditions), left | right)
+def _names(entry: Entry) -> _Names:
+    if isinstance(entry, Rule):
+        needs = tuple(_applied(*direction.matched) for direction in entry.directions)
+        makes = (_applied(*filter(None, (d.right, *d.actions))) for d in entry.directions)
+        return _Names(None, needs, frozenset[str]().union(*makes))
+    form = entry.form
     if form.head in _DECLARES:
-        return _Names(str(getattr(items[1], "text", "")), (_atoms(form),), nothing)
-    return _Names(None, (nothing,), _applied(form))
+        symbols = [atom.text for atom in atoms(form)]
+        return _Names(symbols[1], (frozenset(symbols),), frozenset())
+    return _Names(None, (frozenset(),), _applied(form))
 
 
-def _applied(tree: Tree) -> frozenset[str]:
-    """What `tree` applies, or passes on by its name; no variable, which may bear any name."""
-    if not isinstance(tree, Form):
-        return frozenset()
-    head = frozenset((tree.head,)) if tree.head else frozenset[str]()
-    named = _atoms(tree) if tree.head == "unstable-fn" else frozenset[str]()
-    passed = (name.strip('"') for name in named if name.startswith('"'))
-    return head.union(passed, *map(_applied, tree.items))
-
-
-def _atoms(form: Form) -> frozenset[str]:
-    """All symbols in the declaration `form`: sorts stand there by themselves."""
-    inside = (_atoms(i) if isinstance(i, Form) else frozenset((i.text,)) for i in form.items)
-    return frozenset[str]().union(*inside)
+def _applied(*trees: Tree) -> frozenset[str]:
+    """What is applied, or passed on by its name; no variable, which may bear any name."""
+    found = set[str]()
+    left = list(trees)
+    while left:
+        tree = left.pop()
+        if isinstance(tree, Form):
+            left += tree.items
+            if tree.head == "unstable-fn":
+                passed = (atom.text for atom in atoms(tree))
+                found.update(text.strip('"') for text in passed if text.startswith('"'))
+            if tree.head:
+                found.add(tree.head)
+    return frozenset(found)

@@ -1,8 +1,7 @@
 """The names that rule files declare and use, and the checks of declarations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
@@ -90,8 +89,9 @@ def declare(form: Form, source: Source, scope: Scope) -> None:
     """Check a declaration and add its names to `scope`; raises `RuleError`."""
     name = form.items[1] if len(form.items) > 1 else None
     if not isinstance(name, Atom):
-        raise source.error(form.span, f"{form.head} needs a name: {_USAGE[form.head]}")
+        raise source.error(form, f"{form.head} needs a name: {_USAGE[form.head]}")
     check_own(name, source)
+    new = [*_declared(form)]
     match form.head, form.items[2:]:
         case "ruleset", []:
             _new_ruleset(name, source, scope)
@@ -101,22 +101,54 @@ def declare(form: Form, source: Source, scope: Scope) -> None:
             _new_sort(name, source, scope)
             for variant in variants:
                 if not (isinstance(variant, Form) and variant.head):
-                    raise source.error(variant.span, f"datatype is written {_USAGE['datatype']}")
-                constructor = cast(Atom, variant.items[0])
-                _new_name(constructor, _sorts(variant.items[1:]), name, source, scope)
-        case (("constructor" | "function"), [Form() as params, Atom() as result, *_]):
-            _new_name(name, _sorts(params.items), result, source, scope)
-        case "relation", [Form() as params]:
-            _new_name(name, _sorts(params.items), None, source, scope)
-        case head, _:
-            raise source.error(form.span, f"{head} is written {_USAGE[head]}")
+                    raise source.error(variant, f"datatype is written {_USAGE['datatype']}")
+        case head, _ if not new:
+            raise source.error(form, f"{head} is written {_USAGE[head]}")
+        case _:
+            pass
+    for atom, params, result in new:
+        _check_name(atom, params, result, source, scope)
+        scope.declarations[atom.text] = _declaration(atom, params, result)
+
+
+def declarations_in(form: Form) -> Iterator[Declaration]:
+    """The constructors, functions and relations that `form` declares."""
+    return (_declaration(name, params, result) for name, params, result in _declared(form))
+
+
+def _declared(form: Form) -> Iterator[tuple[Atom, Sequence[Atom], Atom | None]]:
+    """Each name that `form` declares, with its argument sorts and the sort of its result."""
+    match form.head, form.items[1:]:
+        case (
+            ("constructor" | "function"),
+            [Atom() as name, Form() as params, Atom() as result, *_],
+        ):
+            yield name, _sorts(params.items), result
+        case "relation", [Atom() as name, Form() as params]:
+            yield name, _sorts(params.items), None
+        case "datatype", [Atom() as result, *variants]:
+            for variant in variants:
+                if isinstance(variant, Form) and isinstance(name := variant.items[0], Atom):
+                    yield name, _sorts(variant.items[1:]), result
+        case _:
+            pass
+
+
+def _declaration(name: Atom, params: Sequence[Atom], result: Atom | None) -> Declaration:
+    return Declaration(
+        "function" if result else "relation",
+        name.text,
+        tuple(Param(f"argument-{k}", p.text) for k, p in enumerate(params, 1)),
+        result.text if result else "Unit",
+        "declared by a rule file",
+    )
 
 
 def check_own(name: Atom, source: Source) -> None:
     """Raise `RuleError` if `name`, which a file gives to something, is one of the engine's."""
     if name.text.strip('"').startswith(ENGINE_PREFIX):
         note = f"names that begin with {ENGINE_PREFIX} are its own; choose another"
-        raise source.error(name.span, f"{name.text} is a name of the engine", note)
+        raise source.error(name, f"{name.text} is a name of the engine", note)
 
 
 _USAGE = {
@@ -143,29 +175,23 @@ def _new_ruleset(name: Atom, source: Source, scope: Scope) -> None:
     if name.text in scope.rulesets:
         place = scope.rulesets[name.text]
         note = f"it is declared at {place}" if place else "it is the engine's own"
-        raise source.error(name.span, f"ruleset {name.text} is declared already", note)
-    scope.rulesets[name.text] = name.span
+        raise source.error(name, f"ruleset {name.text} is declared already", note)
+    scope.rulesets[name.text] = source.span(name.start)
 
 
 def _new_sort(name: Atom, source: Source, scope: Scope) -> None:
     if name.text in scope.sorts:
-        raise source.error(name.span, f"sort {name.text} is declared already")
+        raise source.error(name, f"sort {name.text} is declared already")
     scope.sorts.add(name.text)
 
 
-def _new_name(
+def _check_name(
     name: Atom, params: Sequence[Atom], result: Atom | None, source: Source, scope: Scope
 ) -> None:
+    """Raise `RuleError` if a constructor, function or relation cannot be declared so."""
     if name.text in scope.declarations:
-        raise source.error(name.span, f"{name.text} is declared already")
+        raise source.error(name, f"{name.text} is declared already")
     for sort in (*params, *((result,) if result else ())):
         if sort.text not in scope.sorts:
             note = near(sort.text, scope.sorts)
-            raise source.error(sort.span, f"unknown sort {sort.text}", note)
-    scope.declarations[name.text] = Declaration(
-        "function" if result else "relation",
-        name.text,
-        tuple(Param(f"argument-{k}", p.text) for k, p in enumerate(params, 1)),
-        result.text if result else "Unit",
-        "declared by a rule file",
-    )
+            raise source.error(sort, f"unknown sort {sort.text}", note)

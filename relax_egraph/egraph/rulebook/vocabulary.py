@@ -56,9 +56,14 @@ class Declaration:
     merge: str = "old"
 
     @property
+    def sorts(self) -> tuple[str, ...]:
+        """The sorts of the arguments."""
+        return tuple(p.sort for p in self.params)
+
+    @property
     def text(self) -> str:
         """The declaration as egglog reads it."""
-        sorts = " ".join(p.sort for p in self.params)
+        sorts = " ".join(self.sorts)
         match self.kind:
             case "constructor":
                 return f"(constructor {self.name} ({sorts}) {self.result})"

@@ -9,7 +9,8 @@ from functools import partial
 from time import perf_counter
 
 from relax_egraph.egraph.forks import egglog_works
-from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook, adopt, is_adopted, reading_of
+from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
+from relax_egraph.egraph.rulebook.reading import adopt, is_adopted
 from relax_egraph.egraph.saturation.course import Course, Progress
 from relax_egraph.egraph.saturation.in_process import Saturated, saturate_here
 from relax_egraph.egraph.saturation.report import Ban, PhaseReport, Report, StopReason
@@ -122,7 +123,7 @@ def _once(request: Request, names: Names) -> Answer | Death:
     limits = Limits(budget.seconds * _OVERTIME + _GRACE, budget.memory, _START)
     saturate = partial(_saturated, names.dumps(request))
     while (answer := run_in_worker(saturate, limits)) is None:
-        adopted = run_in_worker(partial(adopt, request.book, reading_of(request.book)), limits)
+        adopted = run_in_worker(partial(adopt, request.book.reading), limits)
         if isinstance(adopted, Death):
             return adopted
     return answer if isinstance(answer, Death) else names.loads(answer)
@@ -132,7 +133,7 @@ def _saturated(data: bytes) -> bytes | None:
     """In the worker, the answer to a request; none if it has not read the rules of the book."""
     names = Names()
     request: Request = names.loads(data)
-    if not is_adopted(request.book):
+    if not is_adopted(request.book.families, request.book.user):
         return None
     with assuming(request.assumptions):
         done = saturate_here(

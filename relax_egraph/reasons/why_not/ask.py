@@ -15,7 +15,7 @@ from relax_egraph.egraph.engine import (
 )
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.database import Database, saturated_database
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.course import Course
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import IllFormed
@@ -43,7 +43,6 @@ from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.verdict import NEAREST, Seen, verdict
 from relax_egraph.reasons.why_not.wording import Words
 from relax_egraph.rules import FACTS, RULES, Given, read
-from relax_egraph.verify.instances.query import patterns_of
 
 
 @takes(rule=NAME, module=MODULE, at=optional(NAME), rules=RULES, **OPTIONS)
@@ -110,7 +109,7 @@ def why_not(
 class _Asking:
     """What is asked of each e-graph; `names` are the values where, or it is anywhere."""
 
-    rule: RuleInfo
+    rule: Rule
     rules: Rules
     budget: Budget
     isolate: bool | None
@@ -153,7 +152,7 @@ class _Asking:
             at = [key for c in dict.fromkeys(asked.values()) for key in _keys(database, c)]
         about: dict[Key | None, None] = {}
         found: list[tuple[tuple[int, int, int], Near]] = []
-        for pattern in patterns_of(self.rule):
+        for pattern in self.rule.directions:
             plan = plan_of(pattern)
             about |= dict.fromkeys(whole(search, plan))
             partials = [p for p in deepest(search, plan, at) if not p.matches][:NEAREST]

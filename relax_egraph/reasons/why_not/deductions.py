@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
-from relax_egraph.verify.instances.query import Pattern, literal_of
+from relax_egraph.verify.instances.query import literal_of
 
 
 @dataclass(frozen=True)
@@ -17,19 +18,19 @@ class Deductions:
     Those `left_out` are not in the run.
     """
 
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[Direction, ...]
     declared: frozenset[str]
     left_out: frozenset[str]
 
     @cached_property
-    def deducing(self) -> Mapping[str, Sequence[tuple[Pattern, Form]]]:
+    def deducing(self) -> Mapping[str, Sequence[tuple[Direction, Form]]]:
         """By relation or function the rules that deduce it, each with the row that it makes."""
-        found: dict[str, list[tuple[Pattern, Form]]] = {}
+        found: dict[str, list[tuple[Direction, Form]]] = {}
         for pattern in self.patterns:
             for action in pattern.actions:
                 row = action.items[1] if action.head == "set" else action
                 if isinstance(row, Form) and row.head not in _NO_ROWS:
-                    made = Form((*row.items, *action.items[2:]), row.span, row.start, row.end)
+                    made = Form((*row.items, *action.items[2:]), row.start, row.end)
                     row = made if action.head == "set" else row
                     found.setdefault(row.head, []).append((pattern, row))
         return found

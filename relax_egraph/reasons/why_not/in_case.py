@@ -6,7 +6,7 @@ from dataclasses import replace
 from relax_egraph.egraph.recording.case_run import CaseRun, case_run
 from relax_egraph.egraph.recording.database import Database
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.view import LEAF
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir.expr import Var
@@ -18,7 +18,6 @@ from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.wording import Words
 from relax_egraph.verify.file_tests.cases import Outcome
 from relax_egraph.verify.file_tests.run import source_of
-from relax_egraph.verify.instances.query import patterns_of, signatures_of
 
 
 def with_premises(outcome: Outcome) -> Outcome:
@@ -41,12 +40,12 @@ def with_premises(outcome: Outcome) -> Outcome:
     return replace(outcome, failures=tuple(failures))
 
 
-def _said(rule: RuleInfo, book: RuleBook, run: CaseRun) -> Iterator[str]:
+def _said(rule: Rule, book: RuleBook, run: CaseRun) -> Iterator[str]:
     """Why `rule` of `book` matched nothing in a case that was `run`."""
     database = Database(run.egraph)
-    patterns = tuple(pattern for other in book.rules for pattern in patterns_of(other))
-    search = Search(database, Deductions(patterns, frozenset(signatures_of(book)), frozenset()))
-    plans = [plan_of(pattern) for pattern in patterns_of(rule)]
+    patterns = tuple(pattern for other in book.rules for pattern in other.directions)
+    search = Search(database, Deductions(patterns, frozenset(book.declarations), frozenset()))
+    plans = [plan_of(pattern) for pattern in rule.directions]
     if any(whole(search, plan) for plan in plans):
         yield f"all of it is there in the end: (run {rule.ruleset}) is to come after that"
         return

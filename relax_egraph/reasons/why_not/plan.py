@@ -9,16 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, placed, written
+from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 from relax_egraph.verify.instances.primitives import computes
-from relax_egraph.verify.instances.query import (
-    ROOT,
-    Apply,
-    Arg,
-    Pattern,
-    Query,
-    literal_of,
-)
+from relax_egraph.verify.instances.query import Apply, Arg, Query, literal_of
 
 Kind: TypeAlias = Literal["node", "fact", "computed"]
 
@@ -71,7 +65,7 @@ class Plan:
     rule is about: those it says something new of.
     """
 
-    pattern: Pattern
+    pattern: Direction
     premises: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
     names: dict[str, Arg]
@@ -84,12 +78,12 @@ class Plan:
 
 
 @cache
-def plan_of(pattern: Pattern) -> Plan:
+def plan_of(pattern: Direction) -> Plan:
     """What `pattern` matches."""
     query, trees = Query(), list[tuple[Tree, str | None]]()
     if pattern.left is not None:
         trees.append((pattern.left, ROOT))
-    trees += [(fact, None) for fact in pattern.facts]
+    trees += [(fact, None) for fact in pattern.premises]
     found: list[tuple[int, int, int, Apply]] = []
     for number, (tree, root) in enumerate(trees):
         before = len(query.applies)
@@ -97,7 +91,8 @@ def plan_of(pattern: Pattern) -> Plan:
             query.fact(tree, "")
         else:
             query.term(tree, "", root)
-        places = [p for p in _placed(tree) if p[0].head != "=" or root is not None]
+        forms = ((t, start, end) for t, start, end in placed(tree) if isinstance(t, Form))
+        places = [p for p in forms if p[0].head != "=" or root is not None]
         added = query.applies[before:]
         for (_, start, end), apply in zip(places, added, strict=True):
             found.append((number, start, end, apply))
@@ -129,16 +124,6 @@ def plan_of(pattern: Pattern) -> Plan:
     return Plan(pattern, texts, conjuncts, names, tuple(dict.fromkeys(focus)))
 
 
-def _placed(tree: Tree, at: int = 0) -> Iterator[tuple[Form, int, int]]:
-    """The forms in `tree`, operands first, with their places in its text, which begins `at`."""
-    if isinstance(tree, Form):
-        here = at + 1
-        for item in tree.items:
-            yield from _placed(item, here)
-            here += len(written(item)) + 1
-        yield tree, at, here
-
-
 def _classes(same: Iterable[tuple[Arg, Arg]]) -> dict[str, Arg]:
     """One name for all variables that are equal: a literal, or one that the rule writes."""
     found: dict[str, Arg] = {}
@@ -166,7 +151,7 @@ def _kind(apply: Apply) -> Kind:
     return "computed" if computed else "fact"
 
 
-def _focus(pattern: Pattern, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]:
+def _focus(pattern: Direction, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]:
     """The variables of which the rule says something; else that of its first operator."""
     if pattern.left is not None:
         yield ROOT

@@ -6,11 +6,10 @@ from functools import cached_property
 
 from relax_egraph import rules
 from relax_egraph.egraph.engine import RuleBook, Schedule, check_schedule, default_schedule
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Direction, Rule
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
-from relax_egraph.verify.instances.query import Pattern, patterns_of, signatures_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Rules:
         every = RuleBook.default([given], fast_math=True, bounded=True)
         return Rules(every, run, phases, frozenset(without))
 
-    def named(self, name: str) -> RuleInfo:
+    def named(self, name: str) -> Rule:
         """The rule that is called `name`; raises ``ValueError``."""
         known = {reported: r for r in self.every.rules for reported in (r.name, *r.reported)}
         if name not in known:
@@ -52,16 +51,16 @@ class Rules:
     @cached_property
     def book(self) -> Deductions:
         """The patterns of every rule."""
-        patterns = tuple(p for r in self.every.rules for p in patterns_of(r))
+        patterns = tuple(p for r in self.every.rules for p in r.directions)
         left_out = frozenset(r.name for r in self.every.rules if self._left_out(r))
-        return Deductions(patterns, frozenset(signatures_of(self.every)), left_out)
+        return Deductions(patterns, frozenset(self.every.declarations), left_out)
 
-    def until(self, rule: RuleInfo) -> Schedule:
+    def until(self, rule: Rule) -> Schedule:
         """The phases up to the last that runs `rule`: what comes later it never sees."""
         runs = [k for k, phase in enumerate(self.schedule) if rule.ruleset in phase.rulesets]
         return self.schedule[: runs[-1] + 1] if runs else self.schedule
 
-    def excluded(self, rule: RuleInfo) -> str:
+    def excluded(self, rule: Rule) -> str:
         """Why `rule` is not in the run, as a sentence without its subject; "" if it is."""
         if why := self._left_out(rule):
             return why
@@ -71,7 +70,7 @@ class Rules:
             return f"no phase of the schedule runs its family, {rule.ruleset}"
         return self._before_lowering(rule)
 
-    def _left_out(self, rule: RuleInfo) -> str:
+    def _left_out(self, rule: Rule) -> str:
         """Why `rule` is not among those that were asked for."""
         if rule.name in self.without:
             return "it is left out by its name"
@@ -87,13 +86,13 @@ class Rules:
         fast = {} if self.run.fast_math else {"fast": "fast_math"}
         return fast if self.run.bounded else {**fast, "bounded": "a tolerance"}
 
-    def absent(self, rule: RuleInfo) -> tuple[str, ...]:
+    def absent(self, rule: Rule) -> tuple[str, ...]:
         """The operators and relations that `rule` needs, the program has not, and no rule makes."""
         known: dict[str, frozenset[str]] = {}
-        found = [self._absent(pattern, known) for pattern in patterns_of(rule)]
+        found = [self._absent(pattern, known) for pattern in rule.directions]
         return tuple(sorted(min(found, key=len)))
 
-    def _absent(self, pattern: Pattern, known: dict[str, frozenset[str]]) -> frozenset[str]:
+    def _absent(self, pattern: Direction, known: dict[str, frozenset[str]]) -> frozenset[str]:
         """What is absent for `pattern`; `known` is that for relations, each looked at once."""
         found = frozenset[str]()
         for c in plan_of(pattern).conjuncts:
@@ -108,9 +107,9 @@ class Rules:
             found |= {c.head} if c.kind == "node" else known[c.head]
         return found
 
-    def _before_lowering(self, rule: RuleInfo) -> str:
+    def _before_lowering(self, rule: Rule) -> str:
         """Why `rule` sees no kernel, if it matches some."""
-        heads = [c.head for p in patterns_of(rule) for c in plan_of(p).conjuncts]
+        heads = [c.head for p in rule.directions for c in plan_of(p).conjuncts]
         kernels = sorted({h for h in heads if h.startswith("K.")})
         phases = self.until(rule)
         if not kernels or any("lower" in phase.rulesets for phase in phases):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.egraph.engine import Report
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.reasons.why_not.answer import Kind, Near, WhyNot
 from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.wording import place_of
@@ -36,7 +36,7 @@ class Seen:
     uses: int = 1
 
 
-def verdict(rule: RuleInfo, rules: Rules, at: str | None, seen: Sequence[Seen]) -> WhyNot:
+def verdict(rule: Rule, rules: Rules, at: str | None, seen: Sequence[Seen]) -> WhyNot:
     """What became of `rule`, in all that was `seen`, or at value `at`."""
     excluded = rules.excluded(rule)
     total = sum(s.matches * s.uses for s in seen)
@@ -96,12 +96,12 @@ def _at(values: Sequence[str], at: str | None) -> str:
     return f" at {', '.join(values[:_SHOWN])}{more}" if values else ""
 
 
-def _bans(rule: RuleInfo, seen: Sequence[Seen]) -> Iterator[str]:
+def _bans(rule: Rule, seen: Sequence[Seen]) -> Iterator[str]:
     bans = (ban for s in seen for ban in s.report.bans if ban.rule == rule.name)
     return (str(ban).replace(f"{rule.name} is", "it was then") for ban in bans)
 
 
-def _held_back(rule: RuleInfo, seen: Sequence[Seen]) -> str:
+def _held_back(rule: Rule, seen: Sequence[Seen]) -> str:
     """Why a rule that matches did nothing."""
     for s in seen:
         for phase in s.report.phases:

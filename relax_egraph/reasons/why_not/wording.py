@@ -6,7 +6,7 @@ from typing import Any
 
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.node_words import node_said
 from relax_egraph.reasons.why_not.partial import Failure, Partial
@@ -27,7 +27,7 @@ class Words:
     `excluded` says why a rule is not in the run, and nothing of one that is.
     """
 
-    def __init__(self, search: Search, names: Names, excluded: Callable[[RuleInfo], str]) -> None:
+    def __init__(self, search: Search, names: Names, excluded: Callable[[Rule], str]) -> None:
         self.search, self.names, self.database = search, names, search.database
         self.excluded = excluded
 
@@ -206,7 +206,7 @@ _WHAT = {
 }
 
 
-def place_of(rule: RuleInfo) -> str:
+def place_of(rule: Rule) -> str:
     """Where `rule` stands: ``rules/idioms.egg:41``."""
     return f"{rule.span.file}:{rule.span.line}"
 

@@ -6,6 +6,7 @@ from itertools import islice
 from random import Random
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.guards import missing_guard
@@ -14,7 +15,6 @@ from relax_egraph.verify.failures.shown import names_of
 from relax_egraph.verify.failures.terms import Unknown, equated
 from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.values.compare import stated
 
 _DRAWN, _ATTEMPTS = 100, 360
@@ -32,7 +32,7 @@ class Conditions:
     """What is tried of one rule that equates values, and states the truth of what it matches."""
 
     book: RuleBook
-    pattern: Pattern
+    pattern: Direction
     random: Random
     trials: int = 20
 
@@ -50,7 +50,7 @@ class Conditions:
         bad = [i for i, fails in zip(instances, failing, strict=True) if fails]
         return missing_guard(self.pattern, good, bad, self.passes)
 
-    def drawn(self, pattern: Pattern, count: int) -> Iterator[Instance]:
+    def drawn(self, pattern: Direction, count: int) -> Iterator[Instance]:
         """Up to `count` instances of what `pattern` matches; extents of some are few and small."""
         group = self.group(pattern)
         small = (self.random.random() < _SMALL for _ in range(_ATTEMPTS))
@@ -58,11 +58,11 @@ class Conditions:
         found = (i for i in attempts if i is not None and _is_told(pattern, i))
         return islice(found, count)
 
-    def fails(self, pattern: Pattern, instance: Instance) -> bool:
+    def fails(self, pattern: Direction, instance: Instance) -> bool:
         """Whether the sides differ by more than is stated; raises `Unknown`."""
-        return differ(pattern, instance, signatures_of(self.book), _SEEDS, stated(pattern.rule))
+        return differ(pattern, instance, self.book.declarations, _SEEDS, stated(pattern.rule))
 
-    def passes(self, pattern: Pattern) -> bool:
+    def passes(self, pattern: Direction) -> bool:
         """Whether `pattern` matches, and holds whenever it does."""
         count = 0
         for instance in self.drawn(pattern, _CANDIDATE):
@@ -78,14 +78,14 @@ class Conditions:
             return False
         return bool(fired) and not any(w.exceeds for w in wrong)
 
-    def group(self, pattern: Pattern) -> Group:
+    def group(self, pattern: Direction) -> Group:
         """The pattern with nothing but what deduces its facts."""
         group = Group(self.book, pattern, self.random, self.trials)
         group.chains[pattern.name] = (pattern,)
         return group
 
 
-def _is_told(pattern: Pattern, instance: Instance) -> bool:
+def _is_told(pattern: Direction, instance: Instance) -> bool:
     """Whether `instance` has all tensors that the rule names; one may be in no term of it."""
     tensors = (v for v in names_of(pattern, instance) if v in instance.problem.shapes)
     return all(v in instance.problem.needed for v in tensors)

@@ -6,11 +6,12 @@ from itertools import product
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.primitives import Fails, compute
-from relax_egraph.verify.instances.query import Pattern, literal_of
+from relax_egraph.verify.instances.query import literal_of
 from relax_egraph.verify.verdict import Verdict, silent
 
 _HEADS = ("DimSym", *DIM_OPERATORS)
@@ -18,12 +19,12 @@ _NUMBERS = (1, 2, 3, 0, 5)
 _UNPROVED = "a law of dimensions, which sympy does not prove and no small numbers refute"
 
 
-def is_of_dims(pattern: Pattern) -> bool:
+def is_of_dims(pattern: Direction) -> bool:
     """Whether `pattern` rewrites a dimension."""
     return isinstance(pattern.left, Form) and pattern.left.head in _HEADS
 
 
-def verdict_on_dims(pattern: Pattern, trials: int) -> Verdict:
+def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
     """The verdict on a rule of dimensions: what is proved counts as so many `trials`."""
     left, right = pattern.left, pattern.right
     rule = pattern.rule
@@ -33,7 +34,7 @@ def verdict_on_dims(pattern: Pattern, trials: int) -> Verdict:
     for numbers in product(_NUMBERS, repeat=len(names)):
         values = dict(zip(names, numbers, strict=True))
         a, b = _value(left, values), _value(right, values)
-        if a is not None and a != b and all(_value(f, values) for f in pattern.facts):
+        if a is not None and a != b and all(_value(f, values) for f in pattern.premises):
             given = ", ".join(f"{name} = {number}" for name, number in values.items())
             sides = f"{written(left)} is {a}, {written(right)} is {b}"
             return replace(silent(rule, f"for {given} {sides}"), needs="unsound", fired=1)

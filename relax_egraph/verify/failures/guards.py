@@ -15,6 +15,7 @@ from typing import Any
 from relax_egraph.egraph.encoding.literals import number, string
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.reader import read
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
@@ -22,7 +23,7 @@ from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.failures.shown import names_of
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.problem import VALUES
-from relax_egraph.verify.instances.query import Literal, Pattern
+from relax_egraph.verify.instances.query import Literal
 
 _TRIED = 10
 """So many predicates are tried as premises."""
@@ -49,16 +50,16 @@ class Guard:
     def __str__(self) -> str:
         return f"{self.words}: {self.premises}"
 
-    def added_to(self, pattern: Pattern) -> Pattern:
+    def added_to(self, pattern: Direction) -> Direction:
         """`pattern` with these premises, too."""
-        return replace(pattern, facts=(*pattern.facts, *read(Source("guard", self.premises))))
+        return replace(pattern, premises=(*pattern.premises, *read(Source("guard", self.premises))))
 
 
 def missing_guard(
-    pattern: Pattern,
+    pattern: Direction,
     good: Sequence[Instance],
     bad: Sequence[Instance],
-    passes: Callable[[Pattern], bool],
+    passes: Callable[[Direction], bool],
 ) -> str:
     """The premise that `pattern` lacks, in words and as it is written; empty if none is found.
 
@@ -79,7 +80,7 @@ def missing_guard(
     return ""
 
 
-def _guards(pattern: Pattern, instances: Sequence[Instance]) -> Iterator[Guard]:
+def _guards(pattern: Direction, instances: Sequence[Instance]) -> Iterator[Guard]:
     """Predicates about what the rule names, of values that `instances` have; the simplest first."""
     first = instances[0]
     names = names_of(pattern, first)
@@ -270,7 +271,7 @@ def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
 # ------------------------------------------------------------------------------------ of elements
 
 
-def _of_elements(pattern: Pattern, instance: Instance) -> Iterator[Guard]:
+def _of_elements(pattern: Direction, instance: Instance) -> Iterator[Guard]:
     """An operand is a constant of one number, and that is any, or not 0, finite, not negative."""
     names = names_of(pattern, instance)
     free = next(n for n in ("c", "k", "v", "number") if n not in names.values())

@@ -6,11 +6,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir import dims
 from relax_egraph.verify.failures.sides import Sides, extents_of, program_of, sides_of
 from relax_egraph.verify.failures.terms import equated
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Pattern, Signature
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.inputs import KINDS, Array, Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Gap, Need, gap
@@ -30,8 +31,8 @@ class Judge:
     evaluations none is found any more.
     """
 
-    pattern: Pattern
-    signatures: Mapping[str, Signature]
+    pattern: Direction
+    declarations: Mapping[str, Declaration]
     wanted: Need
     how: How
     kind: Kind
@@ -40,9 +41,9 @@ class Judge:
 
     @staticmethod
     def of(
-        pattern: Pattern,
+        pattern: Direction,
         instance: Instance,
-        signatures: Mapping[str, Signature],
+        declarations: Mapping[str, Declaration],
         seeds: int = _SEEDS,
     ) -> "Judge | None":
         """The judge for what is worst on `instance`; ``None`` if nothing is seen to differ.
@@ -52,13 +53,13 @@ class Judge:
         if not equated(pattern):
             return None
         worst: Judge | None = None
-        for kind, sides in _runs(pattern, instance, signatures, seeds):
+        for kind, sides in _runs(pattern, instance, declarations, seeds):
             how, found = _differ(sides, kind)
             if found.need == "exact":
                 continue
             before = ("exact", "") if worst is None else (worst.wanted, worst.how)
             if (ORDER.index(found.need), how) > (ORDER.index(before[0]), before[1]):
-                worst = Judge(pattern, signatures, found.need, how, kind, sides)
+                worst = Judge(pattern, declarations, found.need, how, kind, sides)
                 if (found.need, how) == ("unsound", "other elements"):
                     break
         return worst
@@ -68,7 +69,7 @@ class Judge:
         for arrays in self._like(instance):
             if self._exactly(replace(instance, arrays=arrays)):
                 return self.found.instance
-        for kind, sides in _runs(self.pattern, instance, self.signatures, _SEEDS):
+        for kind, sides in _runs(self.pattern, instance, self.declarations, _SEEDS):
             self.left -= 1
             if self.left < 0:
                 return None
@@ -100,7 +101,7 @@ class Judge:
         rng = np.random.default_rng(0)
         if self.left < 0:
             return False
-        program = program_of(instance, self.signatures)
+        program = program_of(instance, self.declarations)
         for sides in sides_of(self.pattern, program, self.kind, rng):
             if self._same(sides, self.kind):
                 self.found = sides
@@ -136,9 +137,9 @@ class Judge:
 
 
 def differ(
-    pattern: Pattern,
+    pattern: Direction,
     instance: Instance,
-    signatures: Mapping[str, Signature],
+    declarations: Mapping[str, Declaration],
     seeds: int,
     allowed: Need,
 ) -> bool:
@@ -146,18 +147,18 @@ def differ(
     if not equated(pattern):
         return False
     most = ORDER.index(allowed)
-    runs = _runs(pattern, instance, signatures, seeds)
+    runs = _runs(pattern, instance, declarations, seeds)
     return any(ORDER.index(_differ(sides, kind)[1].need) > most for kind, sides in runs)
 
 
 def _runs(
-    pattern: Pattern, instance: Instance, signatures: Mapping[str, Signature], seeds: int
+    pattern: Direction, instance: Instance, declarations: Mapping[str, Declaration], seeds: int
 ) -> Iterator[tuple[Kind, Sides]]:
     """Both sides for elements of every kind; first for those that the instance has."""
     drawn = replace(instance, arrays={}, extents={})
     seen = [(0, instance)] if instance.arrays else []
     for seed, given in (*seen, *((k, drawn) for k in range(seeds))):
-        program = program_of(given, signatures)
+        program = program_of(given, declarations)
         for kind in dict.fromkeys(KINDS):
             rng = np.random.default_rng(seed)
             for sides in sides_of(pattern, program, kind, rng):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
@@ -21,7 +22,6 @@ from relax_egraph.verify.failures.shrink import Values, completed, free_values
 from relax_egraph.verify.failures.terms import Terms, Unknown, equated, inferred
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
-from relax_egraph.verify.instances.query import Pattern
 from relax_egraph.verify.values.evaluation import NOT_COMPUTED
 
 _FORMS = 2
@@ -30,7 +30,7 @@ _Place: TypeAlias = tuple[str, int]
 """An extent: of a shape by variable, the axis."""
 
 
-def shapes_agree(pattern: Pattern, instances: Sequence[Instance]) -> bool:
+def shapes_agree(pattern: Direction, instances: Sequence[Instance]) -> bool:
     """Whether both sides of `pattern` are proven to have one shape and dtype for all sizes.
 
     It is shown of general forms of some of the `instances`, of each rank if there is room.
@@ -50,7 +50,7 @@ def shapes_agree(pattern: Pattern, instances: Sequence[Instance]) -> bool:
 # ------------------------------------------------------------------------ what sides have in common
 
 
-def _agree(pattern: Pattern, found: "General | None") -> bool:
+def _agree(pattern: Direction, found: "General | None") -> bool:
     if found is None:
         return False
     both = [Terms.of(pattern, i, _Infos(i)) for i in (found.numbers, found.symbols)]

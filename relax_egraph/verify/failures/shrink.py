@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
+from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -27,7 +29,7 @@ from relax_egraph.verify.failures.terms import Unknown
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.known import Known
 from relax_egraph.verify.instances.primitives import Fails
-from relax_egraph.verify.instances.query import Arg, Pattern, Signature
+from relax_egraph.verify.instances.query import Arg
 from relax_egraph.verify.instances.slots import MISSING, Palette
 from relax_egraph.verify.values.classes import Difference
 
@@ -40,16 +42,16 @@ _ASKED = 24
 
 
 def minimal(
-    pattern: Pattern,
+    pattern: Direction,
     instances: Sequence[Instance],
-    signatures: Mapping[str, Signature],
+    declarations: Mapping[str, Declaration],
     differs: Callable[[Instance], Seen | None],
 ) -> Seen | None:
     """A smallest instance like one of `instances`, and how its sides differ; ``None`` if none does.
 
     `differs` asks egglog: whether the rule matches an instance, and how what it unites differs.
     """
-    judge = _judge(pattern, instances, signatures)
+    judge = _judge(pattern, instances, declarations)
     if judge is not None:
         smaller(judge.found.instance, judge.again)
         simplify_elements(judge)
@@ -75,11 +77,11 @@ def minimal(
 
 
 def _judge(
-    pattern: Pattern, instances: Sequence[Instance], signatures: Mapping[str, Signature]
+    pattern: Direction, instances: Sequence[Instance], declarations: Mapping[str, Declaration]
 ) -> Judge | None:
     """The judge of the first that is seen to differ, if both sides are computed."""
     try:
-        return next((j for i in instances if (j := Judge.of(pattern, i, signatures))), None)
+        return next((j for i in instances if (j := Judge.of(pattern, i, declarations))), None)
     except Unknown:
         return None
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, tensor
 from relax_egraph.verify.failures.terms import Terms, equated, inferred
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
-from relax_egraph.verify.instances.query import Pattern, Signature
 from relax_egraph.verify.values.applied import Result, constant, exact
 from relax_egraph.verify.values.evaluation import NOT_COMPUTED, Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
@@ -40,15 +41,15 @@ class Sides:
     why: str = ""
 
 
-def program_of(instance: Instance, signatures: Mapping[str, Signature]) -> Program:
+def program_of(instance: Instance, declarations: Mapping[str, Declaration]) -> Program:
     """The program of `instance` alone."""
-    program = Program(signatures)
+    program = Program(declarations)
     program.add(instance)
     return program
 
 
 def sides_of(
-    pattern: Pattern, program: Program, kind: Kind, rng: np.random.Generator
+    pattern: Direction, program: Program, kind: Kind, rng: np.random.Generator
 ) -> Iterator[Sides]:
     """Both sides of all that `pattern` equates in the `program` of one instance.
 

@@ -6,13 +6,14 @@ from typing import Any, Protocol
 
 from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
+from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.op import Op, OperandKind
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.known import prim_info
 from relax_egraph.verify.instances.primitives import compute, computes
-from relax_egraph.verify.instances.query import ROOT, Literal, Pattern, literal_of
+from relax_egraph.verify.instances.query import Literal, literal_of
 
 
 class Unknown(Exception):
@@ -39,10 +40,10 @@ class Domain(Protocol):
         ...
 
 
-def equated(pattern: Pattern) -> tuple[tuple[Tree, Tree], ...]:
+def equated(pattern: Direction) -> tuple[tuple[Tree, Tree], ...]:
     """What `pattern` says is one; nothing if it deduces facts, or does so too."""
     if pattern.left is not None and pattern.right is not None:
-        root = Atom(ROOT, pattern.left.span, pattern.left.start)
+        root = Atom(ROOT, pattern.left.start)
         return ((root, pattern.right),)
     if any(a.head not in ("union", "let") for a in pattern.actions):
         return ()
@@ -62,7 +63,7 @@ class Terms:
     bound: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     @staticmethod
-    def of(pattern: Pattern, instance: Instance, domain: Domain) -> "Terms":
+    def of(pattern: Direction, instance: Instance, domain: Domain) -> "Terms":
         """The terms of `pattern`."""
         terms = Terms(instance, domain)
         for action in pattern.actions:

@@ -17,7 +17,7 @@ from typing import Any
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Source
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.errors import Span
 from relax_egraph.verify.cases import SEPARATOR, directive
@@ -152,10 +152,10 @@ def _under_test(source: Source, folder: Path) -> tuple[tuple[str, ...], list[Pat
     return tuple(families), files
 
 
-def unseen(outcomes: Sequence[Outcome]) -> tuple[RuleInfo, ...]:
+def unseen(outcomes: Sequence[Outcome]) -> tuple[Rule, ...]:
     """The rules of users' files under test that matched in no case, in order of their files."""
     matched = {name.rstrip("=><") for o in outcomes for name in o.matches}
-    every: dict[Span, RuleInfo] = {}
+    every: dict[Span, Rule] = {}
     for book in {o.test.book: None for o in outcomes}:
         every |= {r.span: r for r in book.rules if r.name in book.of_user}
     return tuple(rule for rule in every.values() if rule.name not in matched)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from relax_egraph.egraph.recording.case_run import CaseRun, Fault, case_run
-from relax_egraph.egraph.rulebook.book import RuleBook, reading_of
+from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.errors import RelaxEgraphError, RuleError
@@ -63,7 +63,7 @@ def _silent(test: FileTest, book: RuleBook, run: CaseRun) -> Iterator[Failure]:
     """The rules that should have matched, and have not."""
     fired = {name for name, count in run.matches.items() if count}
     fired |= {name.rstrip("=><") for name in fired}
-    known = {*reading_of(book).scope.rules, *fired}
+    known = {*book.reading.scope.rules, *fired}
     for name in dict.fromkeys(test.fires):
         if name in fired:
             continue

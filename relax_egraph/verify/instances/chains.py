@@ -5,9 +5,9 @@ from functools import cache
 from random import Random
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.verify.instances.makers import NATIVE, made_by, makers_of, reads_of
 from relax_egraph.verify.instances.problem import Contradiction
-from relax_egraph.verify.instances.query import Pattern, signatures_of
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.instances.unfold import unfold
 
@@ -15,7 +15,7 @@ _ATTEMPTS = 8
 """Unfoldings of a chain that all contradict themselves, after which the chain counts as void."""
 
 
-def chains_to(pattern: Pattern, book: RuleBook) -> list[tuple[Pattern, ...]]:
+def chains_to(pattern: Direction, book: RuleBook) -> list[tuple[Direction, ...]]:
     """For each rule that equates and reads what `pattern` deduces, the chain of the two.
 
     `pattern` alone is one more if it equates values itself; where no such rule is there, the one
@@ -24,20 +24,20 @@ def chains_to(pattern: Pattern, book: RuleBook) -> list[tuple[Pattern, ...]]:
     makers = makers_of(book)
     made = {made_by(action) for action in pattern.actions} - NATIVE - {""}
     readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and made & reads_of(p))
-    chains: list[tuple[Pattern, ...]] = [(reader, pattern) for reader in readers]
+    chains: list[tuple[Direction, ...]] = [(reader, pattern) for reader in readers]
     if pattern.unites:
         chains.append((pattern,))
     return chains or [chain_to(pattern, book)]
 
 
-def chain_to(pattern: Pattern, book: RuleBook) -> tuple[Pattern, ...]:
+def chain_to(pattern: Direction, book: RuleBook) -> tuple[Direction, ...]:
     """A shortest chain to `pattern` of rules that can match together; empty if there is none.
 
     Where the rules of every chain contradict each other, a shortest one of these.
     """
     makers = makers_of(book)
-    chains: list[tuple[Pattern, ...]] = [(pattern,)]
-    contradictory: tuple[Pattern, ...] = ()
+    chains: list[tuple[Direction, ...]] = [(pattern,)]
+    contradictory: tuple[Direction, ...] = ()
     seen = set[str]()
     for chain in chains:
         first = chain[0]
@@ -56,18 +56,18 @@ def chain_to(pattern: Pattern, book: RuleBook) -> tuple[Pattern, ...]:
     return contradictory
 
 
-def can_match(chain: Sequence[Pattern], book: RuleBook) -> bool:
+def can_match(chain: Sequence[Direction], book: RuleBook) -> bool:
     """Whether the rules of `chain` can match together, as far as literals tell.
 
     A reader of ``uint8`` and a rule that deduces of ``int8`` cannot.
     """
     if len(chain) == 1:
         return True
-    makers, signatures = makers_of(book), signatures_of(book)
+    makers, declarations = makers_of(book), book.declarations
     for seed in range(_ATTEMPTS):
         random = Random(seed)
         try:
-            problem_of(unfold(chain, makers, random, frozenset()).query, signatures, random)
+            problem_of(unfold(chain, makers, random, frozenset()).query, declarations, random)
         except Contradiction:
             continue
         return True
@@ -75,11 +75,11 @@ def can_match(chain: Sequence[Pattern], book: RuleBook) -> bool:
 
 
 @cache
-def deduced_by_none(chain: Sequence[Pattern], book: RuleBook) -> str:
+def deduced_by_none(chain: Sequence[Direction], book: RuleBook) -> str:
     """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
-    makers, signatures = makers_of(book), signatures_of(book)
+    makers, declarations = makers_of(book), book.declarations
     for name in (name for pattern in chain for name in pattern.reads):
-        relation = name in signatures and signatures[name].result == "Unit"
+        relation = name in declarations and declarations[name].result == "Unit"
         if relation and name not in NATIVE and name not in makers.of:
             return name
     return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.verify.instances.choices import any_value
@@ -40,7 +40,7 @@ class Instance:
 
     problem: Problem
     values: Mapping[str, Any]
-    rules: tuple[RuleInfo, ...]
+    rules: tuple[Rule, ...]
     arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
     extents: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -56,7 +56,7 @@ class Instance:
 
 def draw_instance(
     problem: Problem,
-    rules: tuple[RuleInfo, ...],
+    rules: tuple[Rule, ...],
     random: Random,
     refused: Counter[str],
     small: bool = False,

@@ -10,9 +10,9 @@ from functools import cache
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Form, Tree
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.generate import generated_rules
+from relax_egraph.egraph.rulebook.rule import Direction, Rule
 from relax_egraph.rules import FACTS
-from relax_egraph.verify.instances.query import Pattern, generated_rules, patterns_of
 
 NATIVE = frozenset(
     (
@@ -32,18 +32,18 @@ class Makers:
     `walks` are names that are read by a rule that makes them: such rules compute.
     """
 
-    of: Mapping[str, Sequence[tuple[Pattern, Form]]]
-    uniting: tuple[Pattern, ...]
+    of: Mapping[str, Sequence[tuple[Direction, Form]]]
+    uniting: tuple[Direction, ...]
     walks: tuple[str, ...]
 
 
 @cache
 def makers_of(book: RuleBook) -> Makers:
     """What the rules of `book`, those that deduce facts among them, make."""
-    of: dict[str, list[tuple[Pattern, Form]]] = defaultdict(list)
-    uniting: list[Pattern] = []
-    for rule in (*book.rules, *generated_rules(book)):
-        for pattern in patterns_of(rule):
+    of: dict[str, list[tuple[Direction, Form]]] = defaultdict(list)
+    uniting: list[Direction] = []
+    for rule in (*book.rules, *generated_rules()):
+        for pattern in rule.directions:
             for action in pattern.actions:
                 if (name := made_by(action)) and name not in NATIVE:
                     of[name].append((pattern, action))
@@ -54,15 +54,15 @@ def makers_of(book: RuleBook) -> Makers:
 
 
 @cache
-def reads_of(pattern: Pattern) -> frozenset[str]:
+def reads_of(pattern: Direction) -> frozenset[str]:
     """What the premises and the left side of `pattern` apply, each once."""
     return frozenset(pattern.reads)
 
 
 @cache
-def reads_in(rule: RuleInfo) -> frozenset[str]:
+def reads_in(rule: Rule) -> frozenset[str]:
     """What the premises and the left sides of `rule` apply, each once."""
-    return frozenset().union(*map(reads_of, patterns_of(rule)))
+    return frozenset().union(*map(reads_of, rule.directions))
 
 
 def made_by(action: Form) -> str:
@@ -80,16 +80,16 @@ def arguments_of(action: Form) -> Sequence[Tree]:
     return made.items[1:] if isinstance(made, Form) else ()
 
 
-def relations_of(rule: RuleInfo) -> tuple[str, ...]:
+def relations_of(rule: Rule) -> tuple[str, ...]:
     """The relations and functions that `rule` adds to, each once."""
-    actions = (action for pattern in patterns_of(rule) for action in pattern.actions)
+    actions = (action for pattern in rule.directions for action in pattern.actions)
     return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
 
 
-def needed(rule: RuleInfo, makers: Makers) -> tuple[RuleInfo, ...]:
+def needed(rule: Rule, makers: Makers) -> tuple[Rule, ...]:
     """`rule`, and all rules that deduce what it reads, and what they read."""
     found = {rule.name: rule}
-    todo = list(patterns_of(rule))
+    todo = list(rule.directions)
     for pattern in todo:
         for name in pattern.reads:
             for maker, _ in makers.of.get(name, ()):

@@ -8,25 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.verify.instances.congruence import Congruence
 from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
 from relax_egraph.verify.instances.problem import VALUES, Contradiction, Node, Problem
-from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, Signature
+from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query
 
 
-def problem_of(query: Query, signatures: Mapping[str, Signature], random: Random) -> Problem:
+def problem_of(query: Query, declarations: Mapping[str, Declaration], random: Random) -> Problem:
     """Resolve `query`; how many tensors there are where it does not say is drawn.
 
     Raises `Contradiction`.
     """
-    return _Resolving(query, signatures, random, Congruence(query.applies)).problem()
+    return _Resolving(query, declarations, random, Congruence(query.applies)).problem()
 
 
 @dataclass(slots=True)
 class _Resolving:
     query: Query
-    signatures: Mapping[str, Signature]
+    declarations: Mapping[str, Declaration]
     random: Random
     same: Congruence
     sorts: dict[str, str] = field(default_factory=dict[str, str])
@@ -86,11 +86,11 @@ class _Resolving:
 
     def find_sorts(self) -> None:
         for apply in self.query.applies:
-            signature = self.signatures.get(apply.head)
-            if signature is None:
+            declaration = self.declarations.get(apply.head)
+            if declaration is None:
                 continue
-            self.sorted(apply.result, signature.result)
-            for arg, sort in zip(apply.args, signature.params, strict=False):
+            self.sorted(apply.result, declaration.result)
+            for arg, sort in zip(apply.args, declaration.sorts, strict=False):
                 self.sorted(arg, sort)
         for apply in self.query.applies:
             match apply.head, apply.args:
@@ -205,7 +205,7 @@ class _Resolving:
         result = self.same.find(apply.result)
         if not isinstance(result, str):
             raise Contradiction(f"{apply.text} is no literal")
-        self.sorts.setdefault(result, self.signatures[apply.head].result)
+        self.sorts.setdefault(result, self.declarations[apply.head].result)
         op = traits.op if traits else None
         return Node(apply.head, op, apply.args, result, apply.text, apply.made)
 

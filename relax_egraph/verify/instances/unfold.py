@@ -11,9 +11,9 @@ from random import Random
 
 from relax_egraph.egraph.rulebook.check import applied
 from relax_egraph.egraph.rulebook.forms import Atom, Form, written
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Direction, Rule
 from relax_egraph.verify.instances.makers import Makers, arguments_of, made_by, reads_of
-from relax_egraph.verify.instances.query import Apply, Arg, Literal, Pattern, Query, literal_of
+from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, literal_of
 
 _DEPTH = 8
 _AGAIN = 0.75
@@ -25,11 +25,11 @@ class Unfolded:
     """A query over operators and known facts only, and the rules that deduce the rest."""
 
     query: Query
-    rules: tuple[RuleInfo, ...]
+    rules: tuple[Rule, ...]
 
 
 def unfold(
-    chain: Sequence[Pattern], makers: Makers, random: Random, left: frozenset[str]
+    chain: Sequence[Direction], makers: Makers, random: Random, left: frozenset[str]
 ) -> Unfolded:
     """What the first of `chain` matches; of several ways to deduce a premise one is drawn.
 
@@ -37,7 +37,7 @@ def unfold(
     the beginning is unfolded, and egglog finds the steps, but for a rule of `chain`.
     """
     unfolding = _Unfolding(makers, random, list(chain[1:]), {p.rule.name: p.rule for p in chain})
-    chain[0].add_to(unfolding.query)
+    unfolding.query.match(chain[0])
     begun: list[Apply] = []
     for depth in range(_DEPTH):
         derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.made]
@@ -55,8 +55,8 @@ def unfold(
 class _Unfolding:
     makers: Makers
     random: Random
-    wanted: list[Pattern]
-    rules: dict[str, RuleInfo]
+    wanted: list[Direction]
+    rules: dict[str, Rule]
     query: Query = field(default_factory=Query)
     deduced: list[Apply] = field(default_factory=list[Apply])
     parent: dict[Arg, Arg] = field(default_factory=dict[Arg, Arg])
@@ -85,7 +85,7 @@ class _Unfolding:
             self.wanted.pop(0)
         pattern, action = self.random.choice(forced or _shallow(ways, depth))
         self.rules[pattern.rule.name] = pattern.rule
-        pattern.add_to(self.query, prefix)
+        self.query.match(pattern, prefix)
         for other in pattern.actions:
             if other.head == "let":
                 name, value = other.items[1:3]
@@ -109,7 +109,7 @@ class _Unfolding:
             return
         pattern, action = self.random.choice(begins)
         self.rules[pattern.rule.name] = pattern.rule
-        pattern.add_to(self.query, prefix)
+        self.query.match(pattern, prefix)
         for at, item in enumerate(arguments_of(action)):
             if all(_keeps(*step, at) for step in steps):
                 given = self.query.term(item, prefix, None, True)
@@ -134,7 +134,7 @@ class _Unfolding:
                 return False
         return True
 
-    def is_of(self, apply: Apply, pattern: Pattern, action: Form) -> bool:
+    def is_of(self, apply: Apply, pattern: Direction, action: Form) -> bool:
         """Whether operators that `apply` is about are those that `pattern` is about."""
         says = _operators_of(pattern)
         for arg, item in zip(apply.args, arguments_of(action), strict=True):
@@ -181,11 +181,11 @@ class _Unfolding:
 
 
 @cache
-def _operators_of(pattern: Pattern) -> Mapping[str, str]:
+def _operators_of(pattern: Direction) -> Mapping[str, str]:
     """By variable the operator that makes it, where a premise of `pattern` says so."""
     return {
         name.text: value.head
-        for fact in pattern.facts
+        for fact in pattern.premises
         if isinstance(fact, Form) and fact.head == "="
         for name in fact.items[1:]
         for value in fact.items[1:]
@@ -194,18 +194,20 @@ def _operators_of(pattern: Pattern) -> Mapping[str, str]:
 
 
 @cache
-def _keeps(step: Pattern, action: Form, at: int) -> bool:
+def _keeps(step: Direction, action: Form, at: int) -> bool:
     """Whether a `step` of a walk leaves argument number `at` as it is."""
     name = made_by(action)
     items = arguments_of(action)
     return any(
         written(read.items[1 + at]) == written(items[at])
-        for fact in step.facts
+        for fact in step.premises
         for read in applied(fact, {name})
     )
 
 
-def _shallow(ways: Sequence[tuple[Pattern, Form]], depth: int) -> Sequence[tuple[Pattern, Form]]:
+def _shallow(
+    ways: Sequence[tuple[Direction, Form]], depth: int
+) -> Sequence[tuple[Direction, Form]]:
     """Beyond half of the depth only ways that do not read what they make."""
     ends = [w for w in ways if made_by(w[1]) not in reads_of(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.query import Signature
 from relax_egraph.verify.values.applied import constant
 from relax_egraph.verify.values.evaluation import Evaluation
 from relax_egraph.verify.values.program import Program
@@ -17,7 +17,7 @@ _EXTENT = 2
 """Of every symbol."""
 
 
-def truthful(instance: Instance, signatures: Mapping[str, Signature]) -> bool:
+def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> bool:
     """Whether each value of which an instance says that its elements are one number is that.
 
     Numbers are drawn for what an operator makes as for anything else, and an e-graph that is told
@@ -26,7 +26,7 @@ def truthful(instance: Instance, signatures: Mapping[str, Signature]) -> bool:
     problem = instance.problem
     if not any(v in problem.made for v in problem.scalars):
         return True
-    program = Program(signatures)
+    program = Program(declarations)
     program.add(instance)
     extents = dict.fromkeys(program.symbols, _EXTENT)
     run = Evaluation(program, extents, "ordinary", np.random.default_rng(0))

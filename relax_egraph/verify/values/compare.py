@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from relax_egraph.egraph.recording.trial import Trial
-from relax_egraph.egraph.rulebook.loader import RuleInfo
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.ir import dims
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.values.classes import Classes, Difference
@@ -152,6 +152,6 @@ def _has_empty(instance: Instance, extents: Mapping[str, int]) -> bool:
     return any(dims.evaluate(d, extents) == 0 for i in infos for d in i.dims or ())
 
 
-def stated(rule: RuleInfo) -> Need:
+def stated(rule: Rule) -> Need:
     """The class that a rule keeps to."""
     return kept(rule.float_class)

@@ -6,13 +6,14 @@ from typing import Any
 
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.attributes import meant
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.problem import Node
-from relax_egraph.verify.instances.query import Arg, Signature
+from relax_egraph.verify.instances.query import Arg
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Step:
 class Program:
     """Instances side by side: no two share a leaf."""
 
-    signatures: Mapping[str, Signature]
+    declarations: Mapping[str, Declaration]
     instances: list[Instance] = field(default_factory=list[Instance])
     steps: list[Step] = field(default_factory=list[Step])
     texts: list[list[str]] = field(default_factory=list[list[str]])
@@ -161,7 +162,7 @@ class Program:
         elif node.head == "R.none":
             how = "none"
         self.steps.append(self._step(number, variable, how, children, attrs, info, value))
-        sorts = self.signatures[node.head].params
+        sorts = self.declarations[node.head].sorts
         args = [
             self._written(a, s, instance, numbers) for a, s in zip(node.args, sorts, strict=True)
         ]
@@ -212,7 +213,7 @@ class Program:
                 node = problem.made.get(str(arg))
                 if node is None:
                     return f"(K.load (Leaf {numbers[str(arg)]}))"
-                sorts = self.signatures[node.head].params
+                sorts = self.declarations[node.head].sorts
                 args = [
                     self._written(a, s, instance, numbers)
                     for a, s in zip(node.args, sorts, strict=True)

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from relax_egraph.egraph.rulebook.loader import FloatClass
+from relax_egraph.egraph.rulebook.rule import FloatClass
 from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.verify.values.inputs import UNBOUNDED, Array, Kind
 

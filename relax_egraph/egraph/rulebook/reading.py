@@ -1,0 +1,118 @@
+"""What is read of the texts of a rule book, once per process."""
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TypeAlias
+
+from egglog.bindings import EGraph
+
+from relax_egraph import rules
+from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.encoding.prepared import Program, prepared
+from relax_egraph.egraph.forks import egglog_works, new_egraph
+from relax_egraph.egraph.rulebook.forms import Source
+from relax_egraph.egraph.rulebook.generate import generated, generated_rules
+from relax_egraph.egraph.rulebook.loader import load
+from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
+from relax_egraph.egraph.rulebook.scope import WRITTEN_BY_RULES, Scope, declarations_in
+from relax_egraph.errors import SaturationError
+from relax_egraph.workers.pool import run_in_worker
+from relax_egraph.workers.process import Death, Limits
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read of `families` of the book and texts of the `user`, which have been checked.
+
+    The first `of_book` entries are the book's.  `scope` has the names that a further text can use.
+    """
+
+    families: tuple[str, ...]
+    user: tuple[Source, ...]
+    entries: tuple[Entry, ...]
+    scope: Scope
+    of_book: int
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules among them."""
+        return [entry for entry in self.entries if isinstance(entry, Rule)]
+
+
+_Texts: TypeAlias = tuple[tuple[str, ...], tuple[Source, ...]]
+_adopted: dict[_Texts, Reading] = {}
+
+
+def reading_of(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    """What is read of families of the book and texts of the user; raises `RuleError`."""
+    return _adopted.get((families, user)) or _reading_of(families, user)
+
+
+def is_adopted(families: tuple[str, ...], user: tuple[Source, ...]) -> bool:
+    """Whether the reading of these texts is one of another process."""
+    return (families, user) in _adopted
+
+
+def adopt(reading: Reading) -> None:
+    """Take `reading`, of another process, for that of its texts: they need no second check."""
+    _adopted[reading.families, reading.user] = reading
+
+
+@lru_cache(64)
+def _reading_of(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    if user and not egglog_works():
+        return _read_in_worker(families, user)
+    if user:
+        known = _reading_of(families, user[:-1])
+        scope = known.scope.copy()
+        with prepared(_declarations(known)) as trial:
+            added = load(user[-1], scope, trial)
+        return Reading(families, user, (*known.entries, *added), scope, known.of_book)
+    return _book(families, None)
+
+
+def _read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+    answer = run_in_worker(partial(_reading_of, families, user), Limits(_SECONDS))
+    if isinstance(answer, Death):
+        raise SaturationError(
+            f"the rules are not read: the worker process {answer} before it began"
+        )
+    return answer
+
+
+_SECONDS = 60.0
+"""What a worker may take to read rules."""
+
+
+def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
+    """Raise `RuleError` if a text of the book itself is wrong, which runs trust not to be."""
+    trial = new_egraph()
+    for entry in generated():
+        run_text(trial, entry.text)
+    _book(families, trial)
+
+
+def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
+    scope = Scope(rules=dict.fromkeys(rule.name for rule in generated_rules()), trusted=True)
+    entries: list[Entry] = []
+    for family in (*rules.FACTS, *families):
+        entries += load(Source(f"rules/{family}.egg", rules.text(family)), scope, trial)
+        if family == rules.FACTS[-1]:
+            scope.closed = _closed(scope)
+    scope.trusted = False
+    return Reading(families, (), tuple(entries), scope, len(entries))
+
+
+def _closed(scope: Scope) -> frozenset[str]:
+    """The facts of which `scope` has the names, and those that are generated."""
+    known = {name for name, d in scope.declarations.items() if d.kind in ("function", "relation")}
+    facts = (e.form for e in generated() if e.form.head in ("function", "relation"))
+    named = (declaration.name for form in facts for declaration in declarations_in(form))
+    return frozenset((*known, *named)) - {*WRITTEN_BY_RULES}
+
+
+@lru_cache(16)
+def _declarations(reading: Reading) -> Program:
+    """What a further text can build on: everything but the rules."""
+    forms = [e.text for e in (*generated(), *reading.entries) if isinstance(e, Statement)]
+    return Program(("declarations", reading.families, reading.user), forms)

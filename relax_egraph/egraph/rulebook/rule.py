@@ -1,0 +1,145 @@
+"""What a rule book consists of: rules and other statements, each parsed once.
+
+A rule has one direction, a ``birewrite`` two.  Whoever asks what a rule matches or does reads its
+directions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal, TypeAlias
+
+from relax_egraph.egraph.rulebook.forms import Form, Tree, form_of, heads, premises_of, written
+from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.errors import Span
+
+RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
+FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
+
+ROOT = "left-side"
+"""The variable that stands for the left side of a rewrite."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """A rule of the book.
+
+    `law` is the comment above it, `float_class` what it does to rounding (``rules/README.md``),
+    `form` its tree without ruleset and name.  A birewrite is reported as ``name=>`` and ``name<=``.
+    """
+
+    name: str
+    ruleset: str
+    kind: RuleKind
+    span: Span
+    law: str
+    float_class: FloatClass
+    form: Form
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The names under which reports count its matches."""
+        return (f"{self.name}=>", f"{self.name}<=") if self.kind == "birewrite" else (self.name,)
+
+    @property
+    def directions(self) -> tuple["Direction", ...]:
+        """The directions in which it is applied: two of a birewrite."""
+        return _directions(self)
+
+    @property
+    def text(self) -> str:
+        """The rule as egglog reads it."""
+        return self.text_in(self.ruleset)
+
+    def text_in(self, ruleset: str) -> str:
+        """The rule as egglog reads it, in `ruleset` instead of its own."""
+        return f'{_asking(self)[:-1]} :ruleset {ruleset} :name "{self.name}")'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Direction:
+    """One direction of a rule: what it matches and what it does.
+
+    `name` is the one that reports use.  `left` and `right` are the sides of a rewrite, `actions`
+    the head of a rule.
+    """
+
+    rule: Rule
+    name: str
+    premises: tuple[Tree, ...]
+    left: Tree | None = None
+    right: Tree | None = None
+    actions: tuple[Form, ...] = ()
+
+    @property
+    def body(self) -> tuple[Tree, ...]:
+        """Everything that a match fulfils, as premises of a rule."""
+        if self.left is None:
+            return self.premises
+        return (form_of("=", ROOT, self.left), *self.premises)
+
+    @property
+    def head(self) -> tuple[Form, ...]:
+        """Everything that a match causes, as actions of a rule."""
+        return self.actions if self.right is None else (form_of("union", ROOT, self.right),)
+
+    @property
+    def matched(self) -> tuple[Tree, ...]:
+        """The left side and the premises."""
+        return self.premises if self.left is None else (self.left, *self.premises)
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """What the premises and the left side apply, in order."""
+        trees = (*self.premises, *([self.left] if self.left else []))
+        return (head for tree in trees for head in heads(tree))
+
+    @property
+    def unites(self) -> bool:
+        """Whether it equates values, rather than deducing facts from which others do."""
+        return self.left is not None or any(map(_equates, self.actions))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A form of a rule book that is no rule: it declares names, or runs once."""
+
+    form: Form
+
+    @property
+    def ruleset(self) -> str | None:
+        """The ruleset that it declares; ``None`` if it declares none."""
+        return written(self.form.items[1]) if self.form.head == "ruleset" else None
+
+    @property
+    def text(self) -> str:
+        """The statement as egglog reads it."""
+        return written(self.form)
+
+
+Entry: TypeAlias = Rule | Statement
+
+
+@cache
+def _asking(rule: Rule) -> str:
+    return written(expand(rule.form))
+
+
+@cache
+def _directions(rule: Rule) -> tuple[Direction, ...]:
+    premises = premises_of(rule.form)
+    first, second = rule.form.items[1:3]
+    if rule.kind == "rule":
+        actions = second.items if isinstance(second, Form) else ()
+        done = tuple(action for action in actions if isinstance(action, Form))
+        return (Direction(rule, rule.name, premises, actions=done),)
+    forward = Direction(rule, rule.reported[0], premises, first, second)
+    if rule.kind == "rewrite":
+        return (forward,)
+    return forward, replace(forward, name=rule.reported[1], left=second, right=first)
+
+
+def _equates(action: Form) -> bool:
+    """Whether `action` says what a value is: that of another term, or a number."""
+    inside = action.items[1] if action.head == "set" else action
+    return isinstance(inside, Form) and inside.head in ("union", "const-scalar")
