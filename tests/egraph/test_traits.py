@@ -44,3 +44,26 @@ def test_dtypes_come_from_operands_attributes_or_the_operator() -> None:
         "equal": '"bool"',
         "bucketize": "",
     }
+
+
+@pytest.mark.parametrize("name", [n for n, t in operators().items() if t.shape])
+def test_the_result_has_the_shape_of_the_operand_that_is_said_to_be_it(name: str) -> None:
+    traits, random = operators()[name], Random(name)
+    place = [o.name for o in traits.op.operands].index(traits.shape)
+    for _ in range(INSTANCES):
+        case = SAMPLERS[name](Draw(random))
+
+        result = apply_op(traits.op, case.operands, case.attrs)
+
+        assert result.shape == tuple(case.operands[place])
+
+
+def test_shapes_are_operands_of_the_operators_that_take_their_result_shape() -> None:
+    assert {n: t.shape for n, t in operators().items() if t.shape} == {
+        "reshape": "shape",
+        "broadcast_to": "shape",
+        "full": "shape",
+        "ones": "shape",
+        "zeros": "shape",
+        "collapse_sum_to": "shape",
+    }

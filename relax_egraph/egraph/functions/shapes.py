@@ -1,8 +1,8 @@
 """The shapes of what operators make, by their struct-info rules, as functions of the engine.
 
-Of elementwise operators, and of the few whose shape is an operand or a permutation, rules deduce it
-within the e-graph; these are the others that rules often make.  Of the rest the operator itself is
-asked of each value (`saturation.infer`).
+Rules within the e-graph deduce it of elementwise operators, and of operators that have it as an
+operand; these are the others that rules often make.  For the rest the operator itself is asked for
+each value (`saturation.infer`).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
 SHAPED = (
-    *("matmul", "expand_dims", "squeeze", "flatten", "nn.softmax", "nn.log_softmax"),
+    *("matmul", "permute_dims", "expand_dims", "squeeze", "flatten", "nn.softmax"),
+    "nn.log_softmax",
     *("sum", "mean", "max", "min", "prod", "variance", "std"),
 )
 """Operators on tensors; their shapes do not depend on dtypes."""

@@ -184,6 +184,9 @@ def _laws(traits: Traits) -> Iterator[str]:
     yield from _constness(traits, node, variables)
     if op.elementwise:
         yield from _one_shape(op.name, node, tensors)
+    if traits.shape:
+        place = [o.name for o in op.operands].index(traits.shape)
+        yield _rule(f"shape-{op.name}", node, f"(shape-claim t {variables[place]})", "facts")
     if op.name in SHAPE_FUNCTIONS:
         yield from _shape(SHAPE_FUNCTIONS[op.name], op.name, node, variables, tensors)
     if kind := _application(op):

@@ -4,7 +4,7 @@ The rule is applied to small operands of every dtype; what all answers have in c
 property of the operator.  So a new operator has its vocabulary and its dtype facts at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -46,6 +46,9 @@ NO_DTYPE = ("", "void")
 
 _MAX_RANK = 4
 
+_EXTENTS = (5, 7)
+"""Extents that no sample has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traits:
@@ -54,12 +57,14 @@ class Traits:
     `in_kernel`: it is fusible, and the result's shape follows from the operands' shapes, so it
     can be computed within a kernel.  `dtype` is the name of the operand or attribute whose dtype
     the result has, or a dtype in quotes; empty if neither is so.  An attribute has it unless it is
-    one of `NO_DTYPE`.
+    one of `NO_DTYPE`.  `shape` is the name of the operand that is the result's shape, as that of a
+    reshape is; empty if there is none.
     """
 
     op: Op
     in_kernel: bool
     dtype: str
+    shape: str = ""
     makes_tuple: bool = False
 
 
@@ -71,10 +76,12 @@ def traits_of(op: Op) -> Traits | None:
     ranks = next((r for r in _ranks(op) if _ask(op, r, unsaid)), None)
     made = _ask(op, ranks, unsaid)
     if not isinstance(made, TensorStructInfo):
-        return Traits(op, False, "", True) if isinstance(made, TupleStructInfo) else None
+        return (
+            Traits(op, False, "", makes_tuple=True) if isinstance(made, TupleStructInfo) else None
+        )
     plain = all(o.kind in ("tensor", "shape") and not o.optional for o in op.operands)
     known = plain and op.fusible and ranks is not None and made.dims is not None
-    return Traits(op, in_kernel=known, dtype=_dtype(op, ranks) if plain else "")
+    return Traits(op, known, _dtype(op, ranks) if plain else "", _shape(op))
 
 
 def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
@@ -95,8 +102,14 @@ def _ask(
         _sample(operand, None if ranks is None else ranks[k], dtype)
         for k, (operand, dtype) in enumerate(zip(op.operands, dtypes, strict=True))
     ]
+    return _answer(op, infos, attrs or _attrs(op))
+
+
+def _answer(
+    op: Op, infos: Sequence[StructInfo | None], attrs: Mapping[str, Any]
+) -> StructInfo | None:
     try:
-        return op.rule(*infos, **(attrs or _attrs(op)))
+        return op.rule(*infos, **attrs)
     except IllTyped:
         return None
 
@@ -155,6 +168,18 @@ def _dtype(op: Op, ranks: tuple[int, ...] | None) -> str:
             return operand.name
     only, *others = {result for *_, result in answers}
     return f'"{only}"' if not others and only is not None else ""
+
+
+def _shape(op: Op) -> str:
+    """The operand whose extents the result has, whatever the shapes of tensors are."""
+    for place, operand in enumerate(op.operands):
+        if operand.kind == "shape":
+            infos = [_sample(o, None, None) for o in op.operands]
+            infos[place] = ShapeStructInfo(_EXTENTS, len(_EXTENTS))
+            info = _answer(op, infos, _attrs(op))
+            if isinstance(info, TensorStructInfo) and info.dims == _EXTENTS:
+                return operand.name
+    return ""
 
 
 def _combinations(count: int) -> Iterator[tuple[str, ...]]:

@@ -1,22 +1,21 @@
 """Shapes and dtypes of what rules make, by the operators' own struct-info rules.
 
-Of operators that nearly every rule makes, rules of the ruleset ``facts`` deduce them within the
-e-graph.  Of any other the operator itself is asked, between two iterations: so every operator has
-its shape, rank and dtype rules, and they are written once.
+Rules that are generated from the operators (`rulebook.generate`) deduce those of the operators that
+nearly every rule makes, within the e-graph.  Any other operator is asked between two iterations: so
+the definition of an operator is the only place that says them.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from egglog.bindings import Value
 
-from relax_egraph import rules
 from relax_egraph.egraph import view
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
 from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
 from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.rulebook.traits import Traits
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.egraph.saturation.conflict import unequal_shapes
 from relax_egraph.egraph.saturation.infos import Infos
@@ -31,17 +30,18 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
 )
 
-_DEDUCED = re.compile(r"\(rule \(\(= t \(R\.([\w.]+) [^;]*?\n *\(\((?!set \(const-scalar)")
-"""The rules that deduce more of an operator than the value of its elements."""
-
 
 @cache
 def asked() -> frozenset[str]:
-    """The operators whose struct-info rules are asked: no rule deduces all of their facts."""
-    deduced = {*_DEDUCED.findall(rules.text("facts")), *SHAPE_FUNCTIONS}
-    every = operators().items()
-    named = {n for n, t in every if not t.dtype or not (t.op.elementwise or n in deduced)}
-    return frozenset((*named, view.TUPLE_GET))
+    """The operators whose struct-info rules are asked: no rule deduces shape and dtype."""
+    names = {name for name, traits in operators().items() if not _is_deduced(traits)}
+    return frozenset((*names, view.TUPLE_GET))
+
+
+def _is_deduced(traits: Traits) -> bool:
+    """Whether rules that are generated of the operator deduce shape and dtype of its result."""
+    op = traits.op
+    return bool(traits.dtype and (op.elementwise or traits.shape or op.name in SHAPE_FUNCTIONS))
 
 
 def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...]:
