@@ -1,6 +1,7 @@
 """The baseline: what a program costs unoptimized, with every operator a kernel of its own."""
 
-from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, View
+from relax_egraph.egraph.node import OPAQUE
+from relax_egraph.egraph.view import Choice, ClassId, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.choices import PricedChoice, by_kernel, by_opaque, by_operator
@@ -45,7 +46,7 @@ def _priced(view: View, c: ClassId, catalogue: Catalogue) -> PricedChoice:
     if node.op == OPAQUE:
         return by_opaque(catalogue, c, node, view.opaque[node.key])
     if is_alias(node):
-        return PricedChoice(Choice(node, node.classes, (c,)), cost.VIEW)
+        return PricedChoice(Choice(node, node.operands, (c,)), cost.VIEW)
     if view.classes[c].sort == "tuple" or not fits_kernel(node):
         return by_operator(catalogue, c, node)
     return (

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from relax_egraph.egraph.view import LOAD, ClassId, EClass, ENode
+from relax_egraph.egraph.node import LOAD
+from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.cut import TOGETHER, Cut, Structure, Term
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import results_of
@@ -48,14 +49,14 @@ class Catalogue:
     def term(self, owner: ClassId, node: ENode) -> Term:
         """The term of a node of class `owner`: an operator on classes, or a load."""
         if node.op == LOAD:
-            return Term(owner, node, -1, source=node.classes[0])
+            return Term(owner, node, -1, source=node.operands[0])
         info = self._classes[owner].struct_info
-        operands = tuple(self._classes[c].struct_info for c in node.classes)
+        operands = tuple(self._classes[c].struct_info for c in node.operands)
         plain = (c for c in node.children if not isinstance(c, int))
         others = tuple(len(c) if isinstance(c, tuple) else c for c in plain)
         symbol = self._symbol((node.op, others, node.attrs, info), info)
         seconds = self._pricing.computing(node.op, dict(node.attrs), operands, info)
-        return Term(owner, node, symbol, node.classes, seconds=seconds)
+        return Term(owner, node, symbol, node.operands, seconds=seconds)
 
     def offer(self, cut: Cut) -> Offer | None:
         """The kernel that computes `cut`; ``None`` if the library has no schedule for it.
@@ -73,7 +74,7 @@ class Catalogue:
 
     def operator_cost(self, c: ClassId, node: ENode) -> float:
         """Seconds for the operator `node` of class `c` outside of kernels."""
-        operands = tuple(self._classes[k].struct_info for k in node.classes)
+        operands = tuple(self._classes[k].struct_info for k in node.operands)
         others = tuple(o for o in node.children if not isinstance(o, int | tuple))
         results = results_of(self._classes, c, node)
         key = (node.op, node.attrs, operands, others, results)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import OPAQUE, STORE, Choice, ClassId, EClass, ENode, View
+from relax_egraph.egraph.node import OPAQUE, STORE
+from relax_egraph.egraph.view import Choice, ClassId, EClass, ENode, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.components import components
@@ -109,12 +110,12 @@ def choice_table(
 
 def by_opaque(catalogue: Catalogue, c: ClassId, node: ENode, binding: Binding) -> PricedChoice:
     """Class `c` by the opaque `node`, which runs `binding` unchanged."""
-    return PricedChoice(Choice(node, node.classes, (c,)), catalogue.opaque(binding))
+    return PricedChoice(Choice(node, node.operands, (c,)), catalogue.opaque(binding))
 
 
 def by_operator(catalogue: Catalogue, c: ClassId, node: ENode) -> PricedChoice:
     """Class `c` by the operator `node` outside of kernels: by its own loops, or called."""
-    return PricedChoice(Choice(node, node.classes, (c,)), catalogue.operator_cost(c, node))
+    return PricedChoice(Choice(node, node.operands, (c,)), catalogue.operator_cost(c, node))
 
 
 def by_kernel(catalogue: Catalogue, c: ClassId, cut: Cut) -> PricedChoice | None:
@@ -135,9 +136,9 @@ def _choices(
         if node.op == OPAQUE:
             choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))
         elif is_alias(node):
-            choices.append(PricedChoice(Choice(node, node.classes, (c,)), cost.VIEW))
+            choices.append(PricedChoice(Choice(node, node.operands, (c,)), cost.VIEW))
         elif node.op == STORE:
-            offered = table.cuts.get(node.classes[0], CutList(())).kept
+            offered = table.cuts.get(node.operands[0], CutList(())).kept
             cuts = (o.cut for o in offered if o.offer is not None)
             choices += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
         else:

@@ -6,7 +6,8 @@ A kernel that reads strided operands can read such a value from its source, with
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import LOAD, OPAQUE, ClassId, EClass, ENode
+from relax_egraph.egraph.node import LOAD, OPAQUE, Node
+from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
 from relax_egraph.extract.nodes import is_alias, is_leaf, is_operator
@@ -50,7 +51,7 @@ class MovementCuts:
         """
         if (k, max_depth) not in self._known:
             eclass = self.classes[k]
-            nodes = [n for n in eclass.nodes if n.op in MOVEMENT_OPERATORS and k not in n.classes]
+            nodes = [n for n in eclass.nodes if n.op in MOVEMENT_OPERATORS and k not in n.operands]
             cut = self._shortest(k, [n for n in nodes if n.op == "strided_slice"], max_depth)
             if cut is None and _is_computed(eclass):
                 cut = loaded(k)
@@ -63,8 +64,8 @@ class MovementCuts:
     def _shortest(self, k: ClassId, nodes: list[ENode], max_depth: int) -> Cut | None:
         cuts: list[Cut] = []
         for node in nodes if max_depth else ():
-            operands = [cut for d in node.classes if (cut := self._cut(d, max_depth - 1))]
-            if len(operands) == len(node.classes):
+            operands = [cut for d in node.operands if (cut := self._cut(d, max_depth - 1))]
+            if len(operands) == len(node.operands):
                 cut = grow(self.catalogue.term(k, node), operands)
                 cuts += [cut] if cut else []
         return min(cuts, key=lambda cut: len(cut.steps), default=None)
@@ -76,7 +77,7 @@ def loaded(k: ClassId) -> Cut:
 
 
 def _load(k: ClassId) -> Term:
-    return Term(k, ENode(LOAD, (k,)), -1, source=k)
+    return Term(k, Node(LOAD, (k,)), -1, source=k)
 
 
 def _is_computed(eclass: EClass) -> bool:

@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import TUPLE_GET, Choice, ClassId, ENode, View
+from relax_egraph.egraph.node import TUPLE_GET
+from relax_egraph.egraph.view import Choice, ClassId, ENode, View
 from relax_egraph.extract.cost import BUILD
 from relax_egraph.extract.nodes import is_constant, is_leaf, is_operator
 from relax_egraph.ir.folding import GROWTH_LIMIT, is_worth_storing, static_nbytes
@@ -100,14 +101,14 @@ class _Folding:
 
     def _improve(self, c: ClassId, node: ENode) -> bool:
         """Fold class `c` by `node` if that takes fewer operators; whether it does."""
-        operands = [self._operand(k, node) for k in node.classes]
+        operands = [self._operand(k, node) for k in node.operands]
         known = [folded for folded in operands if folded]
         if len(known) < len(operands):
             return False
         place = self.stored if self._is_stored(c, node) else self.broadcasts
         if place is self.broadcasts and node.op != "broadcast_to":
             return False
-        folded = _Folded(Choice(node, node.classes, (c,)), 1 + sum(f.operators for f in known))
+        folded = _Folded(Choice(node, node.operands, (c,)), 1 + sum(f.operators for f in known))
         before = place.get(c)
         if before is not None and before.operators <= folded.operators:
             return False
@@ -121,7 +122,7 @@ class _Folding:
 
     def _depends(self, node: ENode, c: ClassId) -> bool:
         """Whether the operands of `node` are folded from class `c`."""
-        todo, seen = list(node.classes), set[ClassId]()
+        todo, seen = list(node.operands), set[ClassId]()
         while todo:
             k = todo.pop()
             if k == c:
@@ -141,7 +142,7 @@ class _Folding:
         eclass = self._classes[c]
         if node.op == TUPLE_GET or eclass.sort == "tuple":
             return True
-        before = sum(map(self._stored_nbytes, node.classes))
+        before = sum(map(self._stored_nbytes, node.operands))
         size = static_nbytes(eclass.struct_info)
         return is_worth_storing(node.op, size, before, self._growth_limit)
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relax_egraph.egraph.view import STORE, Choice, ClassId, ENode, View
+from relax_egraph.egraph.node import STORE, Node
+from relax_egraph.egraph.view import Choice, ClassId, View
 from relax_egraph.extract.catalogue import Catalogue, Offer
 from relax_egraph.extract.choices import ChoiceTable, PricedChoice
 from relax_egraph.extract.cut import TOGETHER, Cut, Term, grow, trace
@@ -206,7 +207,7 @@ def _accepted(view: View, table: ChoiceTable, c: ClassId) -> list[Cut]:
 
 def _offered(view: View, table: ChoiceTable, c: ClassId) -> list[tuple[OfferedCut, Offer]]:
     """The cuts of class `c` that the library runs."""
-    stored = (table.cuts.get(n.classes[0]) for n in view.classes[c].nodes if n.op == STORE)
+    stored = (table.cuts.get(n.operands[0]) for n in view.classes[c].nodes if n.op == STORE)
     kept = (offered for cuts in stored if cuts for offered in cuts.kept)
     return [(offered, offered.offer) for offered in kept if offered.offer]
 
@@ -228,7 +229,7 @@ def _restricted(cut: Cut, tops: Sequence[ClassId]) -> Cut:
 
 def _output_term(tops: tuple[ClassId, ...]) -> Term:
     """The term on top of a cut with several outputs."""
-    return Term(_TOGETHER, ENode(TOGETHER), -2, tops)
+    return Term(_TOGETHER, Node(TOGETHER), -2, tops)
 
 
 def _top(cut: Cut) -> ClassId:

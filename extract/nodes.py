@@ -4,21 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.egraph.view import (
-    LEAF,
-    LOAD,
-    OPAQUE,
-    SCALAR,
-    STORE,
-    TUPLE_GET,
-    WHOLE,
-    Child,
-    Choice,
-    ClassId,
-    EClass,
-    ENode,
-    View,
-)
+from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, TUPLE_GET, WHOLE, Child
+from relax_egraph.egraph.view import Choice, ClassId, EClass, ENode, View
 from relax_egraph.errors import IllTyped
 from relax_egraph.extract.work import MOVEMENT
 from relax_egraph.ir.expr import PrimValue
@@ -68,7 +55,7 @@ def usable_nodes(
     if c in free:
         return ()
     nodes = classes[c].nodes
-    loaded = (n.classes[0] for n in nodes if n.op == LOAD)
+    loaded = (n.operands[0] for n in nodes if n.op == LOAD)
     if any(k in free and is_constant(classes[k]) for k in loaded):
         moving = (LOAD, *MOVEMENT)
         return tuple(n for n in nodes if n.op in moving or _widens(classes, c, n))
@@ -79,7 +66,7 @@ def _widens(classes: Mapping[ClassId, EClass], c: ClassId, node: ENode) -> bool:
     """Whether `node` of class `c` converts to a dtype of more bits."""
     if node.op != "astype":
         return False
-    before, after = (classes[k].struct_info.dtype for k in (node.classes[0], c))
+    before, after = (classes[k].struct_info.dtype for k in (node.operands[0], c))
     return bool(before and after) and np.dtype(before).itemsize < np.dtype(after).itemsize
 
 
@@ -101,7 +88,7 @@ def results_of(
     return tuple(f for f in fields if isinstance(f, TensorStructInfo))
 
 
-def _info(classes: Mapping[ClassId, EClass], child: Child) -> StructInfo | None:
+def _info(classes: Mapping[ClassId, EClass], child: Child[ClassId]) -> StructInfo | None:
     match child:
         case int():
             return classes[child].struct_info
@@ -115,7 +102,7 @@ def _info(classes: Mapping[ClassId, EClass], child: Child) -> StructInfo | None:
 
 def child_classes(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:
     """The child classes of `nodes`, each once."""
-    return tuple(dict.fromkeys(k for node in nodes for k in node.classes))
+    return tuple(dict.fromkeys(k for node in nodes for k in node.operands))
 
 
 def reachable_nodes(view: View, free: Mapping[ClassId, Choice]) -> dict[ClassId, tuple[ENode, ...]]:

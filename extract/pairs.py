@@ -8,7 +8,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from relax_egraph.egraph.view import STORE, ClassId, View
+from relax_egraph.egraph.node import STORE
+from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract.choices import ChoiceTable
 from relax_egraph.extract.cut import Cut
 from relax_egraph.extract.initial import InitialProgram
@@ -43,7 +44,7 @@ def _intermediates(
 ) -> Iterator[Pair]:
     """Values that kernels read or compute on the way, with the result, if they have other uses."""
     memory = {
-        n.classes[0]: c for c in table.by_class for n in view.classes[c].nodes if n.op == STORE
+        n.operands[0]: c for c in table.by_class for n in view.classes[c].nodes if n.op == STORE
     }
     users: dict[ClassId, list[ClassId]] = {}
     for c, cut in cuts.items():

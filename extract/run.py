@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from relax_egraph.egraph.binders import first_casts, mentioned
-from relax_egraph.egraph.view import OPAQUE, Choice, ClassId, ENode, Program, View
+from relax_egraph.egraph.node import OPAQUE, Node
+from relax_egraph.egraph.view import Choice, ClassId, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
@@ -139,7 +140,7 @@ def _binders(view: View, table: ChoiceTable) -> dict[str, ClassId]:
         symbol: c
         for c, choices in table.by_class.items()
         for priced in choices
-        if isinstance(how := priced.choice.how, ENode) and how.op == OPAQUE
+        if isinstance(how := priced.choice.how, Node) and how.op == OPAQUE
         for symbol, cast in casts.items()
         if cast is view.opaque[how.key]
     }

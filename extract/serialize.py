@@ -43,7 +43,7 @@ def serialize(
             for k, node in enumerate(eclass.nodes):
                 nodes[f"{name}.{k}"] = {
                     "op": label(node, eclass),
-                    "children": [f"{number}.{child}.0" for child in node.classes],
+                    "children": [f"{number}.{child}.0" for child in node.operands],
                     "eclass": name,
                     "cost": graph.uses * _seconds(graph, c, node),
                     "subsumed": False,
@@ -73,7 +73,7 @@ def _seconds(graph: PricedView, c: ClassId, node: ENode) -> float:
         case _ if classes[c].is_const:
             return cost.BUILD
         case op:
-            operands = [classes[k].struct_info for k in node.classes]
+            operands = [classes[k].struct_info for k in node.operands]
             if classes[c].sort == "kernel":
                 return pricing.computing(op, dict(node.attrs), operands, info)
             results = results_of(classes, c, node)

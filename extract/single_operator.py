@@ -25,13 +25,13 @@ def single_operator_cuts(
     if not OPS[node.op].fusible:
         yield from _strided_reads(classes, catalogue, c, node)
     elif node.op == "permute_dims":
-        for cut in _permuted_result(classes, catalogue, node.classes[0]):
+        for cut in _permuted_result(classes, catalogue, node.operands[0]):
             yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
 def operator_cut(catalogue: Catalogue, c: ClassId, node: ENode) -> Cut:
     """The cut of the operator `node` of the tensor class `c` alone."""
-    terms = {k: Term(k, node, -1, source=k) for k in node.classes}
+    terms = {k: Term(k, node, -1, source=k) for k in node.operands}
     return trace(c, terms | {c: catalogue.term(c, node)})
 
 
@@ -40,14 +40,14 @@ def cut_with_broadcasts(
 ) -> Cut:
     """The cut of `node` of class `c` and, if it is elementwise, the broadcasts of its operands."""
     terms = {c: catalogue.term(c, node)}
-    for k in node.classes:
+    for k in node.operands:
         broadcasts = (n for n in classes[k].nodes if n.op == "broadcast_to")
-        others = (n for n in broadcasts if n.classes[0] not in (c, *node.classes))
+        others = (n for n in broadcasts if n.operands[0] not in (c, *node.operands))
         operand = next(others, None) if OPS[node.op].elementwise else None
         if operand is None:
             terms[k] = Term(k, node, -1, source=k)
         else:
-            (source,) = operand.classes
+            (source,) = operand.operands
             terms[k] = catalogue.term(k, operand)
             terms[source] = Term(source, operand, -1, source=source)
     return trace(c, terms)
@@ -62,7 +62,7 @@ def _permuted_result(
             yield operator_cut(catalogue, c, node)
             yield from _strided_reads(classes, catalogue, c, node)
         elif node.op == "reshape" and views:
-            for cut in _permuted_result(classes, catalogue, node.classes[0], views - 1):
+            for cut in _permuted_result(classes, catalogue, node.operands[0], views - 1):
                 yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
@@ -75,17 +75,17 @@ def _strided_reads(
     kernels need too is better loaded.
     """
     term, movement = catalogue.term(c, node), MovementCuts(classes, catalogue)
-    whole = {k: loaded(k) for k in node.classes}
+    whole = {k: loaded(k) for k in node.operands}
     moved: dict[ClassId, Cut] = {}
     for k in whole:
         for cut in movement.cuts(k):
-            read = grow(term, [cut if j == k else whole[j] for j in node.classes])
+            read = grow(term, [cut if j == k else whole[j] for j in node.operands])
             if read is not None and catalogue.offer(read) is not None:
                 moved[k] = cut
                 break
     every = frozenset(moved)
     some = [every, *(every - {k} for k in moved), *(frozenset({k}) for k in moved)]
     for chosen in filter(None, dict.fromkeys(some)):
-        cut = grow(term, [moved[k] if k in chosen else whole[k] for k in node.classes])
+        cut = grow(term, [moved[k] if k in chosen else whole[k] for k in node.operands])
         if cut is not None:
             yield cut

@@ -1,6 +1,7 @@
 """Which symbols a view's match_casts bind, and which a choice mentions, so that it comes after."""
 
-from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR, Choice, ENode, View
+from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Node
+from relax_egraph.egraph.view import Choice, ENode, View
 from relax_egraph.ir.expr import Binding, MatchCast, PrimValue
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.occurrences import symbols_in, symbols_of_cast
@@ -41,9 +42,9 @@ def _symbols_below(view: View) -> dict[int, frozenset[str]]:
     for eclass in view.classes.values():
         for node in eclass.nodes:
             if node.op == OPAQUE:
-                todo, seen = list(node.classes), set(node.classes)
+                todo, seen = list(node.operands), set(node.operands)
                 while todo:
-                    new = {k for n in view.classes[todo.pop()].nodes for k in n.classes} - seen
+                    new = {k for n in view.classes[todo.pop()].nodes for k in n.operands} - seen
                     seen |= new
                     todo += new
                 found[node.key] = frozenset[str]().union(*(own[k] for k in seen))
@@ -66,14 +67,14 @@ def _symbols_in(binding: Binding) -> frozenset[str]:
 def mentioned(choice: Choice, view: View) -> frozenset[str]:
     """The symbols that must be bound before the choice is made."""
     match choice.how:
-        case ENode(op=op) if op in (LEAF, SCALAR):
+        case Node(op=op) if op in (LEAF, SCALAR):
             return frozenset()
-        case ENode(op=op, key=key) if op == OPAQUE:
-            binding = view.opaque[key]
+        case Node(op=op) as node if op == OPAQUE:
+            binding = view.opaque[node.key]
             if isinstance(binding, MatchCast):
                 return frozenset() if binds_symbols(binding) else symbols_of_cast(binding)
             return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
-        case ENode(children=children):
+        case Node(children=children):
             operands = [c for c in children if isinstance(c, ShapeStructInfo)]
             operands += [c.struct_info for c in children if isinstance(c, PrimValue)]
         case Kernel(steps=steps):

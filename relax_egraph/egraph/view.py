@@ -2,54 +2,21 @@
 
 Three sorts of classes: ``tensor`` (values in memory), ``kernel`` (values inside one kernel) and
 ``tuple`` (what an operator of several results gives).
-A node's `op` is ``leaf`` (a value from outside of the block; `key` indexes `View.leaves`),
-``scalar`` (a 0-d constant that a rule made), ``opaque`` (a binding that is kept as it is; `key`
-indexes `View.opaque`), an operator's name (``"add"``), ``load`` / ``store`` between tensors and
-kernels, ``tuple_get`` (a part of a tuple) or ``whole`` (a tuple, as operand of an opaque binding).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from relax_egraph.ir.expr import Attr, Binding, Expr, PrimValue
+from relax_egraph.egraph.node import Node, Sort
+from relax_egraph.ir.expr import Binding, Expr
 from relax_egraph.ir.kernel import Kernel
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import TensorStructInfo
 
 ClassId: TypeAlias = int
-Sort: TypeAlias = Literal["tensor", "kernel", "tuple"]
 
-LEAF, SCALAR, OPAQUE, LOAD, STORE = "leaf", "scalar", "opaque", "load", "store"
-TUPLE_GET, WHOLE = "tuple_get", "whole"
-
-Child: TypeAlias = ClassId | tuple[ClassId, ...] | ShapeStructInfo | PrimValue | None
-"""An operand: a tensor, tensors, a shape, a scalar of the host, or one that is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class ENode:
-    """One way to make a class's value.
-
-    `children` has one entry for each operand of the operator.  `attrs` are complete, in the
-    operator's order.
-    """
-
-    op: str
-    children: tuple[Child, ...] = ()
-    attrs: tuple[tuple[str, Attr], ...] = ()
-    key: int = -1
-    scalar: float = 0.0
-
-    @property
-    def classes(self) -> tuple[ClassId, ...]:
-        """The classes among the children."""
-        found: list[ClassId] = []
-        for child in self.children:
-            if isinstance(child, int):
-                found.append(child)
-            elif isinstance(child, tuple):
-                found.extend(child)
-        return tuple(found)
+ENode: TypeAlias = Node[ClassId]
+"""One way to make a class's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +59,7 @@ class Choice:
     kernel's order.  For a node, `inputs` are its child classes and there is one output.
     """
 
-    how: Kernel | ENode
+    how: Kernel | Node[ClassId]
     inputs: tuple[ClassId, ...]
     outputs: tuple[ClassId, ...]
 

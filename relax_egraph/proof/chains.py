@@ -8,7 +8,8 @@ reads its result from then on.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from relax_egraph.egraph.view import LEAF, LOAD, SCALAR, STORE, Choice, ClassId, ENode, Program
+from relax_egraph.egraph.node import LEAF, LOAD, SCALAR, STORE, Node
+from relax_egraph.egraph.view import Choice, ClassId, Program
 from relax_egraph.proof.history import Change, History, Number
 from relax_egraph.proof.term import Operand, Term
 from relax_egraph.proof.trace import Trace
@@ -52,7 +53,7 @@ def _made(
     while todo:
         class_id, term = todo.pop()
         choice = program[maker[class_id]]
-        if class_id in found or (isinstance(choice.how, ENode) and choice.how.op in (LEAF, SCALAR)):
+        if class_id in found or (isinstance(choice.how, Node) and choice.how.op in (LEAF, SCALAR)):
             continue
         reads = dict(_reads(class_id, choice, term))
         found[class_id] = (term, tuple(reads.values()))
@@ -62,8 +63,8 @@ def _made(
 
 def _reads(class_id: ClassId, choice: Choice, term: Term) -> Iterator[tuple[ClassId, Term]]:
     """The classes that `choice` reads to make `class_id`, each with its part of `term`."""
-    if isinstance(choice.how, ENode):
-        yield from zip(choice.how.classes, term.terms, strict=True)
+    if isinstance(choice.how, Node):
+        yield from zip(choice.how.operands, term.operands, strict=True)
         return
     kernel, number = choice.how, choice.how.outputs[choice.outputs.index(class_id)]
     todo = [(number, term.children[0] if term.op == STORE else term)]
@@ -75,7 +76,7 @@ def _reads(class_id: ClassId, choice: Choice, term: Term) -> Iterator[tuple[Clas
         if step is None:
             yield choice.inputs[number], _stored(part)
         else:
-            todo += zip(step.values, part.terms, strict=True)
+            todo += zip(step.values, part.operands, strict=True)
 
 
 def _stored(term: Term) -> Term:

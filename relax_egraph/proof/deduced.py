@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from relax_egraph.egraph.node import LEAF, SCALAR
 from relax_egraph.egraph.rulebook.generate import MOVES
-from relax_egraph.egraph.view import LEAF, SCALAR
 from relax_egraph.proof.forest import Forest
 from relax_egraph.proof.paths import Deduced
 from relax_egraph.proof.term import Term, Terms
@@ -84,14 +84,13 @@ class Rows:
         for term in members:
             if term.sort != "tensor" or (name == CONST_SCALAR and term.op not in MOVES):
                 continue
-            parts = list(term.terms)
+            parts = term.operands
             if not parts or term.op == LEAF or any(isinstance(c, tuple) for c in term.children):
                 continue
             shown = [self._witness(name, self._forest.oldest(t), within) for t in parts]
             if all(shown):
                 known = dict(zip(parts, filter(None, shown), strict=True))
-                children = (known[c].term if isinstance(c, Term) else c for c in term.children)
-                made = self._terms.over(term, children)
+                made = self._terms.term(term.over(lambda t, known=known: known[t].term))
                 self._forest.add(made)
                 return Witness(made, tuple(d for w in known.values() for d in w.deduced))
         return None

@@ -38,6 +38,6 @@ def difference(step: Step) -> Difference:
     taken = tuple(t for t in left if t not in of_right)
     fresh = tuple(t for t in right if t not in of_left)
     changed = {*taken, *fresh}
-    used = (c for t in (*taken, *fresh) for c in t.terms)
+    used = (c for t in (*taken, *fresh) for c in t.operands)
     shared = dict.fromkeys(t for t in (*used, step.before, step.after) if t not in changed)
     return Difference(taken, fresh, tuple(shared))

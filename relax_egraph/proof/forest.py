@@ -48,7 +48,7 @@ class Forest:
                 new += self._insert(inner)
             else:
                 stack.append((inner, True))
-                stack.extend((child, False) for child in inner.terms)
+                stack.extend((child, False) for child in inner.operands)
         return new
 
     @property
@@ -96,7 +96,7 @@ class Forest:
         self._ages[term] = len(self._ages)
         self._oldest[term] = term
         self._equals[term] = [term]
-        for child in dict.fromkeys(map(self._find, term.terms)):
+        for child in dict.fromkeys(map(self._find, term.operands)):
             self._users[child].append(term)
         known = self._congruent.setdefault(self._signature(term), term)
         if known is term:

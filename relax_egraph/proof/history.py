@@ -1,33 +1,16 @@
 """The programs of a trace, node by node: what each step takes away, makes, and moves."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from relax_egraph.egraph.node import Node
 from relax_egraph.errors import ReplayError
-from relax_egraph.proof.term import Operand, Term, post_order
+from relax_egraph.proof.term import Term, key_of, post_order
 from relax_egraph.proof.trace import Trace
 
 Number: TypeAlias = int
 """Of a node: equal nodes have one, and it is above those of the node's operands."""
-
-_Operand: TypeAlias = object
-"""A number, numbers, or what is no term."""
-
-Key: TypeAlias = tuple[object, ...]
-"""What makes two nodes equal."""
-
-
-def key_of(term: Term, numbers: Mapping[Term, Number]) -> Key:
-    """The key of `term`; `numbers` has its operands."""
-
-    def operand(child: Operand) -> _Operand:
-        if isinstance(child, Term):
-            return numbers[child]
-        return tuple(numbers[c] for c in child) if isinstance(child, tuple) else child
-
-    said = repr((term.attrs, term.scalar))  # -0.0 is another number than 0.0, and NaN is equal
-    return (term.op, term.sort, tuple(map(operand, term.children)), term.key, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +39,8 @@ class History:
 
     def __init__(self, trace: Trace) -> None:
         self._numbers: dict[Term, Number] = {}
-        self._known: dict[Key, Number] = {}
-        self._operands: list[Key] = []
-        self._children: list[tuple[Number, ...]] = []
+        self._known: dict[Hashable, Number] = {}
+        self._nodes: list[Node[Number]] = []
         self.changes: list[Change] = []
         root = self.number(trace.source)
         for count, step in enumerate(trace.steps, 1):
@@ -79,29 +61,27 @@ class History:
     def number(self, term: Term) -> Number:
         """The number of `term`, which may be new."""
         for inner in post_order(term, self._numbers):
-            self._numbers[inner] = self._node(
-                key_of(inner, self._numbers), tuple(self._numbers[t] for t in inner.terms)
-            )
+            self._numbers[inner] = self._node(inner.over(self._numbers.__getitem__))
         return self._numbers[term]
 
     def below(self, root: Number, ends: Collection[Number] = ()) -> set[Number]:
         """The nodes in `root`, with itself, but for `ends` and what is in them."""
         found, todo = {root}, [root]
         while todo:
-            new = [c for c in self._children[todo.pop()] if c not in found and c not in ends]
+            new = [c for c in self._nodes[todo.pop()].operands if c not in found and c not in ends]
             found.update(new)
             todo += new
         return found
 
     def operands(self, number: Number) -> tuple[Number, ...]:
         """The operands of a node."""
-        return self._children[number]
+        return self._nodes[number].operands
 
-    def _node(self, key: Key, children: tuple[Number, ...]) -> Number:
+    def _node(self, node: Node[Number]) -> Number:
+        key = key_of(node)
         if key not in self._known:
-            self._known[key] = len(self._children)
-            self._operands.append(key)
-            self._children.append(children)
+            self._known[key] = len(self._nodes)
+            self._nodes.append(node)
         return self._known[key]
 
     def _change(
@@ -123,12 +103,9 @@ class History:
 
     def _inner(self, before: Number, after: Number) -> tuple[Number, Number] | None:
         """The operands in which alone two nodes differ, if these are one pair."""
-        pairs = {
-            (b, a)
-            for b, a in zip(self._children[before], self._children[after], strict=False)
-            if b != a
-        }
-        same = len(self._children[before]) == len(self._children[after]) and len(pairs) == 1
+        left, right = self.operands(before), self.operands(after)
+        pairs = {(b, a) for b, a in zip(left, right, strict=False) if b != a}
+        same = len(left) == len(right) and len(pairs) == 1
         if not same or self._replaced(before, dict(pairs)) != after:
             return None
         return pairs.pop()
@@ -139,18 +116,9 @@ class History:
         """What the nodes of `program` become that are not as they were."""
         moved = {before: after}
         for node in sorted(n for n in program if n > before):
-            if any(c in moved for c in self._children[node]):
+            if any(c in moved for c in self.operands(node)):
                 moved[node] = self._replaced(node, moved)
         return moved
 
     def _replaced(self, node: Number, moved: Mapping[Number, Number]) -> Number:
-        op, sort, operands, key, said = self._operands[node]
-        assert isinstance(operands, tuple)
-
-        def operand(child: object) -> object:
-            if isinstance(child, int):
-                return moved.get(child, child)
-            return tuple(map(operand, child)) if isinstance(child, tuple) else child
-
-        children = tuple(moved.get(c, c) for c in self._children[node])
-        return self._node((op, sort, tuple(map(operand, operands)), key, said), children)
+        return self._node(self._nodes[node].over(lambda c: moved.get(c, c)))

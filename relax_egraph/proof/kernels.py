@@ -6,29 +6,28 @@ and another loads can stay within one.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
+from relax_egraph.egraph.node import LOAD, STORE, Node
 from relax_egraph.egraph.rulebook.generate import COMMUTATIVE
-from relax_egraph.egraph.view import LOAD, STORE
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.proof.forest import Forest
-from relax_egraph.proof.term import Operand, Term, Terms, canonical, mapped, post_order
+from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
 
 
 def kernel_terms(terms: Terms, kernel: Kernel, inputs: Sequence[Term]) -> Iterator[Term]:
     """What `kernel` stores, given what its `inputs` are."""
-    values = [terms.make(LOAD, (tensor,), sort="kernel") for tensor in inputs]
+    values = [_loaded(terms, tensor) for tensor in inputs]
 
     def operand(of: int | tuple[int, ...] | ShapeStructInfo) -> Operand:
         if isinstance(of, tuple):
             return tuple(values[k] for k in of)
-        return values[of] if isinstance(of, int) else canonical(of)
+        return values[of] if isinstance(of, int) else of
 
     for step in kernel.steps:
         left_out = (None,) * (len(step.op.operands) - len(step.operands))
         children = (*map(operand, step.operands), *left_out)
-        values.append(terms.make(step.op.name, children, step.attrs, sort="kernel"))
+        values.append(terms.term(canonical(Node(step.op.name, children, step.attrs))))
     for output in kernel.outputs:
         yield _stored(terms, values[output])
 
@@ -37,12 +36,10 @@ def without_kernels(terms: Terms, program: Term) -> Term:
     """`program` with the operators of its kernels on tensors."""
     now: dict[Term, Term] = {}
     for term in post_order(program):
-        children = [mapped(child, now.__getitem__) for child in term.children]
         if term.op in (LOAD, STORE):
-            now[term] = cast(Term, children[0])
+            now[term] = now[term.operands[0]]
         else:
-            sort = "tensor" if term.sort == "kernel" else term.sort
-            now[term] = terms.make(term.op, children, term.attrs, term.key, term.scalar, sort)
+            now[term] = terms.term(term.over(now.__getitem__))
     return now[program]
 
 
@@ -54,20 +51,20 @@ def lower(forest: Forest, terms: Terms, program: Term) -> None:
     for term in post_order(program):
         if term.sort != "kernel" or term.op == LOAD:
             continue
-        tensors = [mapped(child, lambda t: _stored(terms, t)) for child in term.children]
-        loads = [mapped(child, lambda t: _loaded(terms, t)) for child in tensors]
-        made, orders = _stored(terms, terms.over(term, loads)), [tensors]
+        tensors = term.over(lambda t: _stored(terms, t))
+        loads = tensors.over(lambda t: _loaded(terms, t))
+        made, orders = _stored(terms, terms.term(loads)), [tensors.children]
         if term.op in COMMUTATIVE:
-            first, second, *rest = tensors
-            orders.append([second, first, *rest])
-        for operands in orders:
-            forest.unite(terms.make(term.op, operands, term.attrs), made, f"lower-{term.op}")
+            first, second, *rest = tensors.children
+            orders.append((second, first, *rest))
+        for children in orders:
+            forest.unite(terms.over(term, children), made, f"lower-{term.op}")
         forest.unite(_loaded(terms, _stored(terms, term)), term, "load-of-store")
 
 
 def _stored(terms: Terms, value: Term) -> Term:
-    return next(value.terms) if value.op == LOAD else terms.make(STORE, (value,))
+    return value.operands[0] if value.op == LOAD else terms.term(Node(STORE, (value,)))
 
 
 def _loaded(terms: Terms, tensor: Term) -> Term:
-    return terms.make(LOAD, (tensor,), sort="kernel")
+    return terms.term(Node(LOAD, (tensor,)))

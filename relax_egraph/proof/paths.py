@@ -60,7 +60,7 @@ class Edge:
     @property
     def parts(self) -> list[tuple[Term, Term]]:
         """The parts in which the two differ, each pair once."""
-        pairs = zip(self.left.terms, self.right.terms, strict=True)
+        pairs = zip(self.left.operands, self.right.operands, strict=True)
         return [pair for pair in dict.fromkeys(pairs) if pair[0] is not pair[1]]
 
 

@@ -11,33 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relax_egraph.egraph.node import LEAF, Node, scalar_node
 from relax_egraph.egraph.readback.tables import Key
-from relax_egraph.egraph.recording.made import Instance, Made
 from relax_egraph.egraph.recording.recording import Moment, record
-from relax_egraph.egraph.recording.snapshot import CONSTANT, Match
+from relax_egraph.egraph.recording.snapshot import CONSTANT, Instance, Made, Match
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.in_process import Saturating
-from relax_egraph.egraph.view import (
-    LEAF,
-    SCALAR,
-    Child,
-    ClassId,
-    ENode,
-    Program,
-    View,
-)
+from relax_egraph.egraph.view import ClassId, ENode, Program, View
 from relax_egraph.errors import ProofError
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
-from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.proof.chain import chain
 from relax_egraph.proof.deduced import CONST_SCALAR, IS_CONST, Row, Rows, terms_in
 from relax_egraph.proof.forest import Forest
 from relax_egraph.proof.kernels import kernel_terms, lower, without_kernels
 from relax_egraph.proof.paths import Deduced, Pairs
-from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
+from relax_egraph.proof.term import Term, Terms, canonical, post_order
 from relax_egraph.proof.trace import Firing, Proof, Step, Trace
 
 
@@ -155,7 +145,7 @@ class _Classes:
     def learn(self, moment: Moment) -> Iterator[Firing]:
         """Add what `moment` says, and tell what its rules did."""
         for key, what in moment.classes:
-            term = self._instance(what) if isinstance(what, Made) else self._loaded[what]
+            term = self._instance(what) if isinstance(what, Node) else self._loaded[what]
             self._forest.add(term)
             self._term[key] = term
         matches, nodes = Counter[str](), Counter[str]()
@@ -219,7 +209,7 @@ class _Classes:
     def _row(self, row: tuple[Any, ...]) -> Row:
         def item(of: Any) -> Any:
             match of:
-                case Key() | Made():
+                case Key() | Node():
                     return self._instance(of)
                 case tuple():
                     return tuple(map(item, of))
@@ -234,25 +224,13 @@ class _Classes:
     def _instance(self, of: Key | Made) -> Term:
         if isinstance(of, Key):
             return self._meant.get(of) or self._forest.oldest(self._term[of])
-        children = map(self._operand, of.children)
-        return self._terms.make(of.op, children, of.attrs, of.key, of.scalar, of.sort)
-
-    def _operand(
-        self, child: "Instance | tuple[Instance, ...] | ShapeStructInfo | PrimValue"
-    ) -> Operand:
-        match child:
-            case Key() | Made():
-                return self._instance(child)
-            case tuple():
-                return tuple(self._instance(c) for c in child if c is not None)
-            case _:
-                return child
+        return self._terms.term(of.over(self._instance))
 
 
 def _keys(row: tuple[Any, ...]) -> Iterator[Key | Made]:
     """What stands for terms in a row."""
     for item in row:
-        if isinstance(item, Key | Made):
+        if isinstance(item, Key | Node):
             yield item
         elif isinstance(item, tuple):
             yield from _keys(item)
@@ -271,8 +249,8 @@ def _terms_of(terms: Terms, view: View) -> dict[ClassId, Term]:
         for c, node in waiting:
             if c in found:
                 continue
-            if all(k in found for k in node.classes):
-                found[c] = _term(terms, view, c, node, found)
+            if all(k in found for k in node.operands):
+                found[c] = terms.term(canonical(node.over(found.__getitem__)))
             else:
                 later.append((c, node))
         if len(later) == len(waiting):
@@ -288,40 +266,17 @@ def _numbers(
     for c, term in loaded.items():
         info, value = view.classes[c].struct_info, view.classes[c].scalar
         if term.op == LEAF and value is not None and info.dims == ():
-            yield term, terms.make(SCALAR, attrs=(("dtype", info.dtype or ""),), scalar=value)
+            yield term, terms.term(scalar_node(value, info.dtype or ""))
 
 
 def _program_terms(terms: Terms, view: View, program: Program) -> dict[ClassId, Term]:
     """What `program` makes of each class that it needs."""
     found: dict[ClassId, Term] = {}
     for choice in program:
-        if isinstance(choice.how, ENode):
+        if isinstance(choice.how, Node):
             (c,) = choice.outputs
-            found[c] = _term(terms, view, c, choice.how, found)
+            found[c] = terms.term(canonical(choice.how.over(found.__getitem__)))
         else:
             made = kernel_terms(terms, choice.how, [found[c] for c in choice.inputs])
             found.update(zip(choice.outputs, made, strict=True))
     return found
-
-
-def _term(terms: Terms, view: View, c: ClassId, node: ENode, found: Mapping[ClassId, Term]) -> Term:
-    """The term of `node`, of class `c`."""
-    eclass = view.classes[c]
-    if node.op == SCALAR:
-        dtype = eclass.struct_info.dtype or ""
-        return terms.make(SCALAR, attrs=(("dtype", dtype),), scalar=node.scalar)
-
-    def operand(child: Child) -> Operand:
-        match child:
-            case int():
-                return found[child]
-            case tuple():
-                return tuple(found[k] for k in child)
-            case ShapeStructInfo():
-                return canonical(child)
-            case _:
-                return child
-
-    return terms.make(
-        node.op, map(operand, node.children), node.attrs, node.key, node.scalar, eclass.sort
-    )

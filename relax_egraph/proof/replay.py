@@ -204,7 +204,7 @@ class _Replay:
         """Whether a product with other weights is within the tolerance of the function."""
         if step.before.op != "matmul":
             return False
-        x, w = (values.of(t) for t in step.before.terms)
+        x, w = (values.of(t) for t in step.before.operands)
         match x, w, before, after:
             case Computed(), Computed(), Computed(), Computed():
                 return within(x, w, before, after, self.trace.tolerance)

@@ -1,41 +1,31 @@
-"""A program as a shared graph of terms: what an e-graph's node says, over terms for classes."""
+"""A program as a shared graph of terms: nodes over terms."""
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from relax_egraph.egraph.view import Sort
+from relax_egraph.egraph.node import LOAD, STORE, C, Child, Node, Sort
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.struct_info import ShapeStructInfo
 
-Operand: TypeAlias = "Term | tuple[Term, ...] | ShapeStructInfo | PrimValue | None"
-"""As `view.Child`, with terms in place of classes."""
+Operand: TypeAlias = "Child[Term]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Term:
-    """One operator over terms; fields are those of `view.ENode`.
+class Term(Node["Term"]):
+    """A node over terms, and the sort of its value.
 
-    A ``scalar`` has its dtype as attribute, ``(("dtype", "float32"),)``.  Equal terms are one
-    object, by hash-consing, so they are compared by identity.
+    Equal terms are one object, by hash-consing, so they are compared by identity.
     """
 
-    op: str
-    children: tuple[Operand, ...] = ()
-    attrs: tuple[tuple[str, Attr], ...] = ()
-    key: int = -1
-    scalar: float = 0.0
     sort: Sort = "tensor"
 
-    @property
-    def terms(self) -> Iterator["Term"]:
-        """The terms among the children, in order."""
-        for child in self.children:
-            if isinstance(child, Term):
-                yield child
-            elif isinstance(child, tuple):
-                yield from child
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+    __repr__ = object.__repr__
 
 
 class Terms:
@@ -45,22 +35,14 @@ class Terms:
         self._terms: dict[Hashable, Term] = {}
         self._height: dict[Term, int] = {}
 
-    def make(
-        self,
-        op: str,
-        children: Iterable[Operand] = (),
-        attrs: tuple[tuple[str, Attr], ...] = (),
-        key: int = -1,
-        scalar: float = 0.0,
-        sort: Sort = "tensor",
-    ) -> Term:
-        """The term of these fields, of which the children are terms of this table."""
-        return self._keep(Term(op, tuple(children), attrs, key, scalar, sort))
+    def term(self, node: Node[Term]) -> Term:
+        """The term that is `node`, whose operands are terms of this table."""
+        return self._keep(Term(node.op, node.children, node.attrs, _sort(node)))
 
     def _keep(self, term: Term) -> Term:
-        known = self._terms.setdefault((head_of(term), term.children), term)
+        known = self._terms.setdefault(key_of(term), term)
         if known is term:
-            self._height[term] = 1 + max((self._height[t] for t in term.terms), default=0)
+            self._height[term] = 1 + max((self._height[t] for t in term.operands), default=0)
         return known
 
     def adopt(self, root: Term) -> None:
@@ -73,7 +55,7 @@ class Terms:
 
     def over(self, term: Term, children: Iterable[Operand]) -> Term:
         """The operator of `term`, over other `children`."""
-        return self.make(term.op, children, term.attrs, term.key, term.scalar, term.sort)
+        return self.term(Node(term.op, tuple(children), term.attrs))
 
     def height(self, term: Term) -> int:
         """The nodes on the longest path down from `term`, with itself."""
@@ -90,24 +72,30 @@ class Terms:
             if self._height[term] <= least:
                 now[term] = term
             elif ready:
-                now[term] = self.over(term, [mapped(c, now.__getitem__) for c in term.children])
+                now[term] = self.term(term.over(now.__getitem__))
             else:
                 stack.append((term, True))
-                stack.extend((child, False) for child in term.terms)
+                stack.extend((child, False) for child in term.operands)
         return now[program]
 
 
-def mapped(operand: Operand, of: Callable[[Term], Term]) -> Operand:
-    """`operand` with what `of` says in place of its terms."""
-    if isinstance(operand, tuple):
-        return tuple(map(of, operand))
-    return of(operand) if isinstance(operand, Term) else operand
+def _sort(node: Node[Term]) -> Sort:
+    """The sort of what `node` makes."""
+    if node.op == LOAD or (node.op != STORE and any(t.sort == "kernel" for t in node.operands)):
+        return "kernel"
+    traits = operators().get(node.op)
+    return "tuple" if traits and traits.makes_tuple else "tensor"
 
 
-def canonical(shape: ShapeStructInfo) -> ShapeStructInfo:
-    """`shape` in the form that rules see, under the assumptions of now."""
-    values = shape.values
-    return shape if values is None else replace(shape, values=tuple(map(dims.canonical, values)))
+def canonical(node: Node[C]) -> Node[C]:
+    """`node` with its shapes in the form that rules see, under the assumptions of now."""
+
+    def child(of: Child[C]) -> Child[C]:
+        if not isinstance(of, ShapeStructInfo) or of.values is None:
+            return of
+        return replace(of, values=tuple(map(dims.canonical, of.values)))
+
+    return replace(node, children=tuple(map(child, node.children)))
 
 
 def post_order(root: Term, known: Container[Term] = ()) -> Iterator[Term]:
@@ -120,9 +108,14 @@ def post_order(root: Term, known: Container[Term] = ()) -> Iterator[Term]:
         elif term not in seen and term not in known:
             seen.add(term)
             stack.append((term, True))
-            stack.extend((child, False) for child in reversed(tuple(term.terms)))
+            stack.extend((child, False) for child in reversed(tuple(term.operands)))
 
 
-def head_of(term: Term) -> Hashable:
-    """What tells `term` from others over the same children: -0.0 from 0.0, and 1 from 1.0."""
-    return (term.op, term.sort, term.key, repr((term.attrs, term.scalar)))
+def head_of(node: Node[Any]) -> Hashable:
+    """What tells `node` from others over the same children: -0.0 from 0.0, and 1 from 1.0."""
+    return (node.op, repr(node.attrs))
+
+
+def key_of(node: Node[Any]) -> Hashable:
+    """What equal nodes have in common; NaN is equal to itself."""
+    return (head_of(node), node.children)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.view import LEAF, OPAQUE, SCALAR
+from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Attrs
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, PrimValue, Var
 from relax_egraph.ir.op import OPS
@@ -66,7 +66,7 @@ def deduction_text(trace: Trace, one: Deduction) -> str:
     def item(of: Any) -> str:
         match of:
             case Term():
-                text = _Writer(trace).one(of, {t: _brief(trace, t) for t in of.terms})
+                text = _Writer(trace).one(of, {t: _brief(trace, t) for t in of.operands})
                 return text if len(text) <= _LONG else _brief(trace, of)
             case tuple():
                 return f"[{', '.join(map(item, of))}]"
@@ -119,7 +119,7 @@ class _Writer:
 
     def written(self, root: Term, roots: Iterable[Term]) -> str:
         """`root` as text; what `roots` have of it more than once is let."""
-        uses = Counter(c for t in _together(roots) for c in t.terms)
+        uses = Counter(c for t in _together(roots) for c in t.operands)
         texts: dict[Term, str] = {}
         for term in post_order(root, self.names):
             text = self.one(term, {**texts, **self.names})
@@ -133,8 +133,8 @@ class _Writer:
 
     def head(self, term: Term) -> str:
         """`term` with the names of its operands, or ``…`` where they have none."""
-        known = {t: self.names.get(t, "…") for t in term.terms}
-        plain = {t: self.one(t, {}) for t in term.terms if not t.children}
+        known = {t: self.names.get(t, "…") for t in term.operands}
+        plain = {t: self.one(t, {}) for t in term.operands if not t.children}
         return self.one(term, known | plain)
 
     def one(self, term: Term, texts: Mapping[Term, str]) -> str:
@@ -187,10 +187,15 @@ def _operand(child: Operand, texts: Mapping[Term, str]) -> str:
             return ""
 
 
+def _attrs(term: Term) -> Attrs:
+    """The attributes of an operator."""
+    return () if term.op == OPAQUE else term.attrs
+
+
 def _attributes(term: Term) -> Iterator[str]:
     """The attributes that are not what they are by default."""
     usual = {a.name: a.default for a in OPS[term.op].attrs} if term.op in OPS else {}
-    for name, value in term.attrs:
+    for name, value in _attrs(term):
         if name not in usual or usual[name] != value:
             yield f"{name}={value!r}"
 
@@ -228,7 +233,7 @@ def _node(trace: Trace, term: Term, places: Mapping[Term, int]) -> dict[str, Any
     if term.op == LEAF:
         return known | {"name": leaf_text(trace, term.key)}
     if term.op == SCALAR:
-        return known | {"value": _plain(term.scalar), "attributes": _plain(dict(term.attrs))}
+        return known | {"value": _plain(term.scalar), "attributes": {"dtype": term.dtype}}
     if term.op == OPAQUE and term.key in trace.opaque:
         known["name"] = trace.opaque[term.key].var.name
     operands = [
@@ -241,7 +246,7 @@ def _node(trace: Trace, term: Term, places: Mapping[Term, int]) -> dict[str, Any
         else _operand(c, {})
         for c in term.children
     ]
-    return known | {"operands": operands, "attributes": _plain(dict(term.attrs))}
+    return known | {"operands": operands, "attributes": _plain(dict(_attrs(term)))}
 
 
 def _step(trace: Trace, step: Step, places: Mapping[Term, int]) -> dict[str, Any]:

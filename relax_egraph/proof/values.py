@@ -1,15 +1,15 @@
 """What terms compute of an instance, each in its own dtype and in float64."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph import view
+from relax_egraph.egraph.node import LEAF, OPAQUE
 from relax_egraph.errors import RunError
-from relax_egraph.ir.op import OPS
 from relax_egraph.proof.agreement import Around, agree, parts_of
-from relax_egraph.proof.history import Key, Number, key_of
+from relax_egraph.proof.history import Number
 from relax_egraph.proof.instance import Instance
-from relax_egraph.proof.term import Term, post_order
-from relax_egraph.verify.values.applied import Result, applied, constant
+from relax_egraph.proof.term import Term, key_of, post_order
+from relax_egraph.verify.values.applied import Result, computed
 
 
 @dataclass(slots=True)
@@ -23,14 +23,14 @@ class Values:
     instance: Instance
     reads: dict[int, tuple[Result, ...]] = field(default_factory=dict[int, tuple[Result, ...]])
     _numbers: dict[Term, Number] = field(default_factory=dict[Term, Number])
-    _known: dict[Key, Number] = field(default_factory=dict[Key, Number])
+    _known: dict[Hashable, Number] = field(default_factory=dict[Hashable, Number])
     _around: dict[Number, Around] = field(default_factory=dict[Number, Around])
     _results: list[Result | RunError] = field(default_factory=list[Result | RunError])
 
     def number(self, term: Term) -> Number:
         """Which value `term` has."""
         for inner in post_order(term, self._numbers):
-            key = key_of(inner, self._numbers)
+            key = self._key(inner)
             if key not in self._known:
                 self._known[key] = len(self._results)
                 self._results.append(self._computed(inner))
@@ -61,11 +61,14 @@ class Values:
         number, other = self.number(before), self.number(after)
         if number == other or not _same(self._results[number], self._results[other]):
             return
-        self._known[key_of(after, self._numbers)] = number
+        self._known[self._key(after)] = number
         self._numbers[after] = number
 
+    def _key(self, term: Term) -> Hashable:
+        return key_of(term.over(self._numbers.__getitem__))
+
     def _computed(self, term: Term) -> Result | RunError:
-        children = [self._results[self._numbers[t]] for t in term.terms]
+        children = [self._results[self._numbers[t]] for t in term.operands]
         for child in children:
             if isinstance(child, RunError):
                 return child
@@ -81,26 +84,14 @@ class Values:
         return None if isinstance(found, RunError) else found
 
     def _applied(self, term: Term) -> Result:
-        operands = [r for t in term.terms if (r := self._result(t)) is not None]
-        match term.op:
-            case view.LEAF:
-                return self.instance.leaves[term.key]
-            case view.SCALAR:
-                return constant(term.scalar, (), str(dict(term.attrs)["dtype"]))
-            case view.OPAQUE:
-                return self._opaque(term, tuple(operands))
-            case view.LOAD | view.STORE | view.WHOLE:
-                return operands[0]
-            case view.TUPLE_GET:
-                whole, index = operands[0], dict(term.attrs)["index"]
-                assert isinstance(whole, tuple)
-                assert isinstance(index, int)
-                return whole[index]
-            case _:
-                op, attrs = OPS[term.op], dict(term.attrs)
-                made = applied(op, term.children, attrs, self._result, self.instance.extents)
-                assert made is not None
-                return made
+        if term.op == LEAF:
+            return self.instance.leaves[term.key]
+        if term.op == OPAQUE:
+            operands = (r for t in term.operands if (r := self._result(t)) is not None)
+            return self._opaque(term, tuple(operands))
+        made = computed(term, self._result, self.instance.extents)
+        assert made is not None
+        return made
 
     def _opaque(self, term: Term, operands: tuple[Result, ...]) -> Result:
         """A value that is random, and the same wherever the binding has the same operands."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import LOAD, STORE, Choice, ClassId, ENode, View
+from relax_egraph.egraph.node import LOAD, STORE, Node
+from relax_egraph.egraph.view import Choice, ClassId, ENode, View
 from relax_egraph.ir.kernel import Kernel
 
 
@@ -11,7 +12,7 @@ def chosen_nodes(view: View, program: Iterable[Choice]) -> Mapping[ClassId, int]
     """By class the place of the node that `program` makes it by; of a class of two, the first."""
     found: dict[ClassId, int] = {}
     for choice in program:
-        if isinstance(choice.how, ENode):
+        if isinstance(choice.how, Node):
             (made,) = choice.outputs
             nodes = view.classes[made].nodes
             if choice.how in nodes:
@@ -51,13 +52,13 @@ class _Within:
     def _by(self, place: int, node: ENode, value: int, c: ClassId) -> dict[ClassId, int] | None:
         step = self.kernel.step(value)
         if node.op == STORE and step is not None:
-            pairs = [(value, node.classes[0])]
+            pairs = [(value, node.operands[0])]
         elif node.op == LOAD and step is None:
-            return {c: place} if node.classes == (self.inputs[value],) else None
+            return {c: place} if node.operands == (self.inputs[value],) else None
         elif step is not None and node.op == step.op.name and node.attrs == step.attrs:
-            if len(node.classes) != len(step.values):
+            if len(node.operands) != len(step.values):
                 return None
-            pairs = list(zip(step.values, node.classes, strict=True))
+            pairs = list(zip(step.values, node.operands, strict=True))
         else:
             return None
         found = {c: place}

@@ -8,11 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.egraph.view import (
-    ClassId,
-    ENode,
-    View,
-)
+from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, shape_text
 from relax_egraph.optimize.explanation import RegionReport
@@ -47,7 +43,7 @@ def classes_of(asked: Sequence[Asked]) -> dict[str, Any]:
         if graph.name(c) in found:
             continue
         found[graph.name(c)] = graph.told(c)
-        todo.extend((graph, k) for node in graph.shown(c) for k in node.classes)
+        todo.extend((graph, k) for node in graph.shown(c) for k in node.operands)
     return {
         "classes": list(found.values()),
         "of": sum(len(graph.view.classes) for graph in graphs),
@@ -87,7 +83,7 @@ class _Graph:
             "names": list(self.asked.names.get(c, ())),
             "chosen": c in self._chosen,
             "nodes": [
-                {"text": self._text(node), "classes": [self.name(k) for k in node.classes]}
+                {"text": self._text(node), "classes": [self.name(k) for k in node.operands]}
                 for node in shown
             ],
             "more": len(eclass.nodes) - len(shown),
@@ -103,7 +99,7 @@ class _Graph:
             case "opaque":
                 return f"{self.view.opaque[node.key].var.name} as it is"
             case "load" | "store":
-                return f"{node.op} {self._child(node.classes[0])}"
+                return f"{node.op} {self._child(node.operands[0])}"
             case op:
                 attrs = (f"{name}={value}" for name, value in node.attrs)
                 return f"{op}({', '.join((*map(self._child, node.children), *attrs))})"

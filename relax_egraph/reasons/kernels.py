@@ -7,7 +7,8 @@ them in the source is what lies between them in the result.
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import LEAF, SCALAR, Choice, ClassId, ENode, View
+from relax_egraph.egraph.node import LEAF, SCALAR, Node
+from relax_egraph.egraph.view import Choice, ClassId, View
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem, Var, VarBinding
 from relax_egraph.optimize.explanation import Explanation, PlacedRegion
 from relax_egraph.reasons.definitions import bindings_in
@@ -95,7 +96,7 @@ class _Holders:
 
 def operators_of(choice: Choice) -> tuple[str, ...]:
     """The operators that a choice runs, in order, without the broadcasts between them."""
-    if isinstance(choice.how, ENode):
+    if isinstance(choice.how, Node):
         return (choice.how.op,)
     names = [step.op.name for step in choice.how.steps]
     return tuple(name for name in names if name != "broadcast_to") or tuple(names)
@@ -130,7 +131,7 @@ class _Replacing:
             self.made.update(dict.fromkeys(choice.outputs, choice))
         named = set(self.placed.origin.values())
         for user, eclass in region.source.classes.items():
-            for c in (c for node in eclass.nodes for c in node.classes if c not in named):
+            for c in (c for node in eclass.nodes for c in node.operands if c not in named):
                 self.users.setdefault(c, []).append(user)
 
     def all(self) -> dict[tuple[ClassId, ...], frozenset[ClassId]]:
@@ -172,7 +173,7 @@ class _Replacing:
         found = {*todo, *(user for c in todo for user in self.users.get(c, ()))}
         for source in todo:
             for node in region.source.classes[source].nodes:
-                for c in node.classes:
+                for c in node.operands:
                     if c not in found and region.became.get(c) not in inputs:
                         found.add(c)
                         todo.append(c)
@@ -184,4 +185,4 @@ def _is_leaf(view: View, c: ClassId) -> bool:
 
 
 def _is_given(choice: Choice) -> bool:
-    return isinstance(choice.how, ENode) and choice.how.op in (LEAF, SCALAR)
+    return isinstance(choice.how, Node) and choice.how.op in (LEAF, SCALAR)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from relax_egraph.egraph.view import OPAQUE, TUPLE_GET, WHOLE
+from relax_egraph.egraph.node import OPAQUE, TUPLE_GET, WHOLE
 from relax_egraph.extract import Prices, Profile
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import VIEW

@@ -39,7 +39,7 @@ def touched(region: RegionReport, rule: Rule) -> frozenset[ClassId]:
 
 def _read(done: Saturating, rule: Rule, database: Database, _: Report) -> frozenset[ClassId]:
     roots = [database.loaded[root] for root in done.view.roots]
-    numbers = numbering(roots, database.terms)
+    numbers = numbering(roots, database.nodes)
     patterns = rule.directions
     declared = frozenset(done.book().declarations)
     search = Search(database, Deductions(tuple(patterns), declared, frozenset()))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relax_egraph.egraph.encoding.encode import encode
+from relax_egraph.egraph.node import Node, leaf_node, opaque_node
 from relax_egraph.egraph.readback.decode import decode
 from relax_egraph.egraph.readback.fused import FusedFunctions
 from relax_egraph.egraph.view import Choice, EClass, ENode, View
@@ -82,7 +83,7 @@ def nodes(view: View) -> list[ENode]:
 
 def as_it_stands(view: View) -> tuple[Choice, ...]:
     return tuple(
-        Choice(c.nodes[0], c.nodes[0].classes, (class_id,)) for class_id, c in view.classes.items()
+        Choice(c.nodes[0], c.nodes[0].operands, (class_id,)) for class_id, c in view.classes.items()
     )
 
 
@@ -97,10 +98,10 @@ def test_an_elementwise_operand_of_smaller_shape_is_broadcast_explicitly() -> No
     encoded = encode(bindings, outputs)
 
     assert nodes(encoded.view) == [
-        ENode("leaf", key=0),
-        ENode("leaf", key=1),
-        ENode("broadcast_to", (1, ROWS_SHAPE)),
-        ENode("add", (0, 2)),
+        leaf_node(0),
+        leaf_node(1),
+        Node("broadcast_to", (1, ROWS_SHAPE)),
+        Node("add", (0, 2)),
     ]
     assert encoded.view.roots == (3,)
     assert encoded.view.classes[2].struct_info == ROWS
@@ -116,9 +117,9 @@ def test_attributes_are_canonical() -> None:
     bindings, outputs = block_of(build, x)
 
     assert nodes(encode(bindings, outputs).view)[1:] == [
-        ENode("permute_dims", (0,), (("axes", (1, 0)),)),
-        ENode("nn.softmax", (1,), (("axis", 1),)),
-        ENode("sum", (2,), (("axis", (1,)), ("keepdims", False))),
+        Node("permute_dims", (0,), (("axes", (1, 0)),)),
+        Node("nn.softmax", (1,), (("axis", 1),)),
+        Node("sum", (2,), (("axis", (1,)), ("keepdims", False))),
     ]
 
 
@@ -149,10 +150,10 @@ def test_equal_calls_are_one_class_also_opaque_ones() -> None:
     bindings, outputs = block_of(build, x)
 
     assert nodes(encode(bindings, outputs).view) == [
-        ENode("leaf", key=0),
-        ENode("opaque", (0,), key=0),
-        ENode("add", (1, 0)),
-        ENode("multiply", (2, 2)),
+        leaf_node(0),
+        opaque_node(0, (0,)),
+        Node("add", (1, 0)),
+        Node("multiply", (2, 2)),
     ]
 
 
@@ -255,10 +256,10 @@ def bias_relu() -> Kernel:
 def decode_kernels(*kernels: Kernel) -> tuple[list[str], dict[str, Function]]:
     """Decode kernels over the leaves x and b, each with one output."""
     x, b = Var("x", ROWS), Var("b", BIAS)
-    leaves = {0: ENode("leaf", key=0), 1: ENode("leaf", key=1)}
+    leaves = {0: leaf_node(0), 1: leaf_node(1)}
     classes = {
         **{k: encoded_class(node, x if k == 0 else b) for k, node in leaves.items()},
-        **{2 + i: encoded_class(ENode("store"), x) for i in range(len(kernels))},
+        **{2 + i: encoded_class(Node("store"), x) for i in range(len(kernels))},
     }
     view = View(classes, tuple(range(2, 2 + len(kernels))), (x, b))
     program = (

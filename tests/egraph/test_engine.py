@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.node import Node, leaf_node, opaque_node, scalar_node
 from relax_egraph.egraph.saturation import in_process as saturation
-from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.egraph.view import EClass, View
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Var
@@ -36,8 +37,8 @@ def test_a_product_that_is_added_to_is_a_multiply_add() -> None:
     }
     a, b, c, product, total = (saturated.became[k] for k in range(5))
     assert set(tensors) == {a, b, c, product, total}
-    assert ENode("ewise_fma", (a, b, c)) in tensors[total].nodes
-    assert ENode("add", (product, c)) in tensors[total].nodes
+    assert Node("ewise_fma", (a, b, c)) in tensors[total].nodes
+    assert Node("add", (product, c)) in tensors[total].nodes
     assert saturated.report.matches == {"fma-from-add-multiply": 1, "load-of-store": 1}
     assert saturated.report.stop_reason == "saturated"
 
@@ -58,10 +59,10 @@ def test_without_rules_each_operator_is_one_kernel() -> None:
     saturated = saturate(program, without_rules())
 
     (store,) = [n for n in root(saturated).nodes if n.op == "store"]
-    (kernel,) = saturated.view.classes[store.classes[0]].nodes
+    (kernel,) = saturated.view.classes[store.operands[0]].nodes
     assert (kernel.op, kernel.attrs) == ("permute_dims", (("axes", (1, 0)),))
-    assert saturated.view.classes[kernel.classes[0]].nodes == (
-        ENode("load", (saturated.became[1],)),
+    assert saturated.view.classes[kernel.operands[0]].nodes == (
+        Node("load", (saturated.became[1],)),
     )
 
 
@@ -71,8 +72,8 @@ def test_fusion_makes_a_chain_one_kernel() -> None:
     saturated = saturate(program)
 
     (store,) = [n for n in root(saturated).nodes if n.op == "store"]
-    (negative,) = saturated.view.classes[store.classes[0]].nodes
-    assert ops(saturated.view.classes[negative.classes[0]]) == {"load", "exp"}
+    (negative,) = saturated.view.classes[store.operands[0]].nodes
+    assert ops(saturated.view.classes[negative.operands[0]]) == {"load", "exp"}
 
 
 def test_all_kinds_of_operands_and_attributes_survive() -> None:
@@ -105,8 +106,8 @@ def test_an_opaque_value_keeps_its_operands_and_is_not_lowered() -> None:
     program = View(
         {
             0: leaf(0),
-            1: EClass("tensor", (ENode("opaque", (0,), key=0),), TensorStructInfo(None, None, 2)),
-            2: EClass("tensor", (ENode("opaque", (), key=1),), tensor((N,), "int64")),
+            1: EClass("tensor", (opaque_node(0, (0,)),), TensorStructInfo(None, None, 2)),
+            2: EClass("tensor", (opaque_node(1, ()),), tensor((N,), "int64")),
             3: made("exp", 1, info=TensorStructInfo(None, "float32", 2)),
         },
         (3, 2),
@@ -116,9 +117,9 @@ def test_an_opaque_value_keeps_its_operands_and_is_not_lowered() -> None:
     saturated = saturate(program)
 
     first, second = (saturated.view.classes[r] for r in saturated.view.roots)
-    assert first.nodes == (ENode("exp", (saturated.became[1],)),)
+    assert first.nodes == (Node("exp", (saturated.became[1],)),)
     assert first.struct_info == TensorStructInfo(None, "float32", 2)
-    assert second.nodes == (ENode("opaque", (), key=1),)
+    assert second.nodes == (opaque_node(1, ()),)
     assert saturated.view.classes[saturated.became[1]].struct_info.ndim == 2
 
 
@@ -151,9 +152,9 @@ def test_equal_scalars_are_one_class() -> None:
     assert saturated.became[0] == saturated.became[1]
     constant = saturated.view.classes[saturated.became[0]]
     assert constant.nodes == (
-        ENode("leaf", key=0),
-        ENode("leaf", key=1),
-        ENode("scalar", scalar=0.5),
+        leaf_node(0),
+        leaf_node(1),
+        scalar_node(0.5, "float32"),
     )
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from relax_egraph.egraph.engine import Budget, RuleBook, StopReason, saturate
+from relax_egraph.egraph.node import leaf_node, opaque_node
 from relax_egraph.egraph.saturation import isolated
 from relax_egraph.egraph.saturation.transfer import Answer, Names, Request, Rows
-from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.egraph.view import EClass, View
 from relax_egraph.errors import RuleError, SaturationError, Span
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.expr import Constant, Var
@@ -101,7 +102,7 @@ FMA = '(rewrite (R.add (R.multiply a b) c) (R.ewise_fma a b c) :name "mine")'
 
 def test_weights_do_not_cross() -> None:
     weight = Constant(np.zeros((1000, 1000), np.float32))
-    classes = {0: EClass("tensor", (ENode("leaf", key=0),), tensor((1000, 1000), "float32"), True)}
+    classes = {0: EClass("tensor", (leaf_node(0),), tensor((1000, 1000), "float32"), True)}
     program = View({**classes, 1: made("exp", 0, info=classes[0].struct_info)}, (1,), (weight,))
 
     sent = Names().dumps((Rows.of(program), weight))
@@ -114,7 +115,7 @@ def test_weights_do_not_cross() -> None:
 def test_variables_that_name_shapes_come_back_as_themselves() -> None:
     shape = Var("s")
     unknown = TensorStructInfo(shape, "float32", 2)
-    opaque = EClass("tensor", (ENode("opaque", (), key=0),), unknown)
+    opaque = EClass("tensor", (opaque_node(0, ()),), unknown)
     program = View({0: opaque, 1: made("exp", 0, info=unknown)}, (1,))
 
     saturated = saturate(program, BOOK)

@@ -9,12 +9,13 @@ from egglog.bindings import EGraph
 from relax_egraph import rules
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.node import Node, leaf_node
 from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.egraph.rulebook.reading import check_book
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
 from relax_egraph.egraph.saturation.infer import asked
-from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.egraph.view import EClass, View
 from relax_egraph.errors import RuleError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr, Var
@@ -174,12 +175,12 @@ def test_facts_say_of_every_operator_what_its_struct_info_rule_says(name: str) -
         if isinstance(i, TensorStructInfo | ShapeStructInfo)
     )
     classes = {
-        k: EClass("tensor", (ENode("leaf", key=k),), info)
+        k: EClass("tensor", (leaf_node(k),), info)
         for k, info in enumerate(infos)
         if isinstance(info, TensorStructInfo)
     }
     root = len(infos)
-    unknown = EClass("tensor", (ENode(name, children, tuple(attrs.items())),), TensorStructInfo())
+    unknown = EClass("tensor", (Node(name, children, tuple(attrs.items())),), TensorStructInfo())
     view = View({**classes, root: unknown}, (root,), tuple(Var(f"x{i}", i) for i in leaves))
 
     saturated = saturate(view, RuleBook.default(families=())).view

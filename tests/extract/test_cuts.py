@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relax_egraph.egraph.view import LOAD, ClassId, ENode, View
+from relax_egraph.egraph.node import LOAD, Node
+from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import REFERENCE_PROFILE, extract
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import cheapest
@@ -60,7 +61,7 @@ def searched(view: View, bounds: Bounds) -> tuple[ChoiceTable, Catalogue]:
 
 def all_cuts(view: View, catalogue: Catalogue, *tops: ClassId) -> Iterator[Cut]:
     """Every cut that ends at the kernel classes `tops`, by trying all terms of all classes."""
-    several = Term(-1, ENode(TOGETHER), -2, tops)
+    several = Term(-1, Node(TOGETHER), -2, tops)
 
     def extend(terms: Mapping[ClassId, Term], open_: tuple[ClassId, ...]) -> Iterator[Cut]:
         if not open_:
@@ -118,7 +119,7 @@ def test_extraction_is_the_best_of_all_choices_of_all_kernels_of_one_output(
             if node.op == "leaf":
                 candidates.append(Candidate(c, frozenset(), 0.0))
             elif node.op == "store":
-                for cut in all_cuts(view, catalogue, node.classes[0]):
+                for cut in all_cuts(view, catalogue, node.operands[0]):
                     offer = catalogue.offer(cut) if cut.steps else None
                     if offer is not None:
                         candidates.append(Candidate(c, frozenset(cut.leaves), offer.seconds))
@@ -163,7 +164,7 @@ def expected(g: Graph, c: ClassId, leaves: Mapping[ClassId, Array]) -> Array:
     if c in leaves:
         return leaves[c]
     node = g.nodes[c][0]
-    return NUMPY[node.op](*(expected(g, k, leaves) for k in node.classes))
+    return NUMPY[node.op](*(expected(g, k, leaves) for k in node.operands))
 
 
 def chain(length: int) -> tuple[Graph, ClassId]:
@@ -210,7 +211,7 @@ def test_combinations_do_not_explode() -> None:
 
 
 def test_the_first_part_decides_how_a_class_is_made() -> None:
-    node = ENode("negative")
+    node = Node("negative")
     low = Term(1, node, 0, source=9)
     high = Term(1, node, 1, children=(2,))
     other = Term(2, node, 0, source=8)
@@ -231,14 +232,14 @@ def test_the_first_part_decides_how_a_class_is_made() -> None:
 
 
 def test_a_cut_does_not_grow_through_its_own_class() -> None:
-    node = ENode("negative")
+    node = Node("negative")
     below = trace(1, {1: Term(1, node, 0, children=(2,)), 2: Term(2, node, 0, source=7)})
 
     assert grow(Term(2, node, 1, children=(1,)), [below]) is None
 
 
 def test_a_class_is_loaded_once() -> None:
-    node = ENode(LOAD, (7,))
+    node = Node(LOAD, (7,))
     terms = {1: Term(1, node, -1, source=7), 2: Term(2, node, 5, children=(1, 1))}
 
     cut = trace(2, terms)

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.view import (
-    LEAF,
+from relax_egraph.egraph.node import (
     LOAD,
-    OPAQUE,
-    SCALAR,
     STORE,
-    ClassId,
-    EClass,
-    ENode,
-    View,
+    Node,
+    leaf_node,
+    opaque_node,
+    scalar_node,
 )
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.extract import Extraction, extract
 from relax_egraph.extract.work import MOVEMENT
 from relax_egraph.ir import dims
@@ -43,10 +41,10 @@ class Graph:
     calls: list[Binding] = field(default_factory=list[Binding])
 
     def leaf(self, *shape: dims.Dim, dtype: str = "float32", const: bool = False) -> ClassId:
-        return self._new(ENode(LEAF, key=len(self.nodes)), tensor(shape, dtype), const)
+        return self._new(leaf_node(len(self.nodes)), tensor(shape, dtype), const)
 
     def scalar(self, value: float, dtype: str = "float32") -> ClassId:
-        c = self._new(ENode(SCALAR, scalar=value), tensor((), dtype), True)
+        c = self._new(scalar_node(value, dtype), tensor((), dtype), True)
         self.scalars[c] = value
         return c
 
@@ -54,7 +52,7 @@ class Graph:
         """What the packed function `name` makes."""
         info = tensor(shape, "float32")
         self.calls.append(VarBinding(Var("y", info), Call(ExternFunc(name), ())))
-        return self._new(ENode(OPAQUE, operands, key=len(self.calls) - 1), info, False)
+        return self._new(opaque_node(len(self.calls) - 1, operands), info, False)
 
     def op(
         self,
@@ -69,14 +67,14 @@ class Graph:
         """
         children = tuple(map(_child, operands))
         complete = complete_attrs(OPS[name], attrs)
-        node = ENode(name, children, tuple(complete.items()))
+        node = Node(name, children, tuple(complete.items()))
         if into is not None:
             self.nodes[into].append(node)
             return into
         infos = [self._info(c) for c in children]
         info = OPS[name].rule(*infos, **complete)
         assert isinstance(info, TensorStructInfo)
-        return self._new(node, info, all(c in self.constants for c in node.classes))
+        return self._new(node, info, all(c in self.constants for c in node.operands))
 
     def _info(self, child: ClassId | tuple[ClassId, ...] | ShapeStructInfo) -> StructInfo:
         match child:
@@ -101,16 +99,16 @@ class Graph:
         classes = dict(tensors)
         for c, eclass in tensors.items():
             terms = tuple(
-                ENode(
+                Node(
                     n.op, tuple(inside[k] if isinstance(k, int) else k for k in n.children), n.attrs
                 )
                 for n in eclass.nodes
                 if n.op in OPS and eclass.struct_info.dims is not None
             )
-            load = ENode(LOAD, (c,))
+            load = Node(LOAD, (c,))
             classes[inside[c]] = EClass("kernel", (*terms, load), eclass.struct_info)
             if terms:
-                nodes = (*eclass.nodes, ENode(STORE, (inside[c],)))
+                nodes = (*eclass.nodes, Node(STORE, (inside[c],)))
                 classes[c] = EClass(
                     "tensor", nodes, eclass.struct_info, eclass.is_const, eclass.scalar
                 )

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from relax_egraph.egraph.view import LEAF, STORE, ClassId, View
+from relax_egraph.egraph.node import LEAF, STORE
+from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.extract import REFERENCE_PROFILE, Extraction, extract, price
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cuts import Bounds
@@ -247,7 +248,7 @@ def every_kernel(view: View, most: int) -> Problem:
     """The problem of choosing among all kernels of up to `most` outputs."""
     catalogue = searched(view, WIDE)[1]
     stored = {
-        c: node.classes[0]
+        c: node.operands[0]
         for c, eclass in view.classes.items()
         for node in eclass.nodes
         if node.op == STORE

@@ -1,6 +1,7 @@
 """Which rules made a kernel, by the steps of the proof."""
 
-from relax_egraph.egraph.view import Choice, ENode
+from relax_egraph.egraph.node import Node, leaf_node
+from relax_egraph.egraph.view import Choice
 from relax_egraph.ir.kernel import Input, Kernel
 from relax_egraph.ir.kernel import Step as KernelStep
 from relax_egraph.ir.op import OPS
@@ -76,9 +77,9 @@ def test_chains_by_kernel() -> None:
     x, y = s.variable("x", (3,)), s.variable("y", (3,))
     inner, exponent = s("add", x, y), s("exp", s("add", x, y))
     twice, outer = s("nn.relu", s("nn.relu", exponent)), s("nn.relu", exponent)
-    added = s("add", s.load(x), s.load(y), kernel=True)
-    stored = s.store(s("exp", s.load(s.store(added)), kernel=True))
-    kept = s.store(s("exp", added, kernel=True))
+    added = s("add", s.load(x), s.load(y))
+    stored = s.store(s("exp", s.load(s.store(added))))
+    kept = s.store(s("exp", added))
     trace = s.trace(
         twice,
         Step("relu-of-relu", twice, outer),
@@ -94,10 +95,10 @@ def test_chains_by_kernel() -> None:
         (3,),
     )
     program = (
-        Choice(ENode("leaf", key=0), (), (0,)),
-        Choice(ENode("leaf", key=1), (), (1,)),
+        Choice(leaf_node(0), (), (0,)),
+        Choice(leaf_node(1), (), (1,)),
         Choice(kernel, (0, 1), (2,)),
-        Choice(ENode("nn.relu", (2,)), (2,), (3,)),
+        Choice(Node("nn.relu", (2,)), (2,), (3,)),
     )
 
     assert chains([trace], [3], program) == {

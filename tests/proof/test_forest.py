@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relax_egraph.egraph.node import Node, scalar_node
 from relax_egraph.errors import ProofError
 from relax_egraph.proof.chain import chain
 from relax_egraph.proof.forest import Forest
@@ -28,7 +29,7 @@ class Written:
             if (letter == "," and depth == 0) or depth < 0:
                 parts.append(rest[start:k].strip())
                 start = k + 1
-        return self.terms.make(name.strip(), [self(part) for part in parts if part])
+        return self.terms.term(Node(name.strip(), tuple(self(part) for part in parts if part)))
 
     def unite(self, rule: str, left: str, right: str) -> None:
         self.forest.unite(self(left), self(right), rule)
@@ -42,7 +43,7 @@ class Written:
 
 
 def shown(term: Term) -> str:
-    inside = ", ".join(map(shown, term.terms))
+    inside = ", ".join(map(shown, term.operands))
     return f"{term.op}({inside})" if inside else term.op
 
 
@@ -112,9 +113,9 @@ def test_where_many_terms_are_congruent_an_explanation_is_found() -> None:
     level = leaves
     for _ in range(8):
         pairs = [(a, level[k * j % width]) for k, a in enumerate(level) for j in (2, 3)]
-        level = [w.terms.make("f", pair) for pair in pairs[:width]]
+        level = [w.terms.term(Node("f", pair)) for pair in pairs[:width]]
         for term in level:
-            w.forest.unite(term, w.terms.make("g", reversed(term.children)), "s")
+            w.forest.unite(term, w.terms.term(Node("g", term.children[::-1])), "s")
     for a, b in pairwise(leaves):
         w.forest.unite(a, b, "r")
 
@@ -143,10 +144,10 @@ def test_terms_that_are_not_equal_have_no_chain() -> None:
 
 def test_zeros_of_both_signs_are_two_terms_and_nan_is_one() -> None:
     terms = Terms()
-    scalars = [terms.make("scalar", scalar=value) for value in (0.0, -0.0, float("nan"))]
+    scalars = [terms.term(scalar_node(value, "float32")) for value in (0.0, -0.0, float("nan"))]
 
     assert len(set(scalars)) == 3
-    assert terms.make("scalar", scalar=float("nan")) is scalars[2]
+    assert terms.term(scalar_node(float("nan"), "float32")) is scalars[2]
 
 
 def test_a_trace_whose_steps_lead_elsewhere_is_refused() -> None:
@@ -215,7 +216,7 @@ def differ_by(before: Term, after: Term, left: Term, right: Term) -> bool:
     """Whether `after` is `before` with `right` in some places where `left` is."""
     if before is after or (before is left and after is right):
         return True
-    parts = list(zip(before.terms, after.terms, strict=False))
+    parts = list(zip(before.operands, after.operands, strict=False))
     return (
         before.op == after.op
         and bool(parts)

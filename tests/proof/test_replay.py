@@ -19,7 +19,7 @@ def doubled() -> Trace:
     s = Sketch()
     x, w = s.variable("x", (N, 4)), s.constant(np.arange(12).reshape(4, 3))
     product, added = s("multiply", x, s.scalar(2, (N, 4))), s("add", x, x)
-    kernel = s("matmul", s.load(added), s.load(w), kernel=True)
+    kernel = s("matmul", s.load(added), s.load(w))
     rule = s.rule("two-times", "x · 2 = x + x")
     return s.trace(
         s("matmul", product, w),
@@ -114,7 +114,7 @@ def test_a_number_that_was_deduced_is_replayed() -> None:
         s = Sketch()
         x, two = s.variable("x", (6,)), s.scalar(2, (6,))
         product = s("multiply", x, s("subtract", two, s.scalar(1, (6,))))
-        (_, difference) = product.terms
+        (_, difference) = product.operands
         deduced = Deduction(s.rule("fold"), "const-scalar", (difference, number))
         step = Step(s.rule("multiply-one"), product, x, deduced=(deduced,))
         return s.trace(product, step, result=x)

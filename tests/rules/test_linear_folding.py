@@ -18,9 +18,9 @@ def of_input(view: View, value: EClass, op: str) -> bool:
     """Whether `value` is `op` of the block's input, which is not constant, and a constant."""
     return any(
         node.op == op
-        and view.classes[node.classes[0]].nodes[0].op == "leaf"
-        and not view.classes[node.classes[0]].is_const
-        and view.classes[node.classes[1]].is_const
+        and view.classes[node.operands[0]].nodes[0].op == "leaf"
+        and not view.classes[node.operands[0]].is_const
+        and view.classes[node.operands[1]].is_const
         for node in value.nodes
     )
 
@@ -28,14 +28,14 @@ def of_input(view: View, value: EClass, op: str) -> bool:
 def is_constant(view: View, value: ClassId) -> bool:
     """Whether a class is constant, or the broadcast of a constant."""
     eclass = view.classes[value]
-    broadcasts = [n.classes[0] for n in eclass.nodes if n.op == "broadcast_to"]
+    broadcasts = [n.operands[0] for n in eclass.nodes if n.op == "broadcast_to"]
     return eclass.is_const or any(view.classes[c].is_const for c in broadcasts)
 
 
 def folds(view: View, op: str) -> bool:
     """Whether the output can be `op` of the input and a constant, plus a constant."""
     (root,) = view.roots
-    sums = [node.classes for node in view.classes[root].nodes if node.op == "add"]
+    sums = [node.operands for node in view.classes[root].nodes if node.op == "add"]
     return any(of_input(view, view.classes[a], op) and is_constant(view, b) for a, b in sums)
 
 
@@ -178,9 +178,9 @@ def test_a_chain_of_scales_and_shifts_is_one_scale_and_one_shift(length: int) ->
     view = saturated(block([x], body), ("canon", "movement", "linear"))
 
     (root,) = view.roots
-    sums = [node.classes for node in view.classes[root].nodes if node.op == "add"]
+    sums = [node.operands for node in view.classes[root].nodes if node.op == "add"]
     products = [node for a, _ in sums for node in view.classes[a].nodes if node.op == "multiply"]
-    assert any(view.classes[node.classes[0]].nodes[0].op == "leaf" for node in products)
+    assert any(view.classes[node.operands[0]].nodes[0].op == "leaf" for node in products)
     assert sum(len(c.nodes) for c in view.classes.values()) < 150 * length
     assert check_equal(view, n=2) > length
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from relax_egraph.egraph.engine import Saturated
-from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.egraph.node import Node, leaf_node
+from relax_egraph.egraph.view import EClass, View
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Constant, Var
@@ -14,7 +15,7 @@ TABLE = tensor((N, 4), "float32")
 
 
 def leaf(key: int, info: TensorStructInfo = TABLE, scalar: float | None = None) -> EClass:
-    return EClass("tensor", (ENode("leaf", key=key),), info, scalar is not None, scalar)
+    return EClass("tensor", (leaf_node(key),), info, scalar is not None, scalar)
 
 
 def made(
@@ -23,7 +24,7 @@ def made(
     info: TensorStructInfo = TABLE,
     **attrs: Attr,
 ) -> EClass:
-    return EClass("tensor", (ENode(op, children, tuple(attrs.items())),), info)
+    return EClass("tensor", (Node(op, children, tuple(attrs.items())),), info)
 
 
 def view(*classes: EClass) -> View:

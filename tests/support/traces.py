@@ -1,10 +1,12 @@
 """Traces made by hand: terms over variables and constants, and steps between them."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.egraph.node import Node, leaf_node, opaque_node, scalar_node
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.rule import FloatClass, Rule, RuleKind
@@ -40,24 +42,22 @@ class Sketch:
         """An opaque binding `name` of `operands`."""
         key = len(self.opaque)
         self.opaque[key] = VarBinding(DataflowVar(name, info), Tuple(()))
-        return self.terms.make("opaque", operands, key=key)
+        return self.terms.term(opaque_node(key, operands))
 
     def scalar(self, number: float, shape: tuple[Dim, ...], dtype: str = "float32") -> Term:
         """`number`, broadcast to `shape`."""
-        one = self.terms.make("scalar", attrs=(("dtype", dtype),), scalar=number)
+        one = self.terms.term(scalar_node(number, dtype))
         return self("broadcast_to", one, ShapeStructInfo(shape, len(shape)))
 
-    def __call__(self, op: str, *operands: Operand, kernel: bool = False, **attrs: object) -> Term:
+    def __call__(self, op: str, *operands: Operand, **attrs: Any) -> Term:
         every = {a.name: a.default for a in OPS[op].attrs} if op in OPS else {}
-        known = tuple((every | attrs).items())
-        sort = "kernel" if kernel else "tensor"
-        return self.terms.make(op, operands, known, sort=sort)  # pyright: ignore[reportArgumentType]
+        return self.terms.term(Node(op, operands, tuple((every | attrs).items())))
 
     def load(self, term: Term) -> Term:
-        return self.terms.make("load", (term,), sort="kernel")
+        return self.terms.term(Node("load", (term,)))
 
     def store(self, term: Term) -> Term:
-        return self.terms.make("store", (term,))
+        return self.terms.term(Node("store", (term,)))
 
     def rule(
         self,
@@ -92,4 +92,4 @@ class Sketch:
     def _leaf(self, value: Expr) -> Term:
         key = len(self.leaves)
         self.leaves[key] = value
-        return self.terms.make("leaf", key=key)
+        return self.terms.term(leaf_node(key))

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from relax_egraph import rules
 from relax_egraph.egraph.encoding.encode import encode
 from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.node import LEAF
 from relax_egraph.egraph.saturation.report import StopReason
-from relax_egraph.egraph.view import LEAF, SCALAR, Child, ClassId, ENode, View
+from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, dims
-from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.expr import Constant, Expr, Function, PrimValue, Tuple
-from relax_egraph.ir.op import OPS
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.expr import Constant, Expr, Function, Tuple
+from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.verify.values.applied import computed, exact
+from relax_egraph.verify.values.tolerance import Computed
 
 Array = npt.NDArray[Any]
 Emit = Callable[..., Var]
@@ -72,64 +73,31 @@ def operators_of(view: View, value: ClassId) -> set[str]:
 def check_equal(view: View, seed: int = 0, **extents: int) -> int:
     """Compute every node on random leaves; all nodes of a class agree.  Returns how many did."""
     rng = np.random.default_rng(seed)
-    values: dict[ClassId, Array] = {}
+    values: dict[ClassId, Computed] = {}
     compared: set[tuple[ClassId, ENode]] = set()
     found = True
     while found:
         found = False
         for number, eclass in view.classes.items():
             for node in eclass.nodes if eclass.sort == "tensor" else ():
-                if (number, node) in compared or not set(_classes(node.children)) <= set(values):
+                if (number, node) in compared or not values.keys() >= set(node.operands):
                     continue
-                value = _value(view, node, eclass.struct_info, values, extents, rng)
-                if value is None:
-                    continue
+                if node.op == LEAF:
+                    value = exact(_leaf(view.leaves[node.key], eclass.struct_info, extents, rng))
+                else:
+                    value = computed(node, values.get, extents)
+                assert isinstance(value, Computed)
                 compared.add((number, node))
                 found = True
-                if number in values:
-                    np.testing.assert_allclose(value, values[number], rtol=1e-3, atol=1e-3)
-                values.setdefault(number, value)
+                known = values.setdefault(number, value)
+                np.testing.assert_allclose(value.value, known.value, rtol=1e-3, atol=1e-3)
     return len(compared) - len(values)
 
 
-def _value(
-    view: View,
-    node: ENode,
-    info: TensorStructInfo,
-    values: Mapping[ClassId, Array],
-    extents: Mapping[str, int],
-    rng: np.random.Generator,
-) -> Array | None:
-    match node.op:
-        case "store":
-            return None
-        case _ if node.op == LEAF:
-            leaf = view.leaves[node.key]
-            if isinstance(leaf, Constant):
-                return leaf.data
-            shape = [dims.evaluate(d, extents) for d in info.dims or ()]
-            return rng.standard_normal(shape).astype(info.dtype)
-        case _ if node.op == SCALAR:
-            return np.asarray(node.scalar, info.dtype)
-        case op:
-            operands = [_operand(c, values, extents) for c in node.children]
-            return np.asarray(apply_op(OPS[op], operands, dict(node.attrs)))
-
-
-def _operand(child: Child, values: Mapping[ClassId, Array], extents: Mapping[str, int]) -> Any:
-    match child:
-        case int():
-            return values[child]
-        case tuple():
-            return tuple(values[c] for c in child)
-        case ShapeStructInfo(values=shape):
-            return tuple(dims.evaluate(d, extents) for d in shape or ())
-        case PrimValue(value=value):
-            return value if isinstance(value, float) else dims.evaluate(value, extents)
-        case None:
-            return None
-
-
-def _classes(children: Iterable[Child]) -> list[ClassId]:
-    parts = [c if isinstance(c, tuple) else (c,) for c in children]
-    return [c for part in parts for c in part if isinstance(c, int)]
+def _leaf(
+    leaf: Expr, info: TensorStructInfo, extents: Mapping[str, int], rng: np.random.Generator
+) -> Array:
+    if isinstance(leaf, Constant):
+        return leaf.data
+    shape = [dims.evaluate(d, extents) for d in info.dims or ()]
+    return rng.standard_normal(shape).astype(info.dtype)

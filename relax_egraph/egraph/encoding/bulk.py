@@ -10,21 +10,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any
 
 from egglog.bindings import EGraph
 
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding import literals
-from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
-from relax_egraph.egraph.rulebook.vocabulary import operators
-from relax_egraph.egraph.view import Child, ClassId, ENode, View
-from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
+from relax_egraph.egraph.encoding.constructors import Constructor, constructor_of, constructors
+from relax_egraph.egraph.node import OPAQUE
+from relax_egraph.egraph.rulebook.vocabulary import Param
+from relax_egraph.egraph.view import ClassId, ENode, View
+from relax_egraph.ir.struct_info import Shape
 
 _MEMORY = Path("/dev/shm")
 _PLAIN = {"i64", "f64"}
-_LEFT_OUT = {"tensor": "R.none", "prim": "Prim.none"}
+_LEFT_OUT = {"Tensor": "R.none", "Prim": "Prim.none"}
 
 
 def load_view(egraph: EGraph, view: View) -> None:
@@ -38,7 +38,7 @@ def load_view(egraph: EGraph, view: View) -> None:
         if eclass.sort == "kernel":
             raise ValueError(f"class {number} is a kernel: only tensors are loaded")
         for node in eclass.nodes:
-            loading.node(number, node, eclass.struct_info.dtype)
+            loading.node(number, node)
         if eclass.sort == "tuple":
             continue
         loading.fact("source-index", number, ("i64", number))
@@ -74,24 +74,14 @@ class _Loading:
         self._rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         self._literals: dict[str, dict[str, int]] = defaultdict(dict)
 
-    def node(self, number: ClassId, node: ENode, dtype: str | None) -> None:
-        match node.op:
-            case "leaf":
-                self._row("Leaf", number, [("i64", node.key)])
-            case "scalar":
-                text = self.literal("String", literals.string(dtype or ""))
-                self._row("R.const", number, [("f64", node.scalar), text])
-            case "opaque":
-                children = [("Tensor", c) for c in node.classes]
-                self._row("Opaque", number, [("i64", node.key), *children])
-            case "whole":
-                self._row("Whole", number, [("Tuple", node.classes[0])])
-            case "tuple_get":
-                ((_, index),) = node.attrs
-                columns = [("Tuple", node.classes[0]), self._attr("i64", index, "R.tuple_get")]
-                self._row("R.tuple_get", number, columns)
-            case _:
-                self._row(f"R.{node.op}", number, [*self._operands(node), *self._attrs(node)])
+    def node(self, number: ClassId, node: ENode) -> None:
+        constructor = constructor_of(node.op)
+        columns = [
+            column
+            for param, arg in constructor.arguments(node)
+            for column in self._columns(param, arg, constructor)
+        ]
+        self._row(constructor.head, number, columns)
 
     def fact(self, name: str, number: ClassId, *values: Column) -> None:
         self._row(name, number, values)
@@ -127,42 +117,29 @@ class _Loading:
         row = "\t".join(str(v) for v in (number, *(value for _, value in columns)))
         self._rows[target, tuple(sort for sort, _ in columns)].append(row)
 
-    def _operands(self, node: ENode) -> Iterator[Column]:
-        for operand, child in zip(operators()[node.op].op.operands, node.children, strict=True):
-            if child is None:
-                yield _LEFT_OUT[operand.kind], 0
-            else:
-                yield self._operand(child, f"R.{node.op}")
-
-    def _operand(self, child: Child, what: str) -> Column:
-        match child:
-            case int():
-                return "Tensor", child
-            case tuple():
-                return self.literal("Tensors", literals.vector([f"(Value {c})" for c in child]))
-            case ShapeStructInfo(values=values):
-                if values is None:
-                    raise ValueError(f"{what}: a shape operand is not known: {child}")
-                return self.shape(values)
-            case PrimValue():
-                return self.literal("Prim", literals.prim(child))
-            case None:
-                raise ValueError(f"{what}: an operand is left out")
-
-    def _attrs(self, node: ENode) -> Iterator[Column]:
-        kinds = {a.name: a for a in operators()[node.op].op.attrs}
-        for name, value in node.attrs:
-            attr = kinds[name]
-            sort = SORT_OF_ATTR[attr.kind]
-            yield self._attr(sort, said(attr, value), f"R.{node.op}: attribute {name}")
-
-    def _attr(self, sort: str, value: Attr, what: str) -> Column:
-        text = literals.attribute(sort, value)
-        if text is None:
-            raise ValueError(f"{what} is {value!r}, which is not canonical")
-        if sort == "i64" or sort == "f64":
-            return sort, cast(float, value)
-        return self.literal(sort, text)
+    def _columns(self, param: Param, arg: Any, constructor: Constructor) -> Iterator[Column]:
+        sort, what = param.sort, constructor.head
+        match sort:
+            case "Tensor" | "Prim" if arg is None:
+                yield _LEFT_OUT[sort], 0
+            case "Tensor" | "Tuple":
+                yield sort, arg
+            case "Tensors" if constructor.op == OPAQUE:  # of any number, so that files differ
+                yield from (("Tensor", c) for c in arg)
+            case "Tensors":
+                yield self.literal(sort, literals.vector([f"(Value {c})" for c in arg]))
+            case "Shape" if arg.values is None:
+                raise ValueError(f"{what}: a shape operand is not known: {arg}")
+            case "Shape":
+                yield self.shape(arg.values)
+            case "Prim":
+                yield self.literal(sort, literals.prim(arg))
+            case _:
+                text = literals.attribute(sort, arg)
+                if text is None:
+                    which = f"{what}: attribute {param.name}"
+                    raise ValueError(f"{which} is {arg!r}, which is not canonical")
+                yield (sort, arg) if sort in _PLAIN else self.literal(sort, text)
 
 
 _FUNCTIONS = {"rank-of", "const-scalar", "source-index"}
@@ -199,6 +176,5 @@ def _head(target: str, sorts: tuple[str, ...]) -> str:
     if target == "Opaque":
         key, *operands = values
         return f"(union (Value i) (Opaque {key} {literals.vector(operands)}))"
-    known = operators().get(target.removeprefix("R."))
-    named = "TupleValue" if known is not None and known.makes_tuple else "Value"
+    named = "TupleValue" if constructors()[target].result == "Tuple" else "Value"
     return f"(union ({named} i) ({target} {' '.join(values)}))"

@@ -5,7 +5,8 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from relax_egraph.egraph.view import LEAF, SCALAR, TUPLE_GET, Child, ClassId, ENode, View
+from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Child
+from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir.apply import apply_to_constants
 from relax_egraph.ir.dtypes import scalar
 from relax_egraph.ir.expr import Constant, PrimValue
@@ -49,11 +50,11 @@ class ConstantValues:
                 assert isinstance(leaf, Constant)
                 return leaf.data
             case "scalar":
-                return scalar(node.scalar, str(self._view.classes[c].struct_info.dtype))
+                return scalar(node.scalar, node.dtype)
             case "tuple_get":
                 ((_, index),) = node.attrs
                 assert isinstance(index, int)
-                return self.of(node.classes[0])[index]
+                return self.of(node.operands[0])[index]
             case op:
                 operands = [*map(self._operand, node.children)]
                 return apply_to_constants(OPS[op], operands, dict(node.attrs))
@@ -61,10 +62,10 @@ class ConstantValues:
     def _known(self, nodes: tuple[ENode, ...]) -> Iterator[tuple[int, ENode]]:
         """The nodes whose operands are known, and what each takes: operators, those below too."""
         for node in nodes:
-            if not all(c in self._ways for c in node.classes) or not self._is_computed(node):
+            if not all(c in self._ways for c in node.operands) or not self._is_computed(node):
                 continue
             own = 1 if node.op in _MOVES else 100
-            yield own + sum(self._ways[c][0] for c in node.classes), node
+            yield own + sum(self._ways[c][0] for c in node.operands), node
 
     def _is_computed(self, node: ENode) -> bool:
         if node.op == LEAF:
@@ -75,7 +76,7 @@ class ConstantValues:
             return False
         return OPS[node.op].pure and all(map(_is_static, node.children))
 
-    def _operand(self, child: Child) -> Value:
+    def _operand(self, child: Child[ClassId]) -> Value:
         match child:
             case int():
                 return self.of(child)
@@ -89,7 +90,7 @@ class ConstantValues:
                 return None
 
 
-def _is_static(child: Child) -> bool:
+def _is_static(child: Child[ClassId]) -> bool:
     match child:
         case ShapeStructInfo(values=values):
             return values is not None and all(isinstance(d, int) for d in values)

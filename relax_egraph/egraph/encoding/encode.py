@@ -14,19 +14,17 @@ from typing import Any
 import numpy.typing as npt
 
 from relax_egraph.egraph.encoding.attributes import canonical_attrs
-from relax_egraph.egraph.rulebook.vocabulary import operator
-from relax_egraph.egraph.view import (
-    LEAF,
-    OPAQUE,
+from relax_egraph.egraph.node import (
     TUPLE_GET,
     WHOLE,
     Child,
-    ClassId,
-    EClass,
-    ENode,
+    Node,
     Sort,
-    View,
+    leaf_node,
+    opaque_node,
 )
+from relax_egraph.egraph.rulebook.vocabulary import operator
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import (
     Binding,
@@ -154,7 +152,7 @@ class _Encoder:
         known = self.classes_of.get(inner)
         if known is None or self.classes[known].sort != "tuple":
             return None
-        return ENode(TUPLE_GET, (known,), (("index", value.index),))
+        return Node(TUPLE_GET, (known,), (("index", value.index),))
 
     def _open(self, value: Call) -> ENode | None:
         """The node that rules see of an operator's call; ``None`` if they see nothing of it."""
@@ -172,16 +170,16 @@ class _Encoder:
         if attrs is None:
             return None
         given = (*value.args, *(None,) * (len(op.operands) - len(value.args)))
-        children: list[Child] = []
+        children: list[Child[ClassId]] = []
         for operand, arg in zip(op.operands, given, strict=True):
             if not _open_operand(operand, arg):
                 return None
             child = self._child(arg)
             spread = op.elementwise and isinstance(child, int)
             children.append(self._spread(child, info) if spread else child)  # pyright: ignore[reportArgumentType]
-        return ENode(op.name, tuple(children), attrs)
+        return Node(op.name, tuple(children), attrs)
 
-    def _child(self, value: Expr | None) -> Child:
+    def _child(self, value: Expr | None) -> Child[ClassId]:
         match value:
             case None | PrimValue():
                 return value
@@ -198,7 +196,7 @@ class _Encoder:
             return operand
         shape = ShapeStructInfo(result.dims, len(result.dims))
         info = tensor(result.dims, known.struct_info.dtype)
-        return self._add(ENode(OPS["broadcast_to"].name, (operand, shape)), info)
+        return self._add(Node(OPS["broadcast_to"].name, (operand, shape)), info)
 
     def _operand(self, value: Expr) -> ClassId:
         if isinstance(value, Var) and value in self.classes_of:
@@ -217,9 +215,7 @@ class _Encoder:
         info = binding.var.struct_info
         known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
         self.opaque.append(binding)
-        self.classes.append(
-            EClass("tensor", (ENode(OPAQUE, children, key=len(self.opaque) - 1),), known)
-        )
+        self.classes.append(EClass("tensor", (opaque_node(len(self.opaque) - 1, children),), known))
         made = len(self.classes) - 1
         if signature is not None:
             self._same[signature] = made
@@ -229,14 +225,14 @@ class _Encoder:
         """`operand`, or what stands for it in memory if it is a tuple."""
         if self.classes[operand].sort != "tuple":
             return operand
-        return self._add(ENode(WHOLE, (operand,)), TensorStructInfo())
+        return self._add(Node(WHOLE, (operand,)), TensorStructInfo())
 
     def _add(self, node: ENode, info: TensorStructInfo, sort: Sort = "tensor") -> ClassId:
         if node in self._same:
             return self._same[node]
-        known = not symbols_of(info) and not _symbolic(node) and bool(node.classes)
-        const = known and all(self.classes[c].is_const for c in node.classes)
-        scalar = self.classes[node.classes[0]].scalar if node.op == "broadcast_to" else None
+        known = not symbols_of(info) and not _symbolic(node) and bool(node.operands)
+        const = known and all(self.classes[c].is_const for c in node.operands)
+        scalar = self.classes[node.operands[0]].scalar if node.op == "broadcast_to" else None
         self.classes.append(EClass(sort, (node,), info, const, scalar))
         self._same[node] = len(self.classes) - 1
         return self._same[node]
@@ -246,8 +242,8 @@ def _leaf(value: Expr, key: int) -> EClass:
     info = value.struct_info
     known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
     if not isinstance(value, Constant):
-        return EClass("tensor", (ENode(LEAF, key=key),), known)
-    return EClass("tensor", (ENode(LEAF, key=key),), known, True, _scalar(value.data))
+        return EClass("tensor", (leaf_node(key),), known)
+    return EClass("tensor", (leaf_node(key),), known, True, _scalar(value.data))
 
 
 def _scalar(data: npt.NDArray[Any]) -> float | None:

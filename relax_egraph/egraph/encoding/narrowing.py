@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from relax_egraph.egraph.encoding.constant_values import Array, ConstantValues
-from relax_egraph.egraph.view import LEAF, ClassId, View
+from relax_egraph.egraph.node import LEAF
+from relax_egraph.egraph.view import ClassId, View
 
 DTYPES = ("bfloat16", "int8")
 """What weights may be stored as: rounded, or as whole numbers of ±127 times a scale."""
@@ -93,7 +94,7 @@ class _Weights:
         node = self._values.made_by(c)
         if node is None:
             return math.inf
-        attrs, parts = dict(node.attrs), node.classes
+        attrs, parts = dict(node.attrs), node.operands
         if node.op == "permute_dims" and isinstance(axes := attrs["axes"], tuple):
             return self.error(parts[0], dtype, int(axes[axis]))
         if node.op == "concat" and attrs["axis"] != axis:
@@ -107,8 +108,8 @@ def _right_operands(view: View) -> dict[tuple[ClassId, int], None]:
     found: dict[tuple[ClassId, int], None] = {}
     for node in (n for eclass in view.classes.values() for n in eclass.nodes):
         if node.op == "matmul":
-            eclass = view.classes[node.classes[1]]
+            eclass = view.classes[node.operands[1]]
             info = eclass.struct_info
             if eclass.is_const and info.dtype == "float32" and info.ndim > 1:
-                found[node.classes[1], info.ndim - 2] = None
+                found[node.operands[1], info.ndim - 2] = None
     return found

@@ -57,7 +57,7 @@ def _class(eclass: EClass) -> Hashable:
 def _node(node: ENode) -> Hashable:
     children = tuple(_value(c) if isinstance(c, PrimValue) else c for c in node.children)
     attrs = tuple((name, repr(value)) for name, value in node.attrs)
-    return (node.op, children, attrs, node.key, repr(node.scalar))
+    return (node.op, children, attrs)
 
 
 def _leaf(leaf: Expr) -> Hashable:

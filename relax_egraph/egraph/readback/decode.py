@@ -11,20 +11,9 @@ from typing import cast
 
 from relax_egraph.egraph.binders import first_casts, mentioned
 from relax_egraph.egraph.encoding.encode import reads_of
+from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, TUPLE_GET, WHOLE, Child, Node
 from relax_egraph.egraph.readback.fused import FusedFunctions, broadcasts_to
-from relax_egraph.egraph.view import (
-    LEAF,
-    OPAQUE,
-    SCALAR,
-    TUPLE_GET,
-    WHOLE,
-    Child,
-    Choice,
-    ClassId,
-    ENode,
-    Program,
-    View,
-)
+from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.ir.dtypes import scalar
 from relax_egraph.ir.expr import (
@@ -109,7 +98,7 @@ class _Decoder:
     def order_symbols(self, binders: Mapping[str, MatchCast]) -> None:
         """Let what mentions a symbol be made after its binder."""
         for class_id, choice in self._choice.items():
-            if isinstance(choice.how, ENode) and choice.how.op == OPAQUE:
+            if isinstance(choice.how, Node) and choice.how.op == OPAQUE:
                 bound = self._view.opaque[choice.how.key]
                 self._binds |= {n: class_id for n, cast in binders.items() if cast is bound}
 
@@ -148,8 +137,8 @@ class _Decoder:
     def _bare(self, class_id: ClassId) -> ClassId:
         """What `class_id` repeats, if it is a broadcast that is made as it stands."""
         how = self._choice[class_id].how
-        if isinstance(how, ENode) and how.op == BROADCAST:
-            return self._bare(how.classes[0])
+        if isinstance(how, Node) and how.op == BROADCAST:
+            return self._bare(how.operands[0])
         return class_id
 
     def _emit(self, class_id: ClassId) -> None:
@@ -160,22 +149,21 @@ class _Decoder:
         elif how.op == LEAF:
             self._value[class_id] = self._view.leaves[how.key]
         elif how.op == SCALAR:
-            dtype = str(self._view.classes[class_id].struct_info.dtype)
-            self._value[class_id] = Constant(scalar(how.scalar, dtype))
+            self._value[class_id] = Constant(scalar(how.scalar, how.dtype))
         elif how.op == OPAQUE:
             self._emit_opaque(class_id, how)
         elif how.op == WHOLE:
-            self._value[class_id] = self._full(how.classes[0])
+            self._value[class_id] = self._full(how.operands[0])
         elif how.op == TUPLE_GET:
             ((_, index),) = how.attrs
-            part = TupleGetItem(self._full(how.classes[0]), cast(int, index))
+            part = TupleGetItem(self._full(how.operands[0]), cast(int, index))
             self._value[class_id] = self._bind(class_id, part)
         else:
             self._value[class_id] = self._bind(class_id, self._call(class_id, how))
 
     def _emit_opaque(self, class_id: ClassId, node: ENode) -> None:
         binding = self._view.opaque[node.key]
-        reads = [(r, self._full(c)) for r, c in zip(reads_of(binding), node.classes, strict=True)]
+        reads = [(r, self._full(c)) for r, c in zip(reads_of(binding), node.operands, strict=True)]
         value = _replaced(binding.value, {id(r): new for r, new in reads})
         now = {r: new for r, new in reads if isinstance(r, Var)}
         info = with_shapes(binding.var.struct_info, now)
@@ -200,7 +188,7 @@ class _Decoder:
         info = self._view.classes[class_id].struct_info
         op, attrs = OPS[node.op], dict(node.attrs)
         if op.elementwise:
-            bare = tuple(self._value[self._bare(c)] for c in node.classes)
+            bare = tuple(self._value[self._bare(c)] for c in node.operands)
             if broadcasts_to(op, bare, attrs, info):
                 return Call(op, bare, attrs, struct_info=info)
         given = [self._argument(child) for child in node.children]
@@ -211,7 +199,7 @@ class _Decoder:
         made = self._view.classes[class_id].sort == "tuple"
         return replace(call, struct_info=infer(call)) if made else call
 
-    def _argument(self, child: Child) -> Expr | None:
+    def _argument(self, child: Child[ClassId]) -> Expr | None:
         match child:
             case int():
                 return self._full(child)

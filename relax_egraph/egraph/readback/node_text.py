@@ -5,35 +5,10 @@ $0: R.Tensor((n, 4), "float32")  (R.add $1 $2)  (K.store $5)
 
 from collections.abc import Container, Iterator
 
-from relax_egraph.egraph.encoding import literals
-from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
-from relax_egraph.egraph.rulebook.vocabulary import operators
-from relax_egraph.egraph.view import (
-    LEAF,
-    LOAD,
-    OPAQUE,
-    SCALAR,
-    STORE,
-    TUPLE_GET,
-    WHOLE,
-    Child,
-    EClass,
-    ENode,
-    View,
-)
-from relax_egraph.ir.expr import PrimValue, Var
-from relax_egraph.ir.op import OperandKind
-from relax_egraph.ir.struct_info import ShapeStructInfo
-
-_HEADS = {
-    LEAF: "Leaf",
-    SCALAR: "R.const",
-    OPAQUE: "Opaque",
-    WHOLE: "Whole",
-    TUPLE_GET: "R.tuple_get",
-    LOAD: "K.load",
-    STORE: "K.store",
-}
+from relax_egraph.egraph.encoding.constructors import OF_CLASSES, argument_text, constructor_of
+from relax_egraph.egraph.node import LEAF
+from relax_egraph.egraph.view import EClass, ENode, View
+from relax_egraph.ir.expr import Var
 
 
 def view_lines(view: View, only: Container[int] | None = None) -> Iterator[str]:
@@ -48,40 +23,10 @@ def view_lines(view: View, only: Container[int] | None = None) -> Iterator[str]:
 
 def node_text(node: ENode, eclass: EClass, *, whole: bool = True) -> str:
     """`node` of `eclass`: ``R.sum $3 (vec-of 1) false``; unless `whole`, without its classes."""
-    head = _HEADS.get(node.op) or f"{'K' if eclass.sort == 'kernel' else 'R'}.{node.op}"
-    arguments = [text for text, of_classes in _arguments(node, eclass) if whole or not of_classes]
-    return " ".join((head, *arguments))
-
-
-def _arguments(node: ENode, eclass: EClass) -> Iterator[tuple[str, bool]]:
-    """Each argument of `node` in order, and whether it is made of classes."""
-    if node.key >= 0:
-        yield str(node.key), False
-    if node.op == SCALAR:
-        yield literals.number(node.scalar), False
-        yield literals.string(eclass.struct_info.dtype or ""), False
-    elif node.op == OPAQUE:
-        yield literals.vector([f"${c}" for c in node.classes]), True
-    elif node.op in _HEADS:
-        yield from ((f"${c}", True) for c in node.classes)
-        yield from ((str(value), False) for _, value in node.attrs)
-    else:
-        op = operators()[node.op].op
-        for operand, child in zip(op.operands, node.children, strict=True):
-            yield _operand(operand.kind, child), isinstance(child, int | tuple)
-        for attr, (_, value) in zip(op.attrs, node.attrs, strict=True):
-            yield literals.attribute(SORT_OF_ATTR[attr.kind], said(attr, value)) or "_", False
-
-
-def _operand(kind: OperandKind, child: Child) -> str:
-    match child:
-        case int():
-            return f"${child}"
-        case tuple():
-            return literals.vector([f"${c}" for c in child])
-        case ShapeStructInfo(values=values):
-            return "_" if values is None else literals.shape(values)
-        case None if kind == "tensor":
-            return "(R.none)"
-        case PrimValue() | None:
-            return literals.prim(child)
+    constructor = constructor_of(node.op, within_kernel=eclass.sort == "kernel")
+    arguments = (
+        argument_text(param.sort, arg, "${}".format)
+        for param, arg in constructor.arguments(node)
+        if whole or param.sort not in OF_CLASSES or arg is None
+    )
+    return " ".join((constructor.head, *arguments))

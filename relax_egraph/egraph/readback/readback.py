@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from relax_egraph.egraph.readback.tables import Key, Tables, Term
+from relax_egraph.egraph.node import Node
+from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.saturation.infos import Infos
 from relax_egraph.egraph.view import ClassId, EClass, View
 from relax_egraph.ir.struct_info import TensorStructInfo
@@ -40,7 +41,7 @@ def classes_of(
     tables: Tables, roots: Iterable[Key], known: Mapping[Key, TensorStructInfo]
 ) -> tuple[dict[ClassId, EClass], dict[Key, ClassId]]:
     """The classes that `roots` need, and their numbers; `known` is what is known besides facts."""
-    numbers = numbering(roots, tables.terms)
+    numbers = numbering(roots, tables.nodes)
     infos = Infos(tables, known)
     classes = {n: _class(key, tables, infos, numbers) for key, n in numbers.items()}
     return classes, numbers
@@ -48,7 +49,8 @@ def classes_of(
 
 def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId]) -> EClass:
     sort, value = key
-    nodes = tuple(dict.fromkeys(term.numbered(numbers) for term in tables.terms.get(key, ())))
+    own = tables.nodes.get(key, ())
+    nodes = tuple(dict.fromkeys(node.over(numbers.__getitem__) for node in own))
     if sort == "Tuple":
         return EClass("tuple", nodes, _UNKNOWN)
     info = infos.of(key)
@@ -62,13 +64,13 @@ def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId
     )
 
 
-def numbering(roots: Iterable[Key], terms: Mapping[Key, list[Term]]) -> dict[Key, ClassId]:
+def numbering(roots: Iterable[Key], nodes: Mapping[Key, list[Node[Key]]]) -> dict[Key, ClassId]:
     """Numbers in breadth-first order."""
     order = list(dict.fromkeys(roots))
     numbers = {key: k for k, key in enumerate(order)}
     for key in order:
-        for term in terms.get(key, ()):
-            for child in term.classes:
+        for node in nodes.get(key, ()):
+            for child in node.operands:
                 if child not in numbers:
                     numbers[child] = len(order)
                     order.append(child)

@@ -4,10 +4,11 @@ Commuted forms cost the same; extraction keeps the first, so that the program th
 like the one that went in.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from relax_egraph.egraph.view import LOAD, STORE, ClassId, EClass, ENode, View
+from relax_egraph.egraph.node import LOAD, STORE
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 
 
 def source_first(view: View, loaded: View, became: Mapping[ClassId, ClassId]) -> View:
@@ -17,15 +18,15 @@ def source_first(view: View, loaded: View, became: Mapping[ClassId, ClassId]) ->
     written.
     """
     written = {
-        (became[c], _over(node, became))
+        (became[c], node.over(became.__getitem__))
         for c, eclass in loaded.classes.items()
         for node in eclass.nodes
-        if c in became and all(k in became for k in node.classes)
+        if c in became and all(k in became for k in node.operands)
     }
     tensors = _tensors(view)
 
     def is_written(c: ClassId, node: ENode) -> bool:
-        return (tensors.get(c, c), _over(node, tensors)) in written
+        return (tensors.get(c, c), node.over(lambda k: tensors.get(k, k))) in written
 
     def ordered(c: ClassId, eclass: EClass) -> EClass:
         nodes = [_swapped(n) if is_written(c, _swapped(n)) else n for n in eclass.nodes]
@@ -41,18 +42,12 @@ def _tensors(view: View) -> dict[ClassId, ClassId]:
     for c, eclass in view.classes.items():
         for node in eclass.nodes:
             if node.op == STORE:
-                found[node.classes[0]] = c
+                found[node.operands[0]] = c
             elif node.op == LOAD:
-                found.setdefault(c, node.classes[0])
+                found.setdefault(c, node.operands[0])
     return found
-
-
-def _over(node: ENode, classes: Mapping[ClassId, ClassId]) -> Hashable:
-    """All of `node`, over the classes that its children stand for."""
-    children = tuple(classes.get(k, k) if isinstance(k, int) else k for k in node.children)
-    return (node.op, children, node.attrs, node.key, node.scalar)
 
 
 def _swapped(node: ENode) -> ENode:
     """`node` with its two operands in the other order; any other node as it is."""
-    return replace(node, children=node.children[::-1]) if len(node.classes) == 2 else node
+    return replace(node, children=node.children[::-1]) if len(node.operands) == 2 else node

@@ -5,32 +5,19 @@ write terms as trees, which are exponential in a graph.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from egglog.bindings import EGraph, FrozenRow, Value
 
-from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, meant
-from relax_egraph.egraph.rulebook.vocabulary import SORT_OF_OPERAND, operators
-from relax_egraph.egraph.view import (
-    LEAF,
-    LOAD,
-    OPAQUE,
-    SCALAR,
-    STORE,
-    TUPLE_GET,
-    WHOLE,
-    Child,
-    ClassId,
-    ENode,
-)
+from relax_egraph.egraph.encoding.constructors import NONE, constructors
+from relax_egraph.egraph.node import Node
+from relax_egraph.egraph.view import ClassId
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.op import Operand
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.struct_info import Shape
 
 
 class Key(NamedTuple):
@@ -38,42 +25,6 @@ class Key(NamedTuple):
 
     sort: str
     value: Value
-
-
-TermChild: TypeAlias = Key | tuple[Key, ...] | ShapeStructInfo | PrimValue | None
-"""An operand, as in `view.Child`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A node over classes as egglog knows them."""
-
-    op: str
-    children: tuple[TermChild, ...] = ()
-    attrs: tuple[tuple[str, Attr], ...] = ()
-    key: int = -1
-    scalar: float = 0.0
-
-    @property
-    def classes(self) -> tuple[Key, ...]:
-        """The classes among the children."""
-        found: list[Key] = []
-        for child in self.children:
-            if isinstance(child, Key):
-                found.append(child)
-            elif isinstance(child, tuple):
-                found.extend(child)
-        return tuple(found)
-
-    def numbered(self, numbers: Mapping[Key, ClassId]) -> ENode:
-        """The node, over numbered classes."""
-
-        def number(child: TermChild) -> Child:
-            if isinstance(child, Key):
-                return numbers[child]
-            return tuple(numbers[c] for c in child) if isinstance(child, tuple) else child
-
-        return ENode(self.op, tuple(map(number, self.children)), self.attrs, self.key, self.scalar)
 
 
 class Tables:
@@ -117,13 +68,35 @@ class Tables:
         }
 
     @cached_property
-    def terms(self) -> dict[Key, list[Term]]:
+    def nodes(self) -> dict[Key, list[Node[Key]]]:
         """The nodes of each class; without those that stand over their own class."""
-        found: dict[Key, list[Term]] = defaultdict(list)
-        for key, term in self._terms():
-            if key not in term.classes:
-                found[key].append(term)
+        found: dict[Key, list[Node[Key]]] = defaultdict(list)
+        for key, node in self.all_nodes():
+            if key not in node.operands:
+                found[key].append(node)
         return found
+
+    def all_nodes(self) -> Iterator[tuple[Key, Node[Key]]]:
+        """Every node and its class, in a fixed order."""
+        return (pair for name in constructors() for pair in self.nodes_of(name))
+
+    def nodes_of(self, name: str) -> Iterator[tuple[Key, Node[Key]]]:
+        """The nodes that constructor `name` makes, and their classes."""
+        constructor = constructors()[name]
+        optional = constructor.optional
+        sorts = (param.sort for param in constructor.params)
+        readers = [self._reader(sort, k in optional) for k, sort in enumerate(sorts)]
+        for row in self.rows(name):
+            args = [read(value) for read, value in zip(readers, row.inputs, strict=True)]
+            yield Key(constructor.result, row.output), constructor.node(args)
+
+    def _reader(self, sort: str, optional: bool) -> Callable[[Value], Any]:
+        """What makes a Python value of an argument of `sort`."""
+        if optional and sort == "Tensor":
+            return lambda value: None if value in self._none else Key(sort, value)
+        if sort in ("Tensor", "Kernel", "Tuple"):
+            return lambda value: Key(sort, value)
+        return lambda value: self.decode(sort, value)
 
     def shape(self, tensor: Value) -> Shape | None:
         """The shape of a tensor, if it is known."""
@@ -215,66 +188,10 @@ class Tables:
             case _:
                 raise ValueError(f"no value of sort {sort} is read back")
 
-    def _terms(self) -> Iterator[tuple[Key, Term]]:
-        for row in self.rows("Leaf"):
-            yield Key("Tensor", row.output), Term(LEAF, key=self.decode("i64", row.inputs[0]))
-        for row in self.rows("R.const"):
-            yield Key("Tensor", row.output), Term(SCALAR, scalar=self.decode("f64", row.inputs[0]))
-        for row in self.rows("Opaque"):
-            key, operands = row.inputs
-            children = tuple(Key("Tensor", v) for v in self._egraph.value_to_vec(operands))
-            yield Key("Tensor", row.output), Term(OPAQUE, children, key=self.decode("i64", key))
-        for row in self.rows("Whole"):
-            yield Key("Tensor", row.output), Term(WHOLE, (Key("Tuple", row.inputs[0]),))
-        for row in self.rows("K.store"):
-            yield Key("Tensor", row.output), Term(STORE, (Key("Kernel", row.inputs[0]),))
-        for row in self.rows("K.load"):
-            yield Key("Kernel", row.output), Term(LOAD, (Key("Tensor", row.inputs[0]),))
-        for name in (TUPLE_GET, *operators()):
-            yield from self.terms_of(name)
-            for row in self.rows(f"K.{name}"):
-                yield Key("Kernel", row.output), self._operator(name, "Kernel", row)
-
-    def terms_of(self, name: str) -> Iterator[tuple[Key, Term]]:
-        """The nodes of operator `name`, or ``tuple_get``, on tensors, and their classes."""
-        for row in self.rows(f"R.{name}"):
-            if name == TUPLE_GET:
-                inside, index = row.inputs
-                attrs = (("index", self.decode("i64", index)),)
-                yield Key("Tensor", row.output), Term(TUPLE_GET, (Key("Tuple", inside),), attrs)
-            else:
-                made = "Tuple" if operators()[name].makes_tuple else "Tensor"
-                yield Key(made, row.output), self._operator(name, "Tensor", row)
-
-    def _operator(self, name: str, sort: str, row: FrozenRow) -> Term:
-        op = operators()[name].op
-        count = len(op.operands)
-        children = tuple(
-            self._operand(operand, sort, value)
-            for operand, value in zip(op.operands, row.inputs[:count], strict=True)
-        )
-        attrs = tuple(
-            (attr.name, meant(attr, self.decode(SORT_OF_ATTR[attr.kind], value)))
-            for attr, value in zip(op.attrs, row.inputs[count:], strict=True)
-        )
-        return Term(name, children, attrs)
-
-    def _operand(self, operand: Operand, sort: str, value: Value) -> TermChild:
-        match operand.kind:
-            case "tensor" if operand.optional and value in self._none:
-                return None
-            case "tensor":
-                return Key(sort, value)
-            case "shape":
-                shape = self.decode("Shape", value)
-                return ShapeStructInfo(shape, len(shape))
-            case kind:
-                return self.decode(SORT_OF_OPERAND[kind], value)
-
     @cached_property
     def _none(self) -> set[Value]:
         """The class of the operand that is left out."""
-        return {row.output for row in self.rows("R.none")}
+        return {row.output for row in self.rows(NONE)}
 
     @cached_property
     def _prims(self) -> dict[Value, PrimValue | None]:

@@ -15,8 +15,7 @@ from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.encoding.bulk import load_view
 from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.readback.tables import Key
-from relax_egraph.egraph.recording.made import Made
-from relax_egraph.egraph.recording.snapshot import Match, Snapshot
+from relax_egraph.egraph.recording.snapshot import Made, Match, Snapshot
 from relax_egraph.egraph.recording.template_reader import rule_templates
 from relax_egraph.egraph.recording.templates import RuleTemplates
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook

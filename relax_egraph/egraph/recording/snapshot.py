@@ -1,17 +1,24 @@
 """What is in an e-graph while the matches of rules are written down in it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from egglog.bindings import FrozenRow, Value
 
+from relax_egraph.egraph.encoding.constructors import NONE, constructors
+from relax_egraph.egraph.node import Node, scalar_node
 from relax_egraph.egraph.readback.tables import Key, Tables
-from relax_egraph.egraph.recording.made import Instance, Made, built, classes_in
 from relax_egraph.egraph.recording.templates import Part, RuleTemplates, Slot, Template
 from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
-from relax_egraph.egraph.view import SCALAR, ClassId
+from relax_egraph.egraph.view import ClassId
+
+Made: TypeAlias = Node["Key | Made"]
+"""A node over classes, or over nodes like this: what a rule writes."""
+
+Instance: TypeAlias = Key | Made | None
+"""A value in a match: a class, an operator that the rule writes, or an operand that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,8 @@ class Snapshot(Tables):
             for key, head, inputs in waiting:
                 if key in known:
                     continue
-                made = self._built(head, inputs)
-                if made is not None and all(c in known for c in classes_in(made)):
+                made = self._made(head, inputs)
+                if all(c in known for c in made.operands):
                     known.add(key)
                     yield key, made
                 else:
@@ -64,7 +71,8 @@ class Snapshot(Tables):
             waiting = later
 
     def _unknown(self, known: set[Key]) -> Iterator[tuple[Key, str, list[Value]]]:
-        for head, result in _results().items():
+        for head, constructor in constructors().items():
+            result = constructor.result
             for row in self._new(head, lambda value, result=result: Key(result, value) in known):
                 yield Key(result, row.output), head, row.inputs
 
@@ -73,23 +81,24 @@ class Snapshot(Tables):
 
         None of what is `known`, to which it is added.
         """
-        for head in (head for head, result in _results().items() if result == "Tensor"):
+        for head in (head for head, c in constructors().items() if c.result == "Tensor"):
             for row in self._new(head, lambda value: value not in self._numbers):
-                made, constant = self._built(head, row.inputs), self._number(row.output)
-                if made is not None:  # the class of an operand may be that of the result by now
-                    made = replace(made, children=tuple(map(self._or_number, made.children)))
-                if made is not None and made != constant and made not in known:
+                constant = self._number(row.output)
+                # the class of an operand may be that of the result by now
+                made = self._made(head, row.inputs).over(self._or_number)
+                if made != constant and made not in known:
                     known.add(made)
                     read = ("const-scalar", (made, constant.scalar))
                     yield Match(CONSTANT, ((made, constant),), (constant,), reads=(read,))
 
     def _number(self, value: Value) -> Made:
-        return Made(SCALAR, attrs=(("dtype", self.dtype(value)),), scalar=self.scalars[value])
+        return scalar_node(self.scalars[value], self.dtype(value) or "")
 
-    def _or_number(self, child: Any) -> Any:
-        """A child of a node, as the number that it is if it is one."""
-        is_number = isinstance(child, Key) and child.value in self._numbers
-        return self._number(child.value) if is_number else child
+    def _or_number(self, child: Key | Made) -> Key | Made:
+        """An operand of a node, as the number that it is if it is one."""
+        if isinstance(child, Key) and child.value in self._numbers:
+            return self._number(child.value)
+        return child
 
     @cached_property
     def _numbers(self) -> set[Value]:
@@ -114,9 +123,9 @@ class Snapshot(Tables):
                         return self._value(sort, values[of])
                     case Template(head="unstable-app", args=(function, *args)):
                         head, bound = part(function)
-                        return built(head, [*bound, *map(part, args)])
+                        return _instance(head, [*bound, *map(part, args)])
                     case Template(head=head, args=args):
-                        return built(head, [part(arg) for arg in args])
+                        return _instance(head, [part(arg) for arg in args])
                     case tuple():
                         return tuple(map(part, of))
 
@@ -129,8 +138,9 @@ class Snapshot(Tables):
             )
             yield Match(search.name, edges, made, given, reads, writes)
 
-    def _built(self, head: str, inputs: Sequence[Value]) -> Made | None:
-        return built(head, [self._value(s, v) for s, v in zip(_sorts()[head], inputs, strict=True)])
+    def _made(self, head: str, inputs: Sequence[Value]) -> Made:
+        args = [self._value(s, v) for s, v in zip(_sorts()[head], inputs, strict=True)]
+        return constructors()[head].node(args)
 
     def _value(self, sort: str, value: Value) -> Any:
         match sort:
@@ -154,13 +164,6 @@ def _sorts() -> Mapping[str, Sequence[str]]:
     return {d.name: [p.sort for p in d.params] for d in vocabulary_table()}
 
 
-@cache
-def _results() -> Mapping[str, str]:
-    """The sort of what an operator makes; a loaded value is none, nor is what is left out."""
-    return {
-        d.name: d.result
-        for d in vocabulary_table()
-        if d.kind == "constructor"
-        and d.result in ("Tensor", "Kernel", "Tuple")
-        and d.name not in ("Value", "TupleValue", "R.none")
-    }
+def _instance(head: str, args: Sequence[Any]) -> Instance:
+    """What rules write ``(head args..)``."""
+    return None if head == NONE else constructors()[head].node(args)

@@ -14,7 +14,8 @@ from egglog.bindings import EGraph
 
 from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
-from relax_egraph.egraph.readback.tables import Key, Tables, Term
+from relax_egraph.egraph.node import Node
+from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.calls import demands
 from relax_egraph.egraph.rulebook.rule import Rule
@@ -44,18 +45,13 @@ class Trial:
     facts contradict each other in, as a sentence without its subject.
     """
 
-    nodes: tuple[tuple[Key, Term], ...]
+    nodes: tuple[tuple[Key, Node[Key]], ...]
     values: Mapping[int, Key]
     dtypes: Mapping[Key, str]
     matches: Mapping[str, int]
     scalars: Mapping[Key, float]
     matched: frozenset[int]
     conflict: str | None
-
-
-class _AllTables(Tables):
-    def every_term(self) -> tuple[tuple[Key, Term], ...]:
-        return tuple(self._terms())
 
 
 @lru_cache(64)
@@ -161,10 +157,10 @@ def _load(egraph: EGraph, program: Sequence[str]) -> Mapping[str, int]:
 
 
 def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:
-    tables = _AllTables(egraph)
+    tables = Tables(egraph)
     matched = {Key("Tensor", row.inputs[0]) for row in tables.rows("engine/matched")}
     return Trial(
-        nodes=tables.every_term(),
+        nodes=tuple(tables.all_nodes()),
         values=tables.loaded,
         dtypes={Key("Tensor", t): d for t, d in tables.dtypes.items()},
         scalars={Key("Tensor", t): c for t, c in tables.scalars.items()},

@@ -10,22 +10,19 @@ from functools import cache
 
 from egglog.bindings import Value
 
-from relax_egraph.egraph import view
 from relax_egraph.egraph.encoding import literals
-from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR, said
+from relax_egraph.egraph.encoding.constructors import constructor_of
 from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
-from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Node
+from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.traits import Traits
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.egraph.saturation.conflict import unequal_shapes
 from relax_egraph.egraph.saturation.infos import Infos
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
     Shape,
-    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
 )
@@ -35,7 +32,7 @@ from relax_egraph.ir.struct_info import (
 def asked() -> frozenset[str]:
     """The operators whose struct-info rules are asked: no rule deduces shape and dtype."""
     names = {name for name, traits in operators().items() if not _is_deduced(traits)}
-    return frozenset((*names, view.TUPLE_GET))
+    return frozenset((*names, TUPLE_GET))
 
 
 def _is_deduced(traits: Traits) -> bool:
@@ -65,10 +62,10 @@ def ill_typed(tables: Tables) -> str | None:
     Of those that are `asked` it is known before they are used.
     """
     infos = Infos(tables, {})
-    tensors = (pair for pair in tables.terms.items() if pair[0].sort == "Tensor")
-    for key, term in ((key, t) for key, terms in tensors for t in terms if t.op not in asked()):
+    tensors = (pair for pair in tables.nodes.items() if pair[0].sort == "Tensor")
+    for key, node in ((key, n) for key, nodes in tensors for n in nodes if n.op not in asked()):
         try:
-            info = infos.derived(term)
+            info = infos.derived(node)
         except IllTyped as problem:
             return f"makes an ill-typed value: {problem}"
         known = tables.shape(key.value)
@@ -92,16 +89,16 @@ class _Made:
 
     def claims(self, op: str) -> Iterator[str]:
         """Actions that claim what is not known yet of the values that `op` makes."""
-        for key, term in self._tables.terms_of(op):
-            info = self._derived(term) if key.sort == "Tensor" else None
+        for key, node in self._tables.nodes_of(f"R.{op}"):
+            info = self._derived(node) if key.sort == "Tensor" else None
             if isinstance(info, TensorStructInfo):
                 missing = list(self._missing(key.value, info))
-                name = self._name(key, term) if missing else None
+                name = self._name(key, node) if missing else None
                 yield from (claim.format(name) for claim in missing if name is not None)
 
-    def _derived(self, term: Term) -> StructInfo | None:
+    def _derived(self, node: Node[Key]) -> StructInfo | None:
         try:
-            return self._infos.derived(term)
+            return self._infos.derived(node)
         except IllTyped as problem:
             raise SaturationError(f"it makes an ill-typed value: {problem}") from None
 
@@ -114,7 +111,7 @@ class _Made:
         if info.dtype is not None and self._tables.dtype(value) != info.dtype:
             yield f"(dtype-claim {{}} {literals.string(info.dtype)})"
 
-    def _name(self, key: Key, known: Term | None = None) -> str | None:
+    def _name(self, key: Key, known: Node[Key] | None = None) -> str | None:
         """A term of class `key` over loaded values; ``None`` if there is none.
 
         With `known`, a node of the class, the others are not read in most cases.
@@ -123,56 +120,30 @@ class _Made:
             return self._loaded[key]
         if key not in self._names:
             self._names[key] = None  # ends the recursion on a cycle
-            written = (self._written(key, term) for term in self._terms(key, known))
+            written = map(self._written, self._nodes(key, known))
             self._names[key] = next((text for text in written if text is not None), None)
         return self._names[key]
 
-    def _terms(self, key: Key, known: Term | None) -> Iterator[Term]:
+    def _nodes(self, key: Key, known: Node[Key] | None) -> Iterator[Node[Key]]:
         if known is not None:
             yield known
-        yield from self._tables.terms.get(key, ())
+        yield from self._tables.nodes.get(key, ())
 
-    def _written(self, key: Key, term: Term) -> str | None:
-        classes = {c: self._name(c) for c in term.classes}
+    def _written(self, node: Node[Key]) -> str | None:
+        classes = {c: self._name(c) for c in node.operands}
         if None in classes.values():
             return None
         names = {c: str(name) for c, name in classes.items()}
-        match term.op:
-            case view.LEAF:
-                return f"(Leaf {term.key})"
-            case view.SCALAR:
-                dtype = self._tables.dtype(key.value)
-                number = literals.number(term.scalar)
-                return f"(R.const {number} {literals.string(dtype)})" if dtype else None
-            case view.TUPLE_GET:
-                ((_, index),) = term.attrs
-                return f"(R.tuple_get {names[term.classes[0]]} {index})"
-            case op if op in operators():
-                operands = zip(OPS[op].operands, term.children, strict=True)
-                parts = [_child(c, names, o.kind) for o, c in operands]
-                for attr in OPS[op].attrs:
-                    value = said(attr, dict(term.attrs)[attr.name])
-                    parts.append(literals.attribute(SORT_OF_ATTR[attr.kind], value) or "")
-                return f"({' '.join([f'R.{op}', *parts])})"
-            case _:
-                return None
+        if node.op in _WRITTEN or node.op in operators():
+            return constructor_of(node.op).text(node, names.__getitem__)
+        return None
+
+
+_WRITTEN = (LEAF, SCALAR, TUPLE_GET)
+"""Nodes of no operator that name a class."""
 
 
 def _agree(known: Shape | None, claimed: Shape) -> bool:
     if known is None or len(known) != len(claimed):
         return False
     return all(a == b or dims.equal(a, b) for a, b in zip(known, claimed, strict=True))
-
-
-def _child(child: TermChild, names: Mapping[Key, str], kind: str) -> str:
-    if isinstance(child, Key):
-        return names[child]
-    match child:
-        case tuple():
-            return literals.vector([names[c] for c in child])
-        case ShapeStructInfo(values=values):
-            return literals.shape(values or ())
-        case PrimValue():
-            return literals.prim(child)
-        case None:
-            return "(R.none)" if kind == "tensor" else "(Prim.none)"

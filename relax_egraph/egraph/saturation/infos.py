@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.node import TUPLE_GET, Child, Node
+from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
-from relax_egraph.egraph.view import TUPLE_GET
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.expr import Attr, PrimValue
 from relax_egraph.ir.op import OPS
@@ -34,16 +34,16 @@ class Infos:
             self._found[key] = self._info(key)
         return self._found[key]
 
-    def derived(self, term: Term) -> StructInfo | None:
-        """What the operator's rule says of `term`; raises `IllTyped` if it refuses the operands."""
-        if term.op == TUPLE_GET:
-            ((_, index),) = term.attrs
-            whole = self.of(term.classes[0])
+    def derived(self, node: Node[Key]) -> StructInfo | None:
+        """What the operator's rule says of `node`; raises `IllTyped` if it refuses the operands."""
+        if node.op == TUPLE_GET:
+            ((_, index),) = node.attrs
+            whole = self.of(node.operands[0])
             parts = whole.fields if isinstance(whole, TupleStructInfo) else ()
             return parts[index] if isinstance(index, int) and index < len(parts) else None
-        if term.op not in operators():
+        if node.op not in operators():
             return None
-        return inferred(term.op, tuple(map(self._operand, term.children)), term.attrs)
+        return inferred(node.op, tuple(map(self._operand, node.children)), node.attrs)
 
     def _info(self, key: Key) -> StructInfo:
         sort, value = key
@@ -59,16 +59,16 @@ class Infos:
             if dtype is not None:
                 rank = self._tables.rank(value)
                 return tensor(None, dtype, -1 if rank is None else rank)
-        for term in self._tables.terms.get(key, ()):
+        for node in self._tables.nodes.get(key, ()):
             try:
-                info = self.derived(term)
+                info = self.derived(node)
             except IllTyped:
                 continue
             if info is not None:
                 return info
         return _UNKNOWN
 
-    def _operand(self, child: TermChild) -> StructInfo | None:
+    def _operand(self, child: Child[Key]) -> StructInfo | None:
         match child:
             case Key():
                 return self.of(child)

@@ -11,11 +11,12 @@ from io import BytesIO
 from operator import attrgetter
 from typing import Any, BinaryIO
 
+from relax_egraph.egraph.node import Node
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.saturation.course import Course
 from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.saturation.schedule import Budget, Schedule
-from relax_egraph.egraph.view import ClassId, EClass, ENode, View
+from relax_egraph.egraph.view import ClassId, EClass, View
 from relax_egraph.ir.expr import Binding, Constant, Expr, Var
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.ir.symbol_ranges import Assumptions
@@ -72,7 +73,7 @@ class _Unpickler(pickle.Unpickler):
         return self._names.value(pid)
 
 
-_fields_of = attrgetter(*(f.name for f in fields(ENode)))
+_fields_of = attrgetter(*(f.name for f in fields(Node)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Rows:
     def view(self, leaves: tuple[Expr, ...] = (), opaque: tuple[Binding, ...] = ()) -> View:
         """The view, with what its nodes' keys refer to."""
         classes = {
-            number: EClass(sort, tuple(ENode(*node) for node in nodes), self.infos[info], *known)
+            number: EClass(sort, tuple(Node(*node) for node in nodes), self.infos[info], *known)
             for number, sort, nodes, info, *known in self.classes
         }
         return View(classes, self.roots, leaves, opaque)

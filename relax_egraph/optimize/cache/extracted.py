@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from typing import TypeAlias, cast
 
+from relax_egraph.egraph.node import Node
 from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.extract import Extraction
 from relax_egraph.ir.kernel import Input, Kernel, Promise, Step
@@ -43,7 +44,7 @@ def extraction_of(data: Data, view: View) -> Extraction:
 
 
 def _how(how: Kernel | ENode, infos: Infos) -> Data:
-    if isinstance(how, ENode):
+    if isinstance(how, Node):
         return node_data(how)
     inputs = [[infos.number(i.struct_info), i.scalar] for i in how.inputs]
     steps = [
@@ -74,7 +75,7 @@ class _Choices:
         if isinstance(choice, Kernel):
             check(len(read) == len(choice.inputs) and len(written) == len(choice.outputs))
         else:
-            check(read == choice.classes and len(written) == 1)
+            check(read == choice.operands and len(written) == 1)
         return Choice(choice, read, written)
 
     def _kernel(self, inputs: Data, steps: Data, outputs: Data, promise: Data) -> Kernel:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from relax_egraph.egraph.engine import Ban, PhaseReport, Report, Saturated, StopReason
-from relax_egraph.egraph.view import (
+from relax_egraph.egraph.node import (
     LEAF,
     LOAD,
     OPAQUE,
@@ -14,12 +14,12 @@ from relax_egraph.egraph.view import (
     TUPLE_GET,
     WHOLE,
     Child,
-    ClassId,
-    EClass,
-    ENode,
+    Node,
     Sort,
-    View,
+    leaf_node,
+    scalar_node,
 )
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import ShapeStructInfo
@@ -86,10 +86,10 @@ def saturated_of(data: Data, loaded: View) -> Saturated:
 def node_data(node: ENode) -> Data:
     """`node`; the numbers of its classes are those of the view."""
     children = list(map(_child_data, node.children))
-    return [node.op, children, attrs_data(node.attrs), node.key, node.scalar]
+    return [node.op, children, attrs_data(node.attrs)]
 
 
-def _child_data(child: Child) -> Data:
+def _child_data(child: Child[ClassId]) -> Data:
     match child:
         case ShapeStructInfo():
             return shape_data(child)
@@ -106,13 +106,16 @@ class Nodes:
         self._numbers = set(numbers)
         self._keys = {LEAF: len(view.leaves), OPAQUE: len(view.opaque)}
 
-    def node(self, op: Data, children: Data, attrs: Data, key: Data, scalar: Data) -> ENode:
+    def node(self, op: Data, children: Data, attrs: Data) -> ENode:
         """A node of the view."""
         check(op in _OPS)
+        node = Node(op, tuple(map(self._child, children)), attrs_of(attrs))
         if op in self._keys:
-            whole(key, below=self._keys[op])
-        operands = tuple(map(self._child, children))
-        return ENode(op, operands, attrs_of(attrs), of_type(int, key), of_type(float, scalar))
+            check(node == Node(op, node.children, leaf_node(node.key).attrs))
+            whole(node.key, below=self._keys[op])
+        if op == SCALAR:
+            check(node == scalar_node(of_type(float, node.scalar), of_type(str, node.dtype)))
+        return node
 
     def classes(self, data: Data) -> tuple[ClassId, ...]:
         """Numbers of classes."""
@@ -120,7 +123,7 @@ class Nodes:
         check(self._numbers.issuperset(numbers))
         return numbers
 
-    def _child(self, data: Data) -> Child:
+    def _child(self, data: Data) -> Child[ClassId]:
         match data:
             case None:
                 return None

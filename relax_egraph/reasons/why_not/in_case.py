@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from relax_egraph.egraph.node import LEAF
 from relax_egraph.egraph.recording.case_run import CaseRun, case_run
 from relax_egraph.egraph.recording.database import Database
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.egraph.view import LEAF
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir.expr import Var
 from relax_egraph.reasons.why_not.candidates import deepest, told, whole
@@ -71,9 +71,9 @@ def _names(database: Database) -> Names:
     }
     called = {key: name for name, key in reversed(lets.items())}
     leaves = {
-        term.key: Var(called.get(key, f"(Leaf {term.key})"))
-        for key, terms in database.terms.items()
-        for term in terms
-        if term.op == LEAF
+        node.key: Var(called.get(key, f"(Leaf {node.key})"))
+        for key, nodes in database.nodes.items()
+        for node in nodes
+        if node.op == LEAF
     }
     return Names(database, leaves, lets)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.readback.tables import Key, Term
+from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, Node
+from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.database import Database
-from relax_egraph.egraph.view import LEAF, LOAD, OPAQUE, SCALAR, STORE
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
@@ -31,8 +31,8 @@ class Names:
         found: dict[Key, str] = {}
         for name, key in self.variables.items():
             found.setdefault(key, name)
-        for key, term in self._leaves():
-            leaf = self.leaves[term.key]
+        for key, node in self._leaves():
+            leaf = self.leaves[node.key]
             if isinstance(leaf, Var):
                 found[key] = leaf.name
         return found
@@ -69,8 +69,8 @@ class Names:
 
     def holds(self, key: Key) -> str:
         """The nodes of a class, the shortest first: ``multiply(x, 0.5), exp(y)``."""
-        nodes = [t for t in self.database.terms.get(key, ()) if t.op not in (STORE, LOAD)]
-        shown = {self._term(t, 1) for t in nodes if t.op not in _LEAVES}
+        nodes = [n for n in self.database.nodes.get(key, ()) if n.op not in (STORE, LOAD)]
+        shown = {self._node(n, 1) for n in nodes if n.op not in _LEAVES}
         forms = sorted(shown, key=lambda form: (len(form), form))  # those of the program are short
         if forms:
             more = len(forms) - _FORMS
@@ -79,27 +79,27 @@ class Names:
 
     def origin(self, key: Key) -> str:
         """What a value is that no operator makes: ``nothing, as it is an input``."""
-        for term in self.database.terms.get(key, ()):
-            leaf = self.leaves[term.key] if term.op == LEAF else None
+        for node in self.database.nodes.get(key, ()):
+            leaf = self.leaves[node.key] if node.op == LEAF else None
             if isinstance(leaf, Constant):
                 return "a constant"
             if leaf is not None:
                 return "an input"
-            if term.op == SCALAR:
-                return f"the number {number_text(term.scalar)}"
-            if term.op == OPAQUE:
+            if node.op == SCALAR:
+                return f"the number {number_text(node.scalar)}"
+            if node.op == OPAQUE:
                 return "what no rule looks into"
         return "no operator"
 
     def is_leaf(self, key: Key) -> bool:
         """Whether no operator makes it."""
-        return all(t.op in _LEAVES for t in self.database.terms.get(key, ()))
+        return all(n.op in _LEAVES for n in self.database.nodes.get(key, ()))
 
-    def _leaves(self) -> Iterator[tuple[Key, Term]]:
-        for key, terms in self.database.terms.items():
-            for term in terms:
-                if term.op == LEAF:
-                    yield key, term
+    def _leaves(self) -> Iterator[tuple[Key, Node[Key]]]:
+        for key, nodes in self.database.nodes.items():
+            for node in nodes:
+                if node.op == LEAF:
+                    yield key, node
 
     def _class(self, key: Key, depth: int) -> str:
         if key in self.named:
@@ -109,22 +109,23 @@ class Names:
             return number_text(self.database.scalars[tensor], self.database.dtype(tensor))
         if key.sort == "Kernel" and tensor is not None:
             return self._class(Key("Tensor", tensor), depth)
-        terms = [t for t in self.database.terms.get(key, ()) if t.op not in (STORE, LOAD)]
-        for term in terms:
-            leaf = self.leaves[term.key] if term.op == LEAF else None
+        nodes = [n for n in self.database.nodes.get(key, ()) if n.op not in (STORE, LOAD)]
+        for node in nodes:
+            leaf = self.leaves[node.key] if node.op == LEAF else None
             if isinstance(leaf, Constant):
                 return f"constant {leaf.data.dtype.name}{list(leaf.data.shape)}"
-        return self._term(terms[0], depth) if terms else self.info(key) or key.sort
+        return self._node(nodes[0], depth) if nodes else self.info(key) or key.sort
 
-    def _term(self, term: Term, depth: int) -> str:
+    def _node(self, node: Node[Key], depth: int) -> str:
         """A node, its operands by name: ``sum(x, axis=(1,))``."""
-        if term.op == LEAF:
+        if node.op == LEAF:
             return "an input"
         if depth < 0:
             return "…"
-        shown = [self._child(child, depth - 1) for child in term.children if child is not None]
-        shown += [f"{name}={_attribute(value)}" for name, value in term.attrs]
-        return f"{term.op}({', '.join(shown)})"
+        shown = [self._child(child, depth - 1) for child in node.children if child is not None]
+        attrs = () if node.op in _LEAVES else node.attrs
+        shown += [f"{name}={_attribute(value)}" for name, value in attrs]
+        return f"{node.op}({', '.join(shown)})"
 
     def _child(self, child: Any, depth: int) -> str:
         if isinstance(child, ShapeStructInfo):

@@ -132,7 +132,7 @@ class Words:
             seen.add(key)
             if self.names.origin(key) == "an input":
                 yield self.names.of(key)
-            todo += self.database.terms[key][0].classes if self.database.terms.get(key) else ()
+            todo += self.database.nodes[key][0].operands if self.database.nodes.get(key) else ()
 
     def _false(self, partial: Partial, failure: Failure) -> str:
         c = failure.conjunct

@@ -4,20 +4,20 @@ Each class takes its value from the first of its nodes that can be computed, and
 of the class must give the same.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 
-from relax_egraph.egraph import view
 from relax_egraph.egraph.encoding.narrowing import stored
-from relax_egraph.egraph.readback.tables import Key, Tables, Term, TermChild
+from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Child, Node
+from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
-from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, shape_text
+from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
+from relax_egraph.verify.values.applied import Result, computed, exact
 from relax_egraph.verify.values.inputs import Array
+from relax_egraph.verify.values.tolerance import Computed
 
 Value: TypeAlias = Array | tuple[Array, ...]
 
@@ -37,15 +37,15 @@ def check_sound(tables: Tables, seed: int) -> int:
     Raises `Unsound`.  Every symbol has a random extent, every leaf random values.
     """
     run = _Run(tables, seed)
-    for key, term in run.ready():
-        value = run.value(key, term)
+    for key, node in run.ready():
+        value = run.value(key, node)
         if value is None:
             continue
-        run.computed.add((key, term))
+        run.computed.add((key, node))
         if key not in run.values:
-            run.values[key], run.first[key] = value, term
-        elif not _same(run.values[key], value):
-            raise Unsound(run.difference(key, term, value))
+            run.values[key], run.first[key] = value, node
+        elif not _same(_arrays(run.values[key]), _arrays(value)):
+            raise Unsound(run.difference(key, node, value))
     return len(run.computed) - len(run.values)
 
 
@@ -54,83 +54,71 @@ class _Run:
 
     def __init__(self, tables: Tables, seed: int) -> None:
         self.tables, self.rng = tables, np.random.default_rng(seed)
-        shapes = (tables.shape(key[1]) or () for key in tables.terms)
+        shapes = (tables.shape(key[1]) or () for key in tables.nodes)
         names = sorted({s for shape in shapes for d in shape for s in dims.symbols(d)})
         self.extents = {name: int(self.rng.integers(2, 6)) for name in names}
-        self.values: dict[Key, Value] = {}
-        self.first: dict[Key, Term] = {}
-        self.computed: set[tuple[Key, Term]] = set()
+        self.values: dict[Key, Result] = {}
+        self.first: dict[Key, Node[Key]] = {}
+        self.computed: set[tuple[Key, Node[Key]]] = set()
         self._names = {key: name for name, key in tables.lets.items()}
 
-    def ready(self) -> Iterator[tuple[Key, Term]]:
+    def ready(self) -> Iterator[tuple[Key, Node[Key]]]:
         """Nodes whose children have values, until none is left that is not computed."""
         found = True
         while found:
             before = len(self.computed)
-            for key, terms in self.tables.terms.items():
-                for term in terms:
-                    if (key, term) not in self.computed and self._can(term):
-                        yield key, term
+            for key, nodes in self.tables.nodes.items():
+                for node in nodes:
+                    if (key, node) not in self.computed and self._can(node):
+                        yield key, node
             found = len(self.computed) > before
 
-    def _can(self, term: Term) -> bool:
-        return all(c in self.values for c in term.classes)
+    def _can(self, node: Node[Key]) -> bool:
+        return all(c in self.values for c in node.operands)
 
-    def value(self, key: Key, term: Term) -> Value | None:
+    def value(self, key: Key, node: Node[Key]) -> Result | None:
         """The value of a node; ``None`` of one that has none of its own."""
-        tables = self.tables
-        known = tables.shape(key[1])
-        shape = _extents((3,) if known is None else known, self.extents)
-        dtype = tables.dtype(key[1]) or "float32"
-        match term.op:
-            case view.LEAF if key in self.values:
-                return None
-            case view.LEAF if key[1] in tables.scalars:
-                return np.full(shape, tables.scalars[key[1]], dtype)
-            case view.LEAF:
-                drawn = self.rng.standard_normal(shape)
-                if key[1] in tables.narrow:  # what is stored so loses nothing
-                    return stored(drawn.astype(dtype), *tables.narrow[key[1]])
-                return drawn > 0 if dtype == "bool" else drawn.astype(dtype)
-            case view.SCALAR:
-                return np.asarray(term.scalar, dtype)
-            case view.LOAD | view.STORE:
-                return self.values[term.classes[0]]
-            case view.OPAQUE | view.WHOLE:
-                return None
-            case view.TUPLE_GET:
-                return self.values[term.classes[0]][cast(int, dict(term.attrs)["index"])]
-            case name:
-                operands = [_operand(c, self.values, self.extents) for c in term.children]
-                while operands and operands[-1] is None:  # left out
-                    operands.pop()
-                try:
-                    return apply_op(operators()[name].op, operands, dict(term.attrs))
-                except Exception as problem:  # the reference is numpy, which raises what it likes
-                    shown = self._written(term)
-                    raise Unsound(f"{shown} has no value: {problem}") from problem
+        if node.op == OPAQUE or (node.op == LEAF and key in self.values):
+            return None
+        if node.op == LEAF:
+            return exact(self._leaf(key))
+        try:
+            return computed(node, self.values.get, self.extents)
+        except Exception as problem:  # the reference is numpy, which raises what it likes
+            shown = self._written(node)
+            raise Unsound(f"{shown} has no value: {problem}") from problem
 
-    def difference(self, key: Key, term: Term, value: Value) -> str:
+    def _leaf(self, key: Key) -> Array:
+        tables, tensor = self.tables, key.value
+        known, dtype = tables.shape(tensor), tables.dtype(tensor) or "float32"
+        shape = (3,) if known is None else tuple(dims.evaluate(d, self.extents) for d in known)
+        if tensor in tables.scalars:
+            return np.full(shape, tables.scalars[tensor], dtype)
+        drawn = self.rng.standard_normal(shape)
+        if tensor in tables.narrow:  # what is stored so loses nothing
+            return stored(drawn.astype(dtype), *tables.narrow[tensor])
+        return drawn > 0 if dtype == "bool" else drawn.astype(dtype)
+
+    def difference(self, key: Key, node: Node[Key], value: Result) -> str:
         """The two nodes of a class, and what they are on the inputs of this run."""
-        known = self.values[key]
-        nodes = self._written(self.first[key]), self._written(term)
-        shown = _apart(known, value)
+        nodes = self._written(self.first[key]), self._written(node)
+        shown = _apart(_arrays(self.values[key]), _arrays(value))
         width = max(map(len, nodes))
-        lines = [f"{node:<{width}}  is {text}" for node, text in zip(nodes, shown, strict=True)]
+        lines = [f"{name:<{width}}  is {text}" for name, text in zip(nodes, shown, strict=True)]
         sizes = ", ".join(f"{name} = {size}" for name, size in self.extents.items())
         return "\n".join(
             ("one class has two values:", *lines, *((f"at {sizes}",) if sizes else ()))
         )
 
-    def _written(self, term: Term, depth: int = 0) -> str:
+    def _written(self, node: Node[Key], depth: int = 0) -> str:
         """A node as rules write it, its operands by the names that the case gives them."""
 
-        def child(c: TermChild) -> str:
+        def child(c: Child[Key]) -> str:
             match c:
                 case Key():
                     known = self._names.get(c) or (depth < _DEEPEST and self.first.get(c))
                     return (
-                        self._written(known, depth + 1) if isinstance(known, Term) else known or "…"
+                        self._written(known, depth + 1) if isinstance(known, Node) else known or "…"
                     )
                 case tuple():
                     return f"(vec-of {' '.join(map(child, c))})"
@@ -139,33 +127,17 @@ class _Run:
                 case _:
                     return str(c)
 
-        match term.op:
-            case view.LEAF:
-                return f"(Leaf {term.key})"
-            case view.SCALAR:
-                return f"(R.const {term.scalar})"
-            case op:
-                head = f"R.{op}" if op in operators() else op
-                inside = [*map(child, term.children), *(str(v) for _, v in term.attrs)]
-                return f"({' '.join((head, *inside))})"
+        if node.op == LEAF:
+            return f"(Leaf {node.key})"
+        if node.op == SCALAR:
+            return f"(R.const {node.scalar})"
+        head = f"R.{node.op}" if node.op in operators() else node.op
+        inside = [*map(child, node.children), *(str(v) for _, v in node.attrs)]
+        return f"({' '.join((head, *inside))})"
 
 
-def _operand(child: TermChild, values: Mapping[Key, Value], extents: Mapping[str, int]) -> Any:
-    match child:
-        case Key():
-            return values[child]
-        case tuple():
-            return tuple(values[c] for c in child)
-        case ShapeStructInfo():
-            return _extents(child.values or (), extents)
-        case PrimValue(value=value):
-            return value if isinstance(value, float) else dims.evaluate(value, extents)
-        case None:
-            return None
-
-
-def _extents(shape: Shape, extents: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(dims.evaluate(d, extents) for d in shape)
+def _arrays(of: Result) -> Value:
+    return of.value if isinstance(of, Computed) else tuple(part.value for part in of)
 
 
 def _same(a: Value, b: Value) -> bool:

@@ -6,12 +6,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relax_egraph.egraph.readback.tables import Key
+from relax_egraph.egraph import node as nodes
+from relax_egraph.egraph.node import C, Node
 from relax_egraph.ir import dims, dtypes
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.op import Op
+from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.verify.values.canonical import once_rounded
 from relax_egraph.verify.values.inputs import Array
@@ -19,6 +20,28 @@ from relax_egraph.verify.values.program import host_value
 from relax_egraph.verify.values.tolerance import Computed
 
 Result: TypeAlias = Computed | tuple[Computed, ...]
+
+
+def computed(
+    node: Node[C],
+    given: Callable[[C], Result | None],
+    extents: Mapping[str, int],
+    shaken: np.random.Generator | None = None,
+) -> Result | None:
+    """The value of `node`, which is no leaf, of the values that are `given` of its operands.
+
+    ``None`` if one of these is missing.  What is `shaken` is rounded at random, as in `applied`.
+    """
+    match node.op:
+        case nodes.SCALAR:
+            return constant(node.scalar, (), node.dtype)
+        case nodes.LOAD | nodes.STORE | nodes.WHOLE:
+            return given(node.operands[0])
+        case nodes.TUPLE_GET:
+            whole, ((_, index),) = given(node.operands[0]), node.attrs
+            return whole[index] if isinstance(whole, tuple) and isinstance(index, int) else None
+        case name:
+            return applied(OPS[name], node.children, dict(node.attrs), given, extents, shaken)
 
 
 def applied(
@@ -51,7 +74,7 @@ def applied(
                 number = host_value(child, extents)
                 narrow.append(number)
                 wide.append(number)
-            case tuple() if not isinstance(child, Key):
+            case tuple() if type(child) is tuple:
                 parts = [given(c) for c in child]
                 several = [p for p in parts if isinstance(p, Computed)]
                 if len(several) != len(parts):

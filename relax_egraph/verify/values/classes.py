@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from relax_egraph.egraph import view
-from relax_egraph.egraph.readback.tables import Key, Term
+from relax_egraph.egraph.node import LEAF, OPAQUE, Node
+from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.trial import Trial
-from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, constant
@@ -96,25 +95,25 @@ class Classes:
             if isinstance(value, Computed) and not self.said(key):
                 same = constant(number, value.value.shape, name_of(value.value.dtype))
                 yield from self.compare(self.steps[key], value, same)
-        waiting = [(k, t) for k, t in self.trial.nodes if t.op not in (view.LEAF, view.OPAQUE)]
+        waiting = [(k, n) for k, n in self.trial.nodes if n.op not in (LEAF, OPAQUE)]
         broken: dict[Key, str] = {}
         progress = True
         while waiting and progress:
             progress, rest = False, []
-            for key, term in waiting:
-                own = (term.op, term.children, term.attrs) in self.own[key]
+            for key, node in waiting:
+                own = (node.op, node.children, node.attrs) in self.own[key]
                 if own and key in self.values:
                     progress = True  # it has been computed as a step of the program
                     continue
                 try:
-                    result = self.of(key, term)
+                    result = self.run.computed(node, self.values.get)
                 except NOT_COMPUTED as problem:
                     progress = True
                     if not own:
-                        broken.setdefault(key, f"R.{term.op} cannot be computed: {problem}")
+                        broken.setdefault(key, f"R.{node.op} cannot be computed: {problem}")
                     continue
                 if result is None:
-                    rest.append((key, term))
+                    rest.append((key, node))
                     continue
                 progress = True
                 if key not in self.values:
@@ -131,19 +130,19 @@ class Classes:
         return any(by_number[n].scalar is not None for n in self.steps[key])
 
     def failures(
-        self, waiting: list[tuple[Key, Term]], broken: dict[Key, str]
+        self, waiting: list[tuple[Key, Node[Key]]], broken: dict[Key, str]
     ) -> Iterator[Difference]:
         """The values that a node cannot give: it, or what it needs, cannot be computed."""
         reached = {k: why for k, why in broken.items() if k not in self.values}
         there = {*self.values, *self.steps, *(k for k, _ in self.trial.nodes)}
-        for _, term in waiting:
-            nothing = (c for c in term.classes if c not in there)
-            reached |= dict.fromkeys(nothing, f"R.{term.op} needs an operand that is (R.none)")
+        for _, node in waiting:
+            nothing = (c for c in node.operands if c not in there)
+            reached |= dict.fromkeys(nothing, f"R.{node.op} needs an operand that is (R.none)")
         grown = True
         while grown:
             grown = False
-            for key, term in waiting:
-                why = next((reached[c] for c in term.classes if c in reached), None)
+            for key, node in waiting:
+                why = next((reached[c] for c in node.operands if c in reached), None)
                 if why is not None and key not in reached:
                     if key in self.values:
                         broken.setdefault(key, why)
@@ -174,8 +173,8 @@ class Classes:
     def over(self) -> Mapping[Key, list[Key]]:
         """The classes whose nodes need a class."""
         found: dict[Key, list[Key]] = defaultdict(list)
-        for key, term in self.trial.nodes:
-            for child in term.classes:
+        for key, node in self.trial.nodes:
+            for child in node.operands:
                 found[child].append(key)
         return found
 
@@ -202,22 +201,3 @@ class Classes:
                 on=found.on,
                 pair=pair,
             )
-
-    def of(self, key: Key, term: Term) -> Result | None:
-        """What the node `term` of the class `key` gives; ``None`` if an operand is not known."""
-        given = self.values.get
-        match term.op:
-            case view.SCALAR:
-                dtype = self.trial.dtypes.get(key, "float32")
-                return constant(term.scalar, (), dtype)
-            case view.LOAD | view.STORE:
-                return given(term.classes[0])
-            case view.TUPLE_GET:
-                whole = given(term.classes[0])
-                ((_, at),) = term.attrs
-                return whole[int(at)] if isinstance(whole, tuple) and isinstance(at, int) else None
-            case view.WHOLE:
-                return None
-            case name:
-                op = operators()[name].op
-                return self.run.apply(op, term.children, dict(term.attrs), given)

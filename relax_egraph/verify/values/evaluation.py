@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.egraph.encoding.narrowing import stored
+from relax_egraph.egraph.node import C, Node
 from relax_egraph.errors import RelaxEgraphError, RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.op import Op
-from relax_egraph.verify.values.applied import Result, applied, constant, exact
+from relax_egraph.verify.values.applied import Result, applied, computed, constant, exact
 from relax_egraph.verify.values.inputs import Kind, random_array
 from relax_egraph.verify.values.program import Program, Step
 from relax_egraph.verify.values.tolerance import Computed
@@ -86,6 +87,10 @@ class Evaluation:
         for narrow, axis in step.narrow:
             value = stored(value, narrow, axis)
         return exact(value)
+
+    def computed(self, node: Node[C], given: Callable[[C], Result | None]) -> Result | None:
+        """The value of `node`, which is no leaf, of the values that are `given` of its operands."""
+        return computed(node, given, self.extents, self.shaken)
 
     def apply(
         self,

@@ -1,0 +1,101 @@
+"""A node: an operator applied to children, with attributes.
+
+The same node stands in a view, over the numbers of classes; in the tables of egglog, over its
+values; in what a rule matched, over these and nodes; and in a proof, over terms.
+
+`op` is ``leaf`` (a value from outside of the block), ``scalar`` (a 0-d constant that a rule made),
+``opaque`` (a binding that is kept as it is), an operator's name (``"add"``), ``load`` / ``store``
+between tensors and kernels, ``tuple_get`` (a part of a tuple) or ``whole`` (a tuple, as operand of
+an opaque binding).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+from relax_egraph.ir.expr import Attr, PrimValue
+from relax_egraph.ir.struct_info import ShapeStructInfo
+
+Sort: TypeAlias = Literal["tensor", "kernel", "tuple"]
+
+LEAF, SCALAR, OPAQUE, LOAD, STORE = "leaf", "scalar", "opaque", "load", "store"
+TUPLE_GET, WHOLE = "tuple_get", "whole"
+
+C = TypeVar("C")
+D = TypeVar("D")
+
+Child: TypeAlias = C | tuple[C, ...] | ShapeStructInfo | PrimValue | None
+"""An operand: a value, several, a shape, a scalar of the host, or one that is left out."""
+
+Attrs: TypeAlias = tuple[tuple[str, Attr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Generic[C]):
+    """An operator over values of type `C`.
+
+    `children` has one entry for each operand of the operator.  `attrs` are complete, in the
+    operator's order; those of a leaf, a scalar and an opaque binding say which one it is.
+    """
+
+    op: str
+    children: tuple[Child[C], ...] = ()
+    attrs: Attrs = ()
+
+    @property
+    def operands(self) -> tuple[C, ...]:
+        """The values among the children, in order."""
+        found: list[Any] = []
+        child: Any
+        for child in self.children:
+            kind = type(child)
+            if kind is tuple:
+                found += child
+            elif kind not in _NO_VALUE:
+                found.append(child)
+        return tuple(found)
+
+    @property
+    def key(self) -> int:
+        """The number of a leaf, or of an opaque binding."""
+        return cast(int, self.attrs[0][1])
+
+    @property
+    def scalar(self) -> float:
+        """The number that a ``scalar`` is."""
+        return cast(float, self.attrs[0][1])
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of a ``scalar``."""
+        return cast(str, self.attrs[1][1])
+
+    def over(self, of: Callable[[C], D]) -> "Node[D]":
+        """The node over what `of` says of each of its values."""
+        return Node(self.op, tuple([mapped(child, of) for child in self.children]), self.attrs)
+
+
+_NO_VALUE = frozenset((ShapeStructInfo, PrimValue, type(None)))
+
+
+def mapped(child: Any, of: Callable[[Any], D]) -> Child[D]:
+    """`child` with what `of` says in place of its values.  A value is no plain tuple."""
+    kind = type(child)
+    if kind is tuple:
+        return tuple(map(of, child))
+    return child if kind in _NO_VALUE else of(child)
+
+
+def leaf_node(key: int) -> Node[Any]:
+    """Value `key` from outside of the block."""
+    return Node(LEAF, (), (("i", key),))
+
+
+def scalar_node(value: float, dtype: str) -> Node[Any]:
+    """A constant of rank 0."""
+    return Node(SCALAR, (), (("value", value), ("dtype", dtype)))
+
+
+def opaque_node(key: int, operands: tuple[C, ...]) -> Node[C]:
+    """Binding `key`, which reads `operands`."""
+    return Node(OPAQUE, operands, (("i", key),))
