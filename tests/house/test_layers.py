@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
     "vm": {"ir.dtypes", "ir.form", "ir.message", "ir.syntax"},
-    "extract": {"egraph.binders", "egraph.view", "ir", "highspy"},
+    "extract": {"egraph.binders", "egraph.node", "egraph.view", "ir", "highspy"},
     "verify": {"egraph", "rules", "ir", "workers"},
     "egraph": {"rules", "ir", "workers", "egglog"},
     "script": {"tir", "ir"},
