@@ -11,7 +11,6 @@ from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.verify.cases import Case, query_of
 from relax_egraph.verify.instances.draw import draw_instance
-from relax_egraph.verify.instances.makers import made_by
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.values.claims import truthful
@@ -111,6 +110,6 @@ def _is_of_tensors(
 ) -> bool:
     """Whether what a rule does is about tensors, and not about what all instances share."""
     patterns = [p for rule in rules if rule.name == name for p in rule.directions]
-    made = {made_by(action) for p in patterns for action in p.actions}
+    made = {row.head for p in patterns for row in p.rows}
     sorts = {s for m in made if m in declarations for s in declarations[m].sorts}
     return any(p.unites for p in patterns) or "Tensor" in sorts

@@ -13,8 +13,15 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from relax_egraph.egraph.functions.function import FUNCTIONS, Function
-from relax_egraph.egraph.rulebook.check import forms_in, variables
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, written
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    form_of,
+    forms_in,
+    variables,
+    written,
+)
 from relax_egraph.egraph.rulebook.guards import is_guard
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import Span

@@ -4,11 +4,22 @@ egglog checks everything once more; here the common mistakes get a message with 
 arguments by name, the nearest known name, or the place of the other use.
 """
 
-import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, premises_of, written
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Source,
+    Tree,
+    applied,
+    forms_in,
+    premises_of,
+    sort_of_literal,
+    symbols,
+    variables,
+    written,
+)
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, is_guard
 from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, check_own, near
@@ -20,12 +31,6 @@ _OPTIONS = {
     "birewrite": (":when", ":ruleset", ":name"),
     "rule": (":ruleset", ":name"),
 }
-_LITERALS = (
-    ("i64", re.compile(r"-?\d+")),
-    ("f64", re.compile(r"-?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf)|NaN")),
-    ("String", re.compile(r'".*"', re.DOTALL)),
-    ("bool", re.compile(r"true|false")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +256,8 @@ class _RuleCheck:
         return declared.result
 
     def _atom(self, atom: Atom, expected: str | None) -> str | None:
-        for sort, pattern in _LITERALS:
-            if pattern.fullmatch(atom.text):
-                return sort
+        if sort := sort_of_literal(atom.text):
+            return sort
         if atom.text == "_":
             return expected
         if atom.text in self.uses:
@@ -283,33 +287,6 @@ class _RuleCheck:
 
     def error(self, tree: Tree, message: str, note: str = "") -> RuleError:
         return self.source.error(tree, message, note)
-
-
-def variables(trees: Iterable[Tree]) -> set[str]:
-    """The names of the variables in `trees`."""
-    return {atom.text for tree in trees for atom in symbols(tree)}
-
-
-def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
-    """The forms in `tree` that apply one of `names`."""
-    return (form for form in forms_in(tree) if form.head in names)
-
-
-def forms_in(tree: Tree) -> Iterator[Form]:
-    """The forms in `tree`, which may be one, from the outside in."""
-    if isinstance(tree, Form):
-        yield tree
-        for item in tree.items:
-            yield from forms_in(item)
-
-
-def symbols(tree: Tree) -> list[Atom]:
-    """The atoms that stand for variables: no literals, no wildcards, no names in front."""
-    if isinstance(tree, Atom):
-        literal = any(pattern.fullmatch(tree.text) for _, pattern in _LITERALS)
-        return [] if literal or tree.text == "_" else [tree]
-    first = tree.items[:1] if not tree.head else ()
-    return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
 
 
 def _shown(tree: Tree) -> str:

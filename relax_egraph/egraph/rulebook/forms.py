@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -169,6 +169,45 @@ def heads(tree: Tree) -> Iterator[str]:
             yield tree.head
         for item in tree.items:
             yield from heads(item)
+
+
+def variables(trees: Iterable[Tree]) -> set[str]:
+    """The names of the variables in `trees`."""
+    return {atom.text for tree in trees for atom in symbols(tree)}
+
+
+def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
+    """The forms in `tree` that apply one of `names`."""
+    return (form for form in forms_in(tree) if form.head in names)
+
+
+def forms_in(tree: Tree) -> Iterator[Form]:
+    """The forms in `tree`, which may be one, from the outside in."""
+    if isinstance(tree, Form):
+        yield tree
+        for item in tree.items:
+            yield from forms_in(item)
+
+
+def symbols(tree: Tree) -> list[Atom]:
+    """The atoms that stand for variables: no literals, no wildcards, no names in front."""
+    if isinstance(tree, Atom):
+        return [] if sort_of_literal(tree.text) or tree.text == "_" else [tree]
+    first = tree.items[:1] if not tree.head else ()
+    return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
+
+
+def sort_of_literal(text: str) -> str | None:
+    """The sort of the number, text or truth value that an atom is; ``None`` of a variable."""
+    return next((sort for sort, pattern in _LITERALS if pattern.fullmatch(text)), None)
+
+
+_LITERALS = (
+    ("i64", re.compile(r"-?\d+")),
+    ("f64", re.compile(r"-?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf)|NaN")),
+    ("String", re.compile(r'".*"', re.DOTALL)),
+    ("bool", re.compile(r"true|false")),
+)
 
 
 def is_literal(text: str) -> bool:

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from relax_egraph.egraph.rulebook.check import applied, symbols
 from relax_egraph.egraph.rulebook.forms import (
     RULES,
     Atom,
     Form,
     Source,
     Tree,
+    applied,
     original,
     premises_of,
+    symbols,
     written,
 )
 from relax_egraph.egraph.rulebook.scope import PRIMITIVES, Scope, near

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Form, Tree, form_of, heads, premises_of, written
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    form_of,
+    heads,
+    premises_of,
+    written,
+)
 from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.errors import Span
 
@@ -57,6 +65,15 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A row that an action adds to the table `head`; `value` is ``None`` of a relation."""
+
+    head: str
+    args: tuple[Tree, ...]
+    value: Tree | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Direction:
     """One direction of a rule: what it matches and what it does.
 
@@ -91,13 +108,28 @@ class Direction:
     @property
     def reads(self) -> Iterator[str]:
         """What the premises and the left side apply, in order."""
-        trees = (*self.premises, *([self.left] if self.left else []))
+        trees = self.premises if self.left is None else (*self.premises, self.left)
         return (head for tree in trees for head in heads(tree))
+
+    @property
+    def lets(self) -> dict[str, Tree]:
+        """The names that actions give to terms."""
+        return {written(a.items[1]): a.items[2] for a in self.actions if a.head == "let"}
+
+    @property
+    def unions(self) -> tuple[tuple[Tree, Tree], ...]:
+        """The terms that a match equates."""
+        return tuple((a.items[1], a.items[2]) for a in self.head if a.head == "union")
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of relations and functions that a match adds."""
+        return tuple(row for action in self.actions if (row := _row(action)))
 
     @property
     def unites(self) -> bool:
         """Whether it equates values, rather than deducing facts from which others do."""
-        return self.left is not None or any(map(_equates, self.actions))
+        return bool(self.unions) or any(row.head == "const-scalar" for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +171,13 @@ def _directions(rule: Rule) -> tuple[Direction, ...]:
     return forward, replace(forward, name=rule.reported[1], left=second, right=first)
 
 
-def _equates(action: Form) -> bool:
-    """Whether `action` says what a value is: that of another term, or a number."""
-    inside = action.items[1] if action.head == "set" else action
-    return isinstance(inside, Form) and inside.head in ("union", "const-scalar")
+def _row(action: Form) -> Row | None:
+    match action.items:
+        case (Atom(text="set"), Form() as row, value):
+            return Row(row.head, row.items[1:], value)
+        case (Atom(text="let" | "union" | "delete" | "subsume"), *_):
+            return None
+        case _ if action.head.startswith(("R.", "K.")):
+            return None
+        case _:
+            return Row(action.head, action.items[1:])

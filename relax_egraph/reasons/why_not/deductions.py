@@ -1,12 +1,13 @@
 """Which rules deduce a relation, and of what each must be asked for that."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form
-from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.forms import Atom
+from relax_egraph.egraph.rulebook.rule import Direction, Row
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
 from relax_egraph.verify.instances.query import literal_of
 
@@ -23,29 +24,26 @@ class Deductions:
     left_out: frozenset[str]
 
     @cached_property
-    def deducing(self) -> Mapping[str, Sequence[tuple[Direction, Form]]]:
-        """By relation or function the rules that deduce it, each with the row that it makes."""
-        found: dict[str, list[tuple[Direction, Form]]] = {}
+    def deducing(self) -> Mapping[str, Sequence[tuple[Direction, Row]]]:
+        """By relation or function the rules that deduce it, each with the row that it adds."""
+        by_name: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
         for pattern in self.patterns:
-            for action in pattern.actions:
-                row = action.items[1] if action.head == "set" else action
-                if isinstance(row, Form) and row.head not in _NO_ROWS:
-                    made = Form((*row.items, *action.items[2:]), row.start, row.end)
-                    row = made if action.head == "set" else row
-                    found.setdefault(row.head, []).append((pattern, row))
-        return found
+            for row in pattern.rows:
+                if row.head not in _OF_ENGINE:
+                    by_name[row.head].append((pattern, row))
+        return by_name
 
 
-_NO_ROWS = (*ENGINE, "let", "union", "delete", "subsume", "shape-claim", "dtype-claim", *OF_VALUES)
+_OF_ENGINE = (*ENGINE, "shape-claim", "dtype-claim", *OF_VALUES)
 
 
-def preset_of(plan: Plan, row: Form, known: Mapping[int, Any]) -> Mapping[str, Any] | None:
+def preset_of(plan: Plan, row: Row, known: Mapping[int, Any]) -> Mapping[str, Any] | None:
     """The variables of `plan`, which makes `row`, as `known` says; ``None`` if it makes others.
 
     Nor is one asked of which it is not known what it would be about.
     """
     found: dict[str, Any] = {}
-    for k, item in enumerate(row.items[1:]):
+    for k, item in enumerate((*row.args, row.value)):
         if k not in known or not isinstance(item, Atom):
             continue
         literal = literal_of(item.text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, placed, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, placed, variables, written
 from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 from relax_egraph.verify.instances.primitives import computes
 from relax_egraph.verify.instances.query import Apply, Arg, Query, literal_of
@@ -113,7 +113,7 @@ def plan_of(pattern: Direction) -> Plan:
         )
         for number, start, end, apply in sorted(found, key=lambda f: (f[0], f[1]))
     )
-    names = {v: name(v) for tree, _ in trees for v in _variables(tree)}
+    names = {v: name(v) for v in variables(tree for tree, _ in trees)}
     if pattern.left is not None:
         names[ROOT] = ROOT
     rows = (c.variables for c in conjuncts if c.kind != "computed")
@@ -163,15 +163,6 @@ def _focus(pattern: Direction, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]
         if action.head != "let" and isinstance(about, Atom) and literal_of(about.text) is None:
             yield about.text
     yield from (c.result for c in conjuncts if c.kind == "node" and c.result is not None)
-
-
-def _variables(tree: Tree) -> Iterator[str]:
-    if isinstance(tree, Atom):
-        if literal_of(tree.text) is None and tree.text != "_":
-            yield tree.text
-        return
-    for item in tree.items[1:]:
-        yield from _variables(item)
 
 
 def known_places(c: Conjunct, values: Values) -> dict[int, Any]:

@@ -1,11 +1,11 @@
 """Rules that equate dimensions: each is proved by sympy for all values, or refuted by some."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Form, Tree, variables, written
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.errors import RelaxEgraphError
@@ -30,7 +30,7 @@ def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
     rule = pattern.rule
     if left is None or right is None:
         return silent(rule, _UNPROVED)
-    names = sorted({*_variables(left), *_variables(right)})
+    names = sorted(variables((left, right)))
     for numbers in product(_NUMBERS, repeat=len(names)):
         values = dict(zip(names, numbers, strict=True))
         a, b = _value(left, values), _value(right, values)
@@ -43,14 +43,6 @@ def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
     if a is None or b is None or not dims.equal(a, b):
         return silent(rule, _UNPROVED)
     return Verdict(rule.name, rule.span, rule.float_class, "exact", trials, proved=True)
-
-
-def _variables(tree: Tree) -> Iterator[str]:
-    if isinstance(tree, Form):
-        for item in tree.items[1:]:
-            yield from _variables(item)
-    elif literal_of(tree.text) is None:
-        yield tree.text
 
 
 def _value(tree: Tree, values: Mapping[str, Any]) -> Any:

@@ -1,15 +1,13 @@
 """An instance and how its sides differ, as they are printed."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import symbols, written
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import shape_text, tensor
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.problem import VALUES
-from relax_egraph.verify.instances.query import literal_of
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.inputs import Array
 
@@ -20,27 +18,18 @@ _MOST = 24
 def names_of(pattern: Direction, instance: Instance) -> dict[str, str]:
     """What the rule calls each variable of the instance that it names."""
     found: dict[str, str] = {}
-    sides = (pattern.left,) if pattern.left is not None else ()
-    for name in _variables((*sides, *pattern.premises)):
+    for name in (atom.text for tree in pattern.matched for atom in symbols(tree)):
         known = instance.problem.names.get(name, name)
         if isinstance(known, str):
             found.setdefault(known, name)
     return found
 
 
-def _variables(trees: tuple[Tree, ...]) -> Iterator[str]:
-    for tree in trees:
-        if isinstance(tree, Form):
-            yield from _variables(tree.items[1:])
-        elif literal_of(tree.text) is None and tree.text != "_":
-            yield tree.text
-
-
 def operands(pattern: Direction, instance: Instance) -> list[str]:
     """The leaves with their elements, attributes, extents; the terms that other rules match."""
     problem, names = instance.problem, names_of(pattern, instance)
     order = [*names, *(v for v in problem.needed if v not in names)]
-    rule = " ".join(map(written, (*((pattern.left,) if pattern.left else ()), *pattern.premises)))
+    rule = " ".join(map(written, pattern.matched))
     found: list[str] = []
     for variable in dict.fromkeys(order):
         name = names.get(variable) or variable.rpartition(".")[2]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from relax_egraph.egraph.encoding.attributes import meant
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
-from relax_egraph.egraph.rulebook.rule import ROOT, Direction
+from relax_egraph.egraph.rulebook.forms import Form, Tree
+from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.op import Op, OperandKind
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo
@@ -42,13 +42,8 @@ class Domain(Protocol):
 
 def equated(pattern: Direction) -> tuple[tuple[Tree, Tree], ...]:
     """What `pattern` says is one; nothing if it deduces facts, or does so too."""
-    if pattern.left is not None and pattern.right is not None:
-        root = Atom(ROOT, pattern.left.start)
-        return ((root, pattern.right),)
-    if any(a.head not in ("union", "let") for a in pattern.actions):
-        return ()
-    unions = (a.items for a in pattern.actions if a.head == "union")
-    return tuple((left, right) for _, left, right in unions)
+    other = any(a.head not in ("union", "let") for a in pattern.actions)
+    return () if other else pattern.unions
 
 
 @dataclass(slots=True)
@@ -65,11 +60,7 @@ class Terms:
     @staticmethod
     def of(pattern: Direction, instance: Instance, domain: Domain) -> "Terms":
         """The terms of `pattern`."""
-        terms = Terms(instance, domain)
-        for action in pattern.actions:
-            if action.head == "let" and isinstance(name := action.items[1], Atom):
-                terms.bound[name.text] = action.items[2]
-        return terms
+        return Terms(instance, domain, pattern.lets)
 
     def value(self, tree: Tree) -> Any:
         """The value of `tree`: of a tensor one of the domain, of others what instances have.

@@ -6,7 +6,7 @@ from random import Random
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Direction
-from relax_egraph.verify.instances.makers import NATIVE, made_by, makers_of, reads_of
+from relax_egraph.verify.instances.makers import NATIVE, makers_of, reads_of
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.instances.unfold import unfold
@@ -22,7 +22,7 @@ def chains_to(pattern: Direction, book: RuleBook) -> list[tuple[Direction, ...]]
     chain is that of `chain_to`, which may be empty.
     """
     makers = makers_of(book)
-    made = {made_by(action) for action in pattern.actions} - NATIVE - {""}
+    made = {row.head for row in pattern.rows} - NATIVE
     readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and made & reads_of(p))
     chains: list[tuple[Direction, ...]] = [(reader, pattern) for reader in readers]
     if pattern.unites:
@@ -49,7 +49,7 @@ def chain_to(pattern: Direction, book: RuleBook) -> tuple[Direction, ...]:
         if first.unites:
             return chain
         seen.add(first.name)
-        made = {made_by(action) for action in first.actions}
+        made = {row.head for row in first.rows}
         readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
         readers = [p for p in readers if p.name not in seen and made & reads_of(p)]
         chains += [(p, *chain) for p in sorted(readers, key=lambda p: not p.unites)]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import Form, Tree
 from relax_egraph.egraph.rulebook.generate import generated_rules
-from relax_egraph.egraph.rulebook.rule import Direction, Rule
+from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule
 from relax_egraph.rules import FACTS
 
 NATIVE = frozenset(
@@ -27,12 +26,12 @@ NATIVE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """`of` a name: the patterns that deduce it, each with the action that does.
+    """`of` a name: the patterns that deduce it, each with the row that it adds.
 
     `walks` are names that are read by a rule that makes them: such rules compute.
     """
 
-    of: Mapping[str, Sequence[tuple[Direction, Form]]]
+    of: Mapping[str, Sequence[tuple[Direction, Row]]]
     uniting: tuple[Direction, ...]
     walks: tuple[str, ...]
 
@@ -40,13 +39,13 @@ class Makers:
 @cache
 def makers_of(book: RuleBook) -> Makers:
     """What the rules of `book`, those that deduce facts among them, make."""
-    of: dict[str, list[tuple[Direction, Form]]] = defaultdict(list)
+    of: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
     uniting: list[Direction] = []
     for rule in (*book.rules, *generated_rules()):
         for pattern in rule.directions:
-            for action in pattern.actions:
-                if (name := made_by(action)) and name not in NATIVE:
-                    of[name].append((pattern, action))
+            for row in pattern.rows:
+                if row.head not in NATIVE:
+                    of[row.head].append((pattern, row))
             if pattern.unites:
                 uniting.append(pattern)
     walks = (name for name, ways in of.items() if any(name in reads_of(p) for p, _ in ways))
@@ -65,25 +64,10 @@ def reads_in(rule: Rule) -> frozenset[str]:
     return frozenset().union(*map(reads_of, rule.directions))
 
 
-def made_by(action: Form) -> str:
-    """The relation or function that `action` adds to; empty if it is none."""
-    if action.head == "set" and isinstance(action.items[1], Form):
-        return action.items[1].head
-    if action.head in ("union", "let", "delete", "subsume") or action.head.startswith(("R.", "K.")):
-        return ""
-    return action.head
-
-
-def arguments_of(action: Form) -> Sequence[Tree]:
-    """What the name is applied to that `action` adds to."""
-    made = action.items[1] if action.head == "set" else action
-    return made.items[1:] if isinstance(made, Form) else ()
-
-
 def relations_of(rule: Rule) -> tuple[str, ...]:
     """The relations and functions that `rule` adds to, each once."""
-    actions = (action for pattern in rule.directions for action in pattern.actions)
-    return tuple(dict.fromkeys(filter(None, map(made_by, actions))))
+    rows = (row for direction in rule.directions for row in direction.rows)
+    return tuple(dict.fromkeys(row.head for row in rows))
 
 
 def needed(rule: Rule, makers: Makers) -> tuple[Rule, ...]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.rulebook.check import applied
-from relax_egraph.egraph.rulebook.forms import Atom, Form, written
-from relax_egraph.egraph.rulebook.rule import Direction, Rule
-from relax_egraph.verify.instances.makers import Makers, arguments_of, made_by, reads_of
+from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, written
+from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule
+from relax_egraph.verify.instances.makers import Makers, reads_of
 from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, literal_of
 
 _DEPTH = 8
@@ -83,21 +82,16 @@ class _Unfolding:
             return
         if forced:
             self.wanted.pop(0)
-        pattern, action = self.random.choice(forced or _shallow(ways, depth))
+        pattern, row = self.random.choice(forced or _shallow(ways, depth))
         self.rules[pattern.rule.name] = pattern.rule
         self.query.match(pattern, prefix)
-        for other in pattern.actions:
-            if other.head == "let":
-                name, value = other.items[1:3]
-                given = self.query.term(value, prefix, None, True)
-                self.query.same.append((self.query.term(name, prefix), given))
-        value = action.items[2] if action.head == "set" else None
-        inside = arguments_of(action)
-        self.query.same += zip(
-            apply.args, [self.query.term(item, prefix, None, True) for item in inside], strict=True
-        )
-        if value is not None and apply.result is not None:
-            self.query.same.append((apply.result, self.query.term(value, prefix, None, True)))
+        for name, value in pattern.lets.items():
+            given = self.query.term(value, prefix, None, True)
+            self.query.same.append((prefix + name, given))
+        inside = [self.query.term(item, prefix, None, True) for item in row.args]
+        self.query.same += zip(apply.args, inside, strict=True)
+        if row.value is not None and apply.result is not None:
+            self.query.same.append((apply.result, self.query.term(row.value, prefix, None, True)))
         self.deduced.append(apply)
 
     def begin(self, apply: Apply, prefix: str) -> None:
@@ -107,10 +101,10 @@ class _Unfolding:
         begins = [w for w in ways if w not in steps and self.is_of(apply, *w)]
         if not begins or self.wanted:
             return
-        pattern, action = self.random.choice(begins)
+        pattern, row = self.random.choice(begins)
         self.rules[pattern.rule.name] = pattern.rule
         self.query.match(pattern, prefix)
-        for at, item in enumerate(arguments_of(action)):
+        for at, item in enumerate(row.args):
             if all(_keeps(*step, at) for step in steps):
                 given = self.query.term(item, prefix, None, True)
                 self.query.same.append((apply.args[at], given))
@@ -120,13 +114,11 @@ class _Unfolding:
         if a.result is not None and b.result is not None:
             self.query.same.append((a.result, b.result))
 
-    def fits(self, apply: Apply, action: Form) -> bool:
-        """Whether the literals that `apply` has are those that `action` makes."""
-        value = action.items[2] if action.head == "set" else None
-        inside = arguments_of(action)
-        pairs = list(zip(apply.args, inside, strict=True))
-        if value is not None and apply.result is not None:
-            pairs.append((apply.result, value))
+    def fits(self, apply: Apply, row: Row) -> bool:
+        """Whether the literals that `apply` has are those of `row`."""
+        pairs = list(zip(apply.args, row.args, strict=True))
+        if row.value is not None and apply.result is not None:
+            pairs.append((apply.result, row.value))
         for arg, tree in pairs:
             wanted = self.literal(arg)
             given = literal_of(tree.text) if isinstance(tree, Atom) else None
@@ -134,10 +126,10 @@ class _Unfolding:
                 return False
         return True
 
-    def is_of(self, apply: Apply, pattern: Direction, action: Form) -> bool:
+    def is_of(self, apply: Apply, pattern: Direction, row: Row) -> bool:
         """Whether operators that `apply` is about are those that `pattern` is about."""
         says = _operators_of(pattern)
-        for arg, item in zip(apply.args, arguments_of(action), strict=True):
+        for arg, item in zip(apply.args, row.args, strict=True):
             wanted = says.get(item.text) if isinstance(item, Atom) else None
             if wanted and (known := self.operators(arg)) and wanted not in known:
                 return False
@@ -194,20 +186,16 @@ def _operators_of(pattern: Direction) -> Mapping[str, str]:
 
 
 @cache
-def _keeps(step: Direction, action: Form, at: int) -> bool:
+def _keeps(step: Direction, row: Row, at: int) -> bool:
     """Whether a `step` of a walk leaves argument number `at` as it is."""
-    name = made_by(action)
-    items = arguments_of(action)
     return any(
-        written(read.items[1 + at]) == written(items[at])
+        written(read.items[1 + at]) == written(row.args[at])
         for fact in step.premises
-        for read in applied(fact, {name})
+        for read in applied(fact, {row.head})
     )
 
 
-def _shallow(
-    ways: Sequence[tuple[Direction, Form]], depth: int
-) -> Sequence[tuple[Direction, Form]]:
+def _shallow(ways: Sequence[tuple[Direction, Row]], depth: int) -> Sequence[tuple[Direction, Row]]:
     """Beyond half of the depth only ways that do not read what they make."""
-    ends = [w for w in ways if made_by(w[1]) not in reads_of(w[0])]
+    ends = [w for w in ways if w[1].head not in reads_of(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways
