@@ -1,15 +1,15 @@
 """The templates of a rule, as egglog reads it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.recording.templates import Part, Row, RuleTemplates, Slot, Template
+from relax_egraph.egraph.recording.templates import Part, RowTemplate, RuleTemplates, Slot, Template
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, is_literal, written
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS, generated
 from relax_egraph.egraph.rulebook.guards import asking
-from relax_egraph.egraph.rulebook.rule import Direction, Rule
+from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule, row_of
 from relax_egraph.egraph.rulebook.scope import declarations_in
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, vocabulary_table
 
@@ -63,71 +63,40 @@ class _Reader:
 
     def templates(self) -> RuleTemplates:
         """What a match makes equal, creates, reads and writes."""
-        actions = self._direction.head
+        self._lets = self._direction.lets
+        self._defined |= {n: v for n, v in self._lets.items() if isinstance(v, Form) and _makes(v)}
         edges: list[tuple[Part, Part]] = []
-        created: list[Template] = []
-        for action in actions:
-            if action.head == "let":
-                variable, value = action.items[1:3]
-                assert isinstance(variable, Atom)
-                self._lets[variable.text] = value
-                if isinstance(value, Form) and _makes(value):
-                    self._defined[variable.text] = value
-            if action.head == "union" and (sort := self._sort(action)) in _NODE_SORTS:
-                left, right = (self._part(side, sort, ()) for side in action.items[1:3])
-                edges.append((left, right))
-            created += [
-                m for t in _created(action) if isinstance(m := self._part(t, "", ()), Template)
-            ]
-        premises = [(self._part(a, "", ()), self._part(b, "", ())) for a, b in self._same]
-        reads = tuple(self._rows((*self._facts, *self._extra)))
-        writes = tuple(self._rows(actions))
+        for left, right in self._direction.unions:
+            if (sort := self._sort(left, right)) in _NODE_SORTS:
+                edges.append((self._part(left, sort, ()), self._part(right, sort, ())))
+        created = (self._part(t, "", ()) for a in self._direction.head for t in _created(a))
         templates = RuleTemplates(
-            *(
-                self._direction.name,
-                self._body,
-                "",
-                tuple(edges),
-                tuple(premises),
-                tuple(created),
-                reads,
-                writes,
-            )
+            name=self._direction.name,
+            body=self._body,
+            lets="",
+            edges=tuple(edges),
+            premises=tuple((self._part(a, "", ()), self._part(b, "", ())) for a, b in self._same),
+            created=tuple(part for part in created if isinstance(part, Template)),
+            reads=tuple(self._rows(map(row_of, (*self._facts, *self._extra)))),
+            writes=tuple(self._rows(self._direction.rows)),
         )
         return replace(templates, lets=self._needed(slot.text for slot in templates.slots))
 
-    def _rows(self, trees: Iterable[Tree]) -> Iterator[Row]:
-        """The rows that facts read, or actions write."""
-        for tree in trees:
-            match tree:
-                case Form(items=(Atom(text="="), value, Form() as row)):
-                    items = (*row.items[1:], value)
-                case Form(items=(Atom(text="="), Form() as row, value)):
-                    items = (*row.items[1:], value)
-                case Form(items=(Atom(text="set"), Form() as row, value)):
-                    items = (*row.items[1:], value)
-                case Form() as row:
-                    items = row.items[1:]
-                case _:
-                    continue
-            if self._is_row(row):
+    def _rows(self, rows: Iterable[Row | None]) -> Iterator[RowTemplate]:
+        for row in rows:
+            if row and self._is_row(row.head):
                 declared = self._declared[row.head]
-                sorts = [*(p.sort for p in declared.params), declared.result]
-                yield (
-                    row.head,
-                    tuple(
-                        self._argument(item, sort, ())
-                        for item, sort in zip(items, sorts, strict=False)
-                        if sort in _READ_BACK
-                    ),
-                )
+                places = (*row.args, *((row.value,) if row.value else ()))
+                sorted_places = zip(places, (*declared.sorts, declared.result), strict=False)
+                parts = (self._argument(p, s, ()) for p, s in sorted_places if s in _READ_BACK)
+                yield row.head, tuple(parts)
 
-    def _is_row(self, tree: Tree) -> bool:
-        """Whether `tree` is a row that rules may have added, or that may follow from a union."""
-        if not isinstance(tree, Form) or tree.head not in self._declared:
+    def _is_row(self, name: str) -> bool:
+        """Whether rules may have added rows to `name`, or such may follow from a union."""
+        if name not in self._declared:
             return False
         known = (_vocabulary(), APPLICATIONS, _BESIDE, FUNCTIONS)
-        return tree.head in _FACTS_OF_UNIONS or not any(tree.head in names for names in known)
+        return name in _FACTS_OF_UNIONS or not any(name in names for names in known)
 
     def _needed(self, texts: Iterable[str]) -> str:
         """The bindings of the names in expressions."""
@@ -139,9 +108,9 @@ class _Reader:
         lets = (f"(let {n} {written(value)})" for n, value in self._lets.items() if n in needed)
         return " ".join(lets)
 
-    def _sort(self, union: Form) -> str:
+    def _sort(self, *sides: Tree) -> str:
         """The sort of both sides of a union."""
-        for side in union.items[1:3]:
+        for side in sides:
             if isinstance(side, Form) and side.head == APPLY:
                 return "Tensor"
             if isinstance(side, Form) and side.head in self._declared:
@@ -177,9 +146,9 @@ class _Reader:
     def _named_in(self, tree: Tree, outside: bool = False) -> Tree:
         """`tree` with names for its operands; an `outside` row stays a fact."""
         if not isinstance(tree, Form) or tree.head not in self._declared:
-            return tree if isinstance(tree, Atom) else form_of(*map(self._inside, tree.items))
-        row = self._is_row(tree)
-        params = [p.sort for p in self._declared[tree.head].params]
+            return tree if isinstance(tree, Atom) else form_of(*map(self._named_in, tree.items))
+        row = self._is_row(tree.head)
+        params = self._declared[tree.head].sorts
         args: list[Tree] = []
         for item, sort in zip(tree.items[1:], params, strict=True):
             arg = self._named_in(item)
@@ -201,9 +170,6 @@ class _Reader:
             self._extra.append(form_of("=", name, tree))
         return name
 
-    def _inside(self, tree: Tree) -> Tree:
-        return tree if isinstance(tree, Atom) else self._named_in(tree)
-
     def _part(self, tree: Tree, sort: str, within: tuple[str, ...]) -> Part:
         """The template of `tree`; names in `within`, which are being expanded, stay names."""
         if isinstance(tree, Atom):
@@ -217,9 +183,9 @@ class _Reader:
         pairs = zip(tree.items[1:], params, strict=True)
         return Template(tree.head, tuple(self._argument(a, p, within) for a, p in pairs))
 
-    def _params(self, tree: Form) -> list[str]:
+    def _params(self, tree: Form) -> Sequence[str]:
         if tree.head != APPLY:
-            return [p.sort for p in self._declared[tree.head].params]
+            return self._declared[tree.head].sorts
         function = tree.items[1]
         assert isinstance(function, Atom)
         sort = self._sorts[function.text]
@@ -240,7 +206,7 @@ _READ_BACK = (
     *("Tensor", "Tensors", "i64", "f64", "bool", "String"),
     *("Axes", "Floats", "Shape", "Dim", "Prim"),
 )
-"""The sorts of the arguments that a `Row` has."""
+"""The sorts of the places that a `RowTemplate` has."""
 
 _NODE_SORTS = ("Tensor", "Kernel", "Tuple")
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {

@@ -28,7 +28,7 @@ class Template:
 
 Part: TypeAlias = Slot | Template
 
-Row: TypeAlias = "tuple[str, tuple[Part | tuple[Part, ...], ...]]"
+RowTemplate: TypeAlias = "tuple[str, tuple[Part | tuple[Part, ...], ...]]"
 """A row of a relation or a function: its name, then its arguments and the value if it has one.
 
 Arguments of sorts that rule files declare are left out.
@@ -52,8 +52,8 @@ class RuleTemplates:
     edges: tuple[tuple[Part, Part], ...]
     premises: tuple[tuple[Part, Part], ...]
     created: tuple[Template, ...]
-    reads: tuple["Row", ...]
-    writes: tuple["Row", ...]
+    reads: tuple["RowTemplate", ...]
+    writes: tuple["RowTemplate", ...]
 
     @property
     def slots(self) -> tuple[Slot, ...]:

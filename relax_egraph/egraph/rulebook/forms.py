@@ -192,7 +192,7 @@ def forms_in(tree: Tree) -> Iterator[Form]:
 def symbols(tree: Tree) -> list[Atom]:
     """The atoms that stand for variables: no literals, no wildcards, no names in front."""
     if isinstance(tree, Atom):
-        return [] if sort_of_literal(tree.text) or tree.text == "_" else [tree]
+        return [] if is_literal(tree.text) or tree.text == "_" else [tree]
     first = tree.items[:1] if not tree.head else ()
     return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
 
@@ -212,4 +212,4 @@ _LITERALS = (
 
 def is_literal(text: str) -> bool:
     """Whether an atom is a number, a text or a truth value, and no variable."""
-    return text[0] in '"-.0123456789' or text in ("true", "false", "NaN", "inf")
+    return sort_of_literal(text) is not None

@@ -66,7 +66,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A row that an action adds to the table `head`; `value` is ``None`` of a relation."""
+    """A row of the table `head`, which a premise reads or an action adds.
+
+    `value` is ``None`` of a relation.
+    """
 
     head: str
     args: tuple[Tree, ...]
@@ -124,7 +127,7 @@ class Direction:
     @property
     def rows(self) -> tuple[Row, ...]:
         """The rows of relations and functions that a match adds."""
-        return tuple(row for action in self.actions if (row := _row(action)))
+        return tuple(row for action in self.actions if (row := row_of(action)))
 
     @property
     def unites(self) -> bool:
@@ -171,13 +174,14 @@ def _directions(rule: Rule) -> tuple[Direction, ...]:
     return forward, replace(forward, name=rule.reported[1], left=second, right=first)
 
 
-def _row(action: Form) -> Row | None:
-    match action.items:
-        case (Atom(text="set"), Form() as row, value):
+def row_of(tree: Tree) -> Row | None:
+    """The row that a premise reads or an action adds; ``None`` if it does neither."""
+    match tree:
+        case Form(items=(Atom(text="="), value, Form() as row)):
             return Row(row.head, row.items[1:], value)
-        case (Atom(text="let" | "union" | "delete" | "subsume"), *_):
+        case Form(items=(Atom(text="=" | "set"), Form() as row, value)):
+            return Row(row.head, row.items[1:], value)
+        case Form(head="let" | "union" | "delete" | "subsume") | Atom():
             return None
-        case _ if action.head.startswith(("R.", "K.")):
-            return None
-        case _:
-            return Row(action.head, action.items[1:])
+        case Form(head=head, items=items):
+            return None if head.startswith(("R.", "K.")) else Row(head, items[1:])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, placed, variables, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, placed, symbols, written
 from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 from relax_egraph.verify.instances.primitives import computes
 from relax_egraph.verify.instances.query import Apply, Arg, Query, literal_of
@@ -80,47 +80,37 @@ class Plan:
 @cache
 def plan_of(pattern: Direction) -> Plan:
     """What `pattern` matches."""
-    query, trees = Query(), list[tuple[Tree, str | None]]()
-    if pattern.left is not None:
-        trees.append((pattern.left, ROOT))
-    trees += [(fact, None) for fact in pattern.premises]
-    found: list[tuple[int, int, int, Apply]] = []
-    for number, (tree, root) in enumerate(trees):
-        before = len(query.applies)
-        if root is None:
-            query.fact(tree, "")
-        else:
-            query.term(tree, "", root)
-        forms = ((t, start, end) for t, start, end in placed(tree) if isinstance(t, Form))
-        places = [p for p in forms if p[0].head != "=" or root is not None]
-        added = query.applies[before:]
-        for (_, start, end), apply in zip(places, added, strict=True):
-            found.append((number, start, end, apply))
+    query = Query()
+    query.match(pattern)
     same = _classes(query.same)
 
     def name(arg: Arg) -> Arg:
         return same.get(arg, arg) if isinstance(arg, str) else arg
 
-    conjuncts = tuple(
+    places = {
+        id(form): (number, start, end)
+        for number, tree in enumerate(pattern.matched)
+        for form, start, end in placed(tree)
+    }
+    found = (
         Conjunct(
             apply.head,
             tuple(map(name, apply.args)),
             None if apply.result is None else name(apply.result),
             _kind(apply),
-            number,
-            start,
-            end,
+            *places[id(apply.form)],
         )
-        for number, start, end, apply in sorted(found, key=lambda f: (f[0], f[1]))
+        for apply in query.applies
     )
-    names = {v: name(v) for v in variables(tree for tree, _ in trees)}
+    conjuncts = tuple(sorted(found, key=lambda c: (c.premise, c.start)))
+    names = {atom.text: name(atom.text) for tree in pattern.matched for atom in symbols(tree)}
     if pattern.left is not None:
         names[ROOT] = ROOT
     rows = (c.variables for c in conjuncts if c.kind != "computed")
     matched = frozenset[str]().union(*rows)
     about = (name(variable) for variable in _focus(pattern, conjuncts))
     focus = tuple(a for a in about if isinstance(a, str) and a in matched)
-    texts = tuple(written(tree) for tree, _ in trees)
+    texts = tuple(map(written, pattern.matched))
     return Plan(pattern, texts, conjuncts, names, tuple(dict.fromkeys(focus)))
 
 

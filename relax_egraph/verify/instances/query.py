@@ -1,9 +1,9 @@
 """What a rule matches, as a conjunctive query: applications of names to variables and literals."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, sort_of_literal, written
 from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 
 
@@ -22,14 +22,19 @@ Arg: TypeAlias = str | Literal
 class Apply:
     """``result = (head args..)``; a relation or comparison has no result.
 
-    `text` is what the rule writes; a `made` one is in what a rule makes, and matches nothing.
+    `form` is what the rule writes; a `made` one is in what a rule makes, and matches nothing.
     """
 
     head: str
     args: tuple[Arg, ...]
     result: Arg | None
-    text: str
+    form: Form = field(compare=False)
     made: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the rule writes."""
+        return written(self.form)
 
 
 @dataclass(slots=True)
@@ -56,7 +61,7 @@ class Query:
             return self.variable() if tree.text == "_" else prefix + tree.text
         whole = result or self.variable()
         args = tuple(self.term(item, prefix, None, made) for item in tree.items[1:])
-        self.applies.append(Apply(tree.head, args, whole, written(tree), made))
+        self.applies.append(Apply(tree.head, args, whole, tree, made))
         return whole
 
     def fact(self, tree: Tree, prefix: str) -> None:
@@ -71,7 +76,7 @@ class Query:
             self.term(tree, prefix)
             return
         args = tuple(self.term(item, prefix) for item in tree.items[1:])
-        self.applies.append(Apply(tree.head, args, None, written(tree)))
+        self.applies.append(Apply(tree.head, args, None, tree))
 
     def variable(self) -> str:
         """A variable that no rule names."""
@@ -81,18 +86,14 @@ class Query:
 
 def literal_of(text: str) -> Literal | None:
     """The literal that `text` writes; ``None`` of a variable."""
-    if text.startswith('"'):
-        return Literal(text[1:-1])
-    if text in ("true", "false"):
-        return Literal(text == "true")
-    if text in ("NaN", "inf", "-inf"):
-        return Literal(float(text))
-    if not (text[0].isdigit() or (text[:1] == "-" and text[1:2].isdigit())):
-        return None
-    numbers: tuple[type[Any], ...] = (int, float)
-    for number in numbers:
-        try:
-            return Literal(number(text))
-        except ValueError:
-            continue
-    return None
+    match sort_of_literal(text):
+        case "String":
+            return Literal(text[1:-1])
+        case "bool":
+            return Literal(text == "true")
+        case "i64":
+            return Literal(int(text))
+        case "f64":
+            return Literal(float(text))
+        case _:
+            return None

@@ -166,10 +166,10 @@ class _Resolving:
                     self.same.unite(apply.args[1], self.of(apply.args[0], apply.head[:5]))
                 case "rank-of":
                     shape = self.of(apply.args[0], "shape")
-                    found.premises.append(Apply("vec-length", (shape,), other, apply.text))
+                    found.premises.append(Apply("vec-length", (shape,), other, apply.form))
                 case "numel-of":
                     shape = self.of(apply.args[0], "shape")
-                    found.premises.append(Apply("product", (shape,), other, apply.text))
+                    found.premises.append(Apply("product", (shape,), other, apply.form))
                 case "const-scalar" if other is not None:
                     if x in found.scalars:
                         self.same.unite(found.scalars[x], other)
