@@ -1,39 +1,48 @@
 """Extraction: the cheapest program of a saturated e-graph, with a proven bound."""
 
-from relax_egraph.extract.baseline import baseline_cost
-from relax_egraph.extract.cost import Sizes
-from relax_egraph.extract.cuts import Bounds
-from relax_egraph.extract.library import KernelLibrary
-from relax_egraph.extract.plain import METHODS, Method, PlainExtraction, extract_egraph
-from relax_egraph.extract.prices import Prices
-from relax_egraph.extract.pricing import HINTS, Hints, Pricing, price, scenarios_of
-from relax_egraph.extract.profile import REFERENCE_PROFILE, Level, Profile
-from relax_egraph.extract.run import Extraction, extract
-from relax_egraph.extract.serialize import PricedView, serialize
-from relax_egraph.extract.serialized import SerializedEGraph, read_egraph
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "HINTS",
-    "METHODS",
-    "REFERENCE_PROFILE",
-    "Bounds",
-    "Extraction",
-    "Hints",
-    "KernelLibrary",
-    "Level",
-    "Method",
-    "PlainExtraction",
-    "PricedView",
-    "Prices",
-    "Pricing",
-    "Profile",
-    "SerializedEGraph",
-    "Sizes",
-    "baseline_cost",
-    "extract",
-    "extract_egraph",
-    "price",
-    "read_egraph",
-    "scenarios_of",
-    "serialize",
-]
+from relax_egraph.base.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from relax_egraph.extract.baseline import baseline_cost as baseline_cost
+    from relax_egraph.extract.cost import Sizes as Sizes
+    from relax_egraph.extract.cuts import Bounds as Bounds
+    from relax_egraph.extract.library import KernelLibrary as KernelLibrary
+    from relax_egraph.extract.methods import METHODS as METHODS
+    from relax_egraph.extract.methods import Method as Method
+    from relax_egraph.extract.plain import PlainExtraction as PlainExtraction
+    from relax_egraph.extract.plain import extract_egraph as extract_egraph
+    from relax_egraph.extract.prices import Prices as Prices
+    from relax_egraph.extract.pricing import HINTS as HINTS
+    from relax_egraph.extract.pricing import Hints as Hints
+    from relax_egraph.extract.pricing import Pricing as Pricing
+    from relax_egraph.extract.pricing import price as price
+    from relax_egraph.extract.pricing import scenarios_of as scenarios_of
+    from relax_egraph.extract.profile import REFERENCE_PROFILE as REFERENCE_PROFILE
+    from relax_egraph.extract.profile import Level as Level
+    from relax_egraph.extract.profile import Profile as Profile
+    from relax_egraph.extract.run import Extraction as Extraction
+    from relax_egraph.extract.run import extract as extract
+    from relax_egraph.extract.serialize import PricedView as PricedView
+    from relax_egraph.extract.serialize import serialize as serialize
+    from relax_egraph.extract.serialized import SerializedEGraph as SerializedEGraph
+    from relax_egraph.extract.serialized import read_egraph as read_egraph
+
+load_lazily(
+    __name__,
+    {
+        "relax_egraph.extract.baseline": ["baseline_cost"],
+        "relax_egraph.extract.cost": ["Sizes"],
+        "relax_egraph.extract.cuts": ["Bounds"],
+        "relax_egraph.extract.library": ["KernelLibrary"],
+        "relax_egraph.extract.methods": ["METHODS", "Method"],
+        "relax_egraph.extract.plain": ["PlainExtraction", "extract_egraph"],
+        "relax_egraph.extract.prices": ["Prices"],
+        "relax_egraph.extract.pricing": ["HINTS", "Hints", "Pricing", "price", "scenarios_of"],
+        "relax_egraph.extract.profile": ["REFERENCE_PROFILE", "Level", "Profile"],
+        "relax_egraph.extract.run": ["Extraction", "extract"],
+        "relax_egraph.extract.serialize": ["PricedView", "serialize"],
+        "relax_egraph.extract.serialized": ["SerializedEGraph", "read_egraph"],
+    },
+)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.certificate import certify
 from relax_egraph.extract.greedy import greedy
+from relax_egraph.extract.methods import METHODS, Method
 from relax_egraph.extract.problem import Selection, Solution, computable, cost_in_order, in_order
 from relax_egraph.extract.prune import prune
 from relax_egraph.extract.search import lower_bound
@@ -22,11 +23,6 @@ from relax_egraph.extract.serialized import (
     numbered,
     read_egraph,
 )
-
-Method: TypeAlias = Literal["ilp", "greedy-dag", "tree"]
-"""``ilp`` is exact; ``tree`` minimizes tree cost, as most libraries do."""
-
-METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ class _LazyPackage(ModuleType):
         elif name in self._modules:
             value = import_module(self._modules[name])
         else:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            message = f"module {self.__name__!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)  # Python suggests the nearest
         vars(self)[name] = value
         return value
 

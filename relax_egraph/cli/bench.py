@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -106,6 +105,8 @@ def _session(
 
 def _compared(ours: Sequence[Any], theirs: Sequence[Any], vs: str, within: float) -> float:
     """The largest difference of outputs; fails with status 1 if it exceeds `within`."""
+    import numpy as np
+
     if len(ours) != len(theirs):
         raise click.ClickException(f"{len(ours)} outputs, and {len(theirs)} of {vs}")
     worst = 0.0
@@ -124,6 +125,8 @@ def _compared(ours: Sequence[Any], theirs: Sequence[Any], vs: str, within: float
 
 def difference(a: Any, b: Any) -> float:
     """The largest difference relative to the largest finite magnitude, possibly infinite."""
+    import numpy as np
+
     if a.dtype.kind not in "biufV" or a.size == 0:
         return 0.0 if np.array_equal(a, b) else float("inf")
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -135,6 +138,8 @@ def difference(a: Any, b: Any) -> float:
 
 
 def _described(value: Any) -> str:
+    import numpy as np
+
     array = np.asarray(value)
     return f"{array.dtype.name}{list(array.shape)}"
 

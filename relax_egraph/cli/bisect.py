@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
 from relax_egraph.cli.group import Unusable, commands
@@ -17,16 +17,20 @@ from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import EXISTING
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.ir.dtypes import from_file
-from relax_egraph.reasons.bisect import bisect
-from relax_egraph.reasons.bisected import Bisected, Culprit
-from relax_egraph.reasons.gains import CostBisected, bisect_cost
+
+if TYPE_CHECKING:
+    from relax_egraph.reasons.bisected import Bisected, Culprit
+    from relax_egraph.reasons.gains import CostBisected
 
 Found = TypeVar("Found")
 
 
 def _archive(path: Any) -> dict[str, Any]:
     """The arrays of an .npz, by name."""
+    import numpy as np
+
+    from relax_egraph.ir.dtypes import from_file
+
     file = EXISTING.convert(path, None, None)
     try:
         data: Any = np.load(file, allow_pickle=False)
@@ -103,7 +107,7 @@ def print_bisected(
     given = (*(archive or {}).items(), *inputs)
     arguments = arguments_in(module, function, given, sizes)
     found = _bisecting(
-        lambda told: bisect(
+        lambda told: rx.bisect(
             module, arguments.values, function=function, rtol=tol, atol=atol, told=told, **how
         )
     )
@@ -127,7 +131,7 @@ def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
             raise Unusable(str(error)) from None
 
 
-def _print(found: Bisected) -> None:
+def _print(found: "Bisected") -> None:
     console = Console()
     for number, rules in enumerate(found.sets, 1):
         title = "rules that make the result wrong" + f", set {number}" * (len(found.sets) > 1)
@@ -142,7 +146,7 @@ def _print(found: Bisected) -> None:
     click.echo(found.summary)
 
 
-def _counterexamples(rules: tuple[Culprit, ...]) -> Iterator[str]:
+def _counterexamples(rules: "tuple[Culprit, ...]") -> Iterator[str]:
     """The counterexamples of rules that are unsound by themselves."""
     for culprit in rules:
         if not culprit.verdict.sound and culprit.verdict.counterexample is not None:
@@ -150,6 +154,8 @@ def _counterexamples(rules: tuple[Culprit, ...]) -> Iterator[str]:
 
 
 def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
+    from relax_egraph.reasons.gains import bisect_cost
+
     module = model.module()
     found = _bisecting(lambda told: bisect_cost(module, gain=gain, told=told, **how))
     warn_of_assumed(found.assumed)
@@ -163,7 +169,7 @@ def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
     click.echo(found.summary)
 
 
-def _worth(found: CostBisected) -> Table:
+def _worth(found: "CostBisected") -> Table:
     """The contribution of each rule of the best program; a star for rules that reach the gain."""
     title = f"* buys {found.bought:.1%} of the gain; shares overlap, their sum need not be 100%"
     table = _table(title, "", "rule", "law", "place", "cost without", "share")

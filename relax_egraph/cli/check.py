@@ -4,20 +4,21 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from relax_egraph.cli import options, values
-from relax_egraph.cli.failure_text import failure_text, suggested, text_of
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import known_rule, rule_commands
-from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.verify.cases import Case, cases_of
-from relax_egraph.verify.check import INSTANCES, check_rules
-from relax_egraph.verify.file_tests.cases import book_tests
-from relax_egraph.verify.verdict import Verdict
+from relax_egraph.verify import INSTANCES
+
+if TYPE_CHECKING:
+    from relax_egraph.egraph.rulebook.book import RuleBook
+    from relax_egraph.verify.cases import Case
+    from relax_egraph.verify.verdict import Verdict
 
 KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired")
 
@@ -72,6 +73,10 @@ def check_files(
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
+    from relax_egraph.cli.failure_text import failure_text, suggested, text_of
+    from relax_egraph.egraph.rulebook.book import RuleBook
+    from relax_egraph.verify.check import check_rules
+
     book = RuleBook.default(files, fast_math=True, bounded=True)
     names = _names(book, files, only)
     with counted("checking rules", len(names)) as done:
@@ -92,7 +97,7 @@ def check_files(
         sys.exit(1)
 
 
-def _names(book: RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[str]:
+def _names(book: "RuleBook", files: Sequence[Path], only: Sequence[str]) -> list[str]:
     """The selected rules: those of `files` or of the book, or `only` some of them."""
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):
@@ -104,8 +109,11 @@ def _names(book: RuleBook, files: Sequence[Path], only: Sequence[str]) -> list[s
     return names
 
 
-def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:
+def _cases(tests: Sequence[Path]) -> "tuple[Case, ...]":
     """The programs of the file tests `tests`, and of the file tests of the book."""
+    from relax_egraph.verify.cases import cases_of
+    from relax_egraph.verify.file_tests.cases import book_tests
+
     return tuple(
         case
         for path in (*book_tests(), *tests)
@@ -113,7 +121,7 @@ def _cases(tests: Sequence[Path]) -> tuple[Case, ...]:
     )
 
 
-def _print_summary(verdicts: Sequence[Verdict]) -> None:
+def _print_summary(verdicts: "Sequence[Verdict]") -> None:
     """A table of the number of rules of each kind, and of those that declare a stronger class."""
     table = Table("kind", "rules", "weaker than declared")
     for column in table.columns[1:]:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from relax_egraph.egraph.rulebook.scope import vocabulary
-
 DECLARES = ("relation", "function", "constructor", "datatype", "sort", "ruleset")
 RULES = ("rewrite", "birewrite", "rule")
 ACTIONS = ("let", "set", "union", "delete", "subsume")
@@ -34,6 +32,8 @@ _END = r"(?![^\s()\";])"
 
 def _kinds() -> Mapping[str, list[str]]:
     """The names of the vocabulary by kind: operators, and facts or guards."""
+    from relax_egraph.egraph.rulebook.scope import vocabulary
+
     every = vocabulary()
     return {
         "operator": sorted(d.name for d in every if d.kind == "constructor"),
@@ -162,6 +162,8 @@ def _rows(names: Iterable[str]) -> list[str]:
 
 def snippets() -> str:
     """Snippets for VS Code: a name completes to an application with placeholders."""
+    from relax_egraph.egraph.rulebook.scope import vocabulary
+
     snippet_by_name: dict[str, Any] = {}
     for d in vocabulary():
         places = (f"${{{k}:{p.name}}}" for k, p in enumerate(d.params, 1))
@@ -176,6 +178,8 @@ def snippets() -> str:
 
 def words() -> str:
     """A word list with one name a line."""
+    from relax_egraph.egraph.rulebook.scope import vocabulary
+
     return "".join(f"{d.name}\n" for d in vocabulary())
 
 

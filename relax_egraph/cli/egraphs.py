@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -13,14 +14,10 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.extract import (
-    METHODS,
-    Method,
-    PlainExtraction,
-    SerializedEGraph,
-    extract_egraph,
-    read_egraph,
-)
+from relax_egraph.extract import METHODS, Method
+
+if TYPE_CHECKING:
+    from relax_egraph.extract import PlainExtraction, SerializedEGraph
 
 
 @commands.command()
@@ -55,6 +52,8 @@ def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_l
     if json_lines:
         _print_lines(path, method, time_limit)
         return
+    from relax_egraph.extract import extract_egraph, read_egraph
+
     egraph = read_egraph(path)
     with step(f"extracting {path.name}"):
         extraction = extract_egraph(egraph, method=method, time_limit=time_limit)
@@ -66,6 +65,8 @@ def extract(path: Path, time_limit: float, method: Method, as_json: bool, json_l
 
 def _print_lines(path: Path, method: Method, time_limit: float) -> None:
     """Print one JSON object for each file; a file that fails has its error, and status 1."""
+    from relax_egraph.extract import extract_egraph
+
     failed = False
     for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
         try:
@@ -77,7 +78,7 @@ def _print_lines(path: Path, method: Method, time_limit: float) -> None:
         sys.exit(1)
 
 
-def _print_table(egraph: SerializedEGraph, extraction: PlainExtraction) -> None:
+def _print_table(egraph: "SerializedEGraph", extraction: "PlainExtraction") -> None:
     table = Table("class", "node", "operator", "cost")
     for c, key in extraction.choice.items():
         node = egraph.nodes[key]

@@ -4,19 +4,21 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.reasons.explain import Reasons, explain
 from relax_egraph.reasons.no_block import NO_BLOCK
-from relax_egraph.reasons.text import text_of
+
+if TYPE_CHECKING:
+    from relax_egraph.reasons.explain import Reasons
 
 
 @commands.command("explain")
@@ -52,14 +54,16 @@ def print_reasons(
     elif html is not None:
         click.echo(f"{html}: {len(figures['kernels'])} kernels, {len(figures['rules'])} rules")
     else:
+        from relax_egraph.reasons.text import text_of
+
         Console().print(text_of(figures))
     if proof and not as_json:
         click.echo(reasons.proof_text())
 
 
-def _reasons(module: Any, how: How) -> Reasons:
+def _reasons(module: Any, how: How) -> "Reasons":
     try:
-        return explain(module, **how)
+        return rx.explain(module, **how)
     except RelaxEgraphError:
         raise
     except ValueError as error:
@@ -67,7 +71,7 @@ def _reasons(module: Any, how: How) -> Reasons:
 
 
 def _figures(
-    reasons: Reasons, proof: bool, quick: bool, tell: Callable[[str], None]
+    reasons: "Reasons", proof: bool, quick: bool, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """The figures of the report, with progress on the terminal; only `proof` requires a proof."""
     tell("proving")

@@ -7,11 +7,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from relax_egraph.calibrate import calibrate, profile_file
+import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.progress import step
-from relax_egraph.extract import Profile
 
 
 @commands.command("calibrate")
@@ -30,6 +29,8 @@ def calibrate_machine(seconds: float, output: Path | None, as_json: bool) -> Non
 
     By default, the profile is saved in the user's cache, and --machine calibrated uses it.
     """
+    from relax_egraph.calibrate import calibrate, profile_file
+
     file = output or profile_file()
     if file is None:
         raise click.UsageError("RELAX_EGRAPH_CACHE is off: needs --output FILE")
@@ -44,7 +45,7 @@ def calibrate_machine(seconds: float, output: Path | None, as_json: bool) -> Non
         console.print(f"saved as {file}", soft_wrap=True)
 
 
-def _table(profile: Profile) -> Table:
+def _table(profile: "rx.Profile") -> Table:
     table = Table("what", "measured", title=f"{profile.name}, one core", title_justify="left")
     table.add_row("launch of a kernel", f"{profile.launch * 1e6:.2f} µs")
     for dtype, flops in profile.peak.items():

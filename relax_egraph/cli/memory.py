@@ -3,20 +3,22 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+import relax_egraph as rx
 from relax_egraph.base.files import replacing
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
-from relax_egraph.cli.memory_picture import picture
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import output
-from relax_egraph.lower.memory import Dim, MemoryPlan, plan_memory, size_text
+
+if TYPE_CHECKING:
+    from relax_egraph.lower.memory import Dim, MemoryPlan
 
 
 @commands.command()
@@ -41,7 +43,7 @@ def memory(
     """
     module = model.optimized(how).module
     with step("planning memory"):
-        plans = plan_memory(module)
+        plans = rx.plan_memory(module)
     if function not in plans:
         raise click.BadParameter(f"no function {function!r} in {model}", param_hint="--function")
     whole = plans[function]
@@ -55,6 +57,8 @@ def memory(
         if plan.symbols:
             lacking = ", ".join(f"--size {name}=…" for name in plan.symbols)
             raise click.UsageError(f"a picture has sizes in bytes: needs {lacking}")
+        from relax_egraph.cli.memory_picture import picture
+
         with replacing(svg) as written_svg:
             written_svg.write(picture(plan, f"{model.path.name}: {function}").encode())
     if as_json:
@@ -65,12 +69,14 @@ def memory(
         console.print(_totals(plan))
 
 
-def _text(size: Dim) -> str:
+def _text(size: "Dim") -> str:
+    from relax_egraph.lower.memory import size_text
+
     text = size_text(size)
     return f"{text:,}" if isinstance(text, int) else text
 
 
-def _tensors(plan: MemoryPlan) -> Table:
+def _tensors(plan: "MemoryPlan") -> Table:
     table = Table("tensor", "bytes", "offset", "from", "to", "made by", "in place of")
     for column in table.columns[1:5]:
         column.justify = "right"
@@ -82,7 +88,7 @@ def _tensors(plan: MemoryPlan) -> Table:
     return table
 
 
-def _totals(plan: MemoryPlan) -> Table:
+def _totals(plan: "MemoryPlan") -> Table:
     table = Table("memory", "bytes")
     table.columns[1].justify = "right"
     table.add_row("arena", _text(plan.arena))

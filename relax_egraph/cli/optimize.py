@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -14,9 +14,9 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
 from relax_egraph.cli.progress import step
-from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.sizes import at_assumed
-from relax_egraph.reasons.accuracy import approximations
+
+if TYPE_CHECKING:
+    from relax_egraph.optimize.explanation import Explanation
 
 TEXTS = ("", ".py", ".relax", ".txt")
 """File name suffixes of programs in script form."""
@@ -48,6 +48,8 @@ def optimize(
             rx.build(found.module, portable=True).save(output)
     else:
         rx.save_module(found.module, output)
+    from relax_egraph.reasons.accuracy import approximations
+
     kernels = approximations(found.module)
     if as_json:
         fields = {"file": str(model), "output": str(output), **found.as_dict()}
@@ -61,7 +63,9 @@ def optimize(
     click.echo(f"{output}: {_summary(found)}")
 
 
-def _summary(found: Explanation) -> str:
+def _summary(found: "Explanation") -> str:
+    from relax_egraph.optimize.sizes import at_assumed
+
     before, after = (f"{seconds * 1e6:.2f} µs" for seconds in (found.cost_before, found.cost))
     rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
     estimate = f"estimated {before} → {after}{at_assumed(found.assumed)}"

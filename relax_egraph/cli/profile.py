@@ -39,7 +39,7 @@ def profile(
     function: str,
     threads: int | None,
     repeat: int,
-    machine: rx.Profile | None,
+    machine: "rx.Profile | None",
     trace: Path | None,
     as_json: bool,
 ) -> None:

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from relax_egraph.cli import options
 from relax_egraph.cli.rules import known_rule, rule_commands, rule_fields
-from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.verify.description import Description, describe
-from relax_egraph.verify.file_tests.cases import book_tests, read_tests
+
+if TYPE_CHECKING:
+    from relax_egraph.verify.description import Description
 
 
 @rule_commands.command("show")
@@ -20,6 +20,9 @@ from relax_egraph.verify.file_tests.cases import book_tests, read_tests
 @options.as_json
 def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
     """Print the rule NAME, its premises, and its file tests."""
+    from relax_egraph.egraph.rulebook.book import RuleBook
+    from relax_egraph.verify.description import describe
+
     book = RuleBook.default(rules, fast_math=True, bounded=True)
     by_name = {rule.name: rule for rule in book.rules}
     rule = by_name[known_rule(name, by_name)]
@@ -44,7 +47,7 @@ def show_rule(name: str, rules: tuple[Path, ...], as_json: bool) -> None:
             click.echo(f"{head if k == 0 else '':<10}{line}")
 
 
-def _rows(rule: Any, described: Description, seen: list[str]) -> Iterator[tuple[str, list[str]]]:
+def _rows(rule: Any, described: "Description", seen: list[str]) -> Iterator[tuple[str, list[str]]]:
     """The sections below the text of the rule: a heading and its lines."""
     yield "family", [rule.ruleset]
     yield "float", [rule.float_class]
@@ -68,6 +71,8 @@ def _few(names: tuple[str, ...]) -> str:
 
 def _seen(name: str) -> Iterator[str]:
     """Place and title of the file tests of the book in which the rule fires."""
+    from relax_egraph.verify.file_tests.cases import book_tests, read_tests
+
     for path in book_tests():
         for test in read_tests(path):
             if name in (fired.rstrip("=><") for fired in test.fires):

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,9 @@ from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.rules import rule_commands
-from relax_egraph.reasons.why_not.in_case import with_premises
-from relax_egraph.verify.file_tests.cases import FileTest, Outcome, read_tests, unseen
-from relax_egraph.verify.file_tests.pool import run_tests
+
+if TYPE_CHECKING:
+    from relax_egraph.verify.file_tests.cases import FileTest, Outcome
 
 _EXISTING: Any = click.Path(exists=True, path_type=Path)
 
@@ -66,6 +66,10 @@ def test_rules(
     match in the case; (check ...) and (fail (check ...)) state what must hold after it has run.
     Terms that became equal are computed and compared on random inputs.
     """
+    from relax_egraph.reasons.why_not.in_case import with_premises
+    from relax_egraph.verify.file_tests.cases import unseen
+    from relax_egraph.verify.file_tests.pool import run_tests
+
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
         outcomes = run_tests(tests, seconds=timeout, processes=processes, told=done)
@@ -80,8 +84,10 @@ def test_rules(
         sys.exit(1)
 
 
-def _tests(path: Path, beside: Sequence[Path]) -> list[FileTest]:
+def _tests(path: Path, beside: Sequence[Path]) -> "list[FileTest]":
     """The tests of a file, or of all files with tests below a folder."""
+    from relax_egraph.verify.file_tests.cases import read_tests
+
     files = sorted(path.rglob("*.egg")) if path.is_dir() else [path]
     all_tests = [test for file in files for test in read_tests(file, beside)]
     if not all_tests:
@@ -90,8 +96,10 @@ def _tests(path: Path, beside: Sequence[Path]) -> list[FileTest]:
     return all_tests
 
 
-def _print(outcomes: Sequence[Outcome], verbose: bool) -> None:
+def _print(outcomes: "Sequence[Outcome]", verbose: bool) -> None:
     """Print the failures, the rules that matched in no case, and a summary."""
+    from relax_egraph.verify.file_tests.cases import unseen
+
     for outcome in outcomes:
         if not outcome.passed:
             click.echo(click.style("failed ", fg="red") * verbose + f"{outcome}\n")

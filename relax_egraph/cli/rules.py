@@ -6,7 +6,7 @@ from dataclasses import asdict
 from difflib import SequenceMatcher
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -16,10 +16,10 @@ from rich.table import Table
 from relax_egraph.cli import options
 from relax_egraph.cli.editor_forms import FORMS
 from relax_egraph.cli.group import Unusable, commands
-from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import written
-from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.errors import nearest
+
+if TYPE_CHECKING:
+    from relax_egraph.egraph.rulebook.book import RuleBook
 
 
 @commands.group("rules")
@@ -47,6 +47,8 @@ def print_vocabulary(names: tuple[str, ...], as_json: bool, editor: str | None) 
             )
         click.echo(FORMS[editor](), nl=False)
         return
+    from relax_egraph.egraph.rulebook.scope import vocabulary
+
     every = {declaration.name: declaration for declaration in vocabulary()}
     chosen = [every[known_name("name", name, every)] for name in names] or list(every.values())
     if as_json:
@@ -75,6 +77,8 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     Each rule has its family, law, float class and place; if the output is not a terminal, it is
     one line with tabs between the columns.
     """
+    from relax_egraph.egraph.rulebook.book import RuleBook
+
     book = RuleBook.default(rules, fast_math=True, bounded=True)
     known = dict.fromkeys(rule.ruleset for rule in book.rules)
     chosen = {known_name("family", family, known) for family in families} or known
@@ -96,8 +100,10 @@ def print_rules(families: tuple[str, ...], rules: tuple[Path, ...], as_json: boo
     console.print(table)
 
 
-def rule_fields(book: RuleBook, rule: Any) -> dict[str, Any]:
+def rule_fields(book: "RuleBook", rule: Any) -> dict[str, Any]:
     """The fields of a rule of `book` in JSON output."""
+    from relax_egraph.egraph.rulebook.forms import written
+
     fields = ("name", "ruleset", "kind", "law", "float_class")
     said = {f: getattr(rule, f) for f in fields} | {"form": written(rule.form)}
     place = {"place": str(rule.span), "file": rule.span.file, "line": rule.span.line}

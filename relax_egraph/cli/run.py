@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-import numpy as np
 
 from relax_egraph.base.files import replacing
 from relax_egraph.cli import options
@@ -72,12 +71,16 @@ def _described(result: Any) -> Iterator[str]:
 
 
 def _type(value: Any) -> str:
+    import numpy as np
+
     if isinstance(value, np.ndarray):
         return f"{value.dtype.name}{list(value.shape)}"
     return type(value).__name__
 
 
 def _save(output: Path, result: Any) -> None:
+    import numpy as np
+
     arrays = [np.asarray(value) for value in results_of(result)]
     if any(array.dtype == object for array in arrays):
         raise click.UsageError("the result is not of arrays alone: it cannot be saved")
@@ -92,6 +95,8 @@ def _save(output: Path, result: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    import numpy as np
+
     match value:
         case np.ndarray():
             array = cast("np.ndarray[Any, Any]", value)

@@ -6,18 +6,13 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.syntax import Syntax
 
 import relax_egraph as rx
-from relax_egraph.build import assembly_text, llvm_text
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import known_rule
-from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.extract import REFERENCE_PROFILE
-from relax_egraph.reasons.touched import touched
 
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
 
@@ -50,6 +45,8 @@ def show(
     if rule is not None and (stage != "egraph" or as_json):
         raise click.UsageError("--rule needs --stage egraph, without --json")
     if as_json and stage == "egraph" and not model.is_executable:
+        from relax_egraph.extract import REFERENCE_PROFILE
+
         document = model.optimized(how).egraph_document(how.get("profile", REFERENCE_PROFILE))
         click.echo(json.dumps(document))
         return
@@ -59,6 +56,8 @@ def show(
         return
     console = Console()
     if console.is_terminal:
+        from rich.syntax import Syntax  # and pygments
+
         language = LANGUAGES.get(stage, "python")
         console.print(Syntax(text, language, background_color="default"), soft_wrap=True)
     else:
@@ -67,6 +66,9 @@ def show(
 
 def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
     """The classes of the saturated e-graphs that the rule `name` touched."""
+    from relax_egraph.egraph.rulebook.book import RuleBook
+    from relax_egraph.reasons.touched import touched
+
     book = RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
     rules = {rule.name: rule for rule in book.rules}
     rule = rules[known_rule(name, rules)]
@@ -94,6 +96,8 @@ def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
         return report.egraph_text()
     if stage == "kernels":
         return report.module.script()
+    from relax_egraph.build import assembly_text, llvm_text
+
     with step("building"):
         match stage:
             case "tir":

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
-import numpy as np
 
 import relax_egraph as rx
-from relax_egraph.ir.dtypes import from_file
 
 EXISTING: Any = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -72,6 +70,10 @@ def _extents(text: str) -> tuple[int | str, ...]:
 
 
 def _array(path: str) -> Any:
+    import numpy as np
+
+    from relax_egraph.ir.dtypes import from_file
+
     try:
         with Path(path).open("rb") as file:
             data: Any = np.load(file, allow_pickle=False)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.cli.model import ModelFile, warn_of_assumed
 from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
-from relax_egraph.reasons.why_not import why_not
 
 
 @commands.command("why-not")
@@ -37,7 +37,7 @@ def print_why_not(
     module = model.module()
     try:
         with step("looking for matches"):
-            answer = why_not(rule, module, at, **how)
+            answer = rx.why_not(rule, module, at, **how)
     except RelaxEgraphError:
         raise
     except ValueError as error:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from egglog.bindings import EggSmolError, EGraph
-
+from relax_egraph.egraph.bindings import EggSmolError, EGraph
 from relax_egraph.errors import SaturationError
 
 Command = Any

@@ -5,15 +5,14 @@ of use.  A child of ``fork`` has egglog's memory and not its thread: it would wa
 rules run in a worker process there, as those of users do everywhere.
 """
 
-from egglog.bindings import EGraph
-
 from relax_egraph.base.forks import is_inherited
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.errors import SaturationError
 
 
 def egglog_works() -> bool:
     """Whether e-graphs can be used in this process."""
-    return not is_inherited("egglog.bindings")
+    return not any(map(is_inherited, ("relax_egraph.egraph.bindings", "egglog.bindings")))
 
 
 def new_egraph() -> EGraph:

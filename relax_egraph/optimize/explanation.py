@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from io import StringIO
 from statistics import fmean
-from typing import Any
-
-from rich.console import Console, RenderableType
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from relax_egraph.egraph.engine import Report
 from relax_egraph.egraph.readback.node_text import node_text, view_lines
@@ -29,6 +26,10 @@ from relax_egraph.ir.demands import Demand
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.sizes import Scenario, assumed_in, at_assumed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +193,10 @@ class Explanation:
         """The most that `cost` may exceed the optimum, as a share of `cost`."""
         return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
-    def table(self) -> Table:
+    def table(self) -> "Table":
         """A table for rich: rules that matched, stop reasons, costs."""
+        from rich.table import Table  # 30 ms: not before it is needed
+
         table = Table("rule", "matches", title="what fired", title_justify="left")
         for name, count in self.rules.items():
             table.add_row(name, str(count))
@@ -268,8 +271,10 @@ class Explanation:
         return serialize(graphs, partial(node_text, whole=False))
 
 
-def plain_text(renderable: RenderableType) -> str:
+def plain_text(renderable: "RenderableType") -> str:
     """The text of a rich object without a terminal, in 120 columns."""
+    from rich.console import Console  # 30 ms: not before it is needed
+
     console = Console(file=StringIO(), width=120, color_system=None)
     with console.capture() as captured:
         console.print(renderable)

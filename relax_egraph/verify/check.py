@@ -8,14 +8,12 @@ from typing import TypeAlias
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.verify import INSTANCES
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.chains import chain_to, chains_to
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Do, workers
-
-INSTANCES = 20
-"""How many instances a rule has to match, by default."""
 
 Told: TypeAlias = Callable[[Verdict], object]
 

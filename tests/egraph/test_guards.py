@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
-from egglog.bindings import EGraph
 
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import original, written
 from relax_egraph.egraph.rulebook.guards import expand

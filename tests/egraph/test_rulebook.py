@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from egglog.bindings import EGraph
 
 from relax_egraph import rules
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
 from relax_egraph.egraph.node import Node, leaf_node

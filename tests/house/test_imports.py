@@ -1,6 +1,7 @@
 """What is loaded by what: little to import the package, and little to run a saved file."""
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -82,14 +83,61 @@ commands(["run", sys.argv[1], "--input", f"x={sys.argv[2]}"], standalone_mode=Fa
     assert loaded == ["click", "llvmlite", "ml_dtypes", "numpy", "relax_egraph"]
 
 
+def test_help_loads_what_prints_alone() -> None:
+    script = """
+from relax_egraph.cli import commands
+from relax_egraph.cli.group import MODULES
+for arguments in ([], *([name] for name in MODULES), ["rules", "check"], ["rules", "list"]):
+    commands([*arguments, "--help"], standalone_mode=False)
+"""
+
+    assert loaded_by(script) == ["click", "relax_egraph", "rich"]
+
+
+def test_the_command_for_e_graphs_loads_no_symbols(tmp_path: Path) -> None:
+    script = """
+from relax_egraph.cli import commands
+commands(["extract", "--json", sys.argv[1]], standalone_mode=False)
+"""
+    node = {"op": "x", "children": [], "eclass": "a", "cost": 1}
+    egraph = tmp_path / "egraph.json"
+    egraph.write_text(json.dumps({"nodes": {"n": node}, "root_eclasses": ["a"]}))
+
+    assert loaded_by(script, egraph) == ["click", "numpy", "relax_egraph", "rich"]
+
+
+PROGRAM_IN_MEMORY = ["ml_dtypes", "mpmath", "numpy", "relax_egraph", "sympy"]
+
+
 def test_a_module_prints_though_nothing_was_parsed() -> None:
-    assert "egglog" not in loaded_by("import relax_egraph as rx; rx.BlockBuilder().get().script()")
+    loaded = loaded_by("import relax_egraph as rx; rx.BlockBuilder().get().script()")
+
+    assert set(loaded) - {"cython_runtime"} == {*PROGRAM_IN_MEMORY}
 
 
-def test_a_program_is_read_without_egglog() -> None:
+def test_a_program_is_read_by_numpy_and_sympy() -> None:
     loaded = loaded_by(f"import relax_egraph as rx\nrx.parse({PROGRAM!r}).script()")
 
-    assert {"egglog", "highspy", "llvmlite"}.isdisjoint(loaded)
+    assert set(loaded) - {"cython_runtime"} == {*PROGRAM_IN_MEMORY}
+
+
+def test_the_engine_of_egglog_is_one_with_and_without_its_package() -> None:
+    script = """
+from relax_egraph.egraph.bindings import EGraph
+assert not {"egglog", "egglog.bindings"} & {*sys.modules}
+import egglog
+import egglog.bindings
+assert egglog.bindings.EGraph is EGraph
+egglog.EGraph().check(egglog.eq(egglog.i64(1) + egglog.i64(2)).to(egglog.i64(3)))
+"""
+    backwards = """
+import egglog
+from relax_egraph.egraph.bindings import EGraph
+assert egglog.bindings.EGraph is EGraph
+"""
+
+    assert "egglog" in loaded_by(script)
+    assert "egglog" in loaded_by(backwards)
 
 
 @pytest.mark.parametrize("package", LAZY, ids=lambda path: path.parent.name)
@@ -121,9 +169,10 @@ except ValueError as error:
     assert str(error).startswith("<rules>:1:10: unknown operator R.expp"), error
 else:
     sys.exit(1)
+assert "relax_egraph.egraph.bindings" in sys.modules
 """
 
-    assert "egglog" in loaded_by(script)
+    assert "egglog" not in loaded_by(script)
 
 
 def test_a_name_is_what_it_stands_for_though_a_module_has_it_too() -> None:
@@ -141,4 +190,13 @@ from relax_egraph import *
 assert optimize is rx.optimize
 """
 
-    assert "egglog" in loaded_by(script)
+    assert "relax_egraph" in loaded_by(script)
+
+
+def test_python_suggests_the_nearest_name_of_a_package() -> None:
+    script = "import relax_egraph as rx; rx.optimise"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    message = "module 'relax_egraph' has no attribute 'optimise'. Did you mean: 'optimize'?"
+    assert done.stderr.splitlines()[-1] == f"AttributeError: {message}"

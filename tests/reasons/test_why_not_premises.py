@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from egglog.bindings import EGraph
 
 from relax_egraph import rules
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.tables import Key

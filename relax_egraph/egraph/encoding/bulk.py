@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import Constructor, constructor_of, constructors

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import local
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.errors import RuleError

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from egglog.bindings import EggSmolError, EGraph, FrozenRow, Value
-
+from relax_egraph.egraph.bindings import EggSmolError, EGraph, FrozenRow, Value
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
 from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 

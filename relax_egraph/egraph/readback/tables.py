@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from egglog.bindings import EGraph, FrozenRow, Value
-
+from relax_egraph.egraph.bindings import EGraph, FrozenRow, Value
 from relax_egraph.egraph.encoding.constructors import NONE, constructors
 from relax_egraph.egraph.node import Node
 from relax_egraph.egraph.view import ClassId

@@ -7,8 +7,7 @@ rule by rule, and the first after which that shows, or at which egglog fails, is
 
 from collections.abc import Mapping, Sequence
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding.bulk import load_view
 from relax_egraph.egraph.forks import new_egraph

@@ -9,8 +9,7 @@ from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from egglog.bindings import EggSmolError, EGraph, RunScheduleOutput
-
+from relax_egraph.egraph.bindings import EggSmolError, EGraph, RunScheduleOutput
 from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.readback.held import Held
 from relax_egraph.egraph.readback.tables import Tables

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from egglog.bindings import EGraph, Value
-
+from relax_egraph.egraph.bindings import EGraph, Value
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.saturation.course import Course

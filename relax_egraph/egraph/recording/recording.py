@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.encoding.bulk import load_view
 from relax_egraph.egraph.encoding.prepared import prepared

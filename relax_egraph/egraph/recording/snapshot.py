@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
-from egglog.bindings import FrozenRow, Value
-
+from relax_egraph.egraph.bindings import FrozenRow, Value
 from relax_egraph.egraph.encoding.constructors import NONE, constructors
 from relax_egraph.egraph.node import Node, scalar_node
 from relax_egraph.egraph.readback.tables import Key, Tables

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run, run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.node import Node

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import cast
 
-from egglog.bindings import EggSmolError, EGraph
-
+from relax_egraph.egraph.bindings import EggSmolError, EGraph
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
 from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of

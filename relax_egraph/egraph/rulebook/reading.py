@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-from egglog.bindings import EGraph
-
 from relax_egraph import rules
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding.prepared import Program, prepared
 from relax_egraph.egraph.forks import egglog_works, new_egraph

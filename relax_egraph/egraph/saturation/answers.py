@@ -7,8 +7,7 @@ rules read.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from egglog.bindings import FrozenRow
-
+from relax_egraph.egraph.bindings import FrozenRow
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.functions.function import FUNCTIONS, Function
 from relax_egraph.egraph.readback.tables import Tables

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.ir import dims

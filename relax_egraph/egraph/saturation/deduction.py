@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.egraph.readback.tables import Tables

@@ -6,8 +6,7 @@ from math import inf
 from time import perf_counter
 from typing import TypeVar
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.encoding.bulk import load_view
 from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.readback.readback import read_back

@@ -8,8 +8,7 @@ the definition of an operator is the only place that says them.
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from egglog.bindings import Value
-
+from relax_egraph.egraph.bindings import Value
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import constructor_of
 from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS

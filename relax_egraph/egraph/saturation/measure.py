@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from egglog.bindings import PrintAllFunctionsSize
+from relax_egraph.egraph.bindings import PrintAllFunctionsSize
 
 
 def sizes_of(outputs: list[object]) -> Mapping[str, int]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from egglog.bindings import EGraph
-
+from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import Command, run, run_text
 from relax_egraph.egraph.recording.blame import blamed
 from relax_egraph.egraph.rulebook.book import RuleBook
