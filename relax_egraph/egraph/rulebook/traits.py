@@ -85,10 +85,12 @@ def traits_of(op: Op) -> Traits | None:
 
 
 def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
-    """Ranks to try the operands at: one for all of them first."""
+    """Ranks to try the operands at: one for all of them first, then vectors beside a tensor."""
     count = len(op.operands)
     yield from ((rank,) * count for rank in (2, 3, 4, 1, 0))
-    yield from product(range(_MAX_RANK + 1), repeat=count)
+    yield from ((rank, *(1,) * (count - 1)) for rank in (2, 3, 4) if count)
+    of_kind = {"prim": range(1)}  # which has no rank
+    yield from product(*(of_kind.get(o.kind, range(_MAX_RANK + 1)) for o in op.operands))
 
 
 def _ask(
