@@ -2,15 +2,18 @@
 
 Classes are decided users first.  The state is the *frontier*: the set of undecided classes that the
 decided ones need, with the least cost of reaching it.  A state is pruned if another costs no more
-and needs a subset, or if its cost plus a lower bound of the rest exceeds the cost of a known
-solution.  The classes of a cycle are decided together.
+and needs a subset, or if it cannot lead to a solution as cheap as a known one: by its cost and a
+lower bound of the rest, or by what its candidates cost beyond the bound of a relaxation.  The
+classes of a cycle are decided together.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
+from relax_egraph.extract.relaxation import Relaxation
 
 MAX_PER_CYCLE = 1_000
 """How many selections for the classes of one cycle are enumerated."""
@@ -24,9 +27,13 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A transition: the candidates `chosen` at `cost`, which need the classes `wanted`."""
+    """A transition: the candidates `chosen` at `cost`, which need the classes `wanted`.
+
+    No solution with them costs less than the bound of the relaxation and `extra`.
+    """
 
     cost: float
+    extra: float
     wanted: int
     chosen: tuple[int, ...]
 
@@ -36,21 +43,24 @@ class _Arrival:
     """The cheapest known path to a frontier: from the frontier `before`, by `chosen`."""
 
     cost: float
+    extra: float
     before: int
     chosen: tuple[int, ...]
 
 
 class _TooWideError(Exception):
-    """There are more frontiers, or more selections for a cycle, than the limit."""
+    """There are more frontiers, or more selections for a cycle, than the limit; or no time."""
 
 
-def solve(problem: Problem, pruned: Pruned, known: float, limit: int) -> Solution | None:
-    """An optimal solution; ``None`` if it takes more than `limit` frontiers.
+def solve(
+    problem: Problem, pruned: Pruned, relaxed: Relaxation, known: float, limit: int, end: float
+) -> Solution | None:
+    """An optimal solution; ``None`` if it takes more than `limit` frontiers, or time after `end`.
 
     `known` is the cost of some solution.
     """
     try:
-        return _Search(problem, pruned).best(known, limit)
+        return _Search(problem, pruned, relaxed).best(known, limit, end)
     except _TooWideError:
         return None
 
@@ -58,8 +68,9 @@ def solve(problem: Problem, pruned: Pruned, known: float, limit: int) -> Solutio
 class _Search:
     """Sets of classes are bits, users before their inputs; the bits of a component are adjacent."""
 
-    def __init__(self, problem: Problem, pruned: Pruned) -> None:
+    def __init__(self, problem: Problem, pruned: Pruned, relaxed: Relaxation) -> None:
         self._problem = problem
+        self._relaxed = relaxed
         self._pruned = pruned
         self._order = list(pruned.options)[::-1]
         self._bit = {c: 1 << place for place, c in enumerate(self._order)}
@@ -73,29 +84,31 @@ class _Search:
         self._steps: dict[int, tuple[_Step, ...]] = {}
         self._enumerated = 0
 
-    def best(self, known: float, limit: int) -> Solution:
+    def best(self, known: float, limit: int, end: float) -> Solution:
         """An optimal solution, which costs at most `known`."""
         start = sum(self._bit[root] for root in self._problem.roots)
         arrivals: dict[int, dict[int, _Arrival]] = {g: {} for g in self._members}
-        end: dict[int, _Arrival] = {}
-        (arrivals[self._next(start)] if start else end)[start] = _Arrival(0.0, 0, ())
+        final: dict[int, _Arrival] = {}
+        (arrivals[self._next(start)] if start else final)[start] = _Arrival(0.0, 0.0, 0, ())
         most, expanded = known * (1 + _SLACK), 0
+        most_extra = most - self._relaxed.bound
         for group, members in self._members.items():
             reached = arrivals[group]
             for frontier in _undominated(reached):
                 expanded += 1
-                if expanded > limit:
+                if expanded > limit or time.thread_time() > end:
                     raise _TooWideError
                 for step in self._transitions(frontier & members):
                     cost = reached[frontier].cost + step.cost
+                    extra = reached[frontier].extra + step.extra
                     left = (frontier & ~members) | step.wanted
-                    if cost + self._lower_bound(left) > most:
+                    if extra > most_extra or cost + self._lower_bound(left) > most:
                         continue
-                    place = arrivals[self._next(left)] if left else end
+                    place = arrivals[self._next(left)] if left else final
                     if left not in place or cost < place[left].cost:
-                        place[left] = _Arrival(cost, frontier, step.chosen)
+                        place[left] = _Arrival(cost, extra, frontier, step.chosen)
         solution: dict[int, int] = {}
-        at, arrival = 0, end[0]
+        at, arrival = 0, final[0]
         while arrival.chosen:
             for number in arrival.chosen:
                 solution[self._problem.candidates[number].output] = number
@@ -164,7 +177,8 @@ class _Search:
             for d in self._inputs(number):
                 wanted |= 0 if d in chosen else self._bit[d]
         cost = sum(self._problem.candidates[number].cost for number in chosen.values())
-        return _Step(cost, wanted, tuple(chosen.values()))
+        extra = sum(self._relaxed.extra[number] for number in chosen.values())
+        return _Step(cost, extra, wanted, tuple(chosen.values()))
 
 
 def _undominated(reached: Mapping[int, _Arrival]) -> list[int]:

@@ -9,6 +9,7 @@ multi-output kernel is considered before kernels with one of its outputs.
 import heapq
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
@@ -17,7 +18,7 @@ _ROUNDS = 6
 
 
 def greedy(
-    problem: Problem, pruned: Pruned, taken: Mapping[int, float] | None = None
+    problem: Problem, pruned: Pruned, taken: Mapping[int, float] = MappingProxyType({})
 ) -> tuple[Solution, float]:
     """The best solution of a few rounds, and its cost.  A round takes O(n log n).
 
@@ -25,7 +26,7 @@ def greedy(
     candidate that this solution takes is free.
     """
     costs = {
-        number: problem.candidates[number].cost * (1.0 - (taken[number] if taken else 0.0))
+        number: problem.candidates[number].cost * (1.0 - taken.get(number, 0.0))
         for numbers in pruned.options.values()
         for number in numbers
     }

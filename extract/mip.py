@@ -1,14 +1,14 @@
 """The selection problem as a linear and as a mixed-integer program; the only door to HiGHS.
 
-Cycle constraints are added lazily: to the linear program while its solution violates some, and to
-the mixed-integer program whenever its solution has a cycle.
+Barriers are added lazily: to the linear program while its solution violates some, and to the
+mixed-integer program whenever its solution has a cycle.
 """
 
 import math
 import os
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.base.forks import is_inherited
-from relax_egraph.extract.cycles import row_around, violated_cycles
+from relax_egraph.extract.barriers import Barrier, row_at
 from relax_egraph.extract.problem import Problem, Solution, in_order
 from relax_egraph.extract.prune import Pruned
 from relax_egraph.extract.relaxation import Relaxation, relaxation_at
 from relax_egraph.extract.rows import Row, Rows, rows_of
+from relax_egraph.extract.separation import violated_barriers
 
 _TOTAL = 1e4
 """The total that costs are scaled to: far above the solver's tolerances."""
@@ -28,12 +29,17 @@ _TOTAL = 1e4
 _OPTIONS: Mapping[str, bool | float | str] = {
     "output_flag": False,
     "parallel": "off",
-    "mip_rel_gap": 1e-9,
     "mip_abs_gap": 1e-6,
 }
 
-_GAIN = 1e-3 * _TOTAL
-"""The improvement of the bound that justifies another round of cycle constraints."""
+_TOLERANCE = 1e-9
+"""The least gap that the solver is asked for."""
+
+_ROUNDS = 5
+"""How many rounds of barriers are judged by what they gain."""
+
+_GAIN = 1 / 20
+"""The part of the gap that so many rounds have to close; else there are no more of them."""
 
 TIME_LIMIT = "time limit"
 """The reason of a result that is not proven optimal for lack of time."""
@@ -55,49 +61,74 @@ class Outcome:
     stopped: str = ""
 
 
-def relax(problem: Problem, pruned: Pruned, cost: float, time_limit: float) -> Relaxation:
-    """The linear relaxation with violated cycle constraints added; some solution costs `cost`.
+def relaxations(
+    problem: Problem,
+    pruned: Pruned,
+    barriers: Iterable[Barrier],
+    cost: float,
+    time_limit: float,
+) -> Iterator[Relaxation]:
+    """Linear relaxations, each with more violated barriers; some solution costs `cost`.
 
-    Raises `SolverError` if the solver has no result.
+    `barriers` are tried before others are searched for.  They end when no barrier is violated, or
+    when the bound hardly rises.  Raises `SolverError` if the solver has no result.
     """
     rows = rows_of(problem, pruned)
     column = {number: place for place, number in enumerate(rows.numbers)}
-    end = time.perf_counter() + time_limit
-    taken: Mapping[int, float] = {}
-    multipliers = np.zeros(0)
+    known = Rows(rows.numbers)
+    for barrier in barriers:
+        known.add(row_at(problem, pruned, barrier, column))
+    end = time.thread_time() + time_limit
     with _solver_errors():
         solver, scale = _new_solver(problem, rows, cost)
-        last, gained = -math.inf, math.inf
-        while gained >= _GAIN and _run(solver, end):
-            optimum, value = solver.getSolution(), solver.getObjectiveValue()
-            last, gained = value, value - last
+        values: list[float] = []
+        while _is_gaining(values):
+            if not _run(solver, end):
+                raise SolverError(TIME_LIMIT)
+            optimum = solver.getSolution()
+            values.append(solver.getObjectiveValue())
             taken = dict(zip(rows.numbers, optimum.col_value, strict=True))
-            multipliers = np.array(optimum.row_dual) / scale
-            violated = violated_cycles(problem, pruned, taken)
-            for cycle in violated:
-                _add(solver, rows, row_around(problem, pruned, cycle, column))
+            yield relaxation_at(problem, rows, taken, np.array(optimum.row_dual) / scale)
+            violated = known.violated(np.array(optimum.col_value)) or [
+                row_at(problem, pruned, barrier, column)
+                for barrier in violated_barriers(problem, pruned, taken)
+            ]
+            for row in violated:
+                _add(solver, rows, row)
             if not violated:
                 break
-    if not taken:
-        raise SolverError(TIME_LIMIT)
-    late = np.zeros(len(rows.lower) - len(multipliers))
-    return relaxation_at(problem, rows, taken, np.concatenate([multipliers, late]))
+
+
+def _is_gaining(values: list[float]) -> bool:
+    """Whether the last bounds, in the solver's units, justify another round."""
+    if len(values) <= _ROUNDS:
+        return True
+    before, now = values[-1 - _ROUNDS], values[-1]
+    return now - before >= _GAIN * (_TOTAL - before)
 
 
 def solve(
-    problem: Problem, pruned: Pruned, rows: Rows, start: Solution, cost: float, time_limit: float
+    problem: Problem,
+    pruned: Pruned,
+    rows: Rows,
+    start: Solution,
+    cost: float,
+    time_limit: float,
+    gap: float,
 ) -> Outcome:
     """Search for a better solution than `start`, which costs `cost`, for `time_limit` seconds.
 
-    Cycle constraints are added to `rows`.  Raises `SolverError` if the solver has no result.
+    The search ends at a solution that is proven to cost at most the share `gap` too much.  Barriers
+    are added to `rows`.  Raises `SolverError` if the solver has no result.
     """
     column = {number: place for place, number in enumerate(rows.numbers)}
-    end = time.perf_counter() + time_limit
+    end = time.thread_time() + time_limit
     bound: float | None = None
     with _solver_errors():
         import highspy
 
         solver, scale = _new_solver(problem, rows, cost)
+        solver.setOptionValue("mip_rel_gap", max(gap, _TOLERANCE))
         for place in range(len(rows.numbers)):
             solver.changeColIntegrality(place, highspy.HighsVarType.kInteger)
         warm_start = highspy.HighsSolution()
@@ -114,13 +145,13 @@ def solve(
             solution = {problem.candidates[n].output: n for n, x in taken.items() if x > 0.5}
             if finished and in_order(problem, solution) is not None:
                 return Outcome(solution, bound)
-            if not finished or time.perf_counter() > end:
+            if not finished or time.thread_time() > end:
                 return Outcome(solution or None, bound, TIME_LIMIT)
-            violated = violated_cycles(problem, pruned, taken)
+            violated = list(violated_barriers(problem, pruned, taken))
             if not violated:
                 raise SolverError("the solver's result violates a constraint")
-            for cycle in violated:
-                _add(solver, rows, row_around(problem, pruned, cycle, column))
+            for barrier in violated:
+                _add(solver, rows, row_at(problem, pruned, barrier, column))
 
 
 @contextmanager
@@ -159,10 +190,10 @@ def _new_solver(problem: Problem, rows: Rows, cost: float) -> tuple[Any, float]:
 
 
 def _run(solver: Any, end: float) -> bool:
-    """Run until `end`; whether the optimum was found.  The solver's own clock counts."""
+    """Run until `end` of processor time; whether the optimum was found."""
     import highspy
 
-    left = max(0.0, end - time.perf_counter())
+    left = max(0.0, end - time.thread_time())
     solver.setOptionValue("time_limit", solver.getRunTime() + left)
     solver.run()
     status = solver.getModelStatus()

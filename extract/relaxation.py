@@ -26,6 +26,10 @@ class Relaxation:
     bound: float
     extra: Mapping[int, float]
 
+    def open(self, cost: float) -> list[int]:
+        """The candidates that a solution of at most `cost` may take."""
+        return [number for number, more in self.extra.items() if self.bound + more <= cost]
+
 
 def relaxation_at(
     problem: Problem,

@@ -6,15 +6,21 @@ One 0/1 variable for each candidate; a class is produced if one of its candidate
 * For each edge from a class to an input, one row of all candidates of the class that need the
   input:  ``Σ x <= `` (is the input produced).  This is tighter than a row for each candidate.
 
-Cycles are excluded lazily by `cycles.row_around`.
+Cycles are excluded by `barriers`, which are added lazily.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from relax_egraph.extract.problem import Problem
 from relax_egraph.extract.prune import Pruned
+
+VIOLATION = 1e-4
+"""The least violation of a row that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,24 @@ class Rows:
         self.lower.append(row.lower)
         self.upper.append(row.upper)
 
+    def violated(self, values: npt.NDArray[np.float64]) -> list[Row]:
+        """The rows that `values` of the variables violate."""
+        if not self.lower:
+            return []
+        columns, entries = np.array(self.columns, dtype=np.intp), np.array(self.values)
+        sums = np.add.reduceat(entries * values[columns], self.starts[:-1])
+        lower, upper = np.array(self.lower) - VIOLATION, np.array(self.upper) + VIOLATION
+        places = np.flatnonzero((sums < lower) | (sums > upper)).tolist()
+        return [self._row(place) for place in places]
+
+    def _row(self, place: int) -> Row:
+        span = slice(*self.starts[place : place + 2])
+        entries = dict(zip(self.columns[span], self.values[span], strict=True))
+        return Row(entries, self.lower[place], self.upper[place])
+
 
 def rows_of(problem: Problem, pruned: Pruned) -> Rows:
-    """All rows except cycle constraints."""
+    """All rows except those of barriers."""
     numbers = [number for options in pruned.options.values() for number in options]
     column = {number: place for place, number in enumerate(numbers)}
     rows = Rows(numbers)

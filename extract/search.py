@@ -1,33 +1,42 @@
 """The search for the cheapest solution: contract, prune, decompose, solve, combine.
 
-A subproblem is solved by dynamic programming over frontiers.  If it is too wide for that, a linear
-relaxation fixes candidates that no solution better than the incumbent takes (reduced-cost fixing);
-the rest is smaller, and may decompose again.  What stays too wide goes to a MIP solver.
+Barriers prove a bound of a subproblem: first by dual ascent, then as rows of a linear relaxation.
+Both fix candidates that no solution better than the incumbent takes (reduced-cost fixing); the rest
+is smaller, and may decompose again.  What stays open is solved by dynamic programming over
+frontiers, or, if it is too wide for that, by a MIP solver.
 """
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
 from relax_egraph.extract import frontier, mip
 from relax_egraph.extract.contract import contract
+from relax_egraph.extract.dual_ascent import Ascent, ascents
 from relax_egraph.extract.greedy import greedy
-from relax_egraph.extract.problem import Problem, Solution, cost_in_order, in_order
+from relax_egraph.extract.mip import TIME_LIMIT
+from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned, prune
 from relax_egraph.extract.rows import Rows
 from relax_egraph.extract.subproblems import subproblems_of
 
-FEW_FRONTIERS = 1_000
-"""How many frontiers of a subproblem are expanded before its relaxation is solved."""
+ASCENT_WORK = 300_000
+"""How many candidates an ascent looks at."""
 
 MAX_FRONTIERS = 20_000
 """How many frontiers are expanded before a subproblem goes to the MIP solver."""
 
+CLOSE = "close enough"
+"""The reason of a result that is not proven optimal because its gap is small."""
+
 _SLACK = 1e-9
 """Sums of floats in another order differ by less than this share."""
+
+_MUCH_SMALLER = 0.6
+"""A relaxation is not made tighter if it leaves at most this share of the candidates."""
 
 _SMALLER = 0.99
 """A subproblem is searched anew if fixing leaves at most this share of its candidates."""
@@ -38,6 +47,7 @@ class Source(Enum):
 
     SOLVER = "HiGHS"
     MULTIPLIERS = "multipliers of the linear program"
+    ASCENT = "dual ascent"
     FRONTIERS = "frontiers"
     NEEDED = "needed classes"
     SINGLE = "one candidate left for each class"
@@ -53,6 +63,15 @@ class Incumbent:
     source: Source
     stopped: str = ""
 
+    @property
+    def closed(self) -> bool:
+        """Whether the bound reaches the cost."""
+        return self.cost - self.bound <= _SLACK * self.cost
+
+    def proven(self, bound: float, source: Source) -> "Incumbent":
+        """The same solution, with `bound` if it is higher."""
+        return replace(self, bound=bound, source=source) if bound > self.bound else self
+
     def updated(self, other: "Incumbent") -> "Incumbent":
         """The cheaper solution and the higher bound of both; `stopped` is that of `other`."""
         cheaper = other if other.cost < self.cost else self
@@ -65,20 +84,28 @@ _Shape: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...], flo
 
 @dataclass(slots=True)
 class Search:
-    """A search that ends at the time `end`; subproblems of equal structure are solved once."""
+    """A search until `end`, of processor time; subproblems of equal structure are solved once.
+
+    A subproblem whose gap is at most `gap` is left as it is, once what remains takes long.
+    """
 
     end: float
+    gap: float = 0.0
     _known: dict[_Shape, Incumbent] = field(default_factory=dict["_Shape", Incumbent])
 
-    def best(self, problem: Problem) -> Incumbent:
-        """The best solution, subproblem by subproblem; the roots must be computable."""
+    def best(self, problem: Problem, start: Set[int] = frozenset()) -> Incumbent:
+        """The best solution, subproblem by subproblem; the roots must be computable.
+
+        `start` has the candidates of a solution to begin with, or of a part of one.
+        """
         whole = contract(problem)
         chosen = dict(whole.fixed)
         solved: list[Incumbent] = []
         for part in subproblems_of(whole.problem, prune(whole.problem)):
             shape = _shape(part.problem)
             if shape not in self._known:
-                self._known[shape] = self._solve(part.problem)
+                own = {n for n, k in enumerate(part.numbers) if whole.numbers[k] in start}
+                self._known[shape] = self._solve(part.problem, own)
             solved.append(self._known[shape])
             for number in solved[-1].solution.values():
                 output = part.problem.candidates[number].output
@@ -91,40 +118,62 @@ class Search:
             next((each.stopped for each in solved if each.stopped), ""),
         )
 
-    def _solve(self, problem: Problem) -> Incumbent:
+    def _solve(self, problem: Problem, start: Set[int]) -> Incumbent:
         """The best solution of one subproblem; with no time left, the greedy one."""
         pruned = prune(problem)
-        start, cost = greedy(problem, pruned)
+        solution, cost = greedy(problem, pruned)
         if all(len(options) == 1 for options in pruned.options.values()):
-            return Incumbent(start, cost, cost, Source.SINGLE)
-        incumbent = Incumbent(start, cost, lower_bound(problem, pruned), Source.NEEDED)
-        if incumbent.bound >= cost:
+            return Incumbent(solution, cost, cost, Source.SINGLE)
+        incumbent = Incumbent(solution, cost, lower_bound(problem, pruned), Source.NEEDED)
+        if start:
+            incumbent = _guided(problem, pruned, dict.fromkeys(start, 1.0), incumbent)
+        if incumbent.closed:
             return incumbent
         if not self._left():
-            return replace(incumbent, stopped=mip.TIME_LIMIT)
-        exact = _by_frontiers(problem, pruned, cost, FEW_FRONTIERS)
-        return exact or self._by_relaxation(problem, pruned, incumbent)
+            return replace(incumbent, stopped=TIME_LIMIT)
+        tried = ascents(problem, pruned, ASCENT_WORK)
+        best = max(tried, key=lambda ascent: ascent.bound)
+        incumbent = incumbent.proven(best.bound, Source.ASCENT)
+        exhausted = {n: 1.0 for n, extra in best.extra.items() if extra == 0}
+        incumbent = _guided(problem, pruned, exhausted, incumbent)
+        return incumbent if incumbent.closed else self._relax(problem, pruned, tried, incumbent)
 
-    def _by_relaxation(self, problem: Problem, pruned: Pruned, incumbent: Incumbent) -> Incumbent:
-        """The best solution, from `incumbent` on, after the relaxation has fixed candidates."""
+    def _relax(
+        self, problem: Problem, pruned: Pruned, tried: Sequence[Ascent], incumbent: Incumbent
+    ) -> Incumbent:
+        """The best solution, from `incumbent` on, after relaxations have fixed candidates."""
+        barriers = dict.fromkeys(barrier for ascent in tried for barrier in ascent.barriers)
+        cost, relaxed = incumbent.cost, None
         try:
-            relaxed = mip.relax(problem, pruned, incumbent.cost, self._left())
+            for relaxed in mip.relaxations(problem, pruned, barriers, cost, self._left()):
+                incumbent = incumbent.proven(relaxed.bound, Source.MULTIPLIERS)
+                if incumbent.closed:
+                    return incumbent
+                if len(relaxed.open(cost)) <= _MUCH_SMALLER * len(relaxed.extra):
+                    break
         except mip.SolverError as error:
-            return replace(incumbent, stopped=str(error))
-        guided, cost = greedy(problem, pruned, relaxed.taken)
-        incumbent = incumbent.updated(Incumbent(guided, cost, relaxed.bound, Source.MULTIPLIERS))
-        if incumbent.cost - incumbent.bound <= _SLACK * incumbent.cost:
+            incumbent = replace(incumbent, stopped=str(error))
+        if relaxed is None:
             return incumbent
-        own, limit = set(incumbent.solution.values()), incumbent.cost * (1 + _SLACK)
-        kept = [n for n, x in relaxed.extra.items() if n in own or relaxed.bound + x <= limit]
+        incumbent = _guided(problem, pruned, relaxed.taken, incumbent)
+        if incumbent.closed or incumbent.stopped:
+            return incumbent
+        own = frozenset(incumbent.solution.values())
+        kept = sorted(own.union(relaxed.open(incumbent.cost * (1 + _SLACK))))
         if len(kept) <= _SMALLER * len(relaxed.extra):
-            return incumbent.updated(self._among(problem, kept))
-        exact = _by_frontiers(problem, pruned, incumbent.cost, MAX_FRONTIERS)
-        return exact or self._by_solver(problem, pruned, relaxed.rows, incumbent)
+            return incumbent.updated(self._among(problem, kept, own))
+        if incumbent.cost - incumbent.bound <= self.gap * incumbent.cost:
+            return replace(incumbent, stopped=CLOSE)
+        exact = frontier.solve(problem, pruned, relaxed, incumbent.cost, MAX_FRONTIERS, self.end)
+        if exact is None:
+            return self._by_solver(problem, pruned, relaxed.rows, incumbent)
+        cost = math.fsum(problem.candidates[number].cost for number in exact.values())
+        return Incumbent(exact, cost, cost, Source.FRONTIERS)
 
-    def _among(self, problem: Problem, kept: Sequence[int]) -> Incumbent:
+    def _among(self, problem: Problem, kept: Sequence[int], start: Set[int]) -> Incumbent:
         """The best solution that takes only the candidates numbered `kept`."""
-        best = self.best(Problem(tuple(problem.candidates[n] for n in kept), problem.roots))
+        smaller = Problem(tuple(problem.candidates[n] for n in kept), problem.roots)
+        best = self.best(smaller, {place for place, n in enumerate(kept) if n in start})
         solution = {c: kept[number] for c, number in best.solution.items()}
         source = min(best.source, Source.MULTIPLIERS, key=list(Source).index)
         return replace(best, solution=solution, source=source)
@@ -132,22 +181,25 @@ class Search:
     def _by_solver(
         self, problem: Problem, pruned: Pruned, rows: Rows, incumbent: Incumbent
     ) -> Incumbent:
-        start, cost = incumbent.solution, incumbent.cost
         try:
-            outcome = mip.solve(problem, pruned, rows, start, cost, self._left())
+            outcome = mip.solve(
+                *(problem, pruned, rows, incumbent.solution, incumbent.cost),
+                *(self._left(), self.gap),
+            )
         except mip.SolverError as error:
             return replace(incumbent, stopped=str(error))
-        bound = incumbent.bound if outcome.bound is None else outcome.bound
-        improved = replace(incumbent, bound=bound, source=Source.SOLVER, stopped=outcome.stopped)
+        incumbent = replace(incumbent, stopped=outcome.stopped)
+        if outcome.bound is not None:
+            incumbent = incumbent.proven(outcome.bound, Source.SOLVER)
         if outcome.solution is not None:
-            chosen = set(outcome.solution.values())
-            taken = {n: float(n in chosen) for group in pruned.options.values() for n in group}
-            acyclic, cost = greedy(problem, pruned, taken)
-            improved = replace(improved, solution=acyclic, cost=cost)
-        return incumbent.updated(improved)
+            taken = dict.fromkeys(outcome.solution.values(), 1.0)
+            incumbent = _guided(problem, pruned, taken, incumbent)
+        return (
+            incumbent if incumbent.closed else replace(incumbent, stopped=outcome.stopped or CLOSE)
+        )
 
     def _left(self) -> float:
-        return max(0.0, self.end - time.perf_counter())
+        return max(0.0, self.end - time.thread_time())
 
 
 def lower_bound(problem: Problem, pruned: Pruned) -> float:
@@ -157,14 +209,14 @@ def lower_bound(problem: Problem, pruned: Pruned) -> float:
     )
 
 
-def _by_frontiers(problem: Problem, pruned: Pruned, cost: float, limit: int) -> Incumbent | None:
-    exact = frontier.solve(problem, pruned, cost, limit)
-    if exact is None:
-        return None
-    order = in_order(problem, exact)
-    assert order is not None  # users are decided before their inputs, cycles as a whole
-    cost = cost_in_order(problem, order)
-    return Incumbent(exact, cost, cost, Source.FRONTIERS)
+def _guided(
+    problem: Problem, pruned: Pruned, taken: Mapping[int, float], incumbent: Incumbent
+) -> Incumbent:
+    """`incumbent`, or the greedy solution guided by `taken` if that is cheaper."""
+    solution, cost = greedy(problem, pruned, taken)
+    if cost >= incumbent.cost * (1 - _SLACK):
+        return incumbent
+    return replace(incumbent, solution=solution, cost=cost)
 
 
 def _shape(problem: Problem) -> _Shape:

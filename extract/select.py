@@ -1,11 +1,12 @@
 """Selection of the cheapest candidates, with a proof of how good it is."""
 
 import time
+from collections.abc import Set
 
 from relax_egraph.errors import ExtractionError
-from relax_egraph.extract import mip
+from relax_egraph.extract.mip import TIME_LIMIT
 from relax_egraph.extract.problem import Problem, Selection, computable, cost_in_order, in_order
-from relax_egraph.extract.search import Search
+from relax_egraph.extract.search import CLOSE, Search
 
 OPTIMAL = "optimal"
 
@@ -13,22 +14,30 @@ _CLOSED = 1e-6
 """A gap up to which a solution counts as optimal: the solver's tolerances and sums of floats."""
 
 
-def select(problem: Problem, *, time_limit: float = 10.0) -> Selection:
+def select(
+    problem: Problem,
+    *,
+    time_limit: float = 10.0,
+    gap: float = 0.0,
+    start: Set[int] = frozenset(),
+) -> Selection:
     """The cheapest solution within `time_limit` seconds, with a bound; the greedy one without time.
 
-    Raises `ExtractionError` only if a root has no solution of finite cost.
+    One that is proven to cost at most the share `gap` too much need not be improved.  `start` has
+    the candidates of a solution to begin with.  Raises `ExtractionError` only if a root has no
+    solution of finite cost.
     """
     started = time.perf_counter()
     derivable = computable(problem)
     if lost := [root for root in problem.roots if root not in derivable]:
         raise ExtractionError(f"class {lost[0]} is a root and has no finite program")
-    best = Search(started + time_limit).best(problem)
+    best = Search(time.thread_time() + time_limit, gap).best(problem, start)
     order = in_order(problem, best.solution)
     assert order is not None  # subproblems are acyclic, and so are their solutions
     cost = cost_in_order(problem, order)
     bound = min(best.bound, cost)
     status = status_of(cost, bound, best.stopped)
-    if status != OPTIMAL and best.stopped not in ("", mip.TIME_LIMIT):
+    if status != OPTIMAL and best.stopped not in ("", CLOSE, TIME_LIMIT):
         status = f"greedy: {best.stopped}"
     seconds = time.perf_counter() - started
     return Selection(order, cost, bound, status, best.source.value, seconds)

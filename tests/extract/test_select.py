@@ -4,6 +4,7 @@ import math
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import mip, search
 from relax_egraph.extract.certificate import certify, cheapest
+from relax_egraph.extract.dual_ascent import Ascent
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.problem import Candidate, Problem, Selection, computable, in_order
-from relax_egraph.extract.prune import prune
+from relax_egraph.extract.prune import Pruned, prune
 from relax_egraph.extract.relaxation import Relaxation
 from relax_egraph.extract.select import select
 from relax_egraph.extract.subproblems import subproblems_of
@@ -59,30 +61,40 @@ case for a solver."""
 
 
 @pytest.fixture
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every problem is too wide for frontiers, and is left to the solver."""
-    monkeypatch.setattr(search, "FEW_FRONTIERS", 0)
-    monkeypatch.setattr(search, "MAX_FRONTIERS", 0)
+def unascended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dual ascent finds no barrier, and guides no greedy solution."""
+
+    def nothing(problem: Problem, pruned: Pruned, work: int) -> tuple[Ascent, ...]:
+        return (Ascent({}, 0.0, {n: 1.0 for n in range(len(problem.candidates))}),)
+
+    monkeypatch.setattr(search, "ascents", nothing)
 
 
 @pytest.fixture
-def unruled(wide: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The relaxation rules nothing out, and guides no greedy solution."""
-    relax = mip.relax
+def unrelaxed(unascended: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The relaxation rules nothing out either."""
+    relaxations = mip.relaxations
 
-    def weak(problem: Problem, *rest: Any) -> Relaxation:
-        relaxed = relax(problem, *rest)
-        nothing = dict.fromkeys(relaxed.extra, 0.0)
-        return replace(relaxed, bound=0.0, taken=nothing, extra=nothing)
+    def weak(problem: Problem, *rest: Any) -> Iterator[Relaxation]:
+        for relaxed in relaxations(problem, *rest):
+            nothing = dict.fromkeys(relaxed.extra, 0.0)
+            yield replace(relaxed, bound=0.0, taken=nothing, extra=nothing)
 
-    monkeypatch.setattr(mip, "relax", weak)
+    monkeypatch.setattr(mip, "relaxations", weak)
+
+
+@pytest.fixture
+def unruled(unrelaxed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every problem is too wide for frontiers, and is left to the solver."""
+    monkeypatch.setattr(search, "MAX_FRONTIERS", 0)
 
 
 @pytest.mark.parametrize(
     ("ways", "source"),
     [
-        ((), "frontiers"),
-        (("wide",), "multipliers of the linear program"),
+        ((), "dual ascent"),
+        (("unascended",), "multipliers of the linear program"),
+        (("unrelaxed",), "frontiers"),
         (("unruled",), "HiGHS"),
     ],
 )
@@ -144,7 +156,29 @@ def test_a_shared_class_is_paid_once() -> None:
     found = select(SHARING)
 
     assert (found.cost, found.bound, found.gap) == (10.0, 10.0, 0.0)
-    assert (found.status, found.bound_source) == ("optimal", "frontiers")
+    assert (found.status, found.bound_source) == ("optimal", "dual ascent")
+
+
+@pytest.mark.usefixtures("unruled")
+def test_a_gap_that_is_admitted_is_not_closed() -> None:
+    exact, near = select(SHARING), select(SHARING, gap=1.0)
+
+    certify(SHARING, near)
+    assert (exact.cost, exact.status) == (10.0, "optimal")
+    assert near.cost == 13.0
+    assert near.status == f"gap {100 * near.gap:.1f} %, close enough"
+
+
+def test_a_search_begins_with_the_solution_that_it_is_told() -> None:
+    best = select(SHARING)
+
+    plain, told = (
+        select(SHARING, time_limit=0.0, start=s) for s in (frozenset[int](), frozenset(best.chosen))
+    )
+
+    certify(SHARING, told)
+    assert (plain.cost, told.cost) == (13.0, 10.0)
+    assert told.status == f"gap {100 * told.gap:.1f} %, time limit"
 
 
 def test_the_cheapest_cycle_is_not_taken() -> None:
@@ -184,7 +218,6 @@ def test_a_root_that_only_a_cycle_makes_is_refused() -> None:
     assert str(caught.value) == "class 1 is a root and has no finite program"
 
 
-@pytest.mark.usefixtures("wide")
 def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
     problem = random_problem(3, classes=60)
 
@@ -195,7 +228,7 @@ def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
     assert found.status == f"gap {100 * found.gap:.1f} %, time limit"
 
 
-@pytest.mark.usefixtures("wide")
+@pytest.mark.usefixtures("unascended")
 def test_without_a_solver_the_greedy_solution_is_returned_and_said_to_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -209,7 +242,7 @@ def test_without_a_solver_the_greedy_solution_is_returned_and_said_to_be(
     assert found.bound < 10 <= found.cost
 
 
-@pytest.mark.usefixtures("wide")
+@pytest.mark.usefixtures("unascended")
 def test_a_solver_that_fails_leaves_the_greedy_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(self: highspy.Highs) -> None:
         raise RuntimeError("out of memory")
@@ -222,7 +255,7 @@ def test_a_solver_that_fails_leaves_the_greedy_solution(monkeypatch: pytest.Monk
     assert found.status == "greedy: the solver failed: out of memory"
 
 
-@pytest.mark.usefixtures("wide")
+@pytest.mark.usefixtures("unascended")
 def test_a_solver_that_answers_nothing_leaves_the_greedy_solution(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -332,7 +365,7 @@ def test_what_every_solution_makes_cuts_a_problem_into_parts() -> None:
     assert Counter(len(part.problem.candidates) for part in parts) == {1: 1, 9: 20}
     assert all(candidate.inputs.isdisjoint({0, 5}) for candidate in parts[1].problem.candidates)
     assert found.cost == pytest.approx(1 + 20 * select(SHARING).cost - 20)
-    assert (found.status, found.bound_source) == ("optimal", "frontiers")
+    assert (found.status, found.bound_source) == ("optimal", "dual ascent")
 
 
 def chain(length: int) -> Problem:
@@ -347,30 +380,13 @@ def chain(length: int) -> Problem:
     return Problem(tuple(links), (length - 1,))
 
 
-def test_a_long_problem_takes_few_frontiers_however_many_programs_it_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(search, "MAX_FRONTIERS", 2000)
+def test_a_long_problem_is_solved_however_many_programs_it_has() -> None:
     problem = chain(300)
 
     found = select(problem)
 
     certify(problem, found)
-    assert (found.status, found.bound_source) == ("optimal", "frontiers")
-
-
-def test_a_problem_of_too_many_frontiers_is_left_to_the_solver(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    best = select(chain(30))
-    monkeypatch.setattr(search, "FEW_FRONTIERS", 3)
-    monkeypatch.setattr(search, "MAX_FRONTIERS", 3)
-
-    found = select(chain(30))
-
-    assert best.bound_source == "frontiers"
-    assert found.bound_source == "multipliers of the linear program"
-    assert found.cost == pytest.approx(best.cost)
+    assert (found.status, found.bound_source) == ("optimal", "dual ascent")
 
 
 def test_without_time_what_makes_several_classes_at_once_is_taken() -> None:
