@@ -61,7 +61,7 @@ def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] 
         focus = plan.focus[0]
         body = form_of(*(p for n, p in enumerate(plan.pattern.body) if n != left_out))
         form = form_of("rule", body, form_of(form_of(f"{name}-{k}", focus)))
-        rule = replace(plan.pattern.rule, name=f"{name}-{k}", kind="rule", form=form)
+        rule = replace(plan.pattern.rule, name=f"{name}-{k}", form=form)
         run_text(egraph, f"(relation {name}-{k} ({sort_of(plan, focus)}))")
         try:
             run_text(egraph, rule.text_in(name))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from relax_egraph.egraph.node import Node, leaf_node, opaque_node, scalar_node
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.reader import read
-from relax_egraph.egraph.rulebook.rule import FloatClass, Rule, RuleKind
+from relax_egraph.egraph.rulebook.rule import FloatClass, Rule
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import Assumptions
@@ -69,8 +69,7 @@ class Sketch:
         """A rule of this name, at a line of ``my.egg``."""
         span = Span("my.egg", 1 + len(self.rules), 1)
         (tree,) = read(Source("my.egg", form))
-        kind: RuleKind = "rule" if tree.head == "rule" else "rewrite"
-        self.rules[name] = Rule(name, "my", kind, span, law, float_class, tree)
+        self.rules[name] = Rule(name, "my", tree, span, law, float_class)
         return name
 
     def trace(

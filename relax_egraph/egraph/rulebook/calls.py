@@ -24,7 +24,6 @@ from relax_egraph.egraph.rulebook.forms import (
 )
 from relax_egraph.egraph.rulebook.guards import is_guard
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.errors import Span
 
 ASKED = "engine/asked/"
 """How the relation is called that has the arguments for which a function is asked."""
@@ -42,7 +41,8 @@ def demands(rule: Rule) -> tuple[Rule, ...]:
         return ()
     bodies = [[tree for tree in d.matched if not is_guard(tree)] for d in rule.directions]
     forms = (form for body in bodies for form in _demands(body))
-    return tuple({(name := _name_of(form)): _demand(name, form) for form in forms}.values())
+    named = {_name_of(form): form for form in forms}
+    return tuple(Rule(name, name, form) for name, form in named.items())
 
 
 _numbers: dict[str, int] = {}
@@ -51,10 +51,6 @@ _numbers: dict[str, int] = {}
 def _name_of(demand: Form) -> str:
     """A name for a demand, the same in every book of this process."""
     return f"engine/demand/{_numbers.setdefault(written(demand), len(_numbers))}"
-
-
-def _demand(name: str, form: Form) -> Rule:
-    return Rule(name, name, "rule", Span("engine", 1, 1), "", "exact", form)
 
 
 def calls_in(tree: Tree) -> Iterator[Form]:

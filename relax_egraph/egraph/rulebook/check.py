@@ -14,6 +14,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Tree,
     applied,
     forms_in,
+    matched_in,
     premises_of,
     sort_of_literal,
     symbols,
@@ -135,16 +136,13 @@ class _RuleCheck:
 
     def guards(self, form: Form) -> None:
         """Guards are premises, and ask about what other premises match."""
-        facts = premises_of(form)
-        asked = [*filter(is_guard, facts)]
+        asked = [*filter(is_guard, premises_of(form))]
         for misplaced in applied(form, GUARD_NAMES):
             if misplaced not in asked:
                 note = "a guard is a premise: it stands in :when, or in a rule's body"
                 raise self.error(misplaced, f"{misplaced.head} is a guard", note)
-        others = [fact for fact in facts if fact not in asked]
-        sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
-        for side in sides.get(form.head, (form.items[1],)):
-            bound = variables(others if form.head == "rule" else [side, *others])
+        for matched in matched_in(form):
+            bound = variables(tree for tree in matched if not is_guard(tree))
             for guard in asked:
                 self._bound(guard, bound, "a guard only asks about what is matched besides")
 

@@ -137,6 +137,15 @@ def premises_of(rule: Form) -> tuple[Tree, ...]:
     return premises.items if premises else ()
 
 
+def matched_in(rule: Form) -> tuple[tuple[Tree, ...], ...]:
+    """What must hold of a match, for each direction of a rule with the side that it matches."""
+    premises = premises_of(rule)
+    if rule.head == "rule":
+        return (premises,)
+    sides = rule.items[1:3] if rule.head == "birewrite" else rule.items[1:2]
+    return tuple((side, *premises) for side in sides)
+
+
 def placed(tree: Tree, at: int = 0) -> Iterator[tuple[Tree, int, int]]:
     """The trees in `tree`, operands first, each with start and end in what is `written`."""
     end = at + len(written(tree))

@@ -113,7 +113,7 @@ def _entry(form: Form, source: Source) -> Entry:
     assert stated.name
     assert stated.ruleset
     name, ruleset = stated.name.text.strip('"'), stated.ruleset.text
-    return Rule(name, ruleset, "rule", source.span(form.start), "", "exact", stated.form)
+    return Rule(name, ruleset, stated.form)
 
 
 def _texts() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, 
 from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
-from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, RuleKind, Statement
+from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
@@ -101,11 +101,10 @@ def _rule(options: Options, source: Source, scope: Scope) -> Rule:
     return Rule(
         name=name.text.strip('"') if name else _place(file, span, scope),
         ruleset=ruleset.text if ruleset else _family(file, scope),
-        kind=cast(RuleKind, form.head),
+        form=form,
         span=span,
         law=" ".join(line for line in comment if not _FLOAT.fullmatch(line)),
         float_class=cast(FloatClass, stated[0]) if stated else "unstated",
-        form=form,
     )
 
 

@@ -10,8 +10,8 @@ from relax_egraph.egraph.rulebook.forms import (
     Source,
     Tree,
     applied,
+    matched_in,
     original,
-    premises_of,
     symbols,
     written,
 )
@@ -73,10 +73,7 @@ def _never_matched(form: Form, scope: Scope) -> tuple[Atom, str] | None:
 
     egglog may name another.
     """
-    sides = {"rewrite": form.items[1:2], "birewrite": form.items[1:3]}
-    conditions = premises_of(form)
-    for side in sides.get(form.head, (form.items[1],)):
-        where = [side, *(conditions if form.head in sides else ())]
+    for where in matched_in(form):
         giving = [f for tree in where for f in applied(tree, {"=", *scope.declarations})]
         matched = {item.text for f in giving for item in f.items[1:] if isinstance(item, Atom)}
         rest = (a for tree in where for a in symbols(tree) if a.text not in matched)

@@ -7,7 +7,7 @@ directions.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from relax_egraph.egraph.rulebook.forms import (
     Atom,
@@ -24,6 +24,9 @@ from relax_egraph.errors import Span
 RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
 FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
 
+_OF_ENGINE = Span("engine", 1, 1)
+"""The place of rules that are in no file."""
+
 ROOT = "left-side"
 """The variable that stands for the left side of a rewrite."""
 
@@ -38,11 +41,15 @@ class Rule:
 
     name: str
     ruleset: str
-    kind: RuleKind
-    span: Span
-    law: str
-    float_class: FloatClass
     form: Form
+    span: Span = _OF_ENGINE
+    law: str = ""
+    float_class: FloatClass = "exact"
+
+    @property
+    def kind(self) -> RuleKind:
+        """What states the rule."""
+        return cast(RuleKind, self.form.head)
 
     @property
     def reported(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def tried_rule(direction: Direction, declarations: Mapping[str, Declaration]) ->
         root = _tensor(direction.premises, declarations)
     head = (*direction.head, form_of("engine/matched", root))
     form = form_of("rule", form_of(*direction.body), form_of(*head))
-    return replace(direction.rule, name="engine/trying", kind="rule", form=form)
+    return replace(direction.rule, name="engine/trying", form=form)
 
 
 def _tensor(facts: tuple[Tree, ...], declarations: Mapping[str, Declaration]) -> str:
