@@ -173,11 +173,7 @@ def atoms(tree: Tree) -> Iterator[Atom]:
 
 def heads(tree: Tree) -> Iterator[str]:
     """What is applied in `tree`, in order."""
-    if isinstance(tree, Form):
-        if tree.head:
-            yield tree.head
-        for item in tree.items:
-            yield from heads(item)
+    return (form.head for form in forms_in(tree) if form.head)
 
 
 def variables(trees: Iterable[Tree]) -> set[str]:

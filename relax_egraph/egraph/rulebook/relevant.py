@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.calls import ASKED, demands
-from relax_egraph.egraph.rulebook.forms import Form, Tree, atoms
+from relax_egraph.egraph.rulebook.forms import Tree, atoms, forms_in
 from relax_egraph.egraph.rulebook.rule import Entry, Rule
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
 
@@ -115,15 +115,7 @@ def _names(entry: Entry) -> _Names:
 
 def _applied(*trees: Tree) -> frozenset[str]:
     """What is applied, or passed on by its name; no variable, which may bear any name."""
-    found = set[str]()
-    left = list(trees)
-    while left:
-        tree = left.pop()
-        if isinstance(tree, Form):
-            left += tree.items
-            if tree.head == "unstable-fn":
-                passed = (atom.text for atom in atoms(tree))
-                found.update(text.strip('"') for text in passed if text.startswith('"'))
-            if tree.head:
-                found.add(tree.head)
-    return frozenset(found)
+    forms = [form for tree in trees for form in forms_in(tree)]
+    functions = (form for form in forms if form.head == "unstable-fn")
+    passed = (atom.text for form in functions for atom in atoms(form) if atom.text.startswith('"'))
+    return frozenset((*(form.head for form in forms), *(text.strip('"') for text in passed))) - {""}

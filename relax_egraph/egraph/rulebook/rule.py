@@ -6,7 +6,7 @@ directions.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import Literal, TypeAlias, cast
 
 from relax_egraph.egraph.rulebook.forms import (
@@ -31,7 +31,7 @@ ROOT = "left-side"
 """The variable that stands for the left side of a rewrite."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """A rule of the book.
 
@@ -56,10 +56,18 @@ class Rule:
         """The names under which reports count its matches."""
         return (f"{self.name}=>", f"{self.name}<=") if self.kind == "birewrite" else (self.name,)
 
-    @property
+    @cached_property
     def directions(self) -> tuple["Direction", ...]:
         """The directions in which it is applied: two of a birewrite."""
-        return _directions(self)
+        premises, (first, second) = premises_of(self.form), self.form.items[1:3]
+        if self.kind == "rule":
+            actions = second.items if isinstance(second, Form) else ()
+            done = tuple(action for action in actions if isinstance(action, Form))
+            return (Direction(self, self.name, premises, actions=done),)
+        forward = Direction(self, self.reported[0], premises, first, second)
+        if self.kind == "rewrite":
+            return (forward,)
+        return forward, replace(forward, name=self.reported[1], left=second, right=first)
 
     @property
     def text(self) -> str:
@@ -68,7 +76,11 @@ class Rule:
 
     def text_in(self, ruleset: str) -> str:
         """The rule as egglog reads it, in `ruleset` instead of its own."""
-        return f'{_asking(self)[:-1]} :ruleset {ruleset} :name "{self.name}")'
+        return f'{self._asking[:-1]} :ruleset {ruleset} :name "{self.name}")'
+
+    @cached_property
+    def _asking(self) -> str:
+        return written(expand(self.form))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,25 +172,6 @@ class Statement:
 
 
 Entry: TypeAlias = Rule | Statement
-
-
-@cache
-def _asking(rule: Rule) -> str:
-    return written(expand(rule.form))
-
-
-@cache
-def _directions(rule: Rule) -> tuple[Direction, ...]:
-    premises = premises_of(rule.form)
-    first, second = rule.form.items[1:3]
-    if rule.kind == "rule":
-        actions = second.items if isinstance(second, Form) else ()
-        done = tuple(action for action in actions if isinstance(action, Form))
-        return (Direction(rule, rule.name, premises, actions=done),)
-    forward = Direction(rule, rule.reported[0], premises, first, second)
-    if rule.kind == "rewrite":
-        return (forward,)
-    return forward, replace(forward, name=rule.reported[1], left=second, right=first)
 
 
 def row_of(tree: Tree) -> Row | None:
