@@ -104,20 +104,25 @@ def print_bisected(
     if gain is not None:
         raise click.UsageError("--gain is of costs: needs --metric cost")
     module = model.module()
-    given = (*(archive or {}).items(), *inputs)
-    arguments = arguments_in(module, function, given, sizes)
-    found = _bisecting(
-        lambda told: rx.bisect(
-            module, arguments.values, function=function, rtol=tol, atol=atol, told=told, **how
+    values = (*(archive or {}).items(), *inputs)
+    arguments = arguments_in(module, function, values, sizes)
+    result = _bisecting(
+        lambda progress: rx.bisect(
+            *(module, arguments.values),
+            function=function,
+            rtol=tol,
+            atol=atol,
+            progress=progress,
+            **how,
         )
     )
     if as_json:
-        said = {"file": str(model), "function": function, "random": arguments.random}
-        click.echo(json.dumps({**said, **found.as_dict()}))
+        header = {"file": str(model), "function": function, "random": arguments.random}
+        click.echo(json.dumps({**header, **result.as_dict()}))
         return
     if arguments.random:
         click.echo(f"random: {', '.join(arguments.random)}", err=True)
-    _print(found)
+    _print(result)
 
 
 def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
@@ -138,8 +143,8 @@ def _print(found: "Bisected") -> None:
         table = _table(title, "rule", "law", "float", "place", "found")
         for culprit in rules:
             rule = culprit.rule
-            said = (rule.name, rule.law, rule.float_class, str(rule.span), culprit.said)
-            table.add_row(*map(escape, said))
+            cells = (rule.name, rule.law, rule.float_class, str(rule.span), culprit.finding)
+            table.add_row(*map(escape, cells))
         console.print(table)
         for line in _counterexamples(rules):
             click.echo(line)
@@ -157,7 +162,7 @@ def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
     from relax_egraph.reasons.gains import bisect_cost
 
     module = model.module()
-    found = _bisecting(lambda told: bisect_cost(module, gain=gain, told=told, **how))
+    found = _bisecting(lambda tell: bisect_cost(module, gain=gain, progress=tell, **how))
     warn_of_assumed(found.assumed)
     if as_json:
         click.echo(json.dumps({"file": str(model), **found.as_dict()}))

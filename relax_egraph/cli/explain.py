@@ -78,7 +78,7 @@ def _figures(
     with suppress(RelaxEgraphError):
         _ = reasons.proofs
         if not quick:
-            reasons.gains_told(lambda number, _: tell(f"leaving out rules: try {number}"))
+            reasons.compute_gains(lambda number, _: tell(f"leaving out rules: try {number}"))
     if proof:
         _ = reasons.proofs
     return reasons.figures(quick=quick)

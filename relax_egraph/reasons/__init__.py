@@ -1,1 +1,1 @@
-"""What is asked of one optimization: why a rule did something, why not, and which one is wrong."""
+"""Explanations of one optimization: rules that led to the result, did not match, or are wrong."""

@@ -1,4 +1,4 @@
-"""How far one program's results are from another's, and by what.
+"""Relative errors of a program against a reference, and the kernels that approximate.
 
 best = rx.optimize(module, tolerance=0.02)
 relative_errors(best, module, x)                 # of each output: 0.01
@@ -23,19 +23,20 @@ from relax_egraph.vm.machine import VirtualMachine
 def relative_errors(
     module: IRModule, reference: IRModule, *inputs: Any, function: str = "main"
 ) -> tuple[float, ...]:
-    """For each output of `function` the norm of the difference, relative to that of `reference`.
+    """The norm of each output's difference, relative to the norm of the output of `reference`.
 
-    Both are built and run on `inputs`.  Of outputs that are the same it is 0; infinite if only that
-    of `reference` is 0 throughout, and not a number if one of two that differ is infinite.
+    Both modules are built, and `function` runs on `inputs`.  The error of equal outputs is 0.  It
+    is infinite if only the reference is 0 throughout, and NaN if outputs differ and one is
+    infinite.
     """
     ours, theirs = (_results(m, inputs, function) for m in (module, reference))
     return tuple(map(_error, ours, theirs))
 
 
 def _results(module: IRModule, inputs: tuple[Any, ...], function: str) -> list[Any]:
-    found = VirtualMachine(build(module))[function](*inputs)
-    given = found if isinstance(found, tuple) else (found,)
-    return [np.asarray(array).astype(np.float64) for array in given]
+    result = VirtualMachine(build(module))[function](*inputs)
+    outputs = result if isinstance(result, tuple) else (result,)
+    return [np.asarray(array).astype(np.float64) for array in outputs]
 
 
 def _error(a: Any, b: Any) -> float:
@@ -47,7 +48,7 @@ def _error(a: Any, b: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """A kernel that computes `by` what errs: by at most `error` of the results' mean magnitude."""
+    """A kernel whose algorithm, `by`, errs by at most `error` of the results' mean magnitude."""
 
     kernel: str
     by: str
@@ -58,15 +59,15 @@ class Approximation:
 
 
 def approximations(module: IRModule) -> tuple[Approximation, ...]:
-    """The kernels of `module` that its ``tolerance`` makes less exact, as it is lowered.
+    """The kernels of `module` that lowering makes less exact within its ``tolerance``.
 
-    What weights lose that are stored in fewer bits is in ``Explanation.weights``.
+    The errors of weights in fewer bits are in ``Explanation.weights``.
     """
     if not any(tolerance_of(name, f.attrs) for name, f in module.functions.items()):
         return ()
-    found: list[Approximation] = []
+    kernels: list[Approximation] = []
     for name, function in lower_module(module).functions.items():
         by = function.attrs.get(FILTER) if isinstance(function, PrimFunc) else None
         if isinstance(by, str) and by in APPROXIMATE:
-            found.append(Approximation(name, by, APPROXIMATE[by]))
-    return tuple(found)
+            kernels.append(Approximation(name, by, APPROXIMATE[by]))
+    return tuple(kernels)

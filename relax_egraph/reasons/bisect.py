@@ -1,4 +1,4 @@
-"""Which rules change what a program computes: the fewest that do so together."""
+"""Bisection of wrong results: the smallest sets of rules that change what a program computes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.reasons.bisected import Bisected, By, Culprit, Failure, Raised
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import TOLD, Restricted, Told
+from relax_egraph.reasons.restricted import PROGRESS, Progress, Restricted
 from relax_egraph.reasons.running import INPUTS, Inputs, arguments, built, interpreted, meant
 from relax_egraph.rules import RULES, Given, read
 from relax_egraph.verify.check import check_rules
 
 _MOST_SETS = 8
-"""So many sets of rules are looked for, each among the rules that are in none before it."""
+"""The most sets of rules that a search returns.  Sets are disjoint."""
 
 
 @takes(
@@ -30,7 +30,7 @@ _MOST_SETS = 8
     function=NAME,
     rtol=optional(NOT_NEGATIVE),
     atol=optional(NOT_NEGATIVE),
-    told=TOLD,
+    progress=PROGRESS,
     **OPTIONS,
 )
 def bisect(
@@ -41,29 +41,29 @@ def bisect(
     function: str = "main",
     rtol: float | None = None,
     atol: float | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Bisected:
     """Find the smallest sets of rules with which `function` of `module` is wrong on `inputs`.
 
-    `rules` and `options` are arguments of `optimize`.  Candidates are the rules of the book and the
-    user's that matched.  A set is minimal: without any one of its rules the result is right; what
-    is harmless alone and wrong together is found as a set.  Once one is found, the others are
-    looked through for another.
+    `rules` and `options` are arguments of `optimize`.  Candidates are all rules that matched, the
+    user's included.  A set is minimal: without any one of its rules the result is right.  Rules
+    that are harmless alone and wrong together form one set.  The search then goes on among the
+    other candidates.
 
-    What is right is the program as written, run by the numpy reference in its own dtypes.  A wrong
-    rule is an equation that does not hold, so the reference shows it, too, in a hundredth of the
-    time that building takes; only if it shows nothing, or cannot run the program, are programs
-    built: then rules are found that lead to a wrong kernel.
+    The expected result is that of the program as written, from the numpy reference in the program's
+    own dtypes.  A wrong rule is an equation that does not hold, so the reference shows it, too, in
+    a hundredth of the time that a build takes.  Programs are built only if the reference shows no
+    difference or cannot run the program; the search then finds rules that lead to a wrong kernel.
 
     Results may differ by ``atol + rtol * |expected|``.  By default `rtol` is half of the digits of
-    the dtype (3e-4 of float32, 0 of integers), and `atol` that part of an output's largest
-    magnitude; if neither is given, rounding that the program as written has by itself is allowed
-    eight times.  So what only adds in another order is within it.
+    the dtype (3e-4 for float32, 0 for integers), and `atol` is `rtol` times an output's largest
+    magnitude.  If both are defaults, eight times the rounding of the program as written is added,
+    so that sums in another order are within the tolerance.
 
     An exception with all rules, such as for an unsound rule that the engine notices, is bisected
-    likewise; a try that fails otherwise counts as neither right nor wrong.  `told` hears of each
-    try.  The program is run each time, with all that it does besides.
+    likewise.  A try that fails in another way counts as neither right nor wrong.  `progress` is
+    called before each try.  Each try runs the program with its side effects.
 
     Raises ``ValueError`` for inputs that the function does not take, a tolerance that is negative
     or not finite, and a module without dataflow blocks; `RunError` if the program as written does
@@ -71,68 +71,70 @@ def bisect(
     """
     begin = perf_counter()
     args = arguments(module, function, inputs)
-    some = Restricted.of(module, rules, options, told)
-    tried = _Tries(some, function, args, rtol, atol)
-    failure = tried.whole()
+    restricted = Restricted.of(module, rules, options, progress)
+    tries = _Tries(restricted, function, args, rtol, atol)
+    failure = tries.with_all_rules()
     exceeds = isinstance(failure, Raised) or failure.exceeds
-    sets = _culprits(some, _sets(tried) if exceeds else [])
+    sets = _culprits(restricted, _sets(tries) if exceeds else [])
     return Bisected(
         sets=sets,
         failure=failure,
         exceeds=exceeds,
-        remedy=_remedy(tried, sets),
-        by=tried.by,
-        rounding=None if tried.rounding is None else max(tried.rounding, default=0.0),
-        candidates=tried.candidates,
-        tries=some.tries,
-        unresolved=tried.unresolved,
+        remedy=_remedy(tries, sets),
+        by=tries.by,
+        rounding=None if tries.rounding is None else max(tries.rounding, default=0.0),
+        candidates=tries.candidates,
+        tries=restricted.tries,
+        unresolved=tries.unresolved,
         seconds=perf_counter() - begin,
     )
 
 
-def _sets(tried: "_Tries") -> list[tuple[str, ...]]:
-    """Minimal sets of rules, disjoint, that fail as all rules do."""
+def _sets(tries: "_Tries") -> list[tuple[str, ...]]:
+    """Disjoint minimal sets of rules that fail in the same way as all rules."""
     sets: list[tuple[str, ...]] = []
-    rest = tried.candidates
-    while len(sets) < _MOST_SETS and tried.outcome(rest) == "fails":
-        found = minimal(rest, tried.outcome)
-        if not found:
+    rest = tries.candidates
+    while len(sets) < _MOST_SETS and tries.outcome(rest) == "fails":
+        names = minimal(rest, tries.outcome)
+        if not names:
             break
-        sets.append(found)
-        rest = tuple(name for name in rest if name not in found)
+        sets.append(names)
+        rest = tuple(name for name in rest if name not in names)
     return sets
 
 
-def _culprits(some: Restricted, sets: Sequence[tuple[str, ...]]) -> tuple[tuple[Culprit, ...], ...]:
-    """The rules of `sets`, in each those first that are unsound by themselves."""
+def _culprits(
+    restricted: Restricted, sets: Sequence[tuple[str, ...]]
+) -> tuple[tuple[Culprit, ...], ...]:
+    """The rules of `sets` with their verdicts, in each set the unsound ones first."""
     if not sets:
         return ()
-    session = some.session
+    session = restricted.session
     book = RuleBook.default([read(session.rules)], session.without, fast_math=True, bounded=True)
     verdicts = {v.rule: v for v in check_rules(book, only=[n for names in sets for n in names])}
-    found = [[Culprit(some.book[n], verdicts[n]) for n in names] for names in sets]
-    return tuple(tuple(sorted(one, key=lambda c: not c.is_unsound)) for one in found)
+    culprits = [[Culprit(restricted.book[n], verdicts[n]) for n in names] for names in sets]
+    return tuple(tuple(sorted(one, key=lambda c: not c.is_unsound)) for one in culprits)
 
 
-def _remedy(tried: "_Tries", sets: Sequence[Sequence[Culprit]]) -> tuple[str, ...]:
-    """The rules of `sets` to leave out: those that are unsound by themselves if that is enough."""
-    every = [culprit for found in sets for culprit in found]
+def _remedy(tries: "_Tries", sets: Sequence[Sequence[Culprit]]) -> tuple[str, ...]:
+    """The rules to leave out for a right result: the unsound ones, or else all of `sets`."""
+    every = [culprit for one in sets for culprit in one]
     for culprits in ([c for c in every if c.is_unsound], every):
         names = tuple(culprit.rule.name for culprit in culprits)
-        rest = tuple(name for name in tried.candidates if name not in names)
-        if names and tried.outcome(rest) == "passes":
+        rest = tuple(name for name in tries.candidates if name not in names)
+        if names and tries.outcome(rest) == "passes":
             return names
     return ()
 
 
 @dataclass(slots=True)
 class _Tries:
-    """Tries of parts of the rules, each made once.
+    """Runs of the program with some of the rules, each at most once.
 
-    What they are compared with, and which rules there are to try, is known when all were tried.
+    The run with all rules comes first: it determines the candidates and the expected result.
     """
 
-    some: Restricted
+    restricted: Restricted
     function: str
     args: Sequence[Any]
     rtol: float | None
@@ -145,9 +147,9 @@ class _Tries:
     _allowed: Allowed = field(default=Allowed(()))
     _known: dict[tuple[str, ...], Outcome] = field(default_factory=dict[tuple[str, ...], Outcome])
 
-    def whole(self) -> Failure:
-        """What goes wrong with all rules, or goes right."""
-        module = self.some.module
+    def with_all_rules(self) -> Failure:
+        """The outcome with all rules: the largest difference, or the exception."""
+        module = self.restricted.module
         try:
             expected = interpreted(module, self.function, self.args)
         except RunError:
@@ -156,7 +158,7 @@ class _Tries:
         if (meaning := meant(module, self.function, self.args)) is not None:
             self.rounding = rounding(expected, meaning)
         self._allowed = Allowed(expected, self.rtol, self.atol, self.rounding or ())
-        best = self._optimized(self.some.whole)
+        best = self._optimized(self.restricted.whole)
         self._failure = self._compared(best)
         if self.by == "reference" and _outcome(self._failure, None) == "passes":
             self.by = "machine"
@@ -165,10 +167,10 @@ class _Tries:
         return self._failure
 
     def outcome(self, chosen: tuple[str, ...]) -> Outcome:
-        """Whether the rules `chosen` fail as all do."""
+        """The outcome with the rules `chosen`, in comparison with the failure of all rules."""
         if chosen not in self._known:
-            found = self._compared(self._optimized(lambda: self.some.explained(chosen)))
-            self._known[chosen] = _outcome(found, self._failure)
+            failure = self._compared(self._optimized(lambda: self.restricted.explained(chosen)))
+            self._known[chosen] = _outcome(failure, self._failure)
             self.unresolved += self._known[chosen] == "unresolved"
         return self._known[chosen]
 
@@ -178,9 +180,9 @@ class _Tries:
         except TextError:
             raise
         except RelaxEgraphError as error:
-            self.candidates = self.candidates or tuple(self.some.book)
+            self.candidates = self.candidates or tuple(self.restricted.book)
             return _raised(error)
-        self.candidates = self.candidates or self.some.matched(explanation)
+        self.candidates = self.candidates or self.restricted.matched(explanation)
         return explanation.module
 
     def _compared(self, best: IRModule | Raised) -> Failure:
@@ -198,8 +200,9 @@ def _raised(error: Exception) -> Raised:
     return Raised(type(error).__name__, str(error))
 
 
-def _outcome(found: Failure, whole: Failure | None) -> Outcome:
-    match found, whole:
+def _outcome(failure: Failure, whole: Failure | None) -> Outcome:
+    """The outcome of a try, where `whole` is the failure with all rules."""
+    match failure, whole:
         case Difference(exceeds=False), _:
             return "passes"
         case Difference(), Difference():

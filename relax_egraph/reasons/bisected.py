@@ -1,4 +1,4 @@
-"""What a bisection of a result found, as data and as text."""
+"""The result of a bisection, as data and as text."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -8,7 +8,7 @@ from relax_egraph.reasons.difference import Difference
 from relax_egraph.verify.verdict import Verdict
 
 By: TypeAlias = Literal["reference", "machine"]
-"""What ran the programs: the numpy reference, or this machine what was built for it."""
+"""The runner of the programs: the numpy reference, or this machine with compiled programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ Failure: TypeAlias = Difference | Raised
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """A rule without which the others of its set do no harm, and what is found of it alone."""
+    """A rule of a minimal failing set, with the verdict of `check_rules` on the rule alone."""
 
     rule: Rule
     verdict: Verdict
 
     @property
-    def said(self) -> str:
-        """Whether the rule is to blame, or only exposes what another does."""
+    def finding(self) -> str:
+        """A phrase: the rule is unsound by itself, or it only exposes the error of another."""
         match self.verdict:
             case Verdict(fired=0, reason=reason):
                 return f"not tried by itself: {reason}"
@@ -51,31 +51,31 @@ class Culprit:
 
     @property
     def is_unsound(self) -> bool:
-        """Whether it was seen to break what it states, alone."""
+        """Whether the check of the rule alone refuted it."""
         return self.verdict.fired > 0 and not self.verdict.sound
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         rule = self.rule
         fields = {"law": rule.law, "float_class": rule.float_class, "place": str(rule.span)}
-        verdict = {"sound": self.verdict.sound, "verdict": str(self.verdict), "said": self.said}
+        verdict = {"sound": self.verdict.sound, "verdict": str(self.verdict), "said": self.finding}
         return {"rule": rule.name, **fields, **verdict}
 
 
 @dataclass(frozen=True, slots=True)
 class Bisected:
-    """The `sets` of rules that make a program fail: within each every rule is needed for that.
+    """Minimal `sets` of rules that make a program fail.
 
-    With all rules there is the `failure`: the largest difference to the program as written, or what
-    was raised; `exceeds` tells whether the difference is more than what is allowed.  If it is and
-    there are no sets, the program fails without any rule.
+    `failure` is the outcome with all rules: the largest difference from the program as written, or
+    an exception.  `exceeds` tells whether it is a failure indeed: an exception, or a difference
+    above the tolerance.  If it is and there are no sets, the program fails without any rule.
 
-    The `remedy` are rules to leave out, as ``without`` of `optimize`, for the result to be right:
-    those that are unsound by themselves, or else those of all sets; none if that is not enough.
+    Without the rules of `remedy` (the option ``without`` of `optimize`) the result is right: they
+    are the unsound rules, or else the rules of all sets.  It is empty if that does not help.
 
-    The programs were run `by` the reference where that shows the failure, else by the machine.
-    `rounding` is how far the program as written is from its meaning in float64, if it has one.
-    Of `candidates`, rules that matched, there were `tries`, `unresolved` if they failed otherwise.
+    `by` is the runner: the reference if it shows the failure, else the machine.  `rounding` is the
+    distance of the program as written from its results in float64, if it has such.  `candidates`
+    are the rules that matched; of the `tries`, `unresolved` ones failed in another way.
     """
 
     sets: tuple[tuple[Culprit, ...], ...]
@@ -91,7 +91,7 @@ class Bisected:
 
     @property
     def summary(self) -> str:
-        """What was found, but for the rules, and how."""
+        """The failure, the remedy, and the number of tries."""
         how = f"{len(self.candidates)} rules matched, {self.tries} tries, {self.seconds:.1f} s"
         if not self.exceeds:
             return f"nothing to find: {self.failure} ({how})"
@@ -103,8 +103,8 @@ class Bisected:
         return f"{self.failure}\n{right} ({how})"
 
     def __str__(self) -> str:
-        culprits = [c for found in self.sets for c in found]
-        lines = (f"{c.rule.name} ({c.rule.span}): {c.said}" for c in culprits)
+        culprits = [c for one in self.sets for c in one]
+        lines = (f"{c.rule.name} ({c.rule.span}): {c.finding}" for c in culprits)
         return "\n".join((*lines, self.summary))
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Bisected:
         return {
             "exceeds": self.exceeds,
             "failure": str(self.failure),
-            "sets": [[culprit.as_dict() for culprit in found] for found in self.sets],
+            "sets": [[culprit.as_dict() for culprit in culprits] for culprits in self.sets],
             "remedy": list(self.remedy),
             "by": self.by,
             "rounding": self.rounding,

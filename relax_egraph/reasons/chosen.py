@@ -1,4 +1,4 @@
-"""Which nodes of an e-graph a program is made of, those inside of its kernels among them."""
+"""The nodes of an e-graph that an extracted program uses, the nodes inside its kernels included."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,25 +9,25 @@ from relax_egraph.ir.kernel import Kernel
 
 
 def chosen_nodes(view: View, program: Iterable[Choice]) -> Mapping[ClassId, int]:
-    """By class the place of the node that `program` makes it by; of a class of two, the first."""
-    found: dict[ClassId, int] = {}
+    """By class, the index of the node that `program` computes it by; the first, if by several."""
+    places: dict[ClassId, int] = {}
     for choice in program:
         if isinstance(choice.how, Node):
-            (made,) = choice.outputs
-            nodes = view.classes[made].nodes
+            (output,) = choice.outputs
+            nodes = view.classes[output].nodes
             if choice.how in nodes:
-                found.setdefault(made, nodes.index(choice.how))
+                places.setdefault(output, nodes.index(choice.how))
             continue
         within = _Within(view, choice.how, choice.inputs)
-        for value, made in zip(choice.how.outputs, choice.outputs, strict=True):
-            for c, place in (within.path(value, made) or {}).items():
-                found.setdefault(c, place)
-    return found
+        for value, output in zip(choice.how.outputs, choice.outputs, strict=True):
+            for c, place in (within.path(value, output) or {}).items():
+                places.setdefault(c, place)
+    return places
 
 
 @dataclass(slots=True)
 class _Within:
-    """Finds the nodes that a kernel was cut from: its values are numbers, its inputs classes."""
+    """Finds the nodes that a kernel was cut from, given the classes of its inputs."""
 
     view: View
     kernel: Kernel
@@ -37,11 +37,11 @@ class _Within:
     )
 
     def path(self, value: int, c: ClassId) -> dict[ClassId, int] | None:
-        """The nodes by which class `c` is `value`; ``None`` if it is not."""
+        """The nodes by which class `c` computes `value` of the kernel, or ``None``."""
         if value < len(self.inputs) and self.inputs[value] == c:
             return {}
         if (value, c) not in self._known:
-            self._known[value, c] = None  # a cycle of loads and stores makes nothing
+            self._known[value, c] = None  # a cycle of loads and stores computes nothing
             paths = (self._by(place, node, value, c) for place, node in self._nodes(c))
             self._known[value, c] = next((p for p in paths if p is not None), None)
         return self._known[value, c]
@@ -61,10 +61,10 @@ class _Within:
             pairs = list(zip(step.values, node.operands, strict=True))
         else:
             return None
-        found = {c: place}
+        places = {c: place}
         for below, k in pairs:
             path = self.path(below, k)
             if path is None:
                 return None
-            found.update(path)
-        return found
+            places.update(path)
+        return places

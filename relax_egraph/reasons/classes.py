@@ -1,6 +1,6 @@
-"""The parts of saturated e-graphs that a reader may ask for: what a result is made of, and around.
+"""Saturated e-graphs as data for a page: the classes of the result and the classes around them.
 
-An e-graph has thousands of nodes, so what is shown is bounded, and says so.
+An e-graph has thousands of nodes, so classes and nodes are bounded, and the page says so.
 """
 
 from collections import deque
@@ -15,37 +15,37 @@ from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.reasons.chosen import chosen_nodes
 
 MOST_CLASSES = 600
-"""Classes that are shown, of all e-graphs together."""
+"""The most classes on a page, of all e-graphs together."""
 
 MOST_NODES = 24
-"""Nodes that are shown of one class; the one that was chosen is among them."""
+"""The most nodes of one class on a page; the chosen node is among them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An e-graph: classes to begin with, and the names that values have in the source."""
+class ClassQuery:
+    """An e-graph, the classes to begin with, and the names of its values in the source."""
 
     region: RegionReport
     begin: Sequence[ClassId]
     names: Mapping[ClassId, Sequence[str]]
 
 
-def classes_of(asked: Sequence[Asked]) -> dict[str, Any]:
-    """The classes to begin with, then those that they are made of, level by level.
+def classes_of(queries: Sequence[ClassQuery]) -> dict[str, Any]:
+    """The classes to begin with, then their operands, breadth first.
 
-    A class is named by the number of its e-graph and its own: ``0.17``.
+    The name of a class has the number of its e-graph and its own number: ``0.17``.
     """
-    graphs = [_Graph(number, one) for number, one in enumerate(asked)]
-    todo = deque((graph, c) for graph in graphs for c in graph.asked.begin)
-    found: dict[str, dict[str, Any]] = {}
-    while todo and len(found) < MOST_CLASSES:
+    graphs = [_Graph(number, query) for number, query in enumerate(queries)]
+    todo = deque((graph, c) for graph in graphs for c in graph.query.begin)
+    classes: dict[str, dict[str, Any]] = {}
+    while todo and len(classes) < MOST_CLASSES:
         graph, c = todo.popleft()
-        if graph.name(c) in found:
+        if graph.name(c) in classes:
             continue
-        found[graph.name(c)] = graph.told(c)
+        classes[graph.name(c)] = graph.as_dict(c)
         todo.extend((graph, k) for node in graph.shown(c) for k in node.operands)
     return {
-        "classes": list(found.values()),
+        "classes": list(classes.values()),
         "of": sum(len(graph.view.classes) for graph in graphs),
         "most_classes": MOST_CLASSES,
         "most_nodes": MOST_NODES,
@@ -53,26 +53,27 @@ def classes_of(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 class _Graph:
-    """One e-graph, and what was chosen of it."""
+    """One e-graph, and the nodes that extraction chose."""
 
-    def __init__(self, number: int, asked: Asked) -> None:
-        self.asked = asked
-        self.view: View = asked.region.view
+    def __init__(self, number: int, query: ClassQuery) -> None:
+        self.query = query
+        self.view: View = query.region.view
         self._number = number
-        self._chosen = chosen_nodes(self.view, asked.region.extraction.program)
+        self._chosen = chosen_nodes(self.view, query.region.extraction.program)
 
     def name(self, c: ClassId) -> str:
         return f"{self._number}.{c}"
 
     def shown(self, c: ClassId) -> tuple[ENode, ...]:
-        """The nodes of a class that are shown, the one that was chosen first."""
+        """The first nodes of a class, the chosen node before all others."""
         nodes = self.view.classes[c].nodes
         chosen = self._chosen.get(c)
         if chosen is not None:
             nodes = (nodes[chosen], *nodes[:chosen], *nodes[chosen + 1 :])
         return nodes[:MOST_NODES]
 
-    def told(self, c: ClassId) -> dict[str, Any]:
+    def as_dict(self, c: ClassId) -> dict[str, Any]:
+        """Class `c` as plain data."""
         eclass = self.view.classes[c]
         shown = self.shown(c)
         return {
@@ -80,7 +81,7 @@ class _Graph:
             "sort": eclass.sort,
             "type": "" if eclass.sort == "tuple" else type_text(eclass.struct_info),
             "const": eclass.is_const,
-            "names": list(self.asked.names.get(c, ())),
+            "names": list(self.query.names.get(c, ())),
             "chosen": c in self._chosen,
             "nodes": [
                 {"text": self._text(node), "classes": [self.name(k) for k in node.operands]}
@@ -126,7 +127,7 @@ def type_text(info: TensorStructInfo) -> str:
 
 
 def leaf_text(value: Expr) -> str:
-    """What comes from outside: a variable's name, a number, or a constant's shape."""
+    """The text of a leaf: a variable's name, a number, or a constant's shape and dtype."""
     match value:
         case Var(name=name):
             return name

@@ -1,4 +1,4 @@
-"""The text of a module, line by line, with the variable that each line defines."""
+"""The lines of a module's text, each with the variable that it defines."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ _DEFINITION = re.compile(r"\s+(?:def )?(\w+)(?:: |\()")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of `function` in a module's text; `variable` is what it defines, named `name`.
+    """A line of `function` in a module's text, which defines `variable` under `name`.
 
-    A definition that goes on over several lines is one.
+    A definition that continues over several lines is one `Line`.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Line:
 
 
 def lines_of(module: IRModule) -> tuple[Line, ...]:
-    """The text of `module`, as `IRModule.script` writes it."""
+    """The lines of ``module.script()``."""
     functions = iter(module.functions.items())
     lines: list[Line] = []
     name, defined = "", _Defined([])
@@ -38,17 +38,17 @@ def lines_of(module: IRModule) -> tuple[Line, ...]:
             params = text.partition("(")[2]
             if "):" in params or ") ->" in params:
                 defined.skip(len(function.params) if isinstance(function, Function) else 0)
-        elif lines and lines[-1].variable and _goes_on(lines[-1].text, text):
+        elif lines and lines[-1].variable and _continues(lines[-1].text, text):
             lines[-1] = replace(lines[-1], text=f"{lines[-1].text}\n{text}")
         else:
-            found = _DEFINITION.match(text)
-            variable = defined.next(found[1]) if found else None
-            lines.append(Line(text, name, variable, found[1] if found and variable else ""))
+            match = _DEFINITION.match(text)
+            variable = defined.next(match[1]) if match else None
+            lines.append(Line(text, name, variable, match[1] if match and variable else ""))
     return tuple(lines)
 
 
-def _goes_on(definition: str, text: str) -> bool:
-    """Whether `text` belongs to the `definition` before it: it is further in, or closes it."""
+def _continues(definition: str, text: str) -> bool:
+    """Whether `text` continues the `definition` before it: it is indented more, or closes it."""
     if definition.lstrip().startswith("def "):
         return False
     deeper = _indent(text) - _indent(definition)
@@ -60,14 +60,14 @@ def _indent(text: str) -> int:
 
 
 def definitions_in(function: Function) -> Iterator[Var]:
-    """The variables of `function`, in the order in which text defines them."""
+    """The variables of `function`, in the order of their definitions in the text."""
     yield from function.params
     for binding in bindings_in(function):
         yield binding.var
 
 
 def bindings_in(function: Function) -> Iterator[Binding]:
-    """The bindings of `function`, each after those in the branches that it has."""
+    """The bindings of `function`; an ``if`` comes after the bindings of its branches."""
     yield from _in_sequence(function.body)
 
 
@@ -83,7 +83,7 @@ def _in_sequence(seq: SeqExpr) -> Iterator[Binding]:
 class _Defined:
     """Finds the variables of a function by their names in its text, in order.
 
-    A name that is in use twice has a number in the text.
+    The text appends a number to a name that is already in use.
     """
 
     def __init__(self, variables: list[Var]) -> None:
@@ -91,11 +91,11 @@ class _Defined:
         self._place = 0
 
     def skip(self, count: int) -> None:
-        """Go past `count` variables."""
+        """Skip `count` variables."""
         self._place += count
 
     def next(self, name: str) -> Var | None:
-        """The next variable that may be called `name` in the text."""
+        """The next variable whose name in the text may be `name`."""
         for place in range(self._place, len(self._variables)):
             base = re.sub(r"\W", "_", self._variables[place].name)
             if re.fullmatch(rf"_?{re.escape(base)}\d*", name):

@@ -1,4 +1,4 @@
-"""Where two results of a program are furthest apart, and how far apart they may be."""
+"""The largest difference between two results of a program, relative to a tolerance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from relax_egraph.ir.dtypes import is_float, limits
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _OWN_ROUNDING = 8
-"""So many times what a program is off by itself, another order of its sums may be off."""
+"""Another order of a program's sums may be off by this multiple of the program's own rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two results differ the most, or what it is that cannot be compared.
+    """The element at which two results differ the most, or two outputs that cannot be compared.
 
-    Of output number `output`, at element `at`, one is `before` and the other `after`; they are
-    `apart`, and `allowed` to be so far.
+    Element `at` of output number `output` is `before` in one result and `after` in the other.
+    Their distance is `apart`; the tolerance is `allowed`.
     """
 
     output: int
@@ -31,7 +31,7 @@ class Difference:
 
     @property
     def exceeds(self) -> bool:
-        """Whether they are further apart than they are allowed to be."""
+        """Whether the distance is above the tolerance."""
         return not self.apart <= self.allowed
 
     def __str__(self) -> str:
@@ -44,12 +44,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """How far a result may be from the `expected` one: ``atol + rtol * |expected|``, as in numpy.
+    """The tolerance around an `expected` result: ``atol + rtol * |expected|``, as in numpy.
 
     By default `rtol` is half the digits of the dtype of an output, the square root of its epsilon,
-    and none of integers.  `atol` is that part of the largest finite magnitude in the output: where
-    large terms cancel, what is left is rounding.  If neither is given, what `rounding` the program
-    has by itself counts 8 times: for each output how far it is from its meaning in float64.
+    and 0 for integers.  `atol` is `rtol` times the largest finite magnitude in the output: where
+    large terms cancel, rounding remains.  If both are defaults, 8 times the `rounding` of the
+    program is added: the distance of each output from its value in float64.
     """
 
     expected: Sequence[Any]
@@ -57,12 +57,12 @@ class Allowed:
     atol: float | None = None
     rounding: Sequence[float] = ()
 
-    def worst(self, found: Sequence[Any]) -> Difference:
-        """Where `found` is off by the largest part of what is allowed."""
-        if len(found) != len(self.expected):
-            before, after = (f"{len(parts)} outputs" for parts in (self.expected, found))
+    def worst(self, result: Sequence[Any]) -> Difference:
+        """The difference of `result` that is largest in relation to its tolerance."""
+        if len(result) != len(self.expected):
+            before, after = (f"{len(parts)} outputs" for parts in (self.expected, result))
             return Difference(0, (), before, after, np.inf, 0.0)
-        pairs = enumerate(zip(self.expected, found, strict=True))
+        pairs = enumerate(zip(self.expected, result, strict=True))
         none = Difference(0, (), "nothing", "nothing", 0.0, 0.0)
         return max((self._of(k, *pair) for k, pair in pairs), key=_severity, default=none)
 
@@ -74,9 +74,9 @@ class Allowed:
         if not a.size:
             return Difference(output, (), "empty", "empty", 0.0, 0.0)
         apart, allowed = _distance(a, b), self._allowed(output, a)
-        at = np.unravel_index(int(np.argmax(_of_allowed(apart, allowed))), a.shape)
-        said = (str(a[at]), str(b[at]), float(apart[at]), float(allowed[at]))
-        return Difference(output, tuple(map(int, at)), *said)
+        at = np.unravel_index(int(np.argmax(_ratio(apart, allowed))), a.shape)
+        element = (str(a[at]), str(b[at]), float(apart[at]), float(allowed[at]))
+        return Difference(output, tuple(map(int, at)), *element)
 
     def _allowed(self, output: int, expected: Array) -> Array:
         floats = is_float(expected.dtype.name)
@@ -91,20 +91,20 @@ class Allowed:
 
 
 def rounding(results: Sequence[Any], meanings: Sequence[Any]) -> list[float]:
-    """How far each output is from its meaning in float64 at most, where both are finite."""
-    found: list[float] = []
+    """The largest distance of each output from its value in float64, where both are finite."""
+    distances: list[float] = []
     for result, meaning in zip(results, meanings, strict=True):
         a, b = np.asarray(result), np.asarray(meaning)
         if a.dtype == object or a.shape != b.shape or not is_float(a.dtype.name):
-            found.append(0.0)
+            distances.append(0.0)
             continue
         apart = _distance(a, b)
-        found.append(float(np.max(apart, initial=0.0, where=np.isfinite(apart))))
-    return found
+        distances.append(float(np.max(apart, initial=0.0, where=np.isfinite(apart))))
+    return distances
 
 
 def _distance(a: Array, b: Array) -> Array:
-    """How far apart the elements are: 0 of the same, infinite where one is not finite."""
+    """The distance of each pair of elements: 0 if they are equal, infinite if one is not finite."""
     with np.errstate(all="ignore"):
         wide = [x.astype(np.float64) for x in (a, b)]
         same = (a == b) | (np.isnan(wide[0]) & np.isnan(wide[1]))
@@ -114,14 +114,14 @@ def _distance(a: Array, b: Array) -> Array:
         return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
 
 
-def _of_allowed(apart: Array, allowed: Array) -> Array:
-    """What part of the `allowed` distance things are `apart`; infinite if none is allowed."""
+def _ratio(apart: Array, allowed: Array) -> Array:
+    """``apart / allowed``; 0 where nothing is apart, infinite where only `allowed` is 0."""
     with np.errstate(all="ignore"):
         return np.where(apart == 0, 0.0, apart / allowed)
 
 
 def _severity(d: Difference) -> float:
-    return float(_of_allowed(np.asarray(d.apart), np.asarray(d.allowed)))
+    return float(_ratio(np.asarray(d.apart), np.asarray(d.allowed)))
 
 
 def _described(value: Any) -> str:

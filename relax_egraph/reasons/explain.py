@@ -1,11 +1,11 @@
-"""Why an optimized module is what it is: what runs, what it was, and which rules made it so.
+"""An optimized module with its explanation: the kernels that run, and the rules that led to each.
 
     reasons = explain(module, rules=["my.egg"])
-    reasons.module                      # what `optimize` returns
-    reasons.chains                      # for each kernel, the rules that made it
+    reasons.module                      # the result of `optimize`
+    reasons.chains                      # for each kernel, the rules that led to it
     Path("why.html").write_text(reasons.page())
 
-Optimizing itself takes no longer; the rest is computed when it is first asked for.
+`explain` takes as long as `optimize`; proofs, gains and prices are computed on first use.
 """
 
 from collections import Counter
@@ -35,17 +35,17 @@ from relax_egraph.reasons.figures import Known, base, figures_of
 from relax_egraph.reasons.gains import Gain, gains
 from relax_egraph.reasons.kernels import Running, running_in
 from relax_egraph.reasons.prices import seconds_of
-from relax_egraph.reasons.restricted import Told, untold
+from relax_egraph.reasons.restricted import Progress, no_progress
 from relax_egraph.reasons.text import text_of
 from relax_egraph.rules import read
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reasons(Explanation):
-    """The optimized `source` of a `session`, with the reasons for each kernel of it.
+    """The optimized `source` of a `session`, with the reasons for each kernel.
 
     Beside the fields of `Explanation` there are `running`, `seconds`, `proofs`, `traces`, `chains`,
-    `made` and `gains`, each computed on first use.
+    `new_nodes` and `gains`, each computed on first use.
     """
 
     source: IRModule
@@ -65,12 +65,12 @@ class Reasons(Explanation):
 
     @cached_property
     def running(self) -> tuple[Running, ...]:
-        """What runs in the result, each with the variables of the source that it stands for."""
+        """The calls of the result, each with the variables of the source that it replaces."""
         return running_in(self)
 
     @cached_property
     def seconds(self) -> tuple[float | None, ...]:
-        """What each of `running` costs once; with variants, which are priced apart, nothing."""
+        """The estimated seconds of each of `running`; ``None`` if there are variants."""
         if self.session.variants:
             return (None,) * len(self.running)
         profile = self.session.profile or REFERENCE_PROFILE
@@ -78,7 +78,7 @@ class Reasons(Explanation):
 
     @cached_property
     def proofs(self) -> tuple[Proof, ...]:
-        """For each of `regions`, how every output of it was reached; raises `ProofError`."""
+        """For each of `regions`, the proof of every output; raises `ProofError`."""
         return tuple(map(self._proof, self.regions))
 
     def _proof(self, region: RegionReport) -> Proof:
@@ -104,8 +104,8 @@ class Reasons(Explanation):
 
     @cached_property
     def chains(self) -> tuple[tuple[str, ...], ...]:
-        """For each of `running`, the rules that made it, in order; raises `ProofError`."""
-        found = [
+        """For each of `running`, the rules that led to it, in order; raises `ProofError`."""
+        by_region = [
             (region, chains(proof.traces, region.view.roots, region.extraction.program))
             for region, proof in zip(self.regions, self.proofs, strict=True)
         ]
@@ -113,52 +113,52 @@ class Reasons(Explanation):
         def of(one: Running) -> tuple[str, ...]:
             program = one.placed.region.extraction.program
             place = next(k for k, choice in enumerate(program) if choice is one.choice)
-            known = next(rules for region, rules in found if _same(region, one.placed.region))
+            known = next(rules for region, rules in by_region if _same(region, one.placed.region))
             return known.get(place, ())
 
         return tuple(map(of, self.running))
 
     @cached_property
-    def made(self) -> Mapping[str, int]:
-        """By rule, the nodes that it made in the e-graphs; raises `ProofError`."""
-        found = Counter[str]()
+    def new_nodes(self) -> Mapping[str, int]:
+        """By rule, the number of nodes that it added to the e-graphs; raises `ProofError`."""
+        nodes = Counter[str]()
         pairs = zip(self.regions, self.proofs, strict=True)
         for region, proof in {id(r.view): (r, p) for r, p in pairs}.values():
             for firing in proof.firings:
-                found[base(firing.rule)] += firing.nodes * region.uses
-        return dict(found)
+                nodes[base(firing.rule)] += firing.nodes * region.uses
+        return dict(nodes)
 
     @cached_property
     def gains(self) -> tuple[Gain, ...]:
-        """What each rule that the result was made by is worth, the largest share first.
+        """The gain of each rule in the proof of the result, the largest share first.
 
-        All others are worth nothing: without them the result is found as well.  It is optimized
-        once for each.  Raises `ProofError`.
+        All other rules gain nothing: the result is reached without them.  The module is optimized
+        once for each rule.  Raises `ProofError`.
         """
-        return self.gains_told(untold)
+        return self.compute_gains(no_progress)
 
-    def gains_told(self, told: Told) -> tuple[Gain, ...]:
-        """`gains`; where they are not known yet, `told` hears of each try."""
+    def compute_gains(self, progress: Progress) -> tuple[Gain, ...]:
+        """`gains`; unless they are known already, `progress` is called before each try."""
         steps = (step for trace in self.traces for step in trace.steps)
         used = {base(rule) for step in steps for rule in step.rules}
         if "gains" not in self.__dict__:
             names = used.intersection(rule.name for rule in self.book.rewrites)
             rules, options = self.session.rules, changed_options(self.session)
             self.__dict__["gains"] = (
-                gains(self.source, rules, only=names, told=told, **options) if names else ()
+                gains(self.source, rules, only=names, progress=progress, **options) if names else ()
             )
         return self.__dict__["gains"]
 
     def figures(self, *, quick: bool = False) -> dict[str, Any]:
-        """All of it as plain data, costs in seconds; `quick` asks for nothing that takes long.
+        """Everything as plain data, costs in seconds; `quick` leaves out what takes long.
 
-        What could not be found, or was not asked for, is ``None``, and "missing" says why.
+        Figures that failed or were left out are ``None``, and "missing" says why.
         """
         missing: dict[str, str] = {}
 
-        def asked(name: str) -> Any:
+        def known_or_none(name: str) -> Any:
             if quick and name not in self.__dict__:
-                missing[name] = _UNASKED[name]
+                missing[name] = _LEFT_OUT[name]
                 return None
             try:
                 return getattr(self, name)
@@ -166,7 +166,7 @@ class Reasons(Explanation):
                 missing[name] = f"The {name} are not there: {problem}"
                 return None
 
-        proofs, worth = asked("proofs"), asked("gains")
+        proofs, worth = known_or_none("proofs"), known_or_none("gains")
         known = Known(
             source=self.source,
             explanation=self,
@@ -174,7 +174,7 @@ class Reasons(Explanation):
             running=self.running,
             seconds=self.seconds,
             chains=None if proofs is None else self.chains,
-            made=None if proofs is None else self.made,
+            new_nodes=None if proofs is None else self.new_nodes,
             gains=worth,
             traces=None if proofs is None else self.traces,
             missing=missing,
@@ -182,7 +182,7 @@ class Reasons(Explanation):
         return figures_of(known)
 
     def page(self, title: str = "", *, quick: bool = False) -> str:
-        """All of it as a page of HTML, complete in itself."""
+        """Everything as a page of HTML in one file."""
         from relax_egraph.reasons.page.render import page_of  # jinja2 takes a while
 
         return page_of(self.figures(quick=quick), title)
@@ -201,15 +201,15 @@ class Reasons(Explanation):
         return framed(self.page(quick=True))
 
 
-_UNASKED = {
-    "proofs": "Which rules made each kernel was not asked for; `chains` finds it.",
-    "gains": "What each rule gains was not asked for; `gains` optimizes once without each.",
+_LEFT_OUT = {
+    "proofs": "The rules that led to each kernel were left out; `chains` proves them.",
+    "gains": "The gain of each rule was left out; `gains` optimizes once without each rule.",
 }
-"""What is said in place of figures that nobody asked for."""
+"""The messages in place of figures that `quick` leaves out."""
 
 
 def _same(a: RegionReport, b: RegionReport) -> bool:
-    """Whether they are one region; how often it is there may be another count."""
+    """Whether both are reports of one region; their number of uses may differ."""
     return a.view is b.view and a.extraction is b.extraction
 
 
@@ -222,12 +222,12 @@ class Explaining(Session):
 
 @with_options_of(Explaining)
 def explain(module: IRModule, session: Explaining) -> Reasons:
-    """Optimize as `optimize` does with the same keywords, and return the module with the reasons.
+    """Optimize like `optimize` with the same keywords, and return the module with the reasons.
 
-    With `proof`, the chain of single rule applications from `module` to the result is found at
-    once, for each output; else when `traces` or `chains` are asked for.
+    With `proof`, the chain of single rule applications from `module` to each output is computed at
+    once; without it, on first use of `traces` or `chains`.
 
-    Raises what `optimize` raises, and `ProofError` if the result is not reached.
+    Raises the errors of `optimize`, and `ProofError` if the chain does not reach the result.
     """
     if session.rules:
         session = replace(session, rules=(read(session.rules),))

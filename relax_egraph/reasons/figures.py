@@ -1,4 +1,4 @@
-"""All that is known of an optimization, as plain data: what text, JSON and page are made of."""
+"""The figures of an optimization as plain data, for text, JSON and the page."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.explanation import Explanation, PlacedRegion, RegionReport
 from relax_egraph.proof.text import step_lines
 from relax_egraph.proof.trace import Trace
-from relax_egraph.reasons.classes import Asked, classes_of, leaf_text
+from relax_egraph.reasons.classes import ClassQuery, classes_of, leaf_text
 from relax_egraph.reasons.definitions import Line, lines_of
 from relax_egraph.reasons.gains import Gain
 from relax_egraph.reasons.kernels import Running
@@ -20,11 +20,11 @@ from relax_egraph.reasons.kernels import Running
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of how `source` was optimized, with the rules of `book`.
+    """An optimization of `source` with the rules of `book`.
 
-    `seconds` and `chains`, the rules that made it, are of each of `running`; `made` are nodes by
-    rule, and `gains` are of rules that the result was made by.  What is ``None`` is not known, and
-    `missing` says why.
+    Each of `running` has its `seconds` and its chain of rules in `chains`.  `new_nodes` counts
+    nodes by rule; `gains` are those of the rules in the proof.  A field that is ``None`` is
+    unknown, and `missing` says why.
     """
 
     source: IRModule
@@ -33,25 +33,25 @@ class Known:
     running: Sequence[Running]
     seconds: Sequence[float | None]
     chains: Sequence[Sequence[str]] | None
-    made: Mapping[str, int] | None
+    new_nodes: Mapping[str, int] | None
     gains: Sequence[Gain] | None
     traces: Sequence[Trace] | None
     missing: Mapping[str, str]
 
 
 def figures_of(known: Known) -> dict[str, Any]:
-    """All of `known`, costs in seconds."""
-    told = known.explanation
-    before, after = lines_of(known.source), lines_of(told.module)
-    places = _Places(before, told.placed)
-    regions = list({id(r.view): r for r in told.regions}.values())
+    """All figures, costs in seconds."""
+    explanation = known.explanation
+    before, after = lines_of(known.source), lines_of(explanation.module)
+    places = _Places(before, explanation.placed)
+    regions = list({id(r.view): r for r in explanation.regions}.values())
     kernels = [_kernel(number, known, places, regions) for number in range(len(known.running))]
     return {
-        "cost_before": told.cost_before,
-        "cost": told.cost,
-        "bound": told.bound,
-        "gap": told.gap,
-        "assumed": {name: list(sizes) for name, sizes in told.assumed.items()},
+        "cost_before": explanation.cost_before,
+        "cost": explanation.cost,
+        "bound": explanation.bound,
+        "gap": explanation.gap,
+        "assumed": {name: list(sizes) for name, sizes in explanation.assumed.items()},
         "plans": [
             {
                 "sizes": p.sizes,
@@ -60,24 +60,24 @@ def figures_of(known: Known) -> dict[str, Any]:
                 "cost": p.cost,
                 "bound": p.bound,
             }
-            for p in told.plans
+            for p in explanation.plans
         ],
-        "weights": [asdict(stored) for stored in told.weights],
-        "demands": [asdict(demand) for demand in told.demands],
+        "weights": [asdict(stored) for stored in explanation.weights],
+        "demands": [asdict(demand) for demand in explanation.demands],
         "kernels": kernels,
         "rules": _rules(known),
-        "regions": [_region(report) for report in told.regions],
+        "regions": [_region(report) for report in explanation.regions],
         "lines_computed": len({line for kernel in kernels for line in kernel["lines"]}),
-        "before": _before(before, places, kernels, told.placed),
+        "before": _before(before, places, kernels, explanation.placed),
         "after": _after(after, known.running),
-        "egraph": classes_of([_asked(report, known, places) for report in regions]),
+        "egraph": classes_of([_class_query(report, known, places) for report in regions]),
         "traces": [_trace(trace) for trace in known.traces or ()],
         "missing": dict(known.missing),
     }
 
 
 class _Places:
-    """Where variables of planned functions stand in the text of the source."""
+    """The lines of the source that define the variables of planned functions."""
 
     def __init__(self, lines: Sequence[Line], placed: Iterable[PlacedRegion]) -> None:
         self._lines = lines
@@ -91,14 +91,14 @@ class _Places:
             for var in region.origin:
                 named = by_name.get((region.source, var.name), [])
                 if var not in self._by_var and len(named) == 1:
-                    self._by_var[var] = named[0]  # a pass wrote the binding anew
+                    self._by_var[var] = named[0]  # a pass replaced the binding
 
     def of(self, var: Var) -> int | None:
-        """The number of the line that defines `var`; ``None`` for what a pass has added."""
+        """The number of the line that defines `var`; ``None`` if a pass added the variable."""
         return self._by_var.get(var)
 
     def name(self, var: Var) -> str:
-        """What the source calls `var`."""
+        """The name of `var` in the source."""
         place = self.of(var)
         return var.name if place is None else self._lines[place].name
 
@@ -125,12 +125,12 @@ def _kernel(
 
 
 def _rules(known: Known) -> list[dict[str, Any]]:
-    """The rules that matched, those of both directions together."""
-    told, infos = known.explanation, {rule.name: rule for rule in known.book.rules}
+    """The rules that matched; both directions of a birewrite are one rule."""
+    explanation, infos = known.explanation, {rule.name: rule for rule in known.book.rules}
     matches, seconds = Counter[str](), defaultdict[str, float](float)
-    for name, count in told.rules.items():
+    for name, count in explanation.rules.items():
         matches[base(name)] += count
-    for region in told.plans[0].regions:
+    for region in explanation.plans[0].regions:
         for name, spent in region.saturation.rule_seconds.items():
             seconds[base(name)] += spent
     worth = {gain.rule.name: gain for gain in known.gains or ()}
@@ -145,24 +145,26 @@ def _rules(known: Known) -> list[dict[str, Any]]:
             "float": rule.float_class if rule else "",
             "user": name in known.book.of_user,
             "matches": matched,
-            "made": None if known.made is None else known.made.get(name, 0),
+            "made": None if known.new_nodes is None else known.new_nodes.get(name, 0),
             "seconds": seconds[name],
             "kernels": None if used is None else sum(name in rules for rules in used),
-            **_worth(worth.get(name), known.gains is not None and rule is not None, told.cost),
+            **_worth(
+                worth.get(name), known.gains is not None and rule is not None, explanation.cost
+            ),
         }
 
     return [of(name, count) for name, count in matches.most_common()]
 
 
 def _worth(gain: Gain | None, is_known: bool, cost: float) -> dict[str, float | None]:
-    """What the program costs without a rule, and its share of what was gained."""
+    """The cost of the program without a rule, and the rule's share of the gain."""
     if gain is None:
         return {"without": cost if is_known else None, "share": 0.0 if is_known else None}
     return {"without": gain.cost, "share": gain.share}
 
 
 def base(name: str) -> str:
-    """The name of a rule as it is written; reports name one direction of a birewrite."""
+    """The name of a rule in its file; reports name one direction of a birewrite."""
     return name.removesuffix("=>").removesuffix("<=")
 
 
@@ -244,7 +246,7 @@ def _before(
 
 
 def _fates(placed: Iterable[PlacedRegion], places: _Places) -> Iterator[tuple[int, str]]:
-    """What became of values of the source that no kernel computes, by their lines."""
+    """The fates of the values of the source that no kernel computes, by line."""
     for region in placed:
         for var, c in region.origin.items():
             place = places.of(var)
@@ -258,7 +260,7 @@ def _fates(placed: Iterable[PlacedRegion], places: _Places) -> Iterator[tuple[in
             elif now in region.values:
                 yield place, f"the same as {_named(region.values[now])}"
             else:
-                yield place, "rewritten: nothing needs it any more"
+                yield place, "rewritten: no kernel uses it any more"
 
 
 def _named(value: Expr) -> str:
@@ -266,7 +268,7 @@ def _named(value: Expr) -> str:
 
 
 def _after(lines: Sequence[Line], running: Sequence[Running]) -> list[dict[str, Any]]:
-    """The lines of the result; those of a function that kernels run have its name."""
+    """The lines of the result, each with its kernel, or with the fused function that it is in."""
     by_var = {one.variable: number for number, one in enumerate(running)}
     called = {one.callee for one in running}
     return [
@@ -280,8 +282,8 @@ def _after(lines: Sequence[Line], running: Sequence[Running]) -> list[dict[str, 
     ]
 
 
-def _asked(report: RegionReport, known: Known, places: _Places) -> Asked:
-    """The classes that kernels of an e-graph write, and the names that the source has for it."""
+def _class_query(report: RegionReport, known: Known, places: _Places) -> ClassQuery:
+    """The classes that the kernels of an e-graph write, and the names of its values."""
     here = [one for one in known.running if one.placed.region.view is report.view]
     begin = dict.fromkeys(c for one in here for c in one.choice.outputs)
     placed = known.explanation.placed
@@ -290,4 +292,4 @@ def _asked(report: RegionReport, known: Known, places: _Places) -> Asked:
     for var, c in first.origin.items() if first else ():
         if (now := report.became.get(c)) is not None:
             names.setdefault(now, {})[places.name(var)] = None
-    return Asked(report, list(begin), {c: list(found) for c, found in names.items()})
+    return ClassQuery(report, list(begin), {c: list(called) for c, called in names.items()})

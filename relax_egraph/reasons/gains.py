@@ -1,7 +1,7 @@
-"""Which rules a gain is owed to: the fewest that buy it, and what each is worth.
+"""Ablation of rules: the gain of each rule, and the smallest set of rules with most of the gain.
 
-More rules find no worse program: so what is not in a set of rules that find the best one can be
-left out, all together or one by one, and nothing is lost.
+More rules find no worse program.  If a set of rules finds the best program, all other rules can be
+left out, together or one by one, at no loss.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,26 +16,25 @@ from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import TOLD, Restricted, Told
+from relax_egraph.reasons.restricted import PROGRESS, Progress, Restricted
 from relax_egraph.rules import RULES, Given
 
 _SAME = 1e-9
-"""Costs that differ by this part are one: they are sums in another order."""
+"""Costs with a smaller relative difference are equal: they are sums in another order."""
 
 _NEARLY = 0.999
-"""The part of the gain that rules buy which are not redundant: the model knows costs no better."""
-
+"""The rules that are not redundant reach this share of the gain: the cost model is no finer."""
 
 _PART = number("a part of the whole, from 0 to 1", lambda value: 0 <= value <= 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a rule is worth: the best program without it has `cost`, in seconds.
+    """The gain of a rule: the best program without it has `cost`, in seconds.
 
-    `share` is the part of the whole gain that is lost with it.  Shares need not have the sum 1:
-    where two rules are needed together, each loses the whole; where either is enough, neither does.
-    `assumed` are the sizes of symbols that the costs rest on and no hint has said.
+    `share` is the share of the whole gain that is lost without the rule.  Shares need not sum to 1:
+    if two rules are needed together, each has the whole share; if either is enough, both have none.
+    `assumed` are the sizes of symbols in the costs for which there is no hint.
     """
 
     rule: Rule
@@ -45,27 +44,28 @@ class Gain:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
-        said = {"law": self.rule.law, "place": str(self.rule.span)}
-        told = {
+        return {
+            "rule": self.rule.name,
+            "law": self.rule.law,
+            "place": str(self.rule.span),
             "cost": self.cost,
             "share": self.share,
             "assumed": {n: list(sizes) for n, sizes in self.assumed.items()},
         }
-        return {"rule": self.rule.name, **said, **told}
 
 
 @dataclass(frozen=True, slots=True)
 class CostBisected:
-    """The fewest `rules` that buy so much of a gain, and what becomes of the others.
+    """A minimal set of `rules` that reaches the share `gain` of the gain of all rules.
 
-    The whole gain is from `cost_before`, each operator by itself, to `cost`, of the best program
-    that all rules find, in seconds.  With the `rules` alone it is `cost_with_rules`; without any
-    one of them, it is more than was asked for.
+    The whole gain is `cost_before`, with each operator by itself, less `cost`, that of the best
+    program with all rules, in seconds.  The `rules` alone reach `cost_with_rules`; without any one
+    of them the cost is too high.
 
-    `gains` are those of a minimal set of rules that buys 0.999 of the gain, or the `gain` asked for
-    if that is more, the largest first; without one of them others may do as well.  All other rules
-    that matched are `redundant`: they can be left out together, and no more is lost.  `assumed` are
-    the sizes of symbols that costs rest on and no hint has said.
+    `gains` are those of a minimal set of rules that reaches 0.999 of the gain, or `gain` if that is
+    more, the largest first; other rules may replace one of them.  All other rules that matched are
+    `redundant`: they can be left out together at no further loss.  `assumed` are the sizes of
+    symbols in the costs for which there is no hint.
     """
 
     gain: float
@@ -81,19 +81,19 @@ class CostBisected:
 
     @property
     def bought(self) -> float:
-        """The part of the whole gain that the rules alone buy."""
+        """The share of the whole gain that the rules alone reach."""
         if self.cost_before <= self.cost:
-            return 1.0  # there is nothing to buy
+            return 1.0  # there is nothing to gain
         return _share(self.cost_before - self.cost_with_rules, self.cost_before, self.cost)
 
     @property
     def alone(self) -> tuple[Rule, ...]:
-        """The rules that can be left out one by one: no share of the gain is lost with one."""
+        """The rules that can be left out one at a time at no loss."""
         return (*self.redundant, *(g.rule for g in self.gains if g.share <= _SAME))
 
     @property
     def summary(self) -> str:
-        """What is bought, and how that was found."""
+        """The share of the gain, and the number of rules, redundant rules and tries."""
         whole = f"{_us(self.cost_before)} → {_us(self.cost)}{at_assumed(self.assumed)}"
         bought = f"{self.bought:.1%} of the gain, {whole}, is bought by {_count(self.rules)}"
         left_out = f"{_count(self.redundant)} can be left out together"
@@ -121,101 +121,101 @@ class CostBisected:
         }
 
 
-@takes(module=MODULE, rules=RULES, gain=_PART, told=TOLD, **OPTIONS)
+@takes(module=MODULE, rules=RULES, gain=_PART, progress=PROGRESS, **OPTIONS)
 def bisect_cost(
     module: IRModule,
     rules: Sequence[Given] = (),
     *,
     gain: float = 0.9,
-    told: Told | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> CostBisected:
-    """Find the fewest rules that buy the part `gain` of what all rules gain, by the cost model.
+    """Find the smallest set of rules that reaches the share `gain` of the gain, by the cost model.
 
     `rules` and `options` are arguments of `optimize`.  The set is minimal: without any one of its
-    rules, the others buy less, as these do or as a larger set was seen to.  What each rule that the
-    best program needs is worth is found by leaving it out, which other rules may make good.
-    `told` hears of each try.
+    rules, the others gain less, or a larger set was seen to gain less.  The gain of each rule that
+    the best program needs is measured by leaving the rule out; other rules may replace it.
+    `progress` is called before each try.
 
     Raises ``ValueError`` for a `gain` that is not from 0 to 1, a module without dataflow blocks,
-    and one for which no rule matches.
+    and a module that no rule matches.
     """
     begin = perf_counter()
-    some = Restricted.of(module, rules, options, told)
-    best = some.whole()
-    candidates, before, cost = _matched(some, best), best.cost_before, best.cost
-    enough = _finding(some, before - max(gain, _NEARLY) * (before - cost))
-    proven = some.proven(best)
+    restricted = Restricted.of(module, rules, options, progress)
+    best = restricted.whole()
+    candidates, before, cost = _matched(restricted, best), best.cost_before, best.cost
+    enough = _reaching(restricted, before - max(gain, _NEARLY) * (before - cost))
+    proven = restricted.proven(best)
     needed = minimal(proven if enough(proven) == "fails" else candidates, enough)
-    chosen = minimal(needed, _finding(some, before - gain * (before - cost)))
-    ordered = _gains(some, candidates, needed, best)
+    chosen = minimal(needed, _reaching(restricted, before - gain * (before - cost)))
+    ordered = _gains(restricted, candidates, needed, best)
     return CostBisected(
         gain=gain,
-        rules=tuple(some.book[name] for name in chosen),
+        rules=tuple(restricted.book[name] for name in chosen),
         cost_before=before,
         cost=cost,
-        cost_with_rules=some.explained(chosen).cost,
+        cost_with_rules=restricted.explained(chosen).cost,
         gains=ordered,
-        redundant=tuple(some.book[name] for name in candidates if name not in needed),
-        tries=some.tries,
+        redundant=tuple(restricted.book[name] for name in candidates if name not in needed),
+        tries=restricted.tries,
         seconds=perf_counter() - begin,
         assumed=best.assumed,
     )
 
 
-@takes(module=MODULE, rules=RULES, only=optional(NAMES), told=TOLD, **OPTIONS)
+@takes(module=MODULE, rules=RULES, only=optional(NAMES), progress=PROGRESS, **OPTIONS)
 def gains(
     module: IRModule,
     rules: Sequence[Given] = (),
     *,
     only: Iterable[str] | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> tuple[Gain, ...]:
-    """What each rule that matched is worth, the largest share first; `only` names some.
+    """The gain of each rule that matched, or of those in `only`, the largest share first.
 
-    `rules` and `options` are arguments of `optimize`, which is done once for each rule.  Raises
-    ``ValueError`` for a module without dataflow blocks, one for which no rule matches, and a name
+    `rules` and `options` are arguments of `optimize`, which runs once for each rule.  Raises
+    ``ValueError`` for a module without dataflow blocks, a module that no rule matches, and a name
     in `only` that no rule has.
     """
-    some = Restricted.of(module, rules, options, told)
-    best = some.whole()
-    candidates = _matched(some, best)
-    wanted = None if only is None else some.known(only)
+    restricted = Restricted.of(module, rules, options, progress)
+    best = restricted.whole()
+    candidates = _matched(restricted, best)
+    wanted = None if only is None else restricted.known(only)
     names = [n for n in candidates if wanted is None or n in wanted]
-    return _gains(some, candidates, names, best)
+    return _gains(restricted, candidates, names, best)
 
 
-def _matched(some: Restricted, best: Explanation) -> tuple[str, ...]:
+def _matched(restricted: Restricted, best: Explanation) -> tuple[str, ...]:
     """The rules that matched; raises ``ValueError`` if none did."""
-    if candidates := some.matched(best):
+    if candidates := restricted.matched(best):
         return candidates
     raise ValueError("no rule matches anything in the module")
 
 
-def _finding(some: Restricted, cost: float) -> Callable[[tuple[str, ...]], Outcome]:
-    """Whether rules find a program of at most `cost`."""
+def _reaching(restricted: Restricted, cost: float) -> Callable[[tuple[str, ...]], Outcome]:
+    """An outcome for `minimal`: sets of rules "fail" that find a program of at most `cost`."""
 
     def outcome(chosen: tuple[str, ...]) -> Outcome:
-        return "fails" if some.buys(chosen, cost * (1 + _SAME)) else "passes"
+        return "fails" if restricted.reaches(chosen, cost * (1 + _SAME)) else "passes"
 
     return outcome
 
 
 def _gains(
-    some: Restricted, candidates: Sequence[str], names: Iterable[str], best: Explanation
+    restricted: Restricted, candidates: Sequence[str], names: Iterable[str], best: Explanation
 ) -> tuple[Gain, ...]:
     before, cost = best.cost_before, best.cost
-    found: list[Gain] = []
+    by_rule: list[Gain] = []
     for name in names:
-        without = some.cost(other for other in candidates if other != name)
+        without = restricted.cost(other for other in candidates if other != name)
         share = _share(without - cost, before, cost)
-        found.append(Gain(some.book[name], without, share, best.assumed))
-    return tuple(sorted(found, key=lambda gain: -gain.share))
+        by_rule.append(Gain(restricted.book[name], without, share, best.assumed))
+    return tuple(sorted(by_rule, key=lambda gain: -gain.share))
 
 
 def _share(lost: float, before: float, cost: float) -> float:
-    """`lost` as a part of the whole gain; less than the solver's rounding is nothing."""
+    """`lost` as a share of the whole gain; 0 if it is below the solver's rounding."""
     whole = before - cost
     return lost / whole if whole > _SAME * before and abs(lost) > _SAME * before else 0.0
 

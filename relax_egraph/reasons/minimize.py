@@ -1,8 +1,8 @@
-"""Delta debugging: a smallest part of what is given that still fails.
+"""Delta debugging: a minimal subset of items that still fails.
 
 Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE Transactions on
-Software Engineering 28 (2002), with complements only: a part by itself is seldom enough where
-several items are needed together, and where one is, removing the rest finds it as soon (Hodován and
+Software Engineering 28 (2002), with complements only: if several items are needed together, a small
+part alone seldom fails; if one item is needed, removing the others isolates it as fast (Hodován and
 Kiss, "Practical improvements to the minimizing delta debugging algorithm", 2016).
 """
 
@@ -12,15 +12,15 @@ from typing import Literal, TypeAlias, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 Outcome: TypeAlias = Literal["fails", "passes", "unresolved"]
-"""Of a try: it fails as the whole does, or not at all, or otherwise, which tells nothing."""
+"""The outcome of a try: it fails in the same way as all items, passes, or fails in another way."""
 
 
 def minimal(items: Sequence[T], outcome: Callable[[tuple[T, ...]], Outcome]) -> tuple[T, ...]:
-    """A part of `items`, in their order, that fails, but not without any one of its items.
+    """A subset of `items`, in their order, that fails, and passes without any one of its items.
 
-    `items` are distinct, and fail together.  Parts are halved, then halved again: where more items
-    never cure a failure, there are at most ``2 k (log2(n / k) + 2)`` tries for `k` of `n` items,
-    and else no more than ``n (n + 5) / 2``.  No part is tried twice, but by other calls.
+    `items` are distinct, and fail together.  The parts to remove are halved again and again.  If
+    more items never cure a failure, `k` of `n` items take at most ``2 k (log2(n / k) + 2)`` tries,
+    otherwise at most ``n (n + 5) / 2``.  No subset is tried twice within one call.
     """
     tried: dict[tuple[T, ...], bool] = {}
 

@@ -1,4 +1,4 @@
-"""What is said of a model that has nothing for rules."""
+"""The error message for a model without dataflow blocks."""
 
 NO_BLOCK = (
     "the model has no dataflow block, and rules rewrite nothing else: "

@@ -1,4 +1,4 @@
-"""What each kernel of a result costs, by the model that chose it."""
+"""Prices of the kernels of a result, by the cost model that chose them."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from relax_egraph.reasons.kernels import Running
 def seconds_of(
     running: Iterable[Running], profile: Profile, prices: Prices | None
 ) -> tuple[float | None, ...]:
-    """Seconds for one run of each; ``None`` for what the model has no price for."""
+    """The estimated seconds of one run of each call; ``None`` if the model has no price for it."""
     library = Library()
     priced: dict[int, tuple[Pricing, Catalogue]] = {}
 
@@ -29,7 +29,7 @@ def seconds_of(
             priced[id(region)] = at, Catalogue(view.classes, library, at)
         pricing, catalogue = priced[id(region)]
         if all(view.classes[c].is_const for c in one.choice.outputs):
-            return 0.0  # it is computed once, before the program runs
+            return 0.0  # computed once, before the program runs
         if isinstance(how, Kernel):
             schedule = library.schedule_of(how)
             return None if schedule is None else pricing.kernel(how, schedule)
@@ -39,5 +39,5 @@ def seconds_of(
             return VIEW
         return catalogue.operator_cost(one.choice.outputs[0], how)
 
-    found = [seconds(one) for one in running]
-    return tuple(None if s is None or not math.isfinite(s) else s for s in found)
+    prices_of = (seconds(one) for one in running)
+    return tuple(None if s is None or not math.isfinite(s) else s for s in prices_of)

@@ -1,4 +1,4 @@
-"""One optimization, made again with only some of the rules that took part in it."""
+"""Repeats of one optimization with a subset of its rules."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -19,83 +19,84 @@ from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.rules import Given, read
 
 LIMITS: Mapping[str, Any] = {"budget": Budget(seconds=60.0), "time_limit": 60.0}
-"""What an optimization may take if nothing else is said: tries that a clock cuts short, or the
-solver's, differ by chance."""
+"""Default limits of a try.  They are generous: tries that a clock cuts short differ by chance."""
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""A callback before each try, with the number of the try and its number of rules."""
+
+PROGRESS = optional(function("a function of two numbers: of the try, and of its rules"))
 
 
-Told: TypeAlias = Callable[[int, int], object]
-"""Hears of each try before it begins: its number, and how many rules it has."""
-
-
-TOLD = optional(function("a function of two numbers: of the try, and of its rules"))
-
-
-def untold(number: int, rules: int) -> None:
-    """What is done with a try if nobody listens."""
+def no_progress(number: int, rules: int) -> None:
+    """The default callback, which does nothing."""
 
 
 @dataclass(slots=True)
 class Costs:
-    """What the best programs cost that sets of rules find.
+    """The costs of the best programs by set of rules.
 
-    A rule that matches nothing changes nothing: what some rules find, each part of them finds that
-    has those which matched.  And more rules find no worse program.
+    A rule that does not match changes nothing: a subset that contains all rules that matched finds
+    the same program.  More rules find no worse program.
     """
 
-    _found: list[tuple[frozenset[str], frozenset[str], float]] = field(
+    _known: list[tuple[frozenset[str], frozenset[str], float]] = field(
         default_factory=list[tuple[frozenset[str], frozenset[str], float]]
     )
 
     def of(self, kept: frozenset[str]) -> float | None:
-        """What the program of the rules `kept` costs, if that is known."""
-        return next((f for most, least, f in self._found if least <= kept <= most), None)
+        """The cost of the best program with the rules `kept`, if it is known."""
+        return next((cost for most, least, cost in self._known if least <= kept <= most), None)
 
     def bounds(self, kept: frozenset[str]) -> tuple[float, float]:
-        """What it costs at least, and at most."""
-        least = max((f for most, _, f in self._found if kept <= most), default=0.0)
-        return least, min((f for _, least, f in self._found if least <= kept), default=inf)
+        """A lower and an upper bound of the cost of the best program with the rules `kept`."""
+        lower = max((cost for most, _, cost in self._known if kept <= most), default=0.0)
+        return lower, min((cost for _, least, cost in self._known if least <= kept), default=inf)
 
     def add(self, kept: frozenset[str], matched: Iterable[str], cost: float) -> None:
-        """The program that the rules `kept` find, of which these `matched`, has this `cost`."""
-        self._found.append((kept, frozenset(matched) & kept, cost))
+        """Record the `cost` of the best program with the rules `kept`, where these `matched`."""
+        self._known.append((kept, frozenset(matched) & kept, cost))
 
 
 @dataclass(slots=True)
 class Restricted:
-    """The optimization of `module` in a `session`, in which rules of `book` may be left out.
+    """The optimization of `module` in a `session`, repeated without some rules of `book`.
 
-    A try has the rules that it is asked for, and what is generated: lowering, and the deduction
-    of facts.  Rules of the book that cannot match in the module are in no try.
+    Each try also has the generated rules: lowering, and the deduction of facts.  `book` lacks the
+    rules that cannot match in the module.
     """
 
     module: IRModule
     session: Session
     book: Mapping[str, Rule]
-    told: Told
+    progress: Progress
     tries: int = 0
     _costs: Costs = field(default_factory=Costs)
 
     @staticmethod
     def of(
-        module: IRModule, rules: Sequence[Given], options: Mapping[str, Any], told: Told | None
+        module: IRModule,
+        rules: Sequence[Given],
+        options: Mapping[str, Any],
+        progress: Progress | None,
     ) -> "Restricted":
-        """The optimization with the arguments of `optimize`; raises `RuleError`."""
+        """The optimization with arguments of `optimize`; raises `RuleError`."""
         read_once = read(rules)
         session = Session((read_once,), **{**LIMITS, **options})
         check_symbols(module, session)
         prepared = prepare(module, session.tolerance)
         book = book_for(prepared, read_once, session.without, session.fast_math)
-        return Restricted(module, session, {r.name: r for r in book.rewrites}, told or untold)
+        by_name = {rule.name: rule for rule in book.rewrites}
+        return Restricted(module, session, by_name, progress or no_progress)
 
     def known(self, names: Iterable[str]) -> frozenset[str]:
-        """The `names` of rules; raises ``ValueError`` for one that is in neither book nor files."""
+        """The set of `names`; raises ``ValueError`` for a name that no rule has."""
         wanted = frozenset(names)
-        if wanted - self.book.keys():  # rules that can say nothing of the module are not there
+        if wanted - self.book.keys():  # `book` lacks rules that cannot match in the module
             every = RuleBook.default([read(self.session.rules)], fast_math=True, bounded=True)
             known = [rule.name for rule in every.rewrites]
             for name in sorted(wanted.difference(known)):
-                said = f"no rule is named {name!r}", nearest(name, known)
-                raise ValueError("; ".join(filter(None, said)))
+                message = f"no rule is named {name!r}", nearest(name, known)
+                raise ValueError("; ".join(filter(None, message)))
         return wanted
 
     def whole(self) -> Explanation:
@@ -105,23 +106,23 @@ class Restricted:
         return explanation
 
     def explained(self, chosen: Iterable[str]) -> Explanation:
-        """The optimization with the rules `chosen`; its plans are kept as all are."""
+        """The optimization with the rules `chosen`."""
         kept = set(chosen)
         self.tries += 1
-        self.told(self.tries, len(kept))
+        self.progress(self.tries, len(kept))
         return self._explained(kept)
 
     def cost(self, chosen: Iterable[str]) -> float:
-        """The seconds that the best program costs which the rules `chosen` find; tried once."""
+        """The cost of the best program with the rules `chosen`, in seconds; tried unless known."""
         kept = frozenset(chosen)
         known = self._costs.of(kept)
         return self._tried(kept) if known is None else known
 
-    def buys(self, chosen: Iterable[str], cost: float) -> bool:
-        """Whether the rules `chosen` find a program of at most this `cost`; tried if it must be."""
+    def reaches(self, chosen: Iterable[str], cost: float) -> bool:
+        """Whether the rules `chosen` find a program of at most `cost`; tried only if necessary."""
         kept = frozenset(chosen)
-        least, most = self._costs.bounds(kept)
-        return most <= cost or (least <= cost and self._tried(kept) <= cost)
+        lower, upper = self._costs.bounds(kept)
+        return upper <= cost or (lower <= cost and self._tried(kept) <= cost)
 
     def _tried(self, kept: frozenset[str]) -> float:
         explanation = self.explained(kept)
@@ -129,12 +130,12 @@ class Restricted:
         return explanation.cost
 
     def matched(self, explanation: Explanation) -> tuple[str, ...]:
-        """The rules that matched in `explanation`, in the order of the book: kin are neighbours."""
+        """The rules that matched in `explanation`, in the order of the book."""
         fired = explanation.rules.keys()
         return tuple(n for n, r in self.book.items() if not fired.isdisjoint(r.reported))
 
     def proven(self, explanation: Explanation) -> tuple[str, ...]:
-        """Of the rules that matched, those that a proof of the result rests on, or else all."""
+        """The rules in a proof of the result; all that matched if there is no proof."""
         matched = self.matched(explanation)
         try:
             proofs = [prove(r, [""] * len(r.view.roots)) for r in explanation.regions]
@@ -156,6 +157,6 @@ class Restricted:
         return explanation
 
     def _without_empty(self, phase: Phase, kept: Set[str]) -> Phase:
-        """`phase` without the rulesets of which no rule is `kept`: those of users are not there."""
+        """`phase` without rulesets that lose all rules: egglog knows no empty ruleset of a user."""
         empty = {r.ruleset for r in self.book.values()} - {self.book[n].ruleset for n in kept}
         return replace(phase, rulesets=tuple(r for r in phase.rulesets if r not in empty))

@@ -1,4 +1,4 @@
-"""What a program computes: by the reference, as it is built, and in float64."""
+"""Runs of a program: by the numpy reference, compiled, and in float64."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -17,8 +17,7 @@ from relax_egraph.vm.machine import VirtualMachine
 from relax_egraph.vm.registry import registered, registered_names
 
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Any]
-"""What a function is called with: by the names of its parameters, or in their order."""
-
+"""The arguments of a function, by the names of its parameters or in their order."""
 
 INPUTS = Kind(
     "arrays by the names of parameters, or a sequence of them in order",
@@ -27,10 +26,10 @@ INPUTS = Kind(
 
 
 def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
-    """What `function` is called with, in order.
+    """The arguments of `function` in order, checked against its parameters.
 
-    Raises `UnknownFunction`, ``ValueError`` for a parameter that is not there, or that `inputs`
-    lack, and `RunError` for a value that is not what its parameter is declared to be.
+    Raises `UnknownFunction`, ``ValueError`` for a name that no parameter has or a parameter that
+    `inputs` lack, and `RunError` for a value that does not fit the declaration of its parameter.
     """
     called = module.functions.get(function)
     if not isinstance(called, Function):
@@ -41,8 +40,8 @@ def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
         for name in inputs:
             if name not in names:
                 has = ", ".join(names) or "none"
-                said = f"{function} has no parameter {name}; it has {has}", nearest(name, names)
-                raise ValueError("; ".join(filter(None, said)))
+                message = f"{function} has no parameter {name}; it has {has}", nearest(name, names)
+                raise ValueError("; ".join(filter(None, message)))
         if lacking := [name for name in names if name not in inputs]:
             raise ValueError(f"inputs lack {', '.join(lacking)} of {function}")
         values = [inputs[name] for name in names]
@@ -58,19 +57,19 @@ def arguments(module: IRModule, function: str, inputs: Inputs) -> list[Any]:
 
 
 def interpreted(module: IRModule, function: str, args: Sequence[Any]) -> list[Any]:
-    """What `function` returns by the reference, part by part; raises `RunError`."""
-    found = ((name, registered(name)) for name in registered_names())
-    packed = {name: run for name, run in found if run is not None}
+    """The outputs of `function`, by the numpy reference; raises `RunError`."""
+    known = ((name, registered(name)) for name in registered_names())
+    packed = {name: run for name, run in known if run is not None}
     return _parts(evaluate(module, function, *_copied(args), packed=packed))
 
 
 def built(module: IRModule, function: str, args: Sequence[Any]) -> list[Any]:
-    """The same of the program as it is built for this machine."""
+    """The outputs of `function`, compiled for this machine."""
     return _parts(VirtualMachine(build(module))[function](*_copied(args)))
 
 
 def meant(module: IRModule, function: str, args: Sequence[Any]) -> list[Any] | None:
-    """What `function` returns in float64, where all its operators take that."""
+    """The outputs of `function` in float64; ``None`` if an operator does not take it."""
     try:
         return interpreted(widened(module), function, wide_value(tuple(args)))
     except RelaxEgraphError:
@@ -78,12 +77,12 @@ def meant(module: IRModule, function: str, args: Sequence[Any]) -> list[Any] | N
 
 
 def _copied(args: Sequence[Any]) -> list[Any]:
-    """The arguments as they are given, which a program may write into."""
+    """Copies of the arguments: a program may write into them."""
     return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
 
 
 def _parts(result: Any) -> list[Any]:
-    """The tensors and other values in a result, in order; a shape is one."""
+    """The tensors and other values in a result, in order; a shape is one value."""
     if isinstance(result, tuple):
         parts = cast(tuple[Any, ...], result)
         if not parts or not all(isinstance(part, int) for part in parts):

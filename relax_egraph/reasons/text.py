@@ -1,4 +1,4 @@
-"""Figures as text for a terminal, no wider than 100 columns."""
+"""Figures as tables for a terminal, at most 100 columns wide."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -14,14 +14,14 @@ from relax_egraph.reasons.page.charts import bars
 from relax_egraph.reasons.times import step_text, time_text
 
 MOST_LINES = 120
-"""Bindings of each program that are printed."""
+"""The most bindings that are printed of each program."""
 
 _BAR = 12
-"""Characters of the longest bar."""
+"""The length of the longest bar, in characters."""
 
 
 def text_of(figures: Mapping[str, Any]) -> Group:
-    """All of `figures`, as `figures_of` gives them, but proofs and e-graphs."""
+    """The tables of `figures` from `figures_of`, without proofs and e-graphs."""
     return Group(*_parts(figures))
 
 
@@ -77,7 +77,7 @@ def _numbers(kernels: Sequence[int]) -> str:
 
 
 def _binding(line: Mapping[str, Any]) -> str:
-    """A binding without its type, on one line; its constants by number: ``const[3]``."""
+    """A binding on one line, without its type, with numbered constants: ``const[3]``."""
     text = " ".join(line["text"].split()).replace("( ", "(").replace(" )", ")")
     text = text.replace('metadata["relax.expr.Constant"]', "const")
     _, equals, value = text.partition(" = ")
@@ -89,8 +89,8 @@ def _fate(fate: str) -> str:
 
 
 def _kernels(kernels: Sequence[Mapping[str, Any]]) -> Table:
-    """The kernels, those of one kind that were made by the same rules in one row."""
-    table = _table("kernels, and the rules that made them")
+    """The kernels; calls of one function through the same rules share a row."""
+    table = _table("kernels, and the rules that led to them")
     table.add_column("kernel", justify="right")
     table.add_column("calls", ratio=2, overflow="fold")
     table.add_column("time", justify="right", no_wrap=True)
@@ -108,7 +108,7 @@ def _kernels(kernels: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _rules(figures: Mapping[str, Any]) -> Table:
-    """The rules that the result was made by, what they gain first; of the others how many."""
+    """The rules that led to the result, the largest gain first, and the number of all others."""
     table = _table("rules")
     table.add_column("rule", overflow="fold")
     for head in ("matches", "new nodes", "time", "kernels"):
@@ -122,8 +122,8 @@ def _rules(figures: Mapping[str, Any]) -> Table:
             continue
         drawn = "█" * round(bar.width / 100 * _BAR)
         gain = "?" if rule["share"] is None else f"{drawn} {rule['share']:.1%}".strip()
-        made, used = ("?" if rule[k] is None else str(rule[k]) for k in ("made", "kernels"))
-        cells = (str(rule["matches"]), made, step_text(rule["seconds"]), used, gain)
+        nodes, used = ("?" if rule[k] is None else str(rule[k]) for k in ("made", "kernels"))
+        cells = (str(rule["matches"]), nodes, step_text(rule["seconds"]), used, gain)
         table.add_row(escape(rule["rule"]), *cells)
     if others:
         table.add_section()
@@ -135,7 +135,7 @@ def _rules(figures: Mapping[str, Any]) -> Table:
 
 
 def _phases(regions: Sequence[Mapping[str, Any]]) -> Table:
-    """The phases of each region, why each ended, and how good the program is that was chosen."""
+    """The phases of each region with their stop reasons, and the status of extraction."""
     table = _table("phases")
     table.add_column("region", overflow="fold")
     table.add_column("phase")

@@ -1,4 +1,4 @@
-"""The classes of a saturated e-graph that a rule says something of."""
+"""The classes of a saturated e-graph that a rule matched."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,9 @@ from relax_egraph.reasons.why_not.search import Search
 
 
 def touched(region: RegionReport, rule: Rule) -> frozenset[ClassId]:
-    """The classes of ``region.view`` that have both sides of `rule`, or what it deduces.
+    """The classes of ``region.view`` with both sides of `rule`, or with the fact that it deduces.
 
-    The last saturation is repeated for that; nothing was touched by a rule that did not match.
+    The last saturation is repeated to find them.  A rule that did not match touches no class.
     """
     matched = {name for run in region.runs for p in run.report.phases for name in p.matches}
     if matched.isdisjoint(rule.reported):

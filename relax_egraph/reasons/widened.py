@@ -1,4 +1,4 @@
-"""A program as it is meant: the same operators with float64 for every float that is less exact."""
+"""Programs in float64: the same operators, with float64 in place of every narrower float."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,15 +19,12 @@ WIDE = "float64"
 
 
 def widened(module: IRModule) -> IRModule:
-    """`module` with its relax functions in float64; they are well-typed if any dtype is as good.
-
-    Raises `IllTyped` where an operator takes no float64.
-    """
+    """`module` with its Relax functions in float64; raises `IllTyped` if an operator refuses it."""
     return IRModule({name: _function(f) for name, f in module.functions.items()})
 
 
 def wide_value(value: Any) -> Any:
-    """A value of a program, as the widened one takes it."""
+    """An argument of a program, converted for the widened program."""
     if isinstance(value, tuple):
         return tuple(map(wide_value, value))
     dtype = getattr(value, "dtype", None)
@@ -63,7 +60,7 @@ def _attrs(attrs: Mapping[str, Attr]) -> dict[str, Attr]:
 
 
 class _Widener(ExprMutator):
-    """Widens what is declared, constants, and attributes that say a dtype."""
+    """Widens declarations, constants, and dtype attributes."""
 
     def visit_struct_info(self, info: StructInfo) -> StructInfo:
         wide = super().visit_struct_info(info)

@@ -47,7 +47,7 @@ def test_a_wrong_rule_is_found_among_the_whole_book() -> None:
 
     ((culprit,),) = found.sets
     assert (culprit.rule.name, str(culprit.rule.span)) == ("exp-is-even", "<rules>:1:1")
-    assert culprit.said.startswith("unsound by itself")
+    assert culprit.finding.startswith("unsound by itself")
     assert culprit.verdict.counterexample is not None
     assert found.exceeds
     assert found.by == "reference"
@@ -73,9 +73,9 @@ def test_what_it_takes_to_get_to_a_wrong_rule_is_in_the_set() -> None:
     (rules,) = found.sets
     assert [c.rule.name for c in rules if c.rule.span.file == "<rules>"] == ["silu-is-nothing"]
     assert rules[0].rule.name == "silu-is-nothing"
-    assert rules[0].said.startswith("unsound by itself")
+    assert rules[0].finding.startswith("unsound by itself")
     assert len(rules) > 1, "the book makes the silu"
-    assert all(culprit.said.startswith(("exact", "sound")) for culprit in rules[1:])
+    assert all(culprit.finding.startswith(("exact", "sound")) for culprit in rules[1:])
     assert found.remedy == ("silu-is-nothing",), "the book is right without it"
 
 
@@ -96,8 +96,8 @@ def test_rules_that_are_harmless_alone_are_found_together() -> None:
 
     ((wrong, right),) = found.sets
     assert (wrong.rule.name, right.rule.name) == ("first-is-larger", "abs-as-maximum")
-    assert wrong.said.startswith("unsound by itself")
-    assert right.said == "exact by itself: it only exposes what others do"
+    assert wrong.finding.startswith("unsound by itself")
+    assert right.finding == "exact by itself: it only exposes what others do"
     assert found.remedy == ("first-is-larger",)
 
 
@@ -157,7 +157,7 @@ def test_rounding_is_no_failure_unless_it_is_asked_for() -> None:
     assert usual.rounding < 1e-6
     assert usual.summary.startswith("nothing to find: output 0 at ")
     assert (names(strict), strict.by) == ([["fma-from-add-multiply"]], "reference")
-    assert strict.sets[0][0].said == "sound by itself (reassociates)"
+    assert strict.sets[0][0].finding == "sound by itself (reassociates)"
 
 
 def wrong_where(text: str) -> Any:
@@ -236,7 +236,7 @@ def test_what_is_found_is_plain_data() -> None:
                 "place": "<rules>:1:1",
                 "sound": False,
                 "verdict": str(found.sets[0][0].verdict),
-                "said": found.sets[0][0].said,
+                "said": found.sets[0][0].finding,
             }
         ]
     ]

@@ -89,8 +89,8 @@ def test_every_output_has_a_trace(dense: Reasons) -> None:
 
 
 def test_rules_make_nodes(dense: Reasons) -> None:
-    assert dense.made["add-commutes"] > 0
-    assert dense.made["relu-twice"] == 0
+    assert dense.new_nodes["add-commutes"] > 0
+    assert dense.new_nodes["relu-twice"] == 0
 
 
 def test_a_gain_is_what_the_program_costs_more_without_a_rule(dense: Reasons) -> None:

@@ -164,7 +164,7 @@ def test_an_encoder_layer_gains_by_attention() -> None:
 def test_each_try_is_told_and_none_is_made_twice() -> None:
     heard: list[int] = []
 
-    found = bisect_cost(SILU, without=(*SOME, "idioms"), told=lambda n, _: heard.append(n))
+    found = bisect_cost(SILU, without=(*SOME, "idioms"), progress=lambda n, _: heard.append(n))
 
     assert heard == list(range(1, found.tries + 1))
 

@@ -1,1 +1,1 @@
-"""A page of HTML that says why an optimized module is what it is, complete in one file."""
+"""The explanation of an optimized module as one HTML file."""

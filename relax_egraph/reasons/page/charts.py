@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 720, 150
-"""Of a time line, in its own units."""
+"""The size of a time line, in its own units."""
 
 _LEFT, _TOP, _BOTTOM = 8, 30, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rule by what the result costs more without it: `gain` in seconds; less is a loss.
+    """A bar for the gain of a rule: the extra cost of the result without it, in seconds.
 
-    `width` is that of the bar, in percent of the widest.
+    `width` is the width of the bar, in percent of the widest bar.
     """
 
     rule: Mapping[str, Any]
@@ -23,29 +23,29 @@ class Bar:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is known to have no part in the result."""
+        """Whether the rule is known to have no part in the result."""
         return self.rule["kernels"] == 0 and not self.rule["share"]
 
 
 def bars(figures: Mapping[str, Any]) -> list[Bar]:
-    """The rules, those without which most is lost first, then those that matched most."""
+    """A bar for each rule, ordered by share of the gain, then by kernels, then by matches."""
 
     def place(rule: Mapping[str, Any]) -> tuple[float, int, int]:
         return -(rule["share"] or 0.0), -(rule["kernels"] or 0), -rule["matches"]
 
     rules = sorted(figures["rules"], key=place)
     widest = max((abs(r["share"] or 0.0) for r in rules), default=0.0)
-    found: list[Bar] = []
+    in_order: list[Bar] = []
     for rule in rules:
         share, whole = rule["share"], figures["cost_before"] - figures["cost"]
         width = 100 * abs(share) / widest if share and widest else 0.0
-        found.append(Bar(rule, None if share is None else share * whole, round(width, 1)))
-    return found
+        in_order.append(Bar(rule, None if share is None else share * whole, round(width, 1)))
+    return in_order
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A phase in a time line: from `left`, `width` wide."""
+    """A phase in a time line: its left edge and its width."""
 
     phase: Mapping[str, Any]
     left: float
@@ -54,7 +54,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Nodes over iterations; `line` and `area` are points of a polyline and of a polygon."""
+    """A chart of nodes over iterations: the points of a polyline and of the polygon below it."""
 
     region: Mapping[str, Any]
     bands: tuple[Band, ...]
@@ -66,7 +66,7 @@ class Timeline:
 
 
 def timeline(region: Mapping[str, Any]) -> Timeline:
-    """The time line of the phases of `region`, as figures have it."""
+    """The time line of the phases of `region`, an entry of the figures."""
     phases = region["phases"]
     steps = [max(1, phase["iterations"]) for phase in phases]
     each = (WIDTH - 2 * _LEFT) / max(1, sum(steps))

@@ -1,6 +1,6 @@
-"""Figures as one page of HTML that needs no network, and can be read without its script.
+"""Figures as one page of HTML that needs no network and is readable without its script.
 
-All text comes from programs and rule files, which may say anything: it is escaped.
+All text comes from programs and rule files, which are not trusted: it is escaped.
 """
 
 import html
@@ -25,17 +25,17 @@ from relax_egraph.reasons.times import step_text, time_text
 _HERE = Path(__file__).parent
 
 OPEN_KINDS = 40
-"""Up to so many kernels all are listed open; of more, those of one kind are folded."""
+"""Up to this number, kernels are listed one by one; above it, kernels of one kind are folded."""
 
 MOST_TIMELINES = 12
-"""Regions whose time line is drawn; all are in the table."""
+"""The most time lines on a page; all regions are in the table."""
 
 MOST_STEPS = 400
-"""Steps of one proof that are listed."""
+"""The most steps of one proof on a page."""
 
 
 def page_of(figures: Mapping[str, Any], title: str = "") -> str:
-    """The page for `figures`, as `figures_of` gives them."""
+    """The page for `figures` from `figures_of`."""
     every = bars(figures)
     idle = [bar for bar in every if bar.is_idle]
     return _template().render(
@@ -55,7 +55,7 @@ def page_of(figures: Mapping[str, Any], title: str = "") -> str:
 
 
 def framed(page: str) -> str:
-    """`page` as a part of another, such as a notebook, which it leaves alone."""
+    """`page` in a sandboxed frame, for a notebook."""
     style = "width:100%;height:48rem;border:1px solid #8888"
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{html.escape(page)}"></iframe>'
 
@@ -79,7 +79,7 @@ def _file(name: str) -> Markup:
 
 
 def _json(data: object) -> Markup:
-    """`data` within a script element, which no text in it can end."""
+    """`data` as JSON for a script element, escaped so that no text in it ends the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -87,8 +87,8 @@ def _json(data: object) -> Markup:
 
 
 def _kinds(kernels: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The kernels, those that call the same together, in the order in which they first come."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    """The kernels, grouped by callee."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
     for kernel in kernels:
-        found.setdefault(kernel["calls"], []).append(kernel)
-    return list(found.values())
+        groups.setdefault(kernel["calls"], []).append(kernel)
+    return list(groups.values())
