@@ -108,7 +108,8 @@ def print_bisected(
     arguments = arguments_in(module, function, values, sizes)
     result = _bisecting(
         lambda progress: rx.bisect(
-            *(module, arguments.values),
+            module,
+            arguments.values,
             function=function,
             rtol=tol,
             atol=atol,
