@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from relax_egraph.extract.baseline import baseline_cost as baseline_cost
     from relax_egraph.extract.cost import Sizes as Sizes
     from relax_egraph.extract.cuts import Bounds as Bounds
+    from relax_egraph.extract.effort import Effort as Effort
+    from relax_egraph.extract.effort import effort_of as effort_of
     from relax_egraph.extract.library import KernelLibrary as KernelLibrary
     from relax_egraph.extract.methods import METHODS as METHODS
     from relax_egraph.extract.methods import Method as Method
@@ -35,6 +37,7 @@ load_lazily(
         "relax_egraph.extract.baseline": ["baseline_cost"],
         "relax_egraph.extract.cost": ["Sizes"],
         "relax_egraph.extract.cuts": ["Bounds"],
+        "relax_egraph.extract.effort": ["Effort", "effort_of"],
         "relax_egraph.extract.library": ["KernelLibrary"],
         "relax_egraph.extract.methods": ["METHODS", "Method"],
         "relax_egraph.extract.plain": ["PlainExtraction", "extract_egraph"],

@@ -10,6 +10,7 @@ from typing import Any
 
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.certificate import certify
+from relax_egraph.extract.effort import Effort
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.methods import METHODS, Method
 from relax_egraph.extract.problem import Selection, Solution, computable, cost_in_order, in_order
@@ -73,7 +74,7 @@ def extract_egraph(
                 "and without a cycle"
             )
     if method == "ilp":
-        found = select(table.problem, time_limit=time_limit)
+        found = select(table.problem, effort=Effort(time_limit, 0.0))
     else:
         found = _unproven(egraph, table, method)
     certify(table.problem, found)

@@ -35,12 +35,17 @@ Solution: TypeAlias = Mapping[int, int]
 """The candidate of each class; it may have classes that the roots do not need."""
 
 
+OPTIMAL = "optimal"
+"""The status of a result that is proven to be the best."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A solution, as numbers of candidates in topological order.
 
     No solution costs less than `bound`;  `bound_source` names the method that proves it.  `status`
-    is ``optimal``, ``gap 1.3 %, time limit`` or ``greedy:  `` and the reason.
+    is ``optimal``, ``gap 1.3 %, time limit``, ``gap 0.4 %, close enough`` or ``greedy:  `` and the
+    reason.
     """
 
     chosen: tuple[int, ...]

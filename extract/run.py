@@ -13,6 +13,7 @@ from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.certificate import certify
 from relax_egraph.extract.choices import ChoiceTable, PricedChoice, choice_table
 from relax_egraph.extract.cuts import Bounds
+from relax_egraph.extract.effort import DEFAULT, Effort
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.multi_output import MultiOutputKernel, multi_output_kernels
 from relax_egraph.extract.prices import Prices
@@ -28,10 +29,12 @@ class Extraction:
     """A program, with a proof of how good it is among all candidates.
 
     `cost` and `bound` are seconds; `gap` is the share of the cost that a better program could save
-    at most.  `status` is ``optimal``, ``gap 1.3 %, time limit`` or ``greedy: `` and the reason;
+    at most.  `status` is ``optimal``, ``gap 1.3 %, time limit``, ``gap 0.4 %, close enough`` or
+    ``greedy: `` and the reason;
     `bound_source` names the method that proves the bound.  `candidates` counts the choices of the
     problem, `kernels` the distinct structures that the library was queried for, and `dropped` the
-    cuts beyond a bound of the enumeration.
+    cuts beyond a bound of the enumeration.  `chosen` are the numbers of the candidates selected,
+    with which another search of the same problem can begin.
     """
 
     program: Program
@@ -44,6 +47,7 @@ class Extraction:
     candidates: int
     kernels: int
     dropped: int
+    chosen: tuple[int, ...] = ()
 
 
 def extract(
@@ -54,7 +58,8 @@ def extract(
     hints: Hints | None = None,
     prices: Prices | None = None,
     growth_limit: int = GROWTH_LIMIT,
-    time_limit: float = 10.0,
+    effort: Effort = DEFAULT,
+    known: Extraction | None = None,
     bounds: Bounds | None = None,
 ) -> Extraction:
     """The cheapest program for the roots of `view`, of kernels that `library` runs.
@@ -62,9 +67,9 @@ def extract(
     The program has exactly one `Choice` for each class that it needs, leaves included.  `hints` are
     sizes of dimension symbols (64 for a symbol without one), or several such with weights;
     `prices` replace those of the cost model;  `growth_limit` is how many bytes larger than its
-    operands a constant folded at build time may be.  `time_limit` is the solver's, in seconds; at
-    the limit the best program so far is returned.  Raises `ExtractionError` if a root has no
-    program.
+    operands a constant folded at build time may be.  `effort` says when the search ends; it begins
+    with `known`, what an earlier search of the same view found, and loses nothing of that.  Raises
+    `ExtractionError` if a root has no program.
     """
     started = time.perf_counter()
     pricing = Pricing(profile, hints, prices)
@@ -77,8 +82,10 @@ def extract(
     for place, root in enumerate(view.roots):
         if root not in derivable and root not in table.free.choices:
             raise ExtractionError(_no_program(view, table.by_class, derivable, place))
-    selection = select(problem, time_limit=time_limit)
+    selection = select(problem, effort=effort, start=frozenset(known.chosen if known else ()))
     certify(problem, selection)
+    if known and (selection.cost, -selection.bound) >= (known.cost, -known.bound):
+        return known
     chosen = _choices([items[number] for number in selection.chosen], catalogue)
     inputs = (k for choice in chosen for k in choice.inputs)
     free = table.free.choices_for((*inputs, *view.roots))
@@ -93,6 +100,7 @@ def extract(
         candidates=len(items),
         kernels=catalogue.num_queries,
         dropped=table.dropped,
+        chosen=selection.chosen,
     )
 
 

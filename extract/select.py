@@ -4,11 +4,17 @@ import time
 from collections.abc import Set
 
 from relax_egraph.errors import ExtractionError
+from relax_egraph.extract.effort import THOROUGH, Effort
 from relax_egraph.extract.mip import TIME_LIMIT
-from relax_egraph.extract.problem import Problem, Selection, computable, cost_in_order, in_order
+from relax_egraph.extract.problem import (
+    OPTIMAL,
+    Problem,
+    Selection,
+    computable,
+    cost_in_order,
+    in_order,
+)
 from relax_egraph.extract.search import CLOSE, Search
-
-OPTIMAL = "optimal"
 
 _CLOSED = 1e-6
 """A gap up to which a solution counts as optimal: the solver's tolerances and sums of floats."""
@@ -17,21 +23,19 @@ _CLOSED = 1e-6
 def select(
     problem: Problem,
     *,
-    time_limit: float = 10.0,
-    gap: float = 0.0,
+    effort: Effort = THOROUGH,
     start: Set[int] = frozenset(),
 ) -> Selection:
-    """The cheapest solution within `time_limit` seconds, with a bound; the greedy one without time.
+    """The cheapest solution that `effort` finds, with a bound; the greedy one without time.
 
-    One that is proven to cost at most the share `gap` too much need not be improved.  `start` has
-    the candidates of a solution to begin with.  Raises `ExtractionError` only if a root has no
-    solution of finite cost.
+    `start` has the candidates of a solution to begin with.  Raises `ExtractionError` only if a
+    root has no solution of finite cost.
     """
     started = time.perf_counter()
     derivable = computable(problem)
     if lost := [root for root in problem.roots if root not in derivable]:
         raise ExtractionError(f"class {lost[0]} is a root and has no finite program")
-    best = Search(time.thread_time() + time_limit, gap).best(problem, start)
+    best = Search(time.thread_time() + effort.seconds, effort.gap).best(problem, start)
     order = in_order(problem, best.solution)
     assert order is not None  # subproblems are acyclic, and so are their solutions
     cost = cost_in_order(problem, order)

@@ -4,7 +4,7 @@ optimize(
 module: IRModule,
 rules: Sequence[str | Path | Rules] = (),
 *,
-time_limit: float = 10.0,
+time_limit: float | None = None,
 ) -> IRModule
 """
 

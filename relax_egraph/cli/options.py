@@ -120,6 +120,12 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SYMBOL=RANGES",
         help="A program for each range of a symbol, such as s=1,2:64,65:.",
     )
+    @click.option(
+        "--improve",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="Search so long for the optimum, from the best program known.",
+    )
     @machine
     @wraps(command)
     def wrapper(
@@ -131,6 +137,7 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
         assume: Any,
         hints: Any,
         variants: Any,
+        improve: Any,
         machine: Any,
         **rest: Any,
     ) -> Any:
@@ -146,6 +153,8 @@ def optimization(command: Callable[..., Any]) -> Callable[..., Any]:
         keywords = {keyword: value for keyword, value in how.items() if value}
         if tolerance is not None:
             keywords["tolerance"] = tolerance
+        if improve is not None:
+            keywords["time_limit"] = improve
         return command(*args, how=keywords, **rest)
 
     return wrapper

@@ -15,7 +15,13 @@ from relax_egraph.egraph.engine import (
 )
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import View
-from relax_egraph.extract import REFERENCE_PROFILE, Hints, baseline_cost, extract
+from relax_egraph.extract import (
+    REFERENCE_PROFILE,
+    Hints,
+    baseline_cost,
+    effort_of,
+    extract,
+)
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import IRModule
 from relax_egraph.lower.library import Library
@@ -50,8 +56,9 @@ class RegionOptimizer:
             ),
             (
                 *(self._library, self._profile, session.prices),
-                *(self._growth_limit, session.time_limit),
+                self._growth_limit,
             ),
+            effort_of(session.time_limit),
         )
 
     @cached_property
@@ -101,7 +108,7 @@ class RegionOptimizer:
             key,
             hints,
             saturated,
-            lambda: Priced(
+            lambda known: Priced(
                 extract(
                     view,
                     self._library,
@@ -109,7 +116,8 @@ class RegionOptimizer:
                     hints=hints,
                     prices=session.prices,
                     growth_limit=self._growth_limit,
-                    time_limit=session.time_limit,
+                    effort=self._cache.effort,
+                    known=known,
                 ),
                 baseline_cost(
                     source,

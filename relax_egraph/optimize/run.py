@@ -71,11 +71,13 @@ def optimize(module: IRModule, session: Session) -> IRModule:
     `prices` are what takes the place of the model's prices there.
 
     Each region is saturated by `schedule` within `budget`, with `isolate` in a process of its
-    own (by default if there are `rules`), and the solver has `time_limit` seconds; reaching a
-    limit loses no program.
+    own (by default if there are `rules`).  Its best program is searched for until it is proven to
+    cost at most 1 % too much, or for 2 seconds; with a `time_limit`, until it is proven optimal, or
+    for so many seconds.  Reaching a limit loses no program, and reports say how good it is.
 
     What was planned before is read from the folder that ``RELAX_EGRAPH_CACHE`` names, or the
-    system's for caches; ``off`` there keeps nothing.  Reports then are those of the first time.
+    system's for caches; ``off`` there keeps nothing.  Reports then are those of the first time.  A
+    search that ended at a limit is continued by a call with a longer `time_limit`.
 
     Raises `RuleError` for rules that do not read, `SaturationError` for a rule that proves
     unsound, `AssumptionError` for conditions that do not read, contradict each other or name no

@@ -55,7 +55,7 @@ class Session:
     budget: Annotated[Budget | None, optional(instance("a Budget", Budget))] = None
     schedule: Annotated[Schedule | None, optional(_SCHEDULE)] = None
     isolate: Annotated[bool | None, optional(FLAG)] = None
-    time_limit: Annotated[float, SECONDS] = 10.0
+    time_limit: Annotated[float | None, optional(SECONDS)] = None
 
 
 def kinds_of(session: type[Session]) -> dict[str, Kind]:

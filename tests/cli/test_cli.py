@@ -354,6 +354,18 @@ def test_a_folder_needs_json_lines(tmp_path: Path, options: list[str]) -> None:
     assert invoke("extract", tmp_path, *options).exit_code == 2
 
 
+def test_the_search_for_the_optimum_takes_as_long_as_it_is_told(
+    program: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "best.py"
+    command = ("optimize", program, "-o", output, "--json", "--hint", "n=64", "--improve")
+
+    at_once, longer = (json.loads(invoke(*command, seconds).output) for seconds in (0, 5))
+
+    assert longer["cost"] == longer["bound"] <= at_once["cost"]
+    assert "-1 is not in the range x>=0" in invoke(*command, -1).output
+
+
 def test_programs_are_compared_at_the_hints_and_on_the_machine_that_are_named(
     program: Path, tmp_path: Path
 ) -> None:

@@ -15,12 +15,15 @@ from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import mip, search
 from relax_egraph.extract.certificate import certify, cheapest
 from relax_egraph.extract.dual_ascent import Ascent
+from relax_egraph.extract.effort import Effort
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.problem import Candidate, Problem, Selection, computable, in_order
 from relax_egraph.extract.prune import Pruned, prune
 from relax_egraph.extract.relaxation import Relaxation
 from relax_egraph.extract.select import select
 from relax_egraph.extract.subproblems import subproblems_of
+
+AT_ONCE = Effort(0.0, 0.0)
 
 
 def random_problem(seed: int, classes: int = 8) -> Problem:
@@ -161,7 +164,7 @@ def test_a_shared_class_is_paid_once() -> None:
 
 @pytest.mark.usefixtures("unruled")
 def test_a_gap_that_is_admitted_is_not_closed() -> None:
-    exact, near = select(SHARING), select(SHARING, gap=1.0)
+    exact, near = select(SHARING), select(SHARING, effort=Effort(10.0, 1.0))
 
     certify(SHARING, near)
     assert (exact.cost, exact.status) == (10.0, "optimal")
@@ -173,7 +176,7 @@ def test_a_search_begins_with_the_solution_that_it_is_told() -> None:
     best = select(SHARING)
 
     plain, told = (
-        select(SHARING, time_limit=0.0, start=s) for s in (frozenset[int](), frozenset(best.chosen))
+        select(SHARING, effort=AT_ONCE, start=s) for s in (frozenset[int](), frozenset(best.chosen))
     )
 
     certify(SHARING, told)
@@ -221,7 +224,7 @@ def test_a_root_that_only_a_cycle_makes_is_refused() -> None:
 def test_without_time_the_greedy_solution_comes_with_its_gap() -> None:
     problem = random_problem(3, classes=60)
 
-    found = select(problem, time_limit=0.0)
+    found = select(problem, effort=AT_ONCE)
 
     certify(problem, found)
     assert found.gap > 0
@@ -302,7 +305,7 @@ def test_a_solver_that_always_answers_with_a_cycle_is_stopped_by_the_time_limit(
     problem = Problem((*SHARING.candidates, made(1, 2, 3, cost=3)), SHARING.roots)
     answering(monkeypatch, 1.0)
 
-    found = select(problem, time_limit=0.05)
+    found = select(problem, effort=Effort(0.05, 0.0))
 
     certify(problem, found)
     assert found.cost >= 10
@@ -395,6 +398,6 @@ def test_without_time_what_makes_several_classes_at_once_is_taken() -> None:
     members = [Candidate(root, frozenset({group}), 0.0) for root in roots]
     problem = Problem((Candidate(group, frozenset(), 3.0), *operator_cut, *members), roots)
 
-    found = select(problem, time_limit=0.0)
+    found = select(problem, effort=AT_ONCE)
 
     assert found.cost == 3.0

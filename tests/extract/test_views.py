@@ -9,6 +9,7 @@ from relax_egraph.extract import REFERENCE_PROFILE, Prices, baseline_cost, extra
 from relax_egraph.extract.cost import BUILD, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
+from relax_egraph.extract.effort import Effort
 from relax_egraph.extract.free_values import free_values_of
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import ShapeStructInfo
@@ -357,7 +358,7 @@ def test_without_time_there_is_still_a_program() -> None:
         h = g.op("matmul", x, g.leaf(64, 64))
         x = g.op("add", g.op("exp", h), g.op("add", g.op("sqrt", h), x))
 
-    fast = extract(g.view(x), Library(), time_limit=0.0)
+    fast = extract(g.view(x), Library(), effort=Effort(0.0))
     best = extract(g.view(x), Library())
 
     assert best.status == "optimal"

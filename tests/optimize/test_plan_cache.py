@@ -71,6 +71,20 @@ def main(x: R.Tensor(("n", 8), "float32"), y: R.Tensor(ndim=2, dtype="float32"))
 )
 """A check, a tuple, sizes that are computed, a call that rules do not look into."""
 
+TWICE = """
+@R.function
+def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32"),
+         v: R.Tensor((64, 64), "float32")):
+    with R.dataflow():
+        h = R.nn.relu(R.matmul(x, w))
+        g = R.nn.relu(R.matmul(x, v))
+        both = R.add(h, g)
+        out = R.add(R.nn.softmax(both, axis=-1), h)
+        R.output(out)
+    return out
+"""
+"""Two products and what is made of them: the greedy program is not proven at once."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -157,7 +171,6 @@ OTHER: dict[str, Callable[[], object]] = {
     "hints": lambda: rx.optimize(DENSE, hints={"n": 1}),
     "machine": lambda: rx.optimize(DENSE, profile=replace(REFERENCE_PROFILE, launch=1e-3)),
     "prices": lambda: rx.optimize(DENSE, prices=rx.Prices(opaque={"f": 1.0})),
-    "time": lambda: rx.optimize(DENSE, time_limit=20.0),
     "number": lambda: rx.optimize(rx.parse(TEXT.replace("2.0", "3.0"), constants=[W])),
     "growth": lambda: optimized_in(PassContext(config={GROWTH_LIMIT.key: 1})),
 }
@@ -183,6 +196,32 @@ def test_what_is_kept_for_other(folder: Path, made: list[str], what: str) -> Non
 
     assert "extract" in first
     assert made == first
+
+
+def test_a_plan_that_is_optimal_is_so_for_any_time_limit(folder: Path, made: list[str]) -> None:
+    for time_limit in (None, 20.0, 0.0):
+        rx.optimize(DENSE, time_limit=time_limit)
+
+    assert made == ["saturate", "extract"]
+
+
+def test_a_search_that_was_cut_short_is_kept_and_continued(
+    folder: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+
+    def within(time_limit: float | None) -> tuple[float, str]:
+        (region,) = rx.explain(rx.parse(TWICE), time_limit=time_limit).regions
+        found.append(region.extraction)
+        return region.extraction.cost, region.extraction.status.split(" %, ")[-1]
+
+    shortest, again = within(0.0), within(0.0)
+    best, least = within(None), within(0.0)
+
+    assert made == ["saturate", "extract", "extract"]
+    assert shortest == again == (found[0].cost, "time limit")
+    assert best == least == (found[2].cost, "optimal")
+    assert found[2].cost <= found[0].cost
 
 
 def test_what_makes_plans_is_part_of_their_name(

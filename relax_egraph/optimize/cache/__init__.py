@@ -2,8 +2,9 @@
 
 Plans lie in the folder of object files and follow its limits.  The key of a plan is everything that
 it depends on: the region, without the values of its leaves; the rules, the machine, the limits; the
-sources of the planner.  A plan that a limit of time or memory cut short is not stored, nor is one
-that depends on a function of the user.
+sources of the planner.  A saturation that a limit of time or memory cut short is not stored, nor is
+what depends on a function of the user.  An extraction is stored with its gap and its effort: one of
+more effort continues it.
 """
 
 import json
@@ -13,8 +14,9 @@ from typing import TypeVar
 
 from relax_egraph.egraph.engine import Saturated, StopReason
 from relax_egraph.egraph.view import View
-from relax_egraph.extract import Extraction
-from relax_egraph.extract.mip import TIME_LIMIT
+from relax_egraph.extract import Effort, Extraction
+from relax_egraph.extract.effort import DEFAULT
+from relax_egraph.extract.problem import OPTIMAL
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.optimize.cache.extracted import extraction_data, extraction_of
 from relax_egraph.optimize.cache.naming import Nameless, name_of, planner_version
@@ -39,60 +41,73 @@ class PlanCache:
     """The plans of regions in the folder that the environment names now.
 
     `saturating` and `extracting` are what saturation and extraction depend on besides the region.
-    If one of them has no key, nothing is stored.
+    If one of them has no key, nothing is stored.  `effort` is that of extraction.
     """
 
     saturating: object = None
     extracting: object = None
+    effort: Effort = DEFAULT
 
     def saturated(self, region: object, loaded: View, make: Callable[[], Saturated]) -> Saturated:
         """`loaded` saturated: the entry for `region`, or else the result of `make`."""
         return _kept(
             ("saturated", self.saturating, region),
-            make,
+            lambda _: make(),
             read=lambda data: saturated_of(data, loaded),
             written=lambda result: saturated_data(result) if _is_whole(result) else None,
         )
 
     def priced(
-        self, region: object, sizes: object, saturated: Saturated, make: Callable[[], Priced]
+        self,
+        region: object,
+        sizes: object,
+        saturated: Saturated,
+        make: Callable[[Extraction | None], Priced],
     ) -> Priced:
-        """The best program of a `saturated` region at `sizes`: the entry, or else from `make`."""
+        """The best program of a `saturated` region at `sizes`: the entry, or else from `make`.
+
+        `make` gets the extraction of an entry of less effort, to continue it.
+        """
         if not _is_whole(saturated):
-            return make()
-        return _kept(
+            return make(None)
+        found, _ = _kept(
             ("priced", self.saturating, self.extracting, sizes, region),
-            make,
+            lambda entry: (make(entry and entry[0].extraction), self.effort),
             read=lambda data: _priced_of(data, saturated.view),
-            written=_priced_data,
+            written=lambda made: _priced_data(*made),
+            suffices=lambda entry: _suffices(*entry, self.effort),
         )
+        return found
 
 
 def _kept(
     depends: tuple[object, ...],
-    make: Callable[[], T],
+    make: Callable[[T | None], T],
     read: Callable[[Data], T],
     written: Callable[[T], Data | None],
+    suffices: Callable[[T], bool] = lambda _: True,
 ) -> T:
     """The entry under the key `depends`, as `read` decodes it, or else the result of `make`.
 
-    The result is stored as `written` encodes it, unless that is ``None``.
+    `make` gets an entry that does not suffice.  The result is stored as `written` encodes it,
+    unless that is ``None``.
     """
     cache, version = default_cache(), planner_version()
     if cache.folder is None or version is None:
-        return make()
+        return make(None)
     try:
         name = name_of(version, *depends)
     except Nameless:
-        return make()
+        return make(None)
+    known: T | None = None
     if (entry := cache.get(name)) is not None:
         try:
             key, data = json.loads(entry)
-            if key == name:
-                return read(data)
+            if key == name and suffices(known := read(data)):
+                return known
         except Exception:
             pass  # the file is no plan of this version
-    result = make()
+    result = make(known)
     try:
         data = written(result)
         if data is not None:
@@ -109,11 +124,22 @@ def _is_whole(saturated: Saturated) -> bool:
     return not report.notes and not any(phase.stop in _CUT_SHORT for phase in report.phases)
 
 
-def _priced_of(data: Data, view: View) -> Priced:
-    return Priced(extraction_of(data["chosen"], view), of_type(float, data["before"]))
+def _suffices(priced: Priced, effort: Effort, wanted: Effort) -> bool:
+    """Whether a search of `effort` that found `priced` need not be continued for one `wanted`."""
+    extraction = priced.extraction
+    is_close = extraction.status == OPTIMAL or extraction.gap <= wanted.gap
+    return is_close or effort.covers(wanted)
 
 
-def _priced_data(priced: Priced) -> Data | None:
-    if TIME_LIMIT in priced.extraction.status:
-        return None
-    return {"chosen": extraction_data(priced.extraction), "before": float(priced.cost_before)}
+def _priced_of(data: Data, view: View) -> tuple[Priced, Effort]:
+    seconds, gap = (of_type(float, number) for number in data["effort"])
+    priced = Priced(extraction_of(data["chosen"], view), of_type(float, data["before"]))
+    return priced, Effort(seconds, gap)
+
+
+def _priced_data(priced: Priced, effort: Effort) -> Data:
+    return {
+        "chosen": extraction_data(priced.extraction),
+        "before": float(priced.cost_before),
+        "effort": [float(effort.seconds), effort.gap],
+    }

@@ -40,6 +40,7 @@ def extraction_of(data: Data, view: View) -> Extraction:
     program = tuple(read.choice(*row) for row in data["program"])
     _check_order(program, view)
     fields: Data = {name: data[name] for name in data if name not in ("program", "infos")}
+    fields["chosen"] = tuple(whole(number) for number in fields["chosen"])
     return Extraction(program, **fields)
 
 
