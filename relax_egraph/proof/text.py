@@ -61,7 +61,7 @@ def deduced_lines(trace: Trace, step: Step) -> list[str]:
 
 
 def deduction_text(trace: Trace, one: Deduction) -> str:
-    """What a rule deduced, as rules write it: ``(is-positive exp(x))``."""
+    """What a rule deduced, as rules write it: ``(is-nonnegative exp(x))``."""
 
     def item(of: Any) -> str:
         match of:

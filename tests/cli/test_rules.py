@@ -83,7 +83,7 @@ tests/my.egg:13: The sine is even.
 
 tests/my.egg:21: What is not so.
   22  expected cos-is-even to match
-      it matched nothing; rewrites that matched: add-commutes, multiply-commutes, positive-const
+      it matched nothing; rewrites that matched: add-commutes, multiply-commutes, nonnegative-const
       its first premise fails: there is no R.cos at all
   22  expected cos-is-evn to match
       there is no such rule; did you mean cos-is-even?

@@ -74,8 +74,8 @@ def test_texts_that_were_loaded_apart_have_names_of_their_own() -> None:
 
 
 def test_a_later_file_uses_what_an_earlier_one_declares() -> None:
-    declares = "(relation is-positive (Tensor))"
-    uses = '(rewrite (R.abs x) x :when ((is-positive x)) :name "my-abs-of-positive")'
+    declares = "(relation is-nonnegative (Tensor))"
+    uses = '(rewrite (R.abs x) x :when ((is-nonnegative x)) :name "my-abs-of-positive")'
 
     assert names(declares, uses) == ["my-abs-of-positive"]
     with pytest.raises(RuleError):

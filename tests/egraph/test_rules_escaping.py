@@ -77,7 +77,7 @@ def test_names_that_a_check_once_used_are_free(form: str) -> None:
 def test_a_false_deduction_beside_an_equation_is_found() -> None:
     """The equation is true, and is not all that the rule does."""
     rule = """(rule ((= t (R.add x zero)) (= 0.0 (const-scalar zero)) (is-float x))
-                    ((union t x) (is-positive t)))"""
+                    ((union t x) (is-nonnegative t)))"""
 
     (verdict,) = rx.rules.check(rule, processes=1)
 

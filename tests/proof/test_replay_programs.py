@@ -100,13 +100,13 @@ def test_what_is_optimized_is_proved_and_replayed(name: str) -> None:
 
 def test_a_fact_that_is_false_is_seen_where_it_is_read() -> None:
     rectified = MIRRORED.replace("R.negative(x)", "R.sin(x)").replace("R.cos(lv)", "R.nn.relu(lv)")
-    false = '(rule ((= t (R.sin x))) ((is-positive t)) :name "sin-is-positive")'
+    false = '(rule ((= t (R.sin x))) ((is-nonnegative t)) :name "sin-is-positive")'
 
     (trace,) = rx.explain(rx.parse(rectified), [false]).traces
 
     with pytest.raises(ReplayError) as error:
         replay(trace)
     _, _, deduced, wrong, *_ = str(error.value).splitlines()
-    assert deduced == "  reads (is-positive sin(x)), deduced by sin-is-positive (<rules>:1:1)"
+    assert deduced == "  reads (is-nonnegative sin(x)), deduced by sin-is-positive (<rules>:1:1)"
     assert wrong == "  by `rules check` sin-is-positive (<rules>:1:1) is unsound"
     assert error.value.rules == ("sin-is-positive",)

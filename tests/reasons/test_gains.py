@@ -55,7 +55,7 @@ def names(found: CostBisected) -> dict[str, list[str]]:
 def test_the_whole_gain_is_bought_by_a_minimal_set() -> None:
     found = bisect_cost(SILU, gain=1.0, without=SOME)
 
-    redundant = ["add-commutes", "positive-const", "positive-exp", "positive-sum-of-two"]
+    redundant = ["add-commutes", "nonnegative-const", "nonnegative-exp", "nonnegative-sum-of-two"]
     assert names(found) == {
         "rules": [
             *("multiply-commutes", "fma-from-add-multiply", "sigmoid-from-exp"),
@@ -95,7 +95,7 @@ def test_a_share_is_what_is_lost_without_the_rule() -> None:
         assert gain.share == pytest.approx(lost, abs=1e-9)
     assert [gain.share for gain in found] == sorted((g.share for g in found), reverse=True)
     assert {gain.rule.name for gain in found if gain.share == 0} == {
-        *("add-commutes", "positive-const", "positive-exp", "positive-sum-of-two"),
+        *("add-commutes", "nonnegative-const", "nonnegative-exp", "nonnegative-sum-of-two"),
         "numbers-of-formulas",
     }
 
@@ -151,14 +151,14 @@ def test_what_buys_most_of_an_mlp_is_that_kernels_are_joined() -> None:
 
 
 def test_an_encoder_layer_gains_by_attention() -> None:
-    asked = ["attention-of-heads", "softmax-written-out", "positive-exp"]
+    asked = ["attention-of-heads", "softmax-written-out", "nonnegative-exp"]
 
     found = {gain.rule.name: gain.share for gain in gains(encoder(Sizes(1)), only=asked)}
 
     assert list(found) == asked
     assert found["attention-of-heads"] > 0.1
     assert found["softmax-written-out"] > 0.1
-    assert found["positive-exp"] == 0
+    assert found["nonnegative-exp"] == 0
 
 
 def test_each_try_is_told_and_none_is_made_twice() -> None:

@@ -42,7 +42,7 @@ _ZERO = """
 _NUMBER = '(rule ((= t (R.sin x))) ((set (const-scalar t) 1.0)) :name "sine-has-number")'
 
 _POSITIVE = """
-(rule ((= t (R.sin x)) (is-float x)) ((is-positive t)) :name "sine-is-positive")
+(rule ((= t (R.sin x)) (is-float x)) ((is-nonnegative t)) :name "sine-is-positive")
 """
 
 _ABS = """
@@ -83,13 +83,13 @@ FALSE_DEDUCTIONS = {
     "a fact of the book": FalseDeduction("sine-is-positive", _POSITIVE, "R.abs(R.sin(x))"),
     "a step of the book": FalseDeduction(
         "difference-is-positive",
-        """(rule ((= t (R.subtract x y)) (is-positive x) (is-positive y)) ((is-positive t))
+        """(rule ((= t (R.subtract x y)) (is-nonnegative x) (is-nonnegative y)) ((is-nonnegative t))
              :name "difference-is-positive")""",
         "R.abs(R.subtract(R.exp(x), R.exp(y)))",
     ),
     "one of two of the book": FalseDeduction(
         "minimum-is-positive",
-        """(rule ((= t (R.minimum x y)) (is-positive x)) ((is-positive t))
+        """(rule ((= t (R.minimum x y)) (is-nonnegative x)) ((is-nonnegative t))
              :name "minimum-is-positive")""",
         "R.abs(R.minimum(R.exp(x), y))",
     ),
@@ -99,7 +99,7 @@ FALSE_DEDUCTIONS = {
     "behind an equation": FalseDeduction(
         "zero-added-is-positive",
         """(rule ((= t (R.add x zero)) (= 0.0 (const-scalar zero)) (is-float x))
-                ((union t x) (is-positive t)) :name "zero-added-is-positive")""",
+                ((union t x) (is-nonnegative t)) :name "zero-added-is-positive")""",
         'R.abs(R.add(x, R.const(0.0, "float32")))',
     ),
     "a relation of one's own": FalseDeduction(
