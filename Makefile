@@ -7,6 +7,7 @@
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-transformers EXPORTS=folder   export models of transformers to it, once, and run them
 #              ONLY=names or kinds of models   JSON=file for the figures
+# make bench-depths EXPORTS=folder   export encoders of growing depth to it, once, and plan them
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
@@ -22,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models bench-transformers bench-extract conformance replay docs fuzz clean
+.PHONY: demo test lint bench bench-models bench-transformers bench-depths bench-extract conformance replay docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -46,6 +47,9 @@ bench-models: .venv/installed
 
 bench-transformers: .venv/installed
 	$(BIN)/python -m bench.exports $(EXPORTS) $(ONLY) $(if $(JSON),--json "$(JSON)")
+
+bench-depths: .venv/installed
+	$(BIN)/python -m bench.exports.depths $(EXPORTS)
 
 bench-extract: .venv/installed
 	$(BIN)/python -m bench.extract $(EGRAPHS)

@@ -45,7 +45,7 @@ class Run:
 def optimized(sizes: Sizes) -> Run:
     """Optimize one encoder; what is done once for a process is done before the clock starts."""
     module = encoder(sizes)
-    with _nothing_kept():
+    with nothing_kept():
         rx.optimize(encoder(Sizes(1)))
         start = time.perf_counter()
         explained = rx.explain(module)
@@ -71,7 +71,7 @@ def optimized(sizes: Sizes) -> Run:
 
 
 @contextmanager
-def _nothing_kept() -> Generator[None]:
+def nothing_kept() -> Generator[None]:
     """Plans are made inside, not read: a plan that is read says how long making it took."""
     before = os.environ.get(ENVIRONMENT)
     os.environ[ENVIRONMENT] = "off"

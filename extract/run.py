@@ -28,13 +28,14 @@ from relax_egraph.ir.folding import GROWTH_LIMIT
 class Extraction:
     """A program, with a proof of how good it is among all candidates.
 
-    `cost` and `bound` are seconds; `gap` is the share of the cost that a better program could save
-    at most.  `status` is ``optimal``, ``gap 1.3 %, time limit``, ``gap 0.4 %, close enough`` or
-    ``greedy: `` and the reason;
-    `bound_source` names the method that proves the bound.  `candidates` counts the choices of the
-    problem, `kernels` the distinct structures that the library was queried for, and `dropped` the
-    cuts beyond a bound of the enumeration.  `chosen` are the numbers of the candidates selected,
-    with which another search of the same problem can begin.
+    `cost` and `bound` are seconds of one run; `gap` is the share of the cost that a better program
+    could save at most, and `bound_source` names the method that proves it.  `status` is
+    ``optimal``, ``gap 1.3 %, time limit``, ``gap 0.4 %, close enough``, or ``greedy: `` and the
+    reason.  `seconds` are of processor time, for the extraction itself.
+
+    `candidates` counts the choices of the problem, `kernels` the distinct structures that the
+    library was queried for, and `dropped` the cuts beyond a bound of the enumeration.  `chosen` are
+    the numbers of the candidates selected, with which another search of the same problem can begin.
     """
 
     program: Program
@@ -71,7 +72,7 @@ def extract(
     with `known`, what an earlier search of the same view found, and loses nothing of that.  Raises
     `ExtractionError` if a root has no program.
     """
-    started = time.perf_counter()
+    started = time.thread_time()
     pricing = Pricing(profile, hints, prices)
     catalogue = Catalogue(view.classes, library, pricing)
     bounds = bounds or Bounds()
@@ -96,7 +97,7 @@ def extract(
         gap=selection.gap,
         status=selection.status,
         bound_source=selection.bound_source,
-        seconds=time.perf_counter() - started,
+        seconds=time.thread_time() - started,
         candidates=len(items),
         kernels=catalogue.num_queries,
         dropped=table.dropped,
