@@ -268,21 +268,21 @@ WHY_SILENT = """\
 tests/my.egg:1: No operand is negated.
    3  expected cos-is-even to match
       it matched nothing; rewrites that matched: none
-      its premise that fails first, at $y:
+      the first premise that fails, at $y:
         (R.cos (R.negative x))
                ^^^^^^^^^^^^^^ this is exp($x), no negative; the program has no negative at all
 
 tests/my.egg:9: Another dtype.
   10  expected exp-of-log to match
       it matched nothing; rewrites that matched: none
-      its premise that fails first, at $y:
+      the first premise that fails, at $y:
         (= (dtype-of x) "float64")
            ^^^^^^^^^^^^ the dtype of $x is "float32"; needed is "float64"
 
 tests/my.egg:17: Nothing runs.
   18  expected cos-is-even to match
       it matched nothing; rewrites that matched: none
-      all of it is there in the end: (run my) is to come after that
+      it matches at the end of the case: put (run my) there
 
 my.egg:3:1: rule cos-is-even matches in no case
 my.egg:5:1: rule exp-of-log matches in no case

@@ -77,7 +77,7 @@ def test_a_result_that_is_no_cheaper() -> None:
     assert told(answer) == (
         "rule add-commutes (rules/canon.egg) fired 2 times at gv\n"
         f"  the program costs {cost} with and without it at n = 64 (assumed): "
-        "nothing that it makes is cheaper"
+        "none of its results is cheaper"
     )
 
 
@@ -179,7 +179,7 @@ RELU = ('gv = R.maximum(x, R.const(0.0, "float32"))',)
             "mine",
             program(*RELU),
             {"rules": ['(rewrite (K.maximum x y) (K.add x y) :name "mine")'], "isolate": False},
-            "it matches kernels (K.maximum), which are made only after its phase, rewrite; "
+            "it matches kernels (K.maximum), which exist only after its phase, rewrite; "
             "it needs :ruleset fusion",
         ),
     ],
@@ -269,7 +269,7 @@ def test_operands_in_the_other_order() -> None:
 rule mine (<rules>:1) did not match
   at gv of main: 2 of its 3 nodes match
     (R.subtract (R.exp x) (R.negative y))
-    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the operands are the other way round: gv is subtract(b, a)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the operands are in the other order: gv is subtract(b, a)
     x = x: float32[n, 4], y = y: float32[n, 4]"""
     )
 

@@ -109,7 +109,7 @@ def cases_of(family: str) -> Iterator[tuple[EGraph, list[Plan]]]:
 
 def lacks_one(partial: Partial) -> int | None:
     """The premise that alone holds a match back, if there is one such."""
-    missing = {c.premise for c in partial.plan.conjuncts if c not in partial.held}
+    missing = {c.premise for c in partial.plan.conjuncts if c not in partial.matched}
     left = partial.plan.pattern.left is not None
     return missing.pop() if len(missing) == 1 and (0 not in missing or not left) else None
 

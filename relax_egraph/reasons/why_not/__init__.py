@@ -1,4 +1,4 @@
-"""Why a rule did not match: its deepest partial match, and the first premise that failed."""
+"""Explanations of a rule that did not match: its deepest partial match, and the failing premise."""
 
 from relax_egraph.reasons.why_not.answer import Miss as Miss
 from relax_egraph.reasons.why_not.answer import Near as Near

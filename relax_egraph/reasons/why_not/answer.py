@@ -1,4 +1,4 @@
-"""Why a rule did not match, as data and as text."""
+"""The answers of `why_not`, as data and as text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,21 +7,22 @@ from typing import Any, Literal, TypeAlias
 from relax_egraph.optimize.sizes import at_assumed
 
 Kind: TypeAlias = Literal["fired", "held back", "not in the run", "partly matched", "absent"]
-"""What became of the rule, where it was asked about.
+"""The outcome for a rule at the place of the question.
 
-It ``fired``; it was ``held back`` although it matches, by a ban, a budget, or because its result
-was known; it is ``not in the run``; it ``partly matched``; what it needs is ``absent``.
+The rule ``fired``; it matches but was ``held back``, by a ban, a budget, or because its result was
+known; it is ``not in the run``; it ``partly matched``; an operator or fact that it needs is
+``absent``.
 """
 
 WIDTH = 96
-"""Columns that a premise is shown in; of a longer one the part around what failed."""
+"""The widest premise in the text; a longer one is cut around the part that fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A premise that does not hold: `said` is why, of what stands from `start` to `end` in it.
+    """A premise that does not hold; `said` is the reason, for the text from `start` to `end`.
 
-    `would` is the nearest match of a rule that would deduce it.
+    `would` is the nearest match of a rule that would deduce the premise.
     """
 
     premise: str
@@ -41,11 +42,11 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A match of `rule` as deep as it goes at value `at`, or what it would be (`admitted` is why).
+    """The deepest partial match of `rule` at value `at` of `function`.
 
-    `nodes` of `of_nodes` operators match.  `misses` are the premises that do not hold, in the
-    order in which they were looked at; what depends on them was not.  `values` are variables of
-    the rule in words.
+    `nodes` of `of_nodes` operators match.  `misses` are the premises that do not hold, in the order
+    of the rule; premises that depend on them are not examined.  `values` are the variables of the
+    rule in words.  `admitted` says why the rule is not in the run; it is empty for a rule that is.
     """
 
     rule: str
@@ -60,22 +61,22 @@ class Near:
 
     @property
     def matches(self) -> bool:
-        """Whether all of it holds."""
+        """Whether all premises hold."""
         return not self.misses
 
     @property
     def first(self) -> Miss:
-        """The first premise that failed, of the rule that would deduce it rather than its own."""
+        """The first premise that fails, in the rule that would deduce it if there is one."""
         miss = self.misses[0]
         return miss.would.first if miss.would and miss.would.misses else miss
 
     def lines(self) -> Iterator[str]:
-        """What matched, then each miss."""
+        """The summary, then the misses and the variables."""
         yield self.summary()
         yield from (f"  {line}" for line in self.below())
 
     def summary(self) -> str:
-        """In one line how deep it goes."""
+        """One line: the value, and the number of operators that match."""
         where = f"at {self.at} of {self.function}: "
         fail = "1 premise fails" if len(self.misses) == 1 else f"{len(self.misses)} premises fail"
         if self.matches:
@@ -88,7 +89,7 @@ class Near:
         return f"{where}{self.nodes} of its {self.of_nodes} nodes match"
 
     def below(self) -> Iterator[str]:
-        """The misses, the first in full, and the variables."""
+        """The first misses, the number of all others, and the variables."""
         for miss in self.misses[:_SHOWN]:
             yield from miss.lines()
         if (more := len(self.misses) - _SHOWN) > 0:
@@ -102,12 +103,12 @@ _SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why `rule`, which stands at `place`, did not match; `said` is the answer in a sentence.
+    """The answer to why `rule`, defined at `place`, did not match; `said` is a sentence about it.
 
-    `fired` are the values where it did, `near` its deepest matches elsewhere, the deepest first.
-    `costs` are those of the optimized program with and without the rule, in seconds, and `assumed`
-    the sizes of symbols that they rest on and no hint has said.  `cut` says that the e-graph has
-    more than was looked at.
+    `fired` are the values where the rule fired, `near` its deepest partial matches elsewhere, the
+    deepest first.  `costs` are the costs of the optimized program with and without the rule, in
+    seconds; `assumed` are the sizes of symbols in them for which there is no hint.  `cut` tells
+    that the search left out a part of the e-graph.
     """
 
     rule: str
@@ -136,22 +137,22 @@ class WhyNot:
 
 
 def _compared(having: float, lacking: float, at: str) -> str:
-    """What the optimized program costs with and without a rule, in seconds, `at` some sizes."""
-    first, second = (f"{seconds * 1e6:.2f} µs" for seconds in (having, lacking))
-    if first == second:
-        same = f"the program costs {first} with and without it{at}"
-        return f"{same}: nothing that it makes is cheaper"
-    return f"the program costs {first} with it, {second} without it{at}"
+    """A sentence on the cost of the optimized program with and without a rule, `at` some sizes."""
+    with_it, without_it = (f"{seconds * 1e6:.2f} µs" for seconds in (having, lacking))
+    if with_it == without_it:
+        same = f"the program costs {with_it} with and without it{at}"
+        return f"{same}: none of its results is cheaper"
+    return f"the program costs {with_it} with it, {without_it} without it{at}"
 
 
 def _window(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of `text` around a span that fits into `WIDTH` columns, and the span in it."""
+    """The part of `text` around a span, at most `WIDTH` columns, and the span within that part."""
     if len(text) <= WIDTH:
         return text, start, end
     end = min(end, start + WIDTH - 2)
     room = WIDTH - 2 - (end - start)
-    first = max(0, min(start - room // 2, len(text) - WIDTH + 2))
-    last = min(len(text), first + WIDTH - 2)
-    before, after = "…" * (first > 0), "…" * (last < len(text))
-    shift = len(before) - first
-    return before + text[first:last] + after, start + shift, min(end, last) + shift
+    left = max(0, min(start - room // 2, len(text) - WIDTH + 2))
+    right = min(len(text), left + WIDTH - 2)
+    before, after = "…" * (left > 0), "…" * (right < len(text))
+    shift = len(before) - left
+    return before + text[left:right] + after, start + shift, min(end, right) + shift

@@ -1,4 +1,4 @@
-"""Ask why a rule did not match: run the rules, and look for it in the e-graph that they make."""
+"""`why_not`: run the rules, then search the saturated e-graph for partial matches of one rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,13 +34,13 @@ from relax_egraph.reasons.kernels import running_in
 from relax_egraph.reasons.no_block import NO_BLOCK
 from relax_egraph.reasons.why_not.answer import Near, WhyNot
 from relax_egraph.reasons.why_not.blocks import Part, different, parts_in
-from relax_egraph.reasons.why_not.candidates import deepest, told, whole
+from relax_egraph.reasons.why_not.candidates import deepest, described, full_matches
 from relax_egraph.reasons.why_not.naming import Names
-from relax_egraph.reasons.why_not.places import asked
+from relax_egraph.reasons.why_not.places import target_at
 from relax_egraph.reasons.why_not.plan import plan_of
 from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.search import Search
-from relax_egraph.reasons.why_not.verdict import NEAREST, Seen, verdict
+from relax_egraph.reasons.why_not.verdict import NEAREST, RegionResult, verdict
 from relax_egraph.reasons.why_not.wording import Words
 from relax_egraph.rules import FACTS, RULES, Given, read
 
@@ -56,18 +56,18 @@ def why_not(
     rules: Sequence[Given] = (),
     **options: Any,
 ) -> WhyNot:
-    """Why `rule` did not match in `module`, or not `at` a value of it.
+    """Explain why `rule` did not match in `module`, or did not match at the value `at`.
 
-    That is a variable of a dataflow block, ``"lv3"``, or of one function, ``"main.lv3"``; the place
-    of a value among those that the blocks bind, ``"3"`` or ``"-1"``; or a fused function of the
-    result, ``"fused_add_relu"``: then it is any of the values which that stands for.
+    `at` is a variable of a dataflow block, ``"lv3"``, or of one function, ``"main.lv3"``; the
+    number of a binding in the dataflow blocks, ``"3"`` or ``"-1"``; or a fused function of the
+    result, ``"fused_add_relu"``, for all values that it replaces.
 
-    The rules are run as `optimize` does with the same options, and the rule is looked for in the
-    e-graph as it is when the rule has had its last turn.  What it gains where it fired is the
+    The rules run as in `optimize` with the same options, up to the last phase of `rule`.  The
+    search for the rule is in the e-graph of that moment.  If the rule fired, its gain is the
     difference of two optimizations.
 
-    Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module;
-    and what `optimize` raises.
+    Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module, and
+    the errors of `optimize`.
     """
     session = Session(rules, **options)
     check_symbols(module, session)
@@ -88,17 +88,17 @@ def why_not(
     def best(*left_out: str) -> Explanation:
         return run(module, replace(session, without=(*session.without, *left_out)))
 
-    place = None if at is None else asked(at, parts, lambda: running_in(best()))
-    chosen = different(parts, {}) if place is None else different([*place.names], place.names)
+    target = None if at is None else target_at(at, parts, lambda: running_in(best()))
+    chosen = different(parts, {}) if target is None else different([*target.names], target.names)
     narrowing = Narrowing()
-    seen: list[Seen] = []
+    results: list[RegionResult] = []
     for part, uses in chosen:
         with assuming(known.about(bound_symbols(part.definition))):
-            names = None if place is None else place.names[part]
-            asking = _Asking(info, every, session.budget or Budget(), session.isolate, names)
-            found = asking.seen(part, narrowing, bounds[part.function])
-            seen.append(replace(found, uses=uses))
-    answer = verdict(info, every, place and place.said, seen)
+            names = None if target is None else target.names[part]
+            question = _Question(info, every, session.budget or Budget(), session.isolate, names)
+            result = question.result(part, narrowing, bounds[part.function])
+            results.append(replace(result, uses=uses))
+    answer = verdict(info, every, target and target.name, results)
     if answer.kind != "fired" or info.ruleset in FACTS:
         return answer
     having, lacking = best(), best(info.name)
@@ -106,8 +106,8 @@ def why_not(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """What is asked of each e-graph; `names` are the values where, or it is anywhere."""
+class _Question:
+    """The question for each e-graph: does `rule` match, at the values `names` or anywhere."""
 
     rule: Rule
     rules: Rules
@@ -115,8 +115,8 @@ class _Asking:
     isolate: bool | None
     names: Sequence[str] | None
 
-    def seen(self, part: Part, narrowing: Narrowing, tolerance: float) -> Seen:
-        """What is seen in the e-graph of `part`, whose weights may be off by `tolerance`."""
+    def result(self, part: Part, narrowing: Narrowing, tolerance: float) -> RegionResult:
+        """The matches in the e-graph of `part`, whose weights may be off by `tolerance`."""
         phases, view, variables = self.rules.until(self.rule), part.view, part.variables
         first, rest = before_weights(phases) if tolerance else (phases, ())
         if rest and first:
@@ -129,7 +129,7 @@ class _Asking:
         if self.rules.run.user and self.isolate is not False:
             done = saturate(view, self.rules.run, self.budget, first, True)
             if lost := [note for note in done.report.notes if "not rewritten" in note]:
-                return Seen(part.function, done.report, lost=lost[0])
+                return RegionResult(part.function, done.report, lost=lost[0])
             course = Course(bans=done.report.bans)
         reading = partial(self._read, part.function, view, variables)
         return saturated_database(view, self.rules.run, self.budget, first, course, reading)
@@ -141,36 +141,36 @@ class _Asking:
         variables: Mapping[str, ClassId],
         database: Database,
         report: Report,
-    ) -> Seen:
+    ) -> RegionResult:
         search = Search(database, self.rules.book)
-        asked = {n: variables[n] for n in self.names or () if n in variables}
-        keys = {name: database.loaded[c] for name, c in {**asked, **variables}.items()}
-        names = Names(database, dict(enumerate(view.leaves)), keys)  # first those asked about
+        targets = {n: variables[n] for n in self.names or () if n in variables}
+        keys = {name: database.loaded[c] for name, c in {**targets, **variables}.items()}
+        names = Names(database, dict(enumerate(view.leaves)), keys)  # names of targets go first
         words = Words(search, names, self.rules.excluded)
         at = None
         if self.names is not None:
-            at = [key for c in dict.fromkeys(asked.values()) for key in _keys(database, c)]
+            at = [key for c in dict.fromkeys(targets.values()) for key in _keys(database, c)]
         about: dict[Key | None, None] = {}
-        found: list[tuple[tuple[int, int, int], Near]] = []
+        near: list[tuple[tuple[int, int, int], Near]] = []
         for pattern in self.rule.directions:
             plan = plan_of(pattern)
-            about |= dict.fromkeys(whole(search, plan))
+            about |= dict.fromkeys(full_matches(search, plan))
             partials = [p for p in deepest(search, plan, at) if not p.matches][:NEAREST]
-            found += [(p.weight, told(words, p, function)) for p in partials]
+            near += [(p.weight, described(words, p, function)) for p in partials]
         matches = report.matches
-        return Seen(
+        return RegionResult(
             function,
             report,
             sum(matches.get(name, 0) for name in self.rule.reported)
             or len(about) * (self.rule.ruleset in FACTS),
             tuple("some value" if key is None else words.names.of(key) for key in about),
             at is not None and any(key in about for key in at),
-            tuple(found),
+            tuple(near),
             cut=search.cut,
         )
 
 
 def _keys(database: Database, number: ClassId) -> list[Key]:
-    """The class of a loaded value, and those of the kernels of it."""
+    """The class of a value of the program, and the kernel classes that store it."""
     key = database.loaded[number]
     return [key, *(Key("Kernel", k) for k, t in database.memory.items() if t == key.value)]

@@ -15,7 +15,7 @@ from relax_egraph.ir.refusals import Refusals
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A region of `function`, which is optimized by itself; `variables` name classes of `view`."""
+    """A region of `function`; `variables` maps names of the program to classes of `view`."""
 
     function: str
     definition: Function
@@ -24,7 +24,7 @@ class Part:
 
 
 def parts_in(module: IRModule) -> Iterator[Part]:
-    """The regions of all dataflow blocks that rules see, in order."""
+    """The regions of all dataflow blocks that are optimized, in order."""
     refusals = Refusals(module)
     for name, function in module.relax_functions():
         if function.attrs.get("primitive"):
@@ -39,15 +39,15 @@ def parts_in(module: IRModule) -> Iterator[Part]:
 
 
 def bound_in(definition: Function) -> Iterator[str]:
-    """The names that dataflow blocks of a function bind, in order."""
+    """The names of the variables in the dataflow blocks of a function, in order."""
     for block in _blocks(definition.body):
         yield from (binding.var.name for binding in block.bindings)
 
 
 def different(parts: Sequence[Part], names: Mapping[Part, Sequence[str]]) -> list[tuple[Part, int]]:
-    """The first of `parts` that are alike, and how many these are: the same happens to each.
+    """The distinct `parts`, each with its number of copies, for which the answer is the same.
 
-    Where values are asked about by `names`, these are alike, too.
+    Copies agree also in the values of `names`, the targets of the question.
     """
     kinds = [
         (

@@ -1,4 +1,4 @@
-"""Where a rule might have matched: the deepest partial matches of an e-graph, and their telling."""
+"""The deepest partial matches of a rule in an e-graph, and their description in words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,27 +12,27 @@ from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.wording import Words, place_of
 
 _MATCHES = 1_000
-"""So many matches are asked for where they are."""
+"""The most full matches whose classes are listed."""
 
 
-def whole(search: Search, plan: Plan) -> list[Key | None]:
-    """The classes that full matches of `plan` are about, each once; ``None`` is of no class."""
-    found = islice(search.matches(plan, {}), _MATCHES)
-    return list(dict.fromkeys(_about(plan, values) for values in found))
+def full_matches(search: Search, plan: Plan) -> list[Key | None]:
+    """The distinct classes of the full matches of `plan`; ``None`` for a match without a class."""
+    matches = islice(search.matches(plan, {}), _MATCHES)
+    return list(dict.fromkeys(_about(plan, values) for values in matches))
 
 
 def deepest(search: Search, plan: Plan, at: Sequence[Key] | None) -> list[Partial]:
-    """The deepest matches of `plan`, at the classes `at` or anywhere, each about another class."""
+    """The deepest partial matches of `plan` at the classes `at` or anywhere, at most one a class."""
     if at is not None:
-        found = [search.best(plan, {name: key}) for name in plan.focus for key in at]
-        if not any(p.weight[0] for p in found):
+        partials = [search.best(plan, {name: key}) for name in plan.focus for key in at]
+        if not any(p.weight[0] for p in partials):
             inner = dict.fromkeys(_results(plan))
-            found += [search.best(plan, {name: key}) for name in inner for key in at]
-        return [max(found, key=lambda p: p.weight)] if found else []
+            partials += [search.best(plan, {name: key}) for name in inner for key in at]
+        return [max(partials, key=lambda p: p.weight)] if partials else []
     best: dict[Key | None, Partial] = {}
     for p in _anywhere(search, plan):
         about = _about(plan, p.values)
-        if (p.is_near or (not plan.nodes and p.held)) and (
+        if (p.is_near or (not plan.nodes and p.matched)) and (
             about not in best or p.weight > best[about].weight
         ):
             best[about] = p
@@ -42,9 +42,9 @@ def deepest(search: Search, plan: Plan, at: Sequence[Key] | None) -> list[Partia
 
 
 def _anywhere(search: Search, plan: Plan) -> Iterator[Partial]:
-    """The deepest match from each class that has the first operator of `plan`.
+    """The deepest match from each class with the first operator of `plan`.
 
-    From those that have another one, too, if it is deeper.
+    A match from a class with another operator of `plan` follows only if it is deeper.
     """
     covered: set[tuple[str, Key]] = set()
     nodes = [c for c in plan.conjuncts if c.kind == "node" and isinstance(c.result, str)]
@@ -56,11 +56,11 @@ def _anywhere(search: Search, plan: Plan) -> Iterator[Partial]:
                 continue
             if search.is_over:
                 return
-            found = search.best(plan, {str(c.result): key})
-            covered |= {(v, k) for v, k in found.values.items() if isinstance(k, Key)}
-            if c is nodes[0] or found.nodes > reached:
-                most = max(most, found.nodes)
-                yield found
+            partial = search.best(plan, {str(c.result): key})
+            covered |= {(v, k) for v, k in partial.values.items() if isinstance(k, Key)}
+            if c is nodes[0] or partial.nodes > reached:
+                most = max(most, partial.nodes)
+                yield partial
     if not nodes and plan.focus:
         for key in dict.fromkeys(row[0] for row in search.database.table("dtype-of")):
             if search.is_over:
@@ -69,7 +69,7 @@ def _anywhere(search: Search, plan: Plan) -> Iterator[Partial]:
 
 
 def _about(plan: Plan, values: Values) -> Key | None:
-    """The class that a match is about; else that of its first operator that is there."""
+    """The class of a match: its root, or else the class of its first operator that matches."""
     about = (values.get(name) for name in (*plan.focus, *_results(plan)))
     return next((v for v in about if isinstance(v, Key)), None)
 
@@ -78,15 +78,17 @@ def _results(plan: Plan) -> Iterator[str]:
     return (c.result for c in plan.conjuncts if c.kind == "node" and isinstance(c.result, str))
 
 
-def told(words: Words, partial: Partial, function: str) -> Near:
-    """`partial`, of a value in `function`, in words."""
+def described(words: Words, partial: Partial, function: str) -> Near:
+    """`partial`, a match at a value of `function`, in words."""
     plan, rule = partial.plan, partial.plan.pattern.rule
     order = {id(c): k for k, c in enumerate(plan.conjuncts)}
     misses: list[Miss] = []
     for failure in sorted(partial.failures, key=lambda f: order[id(f.conjunct)]):
         c, would = failure.conjunct, failure.would
         miss = Miss(plan.premises[c.premise], c.start, c.end, words.failure(partial, failure))
-        misses.append(miss if would is None else replace(miss, would=told(words, would, function)))
+        if would is not None:
+            miss = replace(miss, would=described(words, would, function))
+        misses.append(miss)
     key = _about(plan, partial.values)
     return Near(
         rule.name,
@@ -102,9 +104,9 @@ def told(words: Words, partial: Partial, function: str) -> Near:
 
 
 def _values(words: Words, partial: Partial) -> Iterator[tuple[str, str]]:
-    """The tensors that variables of the rule stand for."""
+    """The variables of the rule that match tensors, and these in words."""
     for name, arg in partial.plan.names.items():
         value = partial.values.get(arg) if isinstance(arg, str) else None
         if isinstance(value, Key) and name not in partial.plan.focus:
-            said, info = words.names.of(value), words.names.info(value)
-            yield name, f"{said}: {info}" if info and info not in said else said
+            text, info = words.names.of(value), words.names.info(value)
+            yield name, f"{text}: {info}" if info and info not in text else text

@@ -1,4 +1,4 @@
-"""Which rules deduce a relation, and of what each must be asked for that."""
+"""The rules that deduce each relation, and the variables that a deduction fixes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from relax_egraph.verify.instances.query import literal_of
 
 @dataclass(frozen=True)
 class Deductions:
-    """The rules that may be asked about, by what they deduce; `declared` are the names they use.
+    """Rules by the relations that they deduce.
 
-    Those `left_out` are not in the run.
+    `declared` are the names that rule files declare; the rules `left_out` are not in the run.
     """
 
     patterns: tuple[Direction, ...]
@@ -38,20 +38,19 @@ _OF_ENGINE = (*ENGINE, "shape-claim", "dtype-claim", *OF_VALUES)
 
 
 def preset_of(plan: Plan, row: Row, known: Mapping[int, Any]) -> Mapping[str, Any] | None:
-    """The variables of `plan`, which makes `row`, as `known` says; ``None`` if it makes others.
+    """The values of variables with which `plan` deduces `row` with the `known` values.
 
-    Nor is one asked of which it is not known what it would be about.
+    It is ``None`` if `plan` deduces other rows only, or if the values do not fix its root.
     """
-    found: dict[str, Any] = {}
+    preset: dict[str, Any] = {}
     for k, item in enumerate((*row.args, row.value)):
         if k not in known or not isinstance(item, Atom):
             continue
         literal = literal_of(item.text)
         arg = plan.names.get(item.text) if literal is None else literal
         if isinstance(arg, str):
-            if found.setdefault(arg, known[k]) != known[k]:
+            if preset.setdefault(arg, known[k]) != known[k]:
                 return None
         elif arg is not None and arg.value != known[k]:
             return None
-    about = plan.focus[:1]
-    return found if all(name in found for name in about) else None
+    return preset if all(name in preset for name in plan.focus[:1]) else None

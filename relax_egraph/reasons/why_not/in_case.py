@@ -1,4 +1,4 @@
-"""Why a rule matched nothing in a case of a file test: its first premise that fails there."""
+"""Explanations for `rules test`: the first failing premise of a rule without matches in a case."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +10,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.ir.expr import Var
-from relax_egraph.reasons.why_not.candidates import deepest, told, whole
+from relax_egraph.reasons.why_not.candidates import deepest, described, full_matches
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.plan import plan_of
@@ -21,9 +21,9 @@ from relax_egraph.verify.file_tests.run import source_of
 
 
 def with_premises(outcome: Outcome) -> Outcome:
-    """`outcome`, which says of each rule that matched nothing which premise failed first.
+    """`outcome` with the first failing premise of each rule that matched nothing.
 
-    The case is run once more for that, in this process.
+    The case runs once more for that, in this process.
     """
     silent = [f.silent for f in outcome.failures if f.silent]
     if not silent:
@@ -33,28 +33,28 @@ def with_premises(outcome: Outcome) -> Outcome:
     rules = {rule.name: rule for rule in book.rules}
     try:
         with case_run(book, source_of(test)) as run:
-            said = {name: tuple(_said(rules[name], book, run)) for name in silent if name in rules}
+            reasons = {n: tuple(_reason(rules[n], book, run)) for n in silent if n in rules}
     except RelaxEgraphError:
         return outcome
-    failures = (replace(f, found=(*f.found, *said.get(f.silent, ()))) for f in outcome.failures)
+    failures = (replace(f, found=(*f.found, *reasons.get(f.silent, ()))) for f in outcome.failures)
     return replace(outcome, failures=tuple(failures))
 
 
-def _said(rule: Rule, book: RuleBook, run: CaseRun) -> Iterator[str]:
-    """Why `rule` of `book` matched nothing in a case that was `run`."""
+def _reason(rule: Rule, book: RuleBook, run: CaseRun) -> Iterator[str]:
+    """The lines that explain why `rule` of `book` matched nothing in the `run` of a case."""
     database = Database(run.egraph)
     patterns = tuple(pattern for other in book.rules for pattern in other.directions)
     search = Search(database, Deductions(patterns, frozenset(book.declarations), frozenset()))
     plans = [plan_of(pattern) for pattern in rule.directions]
-    if any(whole(search, plan) for plan in plans):
-        yield f"all of it is there in the end: (run {rule.ruleset}) is to come after that"
+    if any(full_matches(search, plan) for plan in plans):
+        yield f"it matches at the end of the case: put (run {rule.ruleset}) there"
         return
     near = [partial for plan in plans for partial in deepest(search, plan, None)]
     if near:
         deepest_near = max(near, key=lambda partial: partial.weight)
         words = Words(search, _names(database), lambda _: "")
-        match = told(words, deepest_near, "the case")
-        yield f"its premise that fails first, at {match.at}:"
+        match = described(words, deepest_near, "the case")
+        yield f"the first premise that fails, at {match.at}:"
         yield from (f"  {line}" for line in match.first.lines())
         return
     heads = (c.head for plan in plans for c in plan.conjuncts if c.kind != "computed")
@@ -63,7 +63,7 @@ def _said(rule: Rule, book: RuleBook, run: CaseRun) -> Iterator[str]:
 
 
 def _names(database: Database) -> Names:
-    """What a case calls its values: the names of its ``let`` forms."""
+    """The names of the values of a case, from its ``let`` forms."""
     lets = {
         name: key
         for name, key in database.lets.items()

@@ -1,4 +1,4 @@
-"""Classes of an e-graph as users know them: by variables of the program, or as short terms."""
+"""Text for e-classes: a variable of the program, or a short term."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -14,11 +14,11 @@ from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
 
 _FORMS = 3
-"""So many of the nodes of a class are told."""
+"""The most nodes of a class in a message."""
 
 
 class Names:
-    """Names in one e-graph: `variables` of its classes, and `leaves` by their keys."""
+    """Text for the classes of one e-graph, from `variables` and from `leaves` by key."""
 
     def __init__(
         self, database: Database, leaves: Mapping[int, Expr], variables: Mapping[str, Key]
@@ -27,18 +27,18 @@ class Names:
 
     @cached_property
     def named(self) -> Mapping[Key, str]:
-        """The variable of the program that has the value of a class; the first of several."""
-        found: dict[Key, str] = {}
+        """By class, the first variable of the program with its value."""
+        names: dict[Key, str] = {}
         for name, key in self.variables.items():
-            found.setdefault(key, name)
+            names.setdefault(key, name)
         for key, node in self._leaves():
             leaf = self.leaves[node.key]
             if isinstance(leaf, Var):
-                found[key] = leaf.name
-        return found
+                names[key] = leaf.name
+        return names
 
     def of(self, value: Any, depth: int = 1) -> str:
-        """A value of a variable of a rule, in words; a class as a term `depth` deep at most."""
+        """The text of a variable's value; a class is a term at most `depth` deep."""
         match value:
             case Key():
                 return self._class(value, depth)
@@ -58,7 +58,7 @@ class Names:
                 return dims.text(value) if not isinstance(value, int) else str(value)
 
     def info(self, key: Key) -> str:
-        """What is known of a class: ``float32[n, 4]``."""
+        """The dtype and shape of a class: ``float32[n, 4]``."""
         if key.sort == "Tuple":
             return "a tuple"
         tensor = key.value if key.sort == "Tensor" else self.database.memory.get(key.value)
@@ -71,14 +71,14 @@ class Names:
         """The nodes of a class, the shortest first: ``multiply(x, 0.5), exp(y)``."""
         nodes = [n for n in self.database.nodes.get(key, ()) if n.op not in (STORE, LOAD)]
         shown = {self._node(n, 1) for n in nodes if n.op not in _LEAVES}
-        forms = sorted(shown, key=lambda form: (len(form), form))  # those of the program are short
+        forms = sorted(shown, key=lambda form: (len(form), form))  # nodes of the program are short
         if forms:
             more = len(forms) - _FORMS
             return ", ".join(forms[:_FORMS]) + (f" and {more} more" if more > 0 else "")
         return self.origin(key)
 
     def origin(self, key: Key) -> str:
-        """What a value is that no operator makes: ``nothing, as it is an input``."""
+        """The kind of a value that no operator computes: ``an input``, ``a constant``."""
         for node in self.database.nodes.get(key, ()):
             leaf = self.leaves[node.key] if node.op == LEAF else None
             if isinstance(leaf, Constant):
@@ -88,11 +88,11 @@ class Names:
             if node.op == SCALAR:
                 return f"the number {number_text(node.scalar)}"
             if node.op == OPAQUE:
-                return "what no rule looks into"
+                return "an opaque binding"
         return "no operator"
 
     def is_leaf(self, key: Key) -> bool:
-        """Whether no operator makes it."""
+        """Whether no operator computes the value of a class."""
         return all(n.op in _LEAVES for n in self.database.nodes.get(key, ()))
 
     def _leaves(self) -> Iterator[tuple[Key, Node[Key]]]:
@@ -145,7 +145,7 @@ def _attribute(value: Any) -> str:
 
 
 def number_text(value: float, dtype: str | None = None) -> str:
-    """A number in as few digits as tell it from others of `dtype`, by default of float32."""
+    """The shortest text of a number that is distinct among the numbers of `dtype`."""
     single = np.float32(value)
     if dtype != "float64" and float(single) == value:
         return str(single)

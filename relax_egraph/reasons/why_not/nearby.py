@@ -1,4 +1,4 @@
-"""Nodes that are nearly what a pattern needs: its operands can be matched all the same."""
+"""Near misses of a pattern's node: swapped operands, another attribute, a broadcast between."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,29 +9,32 @@ from relax_egraph.reasons.why_not.partial import Failure, How
 from relax_egraph.reasons.why_not.plan import Conjunct, Values, known_places
 
 THROUGH = ("R.broadcast_to", "R.astype")
-"""Operators that a value may be behind."""
+"""Operators that may stand between a pattern's node and its class."""
 
 _MOST = 4
-"""So many rows of a class are nearby at most."""
+"""The most near misses of one class."""
 
 
 def nearby(
-    database: Database, c: Conjunct, values: Values, found: bool
+    database: Database, c: Conjunct, values: Values, exact: bool
 ) -> Iterator[tuple[Failure, Values]]:
-    """The nodes near to `c`, and the variables with what these bind; fewer if `c` was `found`."""
+    """The near misses of `c`, each with the values of variables that it binds.
+
+    If `c` has `exact` matches, too, only swapped operands count.
+    """
     last = len(c.places) - 1
     known = known_places(c, values)
     if last not in known or known[last] in _constants(database):
         return
     rows = [r for r in database.where(c.head, {last: known[last]}) if r[last] not in r[:last]]
-    exact = set(rows)
+    existing = set(rows)
     for row in rows[:_MOST]:
         other = _swapped(row)
-        if other not in (None, row) and other not in exact:
+        if other not in (None, row) and other not in existing:
             assert other is not None
             if all(other[k] == value for k, value in known.items()):
                 yield Failure(c, "swapped", known, row), _bound(c, other, values, frozenset())
-    if found:
+    if exact:
         return
     for row in rows[:_MOST]:
         wrong = frozenset(k for k, value in known.items() if row[k] != value)
@@ -53,7 +56,7 @@ def nearby(
 
 
 def _constants(database: Database) -> frozenset[Any]:
-    """The operand that is left out: nothing is near to it."""
+    """The class of the absent operand, ``R.none``: nothing is near it."""
     return frozenset(row[0] for row in database.table("R.none"))
 
 
@@ -69,9 +72,9 @@ def _result(database: Database, name: str, key: Any) -> Mapping[int, Any]:
 
 
 def _bound(c: Conjunct, row: Row, values: Values, wrong: frozenset[int]) -> Values:
-    """`values` with what `row` binds at all places but those that are `wrong`."""
-    found = dict(values)
+    """`values` extended by the variables that `row` binds, except at the `wrong` places."""
+    extended = dict(values)
     for k, (place, value) in enumerate(zip(c.places, row, strict=True)):
         if k not in wrong and isinstance(place, str):
-            found.setdefault(place, value)
-    return found
+            extended.setdefault(place, value)
+    return extended

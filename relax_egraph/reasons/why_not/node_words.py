@@ -1,4 +1,4 @@
-"""Why no node is like that of a pattern, in words: what its class holds instead."""
+"""Messages for a pattern's node that does not match: the nodes that its class has instead."""
 
 from dataclasses import replace
 from functools import cache
@@ -10,8 +10,8 @@ from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.partial import Failure
 
 
-def node_said(names: Names, failure: Failure) -> str:
-    """Why the node of a conjunct is not there."""
+def node_message(names: Names, failure: Failure) -> str:
+    """The message for a node of a pattern that does not match."""
     match failure.how:
         case "lacking":
             return _lacking(names, failure)
@@ -58,7 +58,7 @@ def _nearly(names: Names, failure: Failure) -> str:
     match failure.how:
         case "swapped":
             a, b = (names.of(v) for v in row[:2])
-            return f"the operands are the other way round: {name} is {op}({a}, {b})"
+            return f"the operands are in the other order: {name} is {op}({a}, {b})"
         case "behind":
             through = _short(failure.through)
             what = "a cast" if through == "astype" else "a broadcast"
@@ -76,7 +76,7 @@ def _nearly(names: Names, failure: Failure) -> str:
 
 
 def _result(failure: Failure) -> Any:
-    """The class that a node of the conjunct would be in."""
+    """The class of the conjunct's node, if it is known."""
     return failure.known.get(len(failure.conjunct.places) - 1)
 
 

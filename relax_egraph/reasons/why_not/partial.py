@@ -1,4 +1,4 @@
-"""A partial match of a rule: what of it holds, and of the rest why it does not."""
+"""Partial matches of a rule: the conjuncts that hold, and the failures of the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from relax_egraph.reasons.why_not.plan import Conjunct, Plan
 How: TypeAlias = Literal[
     "lacking", "unused", "swapped", "attribute", "operand", "behind", "bare", "fact", "false"
 ]
-"""How a conjunct fails.
+"""The kind of failure of a conjunct.
 
-A node: its class is ``lacking`` the operator; its operands are ``unused`` by it; it is there with
-operands ``swapped``, with another ``attribute`` or ``operand``, or ``behind`` a broadcast or cast;
-it is such a one, and the value is ``bare``.  A ``fact`` is not known, or another; what is computed
-is ``false``.
+For a node: its class is ``lacking`` the operator; its operands are ``unused`` by the operator; the
+node exists with operands ``swapped``, with another ``attribute`` or ``operand``, or ``behind`` a
+broadcast or cast; or the pattern has a broadcast or cast, and the value is ``bare``.  A ``fact`` is
+unknown, or has another value.  A computation is ``false``.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failure:
-    """A conjunct that does not hold, where `known` are the values of its places so far.
+    """A conjunct that does not hold for the values `known`, by place.
 
-    `row` is the nearest that there is; `through` is the operator that it is behind.  `would` is
-    the best match of a rule that would deduce it.
+    `row` is the nearest row; `through` is the operator that the row is behind.  `would` is the best
+    match of a rule that would deduce the conjunct.
     """
 
     conjunct: Conjunct
@@ -37,40 +37,40 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partial:
-    """The variables of `plan` as far as they have `values`, and which conjuncts do not hold.
+    """A match of some conjuncts of `plan`, with the `values` of variables that they bind.
 
-    What depends on a failure alone is neither held nor failed.
+    Conjuncts that depend on a failure are neither in `matched` nor in `failures`.
     """
 
     plan: Plan
     values: Mapping[str, Any]
-    held: tuple[Conjunct, ...]
+    matched: tuple[Conjunct, ...]
     failures: tuple[Failure, ...]
     weight: tuple[int, int, int] = field(default=(0, 0, 0))
 
     @property
     def matches(self) -> bool:
-        """Whether all of it holds."""
-        return len(self.held) == len(self.plan.conjuncts)
+        """Whether all conjuncts hold."""
+        return len(self.matched) == len(self.plan.conjuncts)
 
     @property
     def nodes(self) -> int:
-        """The operators that match, with those of the rule that would deduce what is missing."""
-        own = sum(c.kind == "node" for c in self.held)
+        """The number of operators that match, here and in rules that would deduce a failure."""
+        own = sum(c.kind == "node" for c in self.matched)
         return own + sum(f.would.nodes for f in self.failures if f.would)
 
     @property
     def is_near(self) -> bool:
-        """Whether an operator matches, or is there with another attribute or operand."""
+        """Whether an operator matches, or matches but for an attribute or operand."""
         return self.nodes > 0 or any(f.row is not None and f.how != "bare" for f in self.failures)
 
     @property
     def of_nodes(self) -> int:
-        """The operators of which these are."""
+        """The number of operators in the plan and in rules that would deduce a failure."""
         return self.plan.nodes + sum(f.would.of_nodes for f in self.failures if f.would)
 
     @property
     def deepest(self) -> "Partial":
-        """The match of the rule in which nothing is missing that another rule would deduce."""
+        """The innermost partial match: the first failure's, as long as a rule would deduce it."""
         would = self.failures[0].would if self.failures else None
         return self if would is None else would.deepest

@@ -1,7 +1,7 @@
-"""What a rule matches, as conjuncts to be held against an e-graph one by one.
+"""A rule's left side and premises as a conjunctive query over the tables of an e-graph.
 
-A premise ``(= (shape-of a) (shape-of b))`` is two conjuncts that share a variable.  Equalities are
-worked into them: what is equal has one name.
+A premise ``(= (shape-of a) (shape-of b))`` becomes two conjuncts that share a variable: equal
+variables have one name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from relax_egraph.verify.instances.query import Apply, Arg, Query, literal_of
 Kind: TypeAlias = Literal["node", "fact", "computed"]
 
 Values: TypeAlias = Mapping[str, Any]
-"""Values of variables: what a `Database` has in its rows."""
+"""Values of variables, from the rows of a `Database`."""
 
 ENGINE = ("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar", "source-index", "dim-text")
 """The functions of a value that the engine deduces."""
@@ -26,15 +26,15 @@ OF_VALUES = ("is-float", "is-const", "within-tolerance")
 """The relations of a value that the engine deduces."""
 
 TEXT_PRIMITIVES = ("count-matches",)
-"""What is computed of texts, which instances of rules have no need of."""
+"""Primitives on strings, which the instances of `rules check` do not compute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conjunct:
     """``result = (head args..)``: a node of a pattern, a fact or relation, or a computation.
 
-    `result` is ``None`` of a relation.  It stands in the text of premise number `premise`, from
-    `start` to `end`.
+    `result` is ``None`` for a relation.  The text is that of premise number `premise`, from `start`
+    to `end`.
     """
 
     head: str
@@ -47,12 +47,12 @@ class Conjunct:
 
     @property
     def places(self) -> tuple[Arg, ...]:
-        """The arguments and the result, as a row has them."""
+        """The arguments and the result, in the order of a row."""
         return self.args if self.result is None else (*self.args, self.result)
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables in it."""
+        """The variables among the arguments and the result."""
         return frozenset(a for a in self.places if isinstance(a, str))
 
 
@@ -60,9 +60,9 @@ class Conjunct:
 class Plan:
     """The conjuncts of `pattern` in the order of its text, a node before its operands.
 
-    `premises` are texts, the left side of a rewrite first.  `names` are the variables of the rule,
-    and what they are called among the conjuncts.  `focus` are the variables for values that the
-    rule is about: those it says something new of.
+    `premises` are texts, the left side of a rewrite first.  `names` maps the variables of the rule
+    to those of the conjuncts.  `focus` are the variables for the roots of a match: the values for
+    which the rule states something new.
     """
 
     pattern: Direction
@@ -73,13 +73,13 @@ class Plan:
 
     @property
     def nodes(self) -> int:
-        """The operators in what it matches."""
+        """The number of operators in the pattern."""
         return sum(c.kind == "node" for c in self.conjuncts)
 
 
 @cache
 def plan_of(pattern: Direction) -> Plan:
-    """What `pattern` matches."""
+    """The query of one direction of a rule."""
     query = Query()
     query.match(pattern)
     same = _classes(query.same)
@@ -92,7 +92,7 @@ def plan_of(pattern: Direction) -> Plan:
         for number, tree in enumerate(pattern.matched)
         for form, start, end in placed(tree)
     }
-    found = (
+    unordered = (
         Conjunct(
             apply.head,
             tuple(map(name, apply.args)),
@@ -102,7 +102,7 @@ def plan_of(pattern: Direction) -> Plan:
         )
         for apply in query.applies
     )
-    conjuncts = tuple(sorted(found, key=lambda c: (c.premise, c.start)))
+    conjuncts = tuple(sorted(unordered, key=lambda c: (c.premise, c.start)))
     names = {atom.text: name(atom.text) for tree in pattern.matched for atom in symbols(tree)}
     if pattern.left is not None:
         names[ROOT] = ROOT
@@ -115,23 +115,23 @@ def plan_of(pattern: Direction) -> Plan:
 
 
 def _classes(same: Iterable[tuple[Arg, Arg]]) -> dict[str, Arg]:
-    """One name for all variables that are equal: a literal, or one that the rule writes."""
-    found: dict[str, Arg] = {}
+    """One name for each set of equal variables: a literal, or a variable that the rule names."""
+    representative: dict[str, Arg] = {}
 
-    def last(arg: Arg) -> Arg:
-        while isinstance(arg, str) and arg in found:
-            arg = found[arg]
+    def find(arg: Arg) -> Arg:
+        while isinstance(arg, str) and arg in representative:
+            arg = representative[arg]
         return arg
 
     for pair in same:
-        a, b = map(last, pair)
+        a, b = map(find, pair)
         if a == b:
             continue
         if not isinstance(a, str) or (isinstance(b, str) and b.startswith("_")):
             a, b = b, a
         if isinstance(a, str):
-            found[a] = b
-    return {name: last(name) for name in found}
+            representative[a] = b
+    return {name: find(name) for name in representative}
 
 
 def _kind(apply: Apply) -> Kind:
@@ -142,7 +142,7 @@ def _kind(apply: Apply) -> Kind:
 
 
 def _focus(pattern: Direction, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]:
-    """The variables of which the rule says something; else that of its first operator."""
+    """The variables for which the rule states something; else the class of its first operator."""
     if pattern.left is not None:
         yield ROOT
         return
@@ -156,7 +156,7 @@ def _focus(pattern: Direction, conjuncts: tuple[Conjunct, ...]) -> Iterator[Arg]
 
 
 def known_places(c: Conjunct, values: Values) -> dict[int, Any]:
-    """The values of those places of `c` that have one."""
+    """The known values of `c`, by place."""
     places = enumerate(c.places)
     return {
         k: values[a] if isinstance(a, str) else a.value
@@ -166,18 +166,18 @@ def known_places(c: Conjunct, values: Values) -> dict[int, Any]:
 
 
 def bind(places: Sequence[Arg], row: Sequence[Any], values: Values) -> Values | None:
-    """`values` with those of variables that `row` has at `places`; ``None`` if they contradict."""
-    found = dict(values)
+    """`values` extended by the variables that `row` binds at `places`; ``None`` on a conflict."""
+    bound = dict(values)
     for place, value in zip(places, row, strict=False):
-        held = found.setdefault(place, value) if isinstance(place, str) else place.value
-        if held is not value and held != value:  # NaN is itself
+        known = bound.setdefault(place, value) if isinstance(place, str) else place.value
+        if known is not value and known != value:  # NaN is itself
             return None
-    return found
+    return bound
 
 
 @cache
 def groups_of(plan: Plan) -> Mapping[int, int]:
-    """Which conjuncts are joined by variables, by number; computations join none."""
+    """The connected component of each conjunct, by ``id``; computations connect nothing."""
     group = {id(c): k for k, c in enumerate(plan.conjuncts)}
     tables = [c for c in plan.conjuncts if c.kind != "computed"]
     changed = True

@@ -1,4 +1,4 @@
-"""Which rules a run has, and why it does not have the others."""
+"""The rules of a run, and the reasons for which other rules are not in it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from relax_egraph.reasons.why_not.plan import plan_of
 
 @dataclass(frozen=True)
 class Rules:
-    """`every` rule that there is, those of the `run`, and its `schedule`.
+    """The book of `every` rule, the book of the `run`, and the `schedule` of the run.
 
     `without` are the families and rules that the caller left out.
     """
@@ -26,22 +26,22 @@ class Rules:
 
     @staticmethod
     def of(
-        given: rules.Rules,
+        of_user: rules.Rules,
         without: Sequence[str],
         fast_math: bool,
         bounded: bool,
         operators: Collection[str],
         schedule: Schedule | None,
     ) -> "Rules":
-        """The rules of a run on a program of `operators`, which is called so."""
-        run = RuleBook.default([given], without, fast_math, bounded=bounded)
+        """The rules of a run with these arguments on a program of `operators`."""
+        run = RuleBook.default([of_user], without, fast_math, bounded=bounded)
         run = run.for_operators(operators)
         phases = default_schedule(run) if schedule is None else check_schedule(schedule, run)
-        every = RuleBook.default([given], fast_math=True, bounded=True)
+        every = RuleBook.default([of_user], fast_math=True, bounded=True)
         return Rules(every, run, phases, frozenset(without))
 
     def named(self, name: str) -> Rule:
-        """The rule that is called `name`; raises ``ValueError``."""
+        """The rule with the name `name`; raises ``ValueError``."""
         known = {reported: r for r in self.every.rules for reported in (r.name, *r.reported)}
         if name not in known:
             note = near(name, (r.name for r in self.every.rules))
@@ -56,7 +56,7 @@ class Rules:
         return Deductions(patterns, frozenset(self.every.declarations), left_out)
 
     def until(self, rule: Rule) -> Schedule:
-        """The phases up to the last that runs `rule`: what comes later it never sees."""
+        """The phases up to the last one that runs `rule`."""
         runs = [k for k, phase in enumerate(self.schedule) if rule.ruleset in phase.rulesets]
         return self.schedule[: runs[-1] + 1] if runs else self.schedule
 
@@ -71,7 +71,7 @@ class Rules:
         return self._before_lowering(rule)
 
     def _left_out(self, rule: Rule) -> str:
-        """Why `rule` is not among those that were asked for."""
+        """Why the arguments of the run exclude `rule`; "" if they do not."""
         if rule.name in self.without:
             return "it is left out by its name"
         if rule.ruleset in self.without:
@@ -82,39 +82,39 @@ class Rules:
 
     @property
     def lacking(self) -> dict[str, str]:
-        """The float classes that are not used, and what would let them in."""
+        """The float classes that the run excludes, each with the option that admits it."""
         fast = {} if self.run.fast_math else {"fast": "fast_math"}
         return fast if self.run.bounded else {**fast, "bounded": "a tolerance"}
 
     def absent(self, rule: Rule) -> tuple[str, ...]:
-        """The operators and relations that `rule` needs, the program has not, and no rule makes."""
+        """The operators and relations that `rule` needs and neither program nor rules provide."""
         known: dict[str, frozenset[str]] = {}
-        found = [self._absent(pattern, known) for pattern in rule.directions]
-        return tuple(sorted(min(found, key=len)))
+        by_direction = [self._absent(pattern, known) for pattern in rule.directions]
+        return tuple(sorted(min(by_direction, key=len)))
 
     def _absent(self, pattern: Direction, known: dict[str, frozenset[str]]) -> frozenset[str]:
-        """What is absent for `pattern`; `known` is that for relations, each looked at once."""
-        found = frozenset[str]()
+        """The absent names for `pattern`; `known` caches those for relations."""
+        absent = frozenset[str]()
         for c in plan_of(pattern).conjuncts:
             if c.head not in self.run.absent:
                 continue
             if c.kind != "node" and c.head not in known:
                 known[c.head] = frozenset()  # ends the recursion
                 deducing = [p for p, _ in self.book.deducing.get(c.head, ())]
-                ways = [way for p in deducing if (way := self._absent(p, known))]
+                for_rules = [names for p in deducing if (names := self._absent(p, known))]
                 unknown = frozenset[str]() if deducing else frozenset((c.head,))
-                known[c.head] = min(ways, key=len, default=unknown)
-            found |= {c.head} if c.kind == "node" else known[c.head]
-        return found
+                known[c.head] = min(for_rules, key=len, default=unknown)
+            absent |= {c.head} if c.kind == "node" else known[c.head]
+        return absent
 
     def _before_lowering(self, rule: Rule) -> str:
-        """Why `rule` sees no kernel, if it matches some."""
+        """Why `rule`, if it matches kernels, runs before there are any."""
         heads = [c.head for p in rule.directions for c in plan_of(p).conjuncts]
         kernels = sorted({h for h in heads if h.startswith("K.")})
         phases = self.until(rule)
         if not kernels or any("lower" in phase.rulesets for phase in phases):
             return ""
         return (
-            f"it matches kernels ({', '.join(kernels)}), which are made only after its phase, "
+            f"it matches kernels ({', '.join(kernels)}), which exist only after its phase, "
             f"{phases[-1].name}; it needs :ruleset fusion"
         )

@@ -1,9 +1,9 @@
-"""The deepest partial matches of a rule in an e-graph: a backtracking join that may leave out.
+"""The deepest partial matches of a rule in an e-graph: a backtracking join that may skip conjuncts.
 
-Conjuncts are held against the rows one by one, those first whose arguments are known.  One that
-has no row fails, and the search goes on without it; a node that is nearly there (operands in the
-other order, another attribute, behind a broadcast) fails, too, but its operands are looked at.
-The match of most nodes is best, then that of most premises; the work is bounded.
+The join matches conjuncts with rows one by one, those with known arguments first.  A conjunct
+without a row fails, and the search continues without it.  A near miss of a node (swapped operands,
+another attribute, a broadcast between) fails, too, but the search continues at its operands.  The
+best match has the most nodes, then the most premises.  The number of steps is bounded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,23 +28,20 @@ from relax_egraph.reasons.why_not.plan import (
 from relax_egraph.verify.instances.primitives import Fails, compute
 
 STEPS = 200_000
-"""Conjuncts that are looked at for full matches of one rule in one e-graph at most.
-
-For partial matches as many, too.
-"""
+"""The most steps for full matches of one rule in one e-graph, and as many for partial matches."""
 
 _EACH = 4_000
-"""Conjuncts that are looked at for one candidate at most."""
+"""The most steps for one candidate."""
 
 _DEEPEST = 5
-"""So many rules that deduce for one another are followed."""
+"""The longest chain of rules that deduce premises for one another."""
 
 _REPAIRS = 2
-"""So many nodes of a match may be nearly there."""
+"""The most near misses in one match."""
 
 
 class Search:
-    """Matches of rules of `book` in a `database`; `cut` says that some were not looked for."""
+    """Matches of rules of `book` in a `database`; `cut` tells that the search ended early."""
 
     def __init__(self, database: Database, book: Deductions) -> None:
         self.database, self.book = database, book
@@ -55,16 +52,16 @@ class Search:
         self._depth = 0
 
     def matches(self, plan: Plan, known: Values) -> Iterator[Values]:
-        """The full matches of `plan` in which variables have the values that are `known`."""
+        """The full matches of `plan` that extend the `known` values of variables."""
         yield from self._matches(plan, known, plan.conjuncts)
 
     def best(self, plan: Plan, known: Values) -> Partial:
-        """The deepest partial match in which variables have the values that are `known`."""
+        """The deepest partial match of `plan` that extends the `known` values of variables."""
         attempt = _Attempt(self, plan)
         attempt.go(known, plan.conjuncts, (), (), (0, 0, 0))
         self._partial -= attempt.steps
         self.cut |= attempt.cut
-        assert attempt.best is not None  # the first path is followed to its end
+        assert attempt.best is not None  # the first path always reaches its end
         return attempt.best
 
     def _matches(self, plan: Plan, values: Values, rest: tuple[Conjunct, ...]) -> Iterator[Values]:
@@ -75,26 +72,25 @@ class Search:
         if self._whole < 0:
             self.cut = True
             return
-        chosen = self.chosen(plan, values, rest, loosely=True)
-        if chosen is None:
+        conjunct = self.next_conjunct(plan, values, rest, loosely=True)
+        if conjunct is None:
             return
-        others = tuple(c for c in rest if c is not chosen)
-        for found in self.exact(chosen, values):
-            yield from self._matches(plan, found, others)
+        others = tuple(c for c in rest if c is not conjunct)
+        for extended in self.exact(conjunct, values):
+            yield from self._matches(plan, extended, others)
 
     @property
     def is_over(self) -> bool:
-        """Whether no more partial matches are to be looked for."""
+        """Whether the steps for partial matches are used up."""
         self.cut |= self._partial < 0
         return self._partial < 0
 
-    def chosen(
+    def next_conjunct(
         self, plan: Plan, values: Values, rest: Sequence[Conjunct], loosely: bool
     ) -> Conjunct | None:
-        """Which conjunct to hold against the rows next; ``None`` if none is in reach.
+        """The conjunct to match next; ``None`` if no conjunct is in reach.
 
-        A number or text that is known tells what else is meant only `loosely`: where nothing has
-        failed.
+        A known number or text selects rows only `loosely`, as long as no conjunct has failed.
         """
         ranks = (self._rank(c, values, loosely) for c in rest)
         ranked = [(rank, k) for k, rank in enumerate(ranks) if rank]
@@ -103,13 +99,13 @@ class Search:
         groups = groups_of(plan)
         left = set(map(id, rest))
         entered = {groups[id(c)] for c in plan.conjuncts if id(c) not in left}
-        given = {v for v, value in values.items() if isinstance(value, Key)}
-        entered |= {groups[id(c)] for c in rest if c.variables & given}
+        classes = {v for v, value in values.items() if isinstance(value, Key)}
+        entered |= {groups[id(c)] for c in rest if c.variables & classes}
         fresh = [c for c in rest if c.kind != "computed" and groups[id(c)] not in entered]
         return next((c for c in fresh if self.database.table(c.head)), next(iter(fresh), None))
 
     def _rank(self, c: Conjunct, values: Values, loosely: bool) -> int:
-        """How soon `c` is looked at; 0 if nothing of it is known."""
+        """The rank of `c` in the order of the join, 1 first; 0 if none of its values is known."""
         complete = all(a in values for a in c.args if isinstance(a, str))
         if c.kind == "computed" and (complete or c.head not in _DESTRUCTED):
             return 1 if complete else 0
@@ -120,23 +116,23 @@ class Search:
             return 3
         if c.head in ENGINE:
             return 0
-        given = [values[v] for v in c.variables if v in values]
-        if any(isinstance(v, Key | tuple) for v in given):
+        known = [values[v] for v in c.variables if v in values]
+        if any(isinstance(v, Key | tuple) for v in known):
             return 4
-        return 5 if given and loosely else 0
+        return 5 if known and loosely else 0
 
     def exact(self, c: Conjunct, values: Values) -> Iterator[Values]:
-        """The ways in which `c` holds, as the values of variables then."""
+        """The values of variables, extended by each row or computation with which `c` holds."""
         if c.kind == "computed" and all(a in values for a in c.args if isinstance(a, str)):
             try:
-                found = self.computed(c, values)
+                result = self.computed(c, values)
             except Fails:
                 return
             if c.result is None:
-                if found is True or found is None:
+                if result is True or result is None:
                     yield values
                 return
-            bound = bind((c.result,), (found,), values)
+            bound = bind((c.result,), (result,), values)
             if bound is not None:
                 yield bound
             return
@@ -153,7 +149,7 @@ class Search:
         args: list[Any] = [values[a] if isinstance(a, str) else a.value for a in c.args]
         if c.head == "count-matches":
             return args[0].count(args[1])
-        if c.head in _ORDERS:  # egglog's numbers are ordered, NaN behind all others
+        if c.head in _ORDERS:  # egglog orders all numbers, NaN last
             args = [(a != a, 0.0 if a != a else a) for a in args]
         try:
             return compute(c.head, tuple(args))
@@ -162,30 +158,30 @@ class Search:
             raise Fails from None
 
     def would(self, c: Conjunct, known: Mapping[int, Any]) -> Partial | None:
-        """The best match of a rule that deduces `c`, whose places have the values `known`."""
+        """The best match of a rule that would deduce `c` with the values `known`, by place."""
         rules = self.book.deducing.get(c.head, ())
         if not rules or self._depth >= _DEEPEST:
             return None
-        asked = (c.head, tuple(sorted(known.items(), key=lambda item: item[0])))
-        if asked not in self._derived:
-            self._derived[asked] = None  # a rule that needs what it deduces ends here
+        fact = (c.head, tuple(sorted(known.items(), key=lambda item: item[0])))
+        if fact not in self._derived:
+            self._derived[fact] = None  # ends the recursion of a rule that needs its own conclusion
             self._depth += 1
-            found = [
+            partials = [
                 self.best(plan_of(pattern), preset)
                 for pattern, row in rules
                 if (preset := preset_of(plan_of(pattern), row, known)) is not None
             ]
             self._depth -= 1
-            self._derived[asked] = max(found, key=self._likely, default=None)
-        return self._derived[asked]
+            self._derived[fact] = max(partials, key=self._likelihood, default=None)
+        return self._derived[fact]
 
-    def _likely(self, found: Partial) -> tuple[bool, bool, tuple[int, int, int]]:
-        """How likely it is that the rule of `found` should have matched."""
-        left_out = found.plan.pattern.rule.name in self.book.left_out
-        return found.matches, not left_out, found.weight
+    def _likelihood(self, partial: Partial) -> tuple[bool, bool, tuple[int, int, int]]:
+        """A sort key: how likely the user expected the rule of `partial` to match."""
+        left_out = partial.plan.pattern.rule.name in self.book.left_out
+        return partial.matches, not left_out, partial.weight
 
     def weight(self, head: str) -> int:
-        """The most nodes that a rule matches in order to deduce `head`, and others for it."""
+        """The most nodes that rules match to deduce `head`, over chains of deductions."""
         if head not in self._weights:
             self._weights[head] = 0
             self._weights[head] = max(
@@ -217,14 +213,14 @@ class _Attempt:
         self,
         values: Values,
         rest: tuple[Conjunct, ...],
-        held: tuple[Conjunct, ...],
+        matched: tuple[Conjunct, ...],
         failures: tuple[Failure, ...],
         weight: tuple[int, int, int],
     ) -> None:
-        """Extend a match that has `values` and is of `weight` by the conjuncts in `rest`.
+        """Extend a match with `values` and `weight` by the conjuncts in `rest`.
 
-        A weight is of nodes, of premises, and of failures with their sign, twice where nothing is
-        near.
+        A weight counts nodes, premises, and failures as a negative number; a failure without a near
+        miss counts twice.
         """
         self.steps += 1
         if self.best is not None:
@@ -234,32 +230,32 @@ class _Attempt:
             self.cut |= self.steps > _EACH
             if self.cut:
                 return
-        c = self.search.chosen(self.plan, values, rest, not failures) if rest else None
+        c = self.search.next_conjunct(self.plan, values, rest, not failures) if rest else None
         if c is None:
             if self.best is None or weight > self.best.weight:
-                self.best = Partial(self.plan, values, held, failures, weight)
+                self.best = Partial(self.plan, values, matched, failures, weight)
             return
         others = tuple(r for r in rest if r is not c)
         nodes, premises, missing = weight
         more = (nodes + self._nodes(c), premises + (c.kind != "node"), missing)
-        found = False
+        is_exact = False
         for extended in self.search.exact(c, values):
-            found = True
+            is_exact = True
             if self.cut:
                 break
-            self.go(extended, others, (*held, c), failures, more)
+            self.go(extended, others, (*matched, c), failures, more)
         less = (nodes, premises, missing - 2)
         if c.kind == "node" and sum(f.row is not None for f in failures) < _REPAIRS:
-            for failure, extended in nearby(self.search.database, c, values, found):
+            for failure, extended in nearby(self.search.database, c, values, is_exact):
                 self.go(
-                    extended, others, held, (*failures, failure), (nodes, premises, missing - 1)
+                    extended, others, matched, (*failures, failure), (nodes, premises, missing - 1)
                 )
-        if not found:
+        if not is_exact:
             failure = self._failure(c, values)
             if failure.would:
                 gained = min(failure.would.weight[0], max(0, self._nodes(c) - 1))
                 less = (nodes + gained, premises, missing - 2)
-            self.go(values, others, held, (*failures, failure), less)
+            self.go(values, others, matched, (*failures, failure), less)
 
     def _nodes(self, c: Conjunct) -> int:
         return 1 if c.kind == "node" else self.search.weight(c.head) if c.kind == "fact" else 0

@@ -1,4 +1,4 @@
-"""What failed, in words: the class and what it holds instead, or both values of a premise."""
+"""Messages for the failures of a partial match: the fact, node or value that is there instead."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -8,23 +8,23 @@ from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.reasons.why_not.naming import Names
-from relax_egraph.reasons.why_not.node_words import node_said
+from relax_egraph.reasons.why_not.node_words import node_message
 from relax_egraph.reasons.why_not.partial import Failure, Partial
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Conjunct
 from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.verify.instances.primitives import Fails
 
 _NEAR = 0.05
-"""Numbers that differ by no more than this part are told to be near."""
+"""Messages call numbers near if their relative difference is at most this."""
 
 _ROWS = 2
-"""So many rows that are there instead of one are told."""
+"""The most rows in a message about a missing row."""
 
 
 class Words:
-    """Tells failures of partial matches that `search` found, with the `names` of its e-graph.
+    """Writes messages for failures of the matches of `search`, with the `names` of its e-graph.
 
-    `excluded` says why a rule is not in the run, and nothing of one that is.
+    `excluded` says why a rule is not in the run; its text is empty for a rule that is.
     """
 
     def __init__(self, search: Search, names: Names, excluded: Callable[[Rule], str]) -> None:
@@ -32,14 +32,14 @@ class Words:
         self.excluded = excluded
 
     def failure(self, partial: Partial, failure: Failure) -> str:
-        """Why a conjunct of `partial` does not hold."""
+        """The message for a conjunct of `partial` that does not hold."""
         match failure.how:
             case "fact":
                 return self._fact(partial, failure)
             case "false":
                 return self._false(partial, failure)
             case _:
-                return node_said(self.names, failure)
+                return node_message(self.names, failure)
 
     def _fact(self, partial: Partial, failure: Failure) -> str:
         c = failure.conjunct
@@ -56,7 +56,7 @@ class Words:
         return self._undeduced(c, failure)
 
     def _undeduced(self, c: Conjunct, failure: Failure) -> str:
-        """That no rule deduced a relation, and which would have."""
+        """The message for a relation that no rule deduced, with a rule that would deduce it."""
         deducing = self.search.book.deducing.get(c.head, ())
         rules = list(dict.fromkeys(pattern.rule.name for pattern, _ in deducing))
         of = [self.names.of(v) for v in failure.known.values() if isinstance(v, Key)]
@@ -67,14 +67,14 @@ class Words:
             more = f" or {len(rules) - _ROWS} more" if len(rules) > _ROWS else ""
             return f"{about}; {', '.join(rules[:_ROWS])}{more} would deduce it"
         would = failure.would.plan.pattern.rule
-        said = f"{about}; {would.name} ({place_of(would)}) would deduce it"
+        text = f"{about}; {would.name} ({place_of(would)}) would deduce it"
         if excluded := self.excluded(would):
-            return f"{said}, but is not in the run: {excluded}"
+            return f"{text}, but is not in the run: {excluded}"
         others = "another rule" if len(rules) == 2 else f"{len(rules) - 1} other rules"
-        return said + f" ({others}, too)" * (len(rules) > 1)
+        return text + f" ({others}, too)" * (len(rules) > 1)
 
     def _engine(self, partial: Partial, failure: Failure) -> str:
-        """A fact of a value is unknown, or another."""
+        """The message for a fact of a value that is unknown, or has another value."""
         c, key = failure.conjunct, failure.known[0]
         what, name = _WHAT[c.head], self.names.of(key)
         rows = self.database.where(c.head, {0: key})
@@ -82,25 +82,25 @@ class Words:
         if not rows:
             unknown = {
                 "const-scalar": f"{name} is not one known number",
-                "source-index": f"{name} is made by rules: it is no value of the program",
+                "source-index": f"{name} comes from a rule: it is no value of the program",
             }
             return unknown.get(c.head, f"the {what} of {name} is not known")
         there = rows[0][1]
         if needed is None:
             return f"the {what} of {name} is {self.names.of(there)}"
-        other = next((h for h in partial.held if _says(h, c)), None)
+        other = next((m for m in partial.matched if _binds_result_of(m, c)), None)
         if other is not None and isinstance(other.args[0], str):
             twin = self.names.of(partial.values[other.args[0]])
-            said = (
+            text = (
                 f"the {what} of {name} is {self.names.of(there)},"
                 f" that of {twin} is {self.names.of(needed)}"
             )
         else:
             about = "this" if c.head == "const-scalar" else f"the {what} of {name}"
-            said = f"{about} is {self.names.of(there)}; needed is {self.names.of(needed)}"
-        return said + self._how_near(c.head, there, needed, name)
+            text = f"{about} is {self.names.of(there)}; needed is {self.names.of(needed)}"
+        return text + self._nearness(c.head, there, needed)
 
-    def _how_near(self, head: str, there: Any, needed: Any, name: str) -> str:
+    def _nearness(self, head: str, there: Any, needed: Any) -> str:
         if head == "shape-of" and (to := _broadcast(there, needed)):
             return f": a broadcast is missing, to {self.names.of(to)}"
         if isinstance(there, float) and isinstance(needed, float):
@@ -115,7 +115,7 @@ class Words:
                 dtype = rows[0][1] if rows else "of unknown dtype"
                 return f"{name} is {dtype}, and no float32 or float64"
             case "is-const":
-                inputs = sorted(set(self._inputs(key, set())))
+                inputs = sorted(set(self._inputs(key)))
                 by = f": it depends on {', '.join(inputs[:3])}" if inputs else ""
                 if inputs == [name]:
                     by = ": it is an input"
@@ -123,8 +123,9 @@ class Words:
             case _:
                 return f"{name} loses more than the tolerance allows"
 
-    def _inputs(self, key: Key, seen: set[Key]) -> Iterator[str]:
-        todo = [key]
+    def _inputs(self, key: Key) -> Iterator[str]:
+        """The names of the inputs on which the first node of a class depends."""
+        todo, seen = [key], set[Key]()
         while todo:
             key = todo.pop()
             if key in seen:
@@ -142,34 +143,35 @@ class Words:
         args = [failure.known[k] for k in range(len(c.args))]
         if c.head in GUARD_NAMES:
             a, b = map(self.names.of, args)
-            said = {
+            condition = {
                 "dim-equal": f"{a} == {b}",
                 "dim-divides": f"{b} % {a} == 0",
                 "dim-ge": f"{a} >= {b}",
             }[c.head]
-            numbers = all(isinstance(d, int) for d in args)
-            return f"{said} is false" if numbers else f"{said} is not proven; it can be assumed"
+            if all(isinstance(d, int) for d in args):
+                return f"{condition} is false"
+            return f"{condition} is not proven; it can be assumed"
         shown = [self.names.of(a) for a in args]
         variables = sorted(v for v in self._below(partial, c) if v in partial.values)
         values = ", ".join(f"{v} = {self.names.of(partial.values[v])}" for v in variables)
-        given = f", for {values}" if values else ""
+        where = f", for {values}" if values else ""
         if c.result is None:
             infix = len(shown) == 2 and not c.head[0].isalpha()
-            said = f" {c.head} ".join(shown) if infix else f"({' '.join((c.head, *shown))})"
-            return f"{said} is false{given}{self._numbers(partial, c)}"
+            condition = f" {c.head} ".join(shown) if infix else f"({' '.join((c.head, *shown))})"
+            return f"{condition} is false{where}{self._numbers(partial, c)}"
         needed = failure.known.get(len(c.args))
         try:
-            found = self.search.computed(c, partial.values)
+            result = self.search.computed(c, partial.values)
         except Fails:
             outside = " outside of egglog" * (c.head == "unstable-vec-map")
-            return f"this has no value{outside}{given}"
+            return f"this has no value{outside}{where}"
         near = ""
-        if isinstance(found, float) and isinstance(needed, float):
-            near = off(found, needed)
-        return f"this is {self.names.of(found)}; needed is {self.names.of(needed)}{near}{given}"
+        if isinstance(result, float) and isinstance(needed, float):
+            near = off(result, needed)
+        return f"this is {self.names.of(result)}; needed is {self.names.of(needed)}{near}{where}"
 
     def _numbers(self, partial: Partial, c: Conjunct) -> str:
-        """How near two numbers are that a comparison of their difference finds too far apart."""
+        """The distance of two numbers whose difference fails a comparison, if they are near."""
         for part in partial.plan.conjuncts:
             if part.premise == c.premise and part.head == "-" and c.start < part.start < c.end:
                 match [partial.values.get(a) for a in part.args if isinstance(a, str)]:
@@ -180,7 +182,7 @@ class Words:
         return ""
 
     def _below(self, partial: Partial, c: Conjunct) -> Iterator[str]:
-        """The variables that the rule writes within `c`."""
+        """The variables of the rule in the text of `c`."""
         inside = (
             p
             for p in partial.plan.conjuncts
@@ -207,12 +209,12 @@ _WHAT = {
 
 
 def place_of(rule: Rule) -> str:
-    """Where `rule` stands: ``rules/idioms.egg:41``."""
+    """The file and line of `rule`: ``rules/idioms.egg:41``."""
     return f"{rule.span.file}:{rule.span.line}"
 
 
 def off(there: float, needed: float) -> str:
-    """By how much a number is off another, if they are near."""
+    """The relative difference of two numbers, if they are near."""
     if there == needed or not (math.isfinite(there) and math.isfinite(needed)):
         return ""
     share = abs(there - needed) / max(abs(needed), abs(there))
@@ -220,7 +222,7 @@ def off(there: float, needed: float) -> str:
 
 
 def _broadcast(a: Any, b: Any) -> tuple[Any, ...] | None:
-    """The shape that one of two shapes is broadcast to, if it is that of the other."""
+    """The larger of two shapes if the smaller one can be broadcast to it."""
     if not (isinstance(a, tuple) and isinstance(b, tuple)):
         return None
     for small, large in ((a, b), (b, a)):
@@ -231,6 +233,6 @@ def _broadcast(a: Any, b: Any) -> tuple[Any, ...] | None:
     return None
 
 
-def _says(held: Conjunct, c: Conjunct) -> bool:
-    """Whether `held` gave the value that `c` does not have."""
-    return held.head == c.head and held.result == c.result and isinstance(c.result, str)
+def _binds_result_of(matched: Conjunct, c: Conjunct) -> bool:
+    """Whether `matched` bound the result variable of `c`, whose own value differs."""
+    return matched.head == c.head and matched.result == c.result and isinstance(c.result, str)
