@@ -22,7 +22,7 @@ def full_matches(search: Search, plan: Plan) -> list[Key | None]:
 
 
 def deepest(search: Search, plan: Plan, at: Sequence[Key] | None) -> list[Partial]:
-    """The deepest partial matches of `plan` at the classes `at` or anywhere, at most one a class."""
+    """The deepest partial matches of `plan`, at `at` or anywhere; one for each class."""
     if at is not None:
         partials = [search.best(plan, {name: key}) for name in plan.focus for key in at]
         if not any(p.weight[0] for p in partials):

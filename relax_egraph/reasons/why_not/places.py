@@ -1,4 +1,4 @@
-"""The ``at`` argument of `why_not`: values by name, by number, or by the kernel that computes them."""
+"""The ``at`` argument of `why_not`: values by name, by number, or by the kernel that has them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
