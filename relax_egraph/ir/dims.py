@@ -148,6 +148,8 @@ def equal(a: Dim, b: Dim) -> bool:
     if vanishes(difference):
         return True
     difference = by_minima(by_floors(difference))
+    if difference.is_polynomial():
+        return sympy.expand(difference) == 0
     return _simplified(difference) == 0 or cancels(difference)
 
 
@@ -168,7 +170,10 @@ def prove_ge(a: Dim, b: Dim) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
     difference = _difference(a, b)
-    return nonnegative(difference) or nonnegative(_simplified(difference))
+    if nonnegative(difference):
+        return True
+    # of a polynomial sympy finds factors, which `nonnegative` would expand again
+    return not difference.is_polynomial() and nonnegative(_simplified(difference))
 
 
 @memoised
