@@ -44,12 +44,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the garbage collector from looking through modules and tests, now and later."""
+    """Keep the garbage collector from looking through modules and tests, now and later.
+
+    It looks less often through what tests allocate, which is a twentieth of their time else.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
 
 
