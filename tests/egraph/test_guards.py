@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from relax_egraph.egraph.bindings import EGraph
+from relax_egraph.egraph.commands import run_text
+from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import original, written
 from relax_egraph.egraph.rulebook.guards import expand
@@ -23,12 +24,12 @@ DEDUCE = "(run-schedule (saturate (seq (run dim) (run my))))"
 
 def _holds(guard: str, first: str, second: str, before: Sequence[str] = (DEDUCE,)) -> bool:
     """Whether `guard`, about a and b, holds for the dimensions `first` and `second`."""
-    egraph = EGraph()
-    egraph.run_program(*RuleBook.default([RULE.format(guard=guard)], families=()).commands)
+    book = RuleBook.default([RULE.format(guard=guard)], families=())
     tensor = f'(R.reshape (Leaf 0) (vec-of (DimSym "{first}") (DimSym "{second}")))'
-    for text in (tensor, *before):
-        egraph.run_program(*egraph.parse_program(text))
-    return bool(egraph.freeze().functions["asked"].rows)
+    with prepared(book.program_of_families) as egraph:
+        for text in (tensor, *before):
+            run_text(egraph, text)
+        return bool(egraph.freeze().functions["asked"].rows)
 
 
 @pytest.mark.parametrize(

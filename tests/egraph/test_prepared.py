@@ -12,6 +12,7 @@ from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import RULES, Form, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.generate import generated
 from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.ir.module import IRModule
 
@@ -112,7 +113,7 @@ def test_a_rule_that_is_left_out_does_nothing_where_it_was_declared(rule: str) -
 
 def test_no_variable_of_the_book_has_the_name_of_a_declaration() -> None:
     book = RuleBook.default(fast_math=True, bounded=True)
-    forms = [entry.form for entry in book.entries]
+    forms = [entry.form for entry in (*generated(), *book.reading.entries)]
     declared = {written(form.items[1]) for form in forms if form.head in DECLARES}
     declared |= {declaration.name for declaration in vocabulary()}
 

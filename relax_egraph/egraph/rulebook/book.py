@@ -16,9 +16,7 @@ from relax_egraph.base.parameters import (
     instance,
     takes,
 )
-from relax_egraph.egraph.commands import Command
 from relax_egraph.egraph.encoding.prepared import Program
-from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.egraph.functions.function import called
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.generate import generated
@@ -160,11 +158,6 @@ class RuleBook:
         return _chosen(self).own
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
-        """What is generated, declarations and rules, in order."""
-        return (*generated(), *_chosen(self).entries)
-
-    @property
     def declarations(self) -> Mapping[str, Declaration]:
         """The constructors, functions and relations that its rules may use, by name."""
         return _chosen(self).declarations
@@ -187,12 +180,6 @@ class RuleBook:
     def program_of_families(self) -> Program:
         """The same, with the rulesets of the families."""
         return _chosen(self).program_of_families
-
-    @property
-    def commands(self) -> tuple[Command, ...]:
-        """The same, parsed."""
-        parse = new_egraph().parse_program
-        return tuple(c for text in self.program_of_families.texts for c in parse(text))
 
 
 @dataclass(frozen=True)
