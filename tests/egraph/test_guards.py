@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import pytest
+from egglog.bindings import EGraph
 
 from relax_egraph.egraph.commands import run_text
-from relax_egraph.egraph.encoding.prepared import prepared
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import original, written
 from relax_egraph.egraph.rulebook.guards import expand
@@ -26,10 +26,10 @@ def _holds(guard: str, first: str, second: str, before: Sequence[str] = (DEDUCE,
     """Whether `guard`, about a and b, holds for the dimensions `first` and `second`."""
     book = RuleBook.default([RULE.format(guard=guard)], families=())
     tensor = f'(R.reshape (Leaf 0) (vec-of (DimSym "{first}") (DimSym "{second}")))'
-    with prepared(book.program_of_families) as egraph:
-        for text in (tensor, *before):
-            run_text(egraph, text)
-        return bool(egraph.freeze().functions["asked"].rows)
+    egraph = EGraph()
+    for text in (*book.program_of_families.texts, tensor, *before):
+        run_text(egraph, text)
+    return bool(egraph.freeze().functions["asked"].rows)
 
 
 @pytest.mark.parametrize(

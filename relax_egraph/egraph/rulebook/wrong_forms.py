@@ -61,7 +61,7 @@ class WrongForms:
         """Raise the errors as one `RuleError`, if there are any."""
         if self._errors:
             first, *others = self._errors
-            raise first.with_others(others) if others else first
+            raise first.with_others(others)  # a copy, which no frame of its traceback holds
 
     def _starts(self, start: int, before: int) -> bool:
         return is_command(self._source, start) or is_start(self._source, start, before)
