@@ -60,14 +60,14 @@ def sides_of(
     run = Evaluation(program, extents, kind, rng)
     arrays: dict[str, Array] = {}
     for step in program.steps:
-        known = instance.arrays.get(step.variable) if step.how == "leaf" else None
+        known = instance.arrays.get(step.variable) if step.is_leaf else None
         try:
             result = exact(known) if known is not None else run.result(step, run.values.get)
         except NOT_COMPUTED:
             continue
         if result is not None:
             run.values[step.number] = result
-        if step.how == "leaf" and step.scalar is None and isinstance(result, Computed):
+        if step.is_leaf and step.scalar is None and isinstance(result, Computed):
             arrays[step.variable] = result.value
     at = replace(instance, arrays=arrays, extents=extents)
     numbers = {s.variable: s.number for s in program.steps}

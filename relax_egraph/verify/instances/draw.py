@@ -19,7 +19,7 @@ from relax_egraph.verify.instances.contraction import CONTRACTION
 from relax_egraph.verify.instances.known import Known
 from relax_egraph.verify.instances.movement import MOVEMENT
 from relax_egraph.verify.instances.primitives import Fails
-from relax_egraph.verify.instances.problem import VALUES, Node, Problem
+from relax_egraph.verify.instances.problem import VALUES, Application, Problem
 from relax_egraph.verify.instances.propose import propose
 from relax_egraph.verify.instances.query import Arg, Literal
 from relax_egraph.verify.instances.slots import MISSING, Slots, palette_of
@@ -103,7 +103,7 @@ def _tried(known: Known, draw: Callable[[int], None], tries: int) -> bool:
     return False
 
 
-def _next(known: Known) -> Node | None:
+def _next(known: Known) -> Application | None:
     """The node to draw: one that is connected to what is known, and the pickiest of these.
 
     What a rule makes is drawn last: it follows from what is matched, and drawn first it would
@@ -114,7 +114,7 @@ def _next(known: Known) -> Node | None:
     return min(waiting, key=lambda w: (w[0].made, not w[1], _freedom(w[0])))[0] if waiting else None
 
 
-def _fill(known: Known, node: Node, attempt: int) -> None:
+def _fill(known: Known, node: Application, attempt: int) -> None:
     """Fill the slots of `node`; raises `Fails` or `IllTyped`."""
     if node.op is None:
         for arg in node.args:
@@ -143,7 +143,7 @@ def _draw(known: Known, variable: str, sort: str) -> None:
         known.values[variable] = any_value(known, variable, sort)
 
 
-def _freedom(node: Node) -> int:
+def _freedom(node: Application) -> int:
     """How much an operator fits: the pickier, the earlier it is drawn."""
     if node.op is None:
         return 0

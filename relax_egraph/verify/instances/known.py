@@ -21,7 +21,7 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.verify.instances.primitives import Fails, argument, compute, computes
-from relax_egraph.verify.instances.problem import Node, Problem
+from relax_egraph.verify.instances.problem import Application, Problem
 from relax_egraph.verify.instances.query import Apply, Arg, Literal
 from relax_egraph.verify.instances.slots import MISSING, Palette
 
@@ -87,9 +87,9 @@ class Known:
             self.refused[f"a constant {value} of dtype {dtype}"] += 1
             raise Fails
 
-    def follow(self, step: Node | Apply) -> list[tuple[Arg | None, Any]] | None:
+    def follow(self, step: Application | Apply) -> list[tuple[Arg | None, Any]] | None:
         """What follows from `step`, if enough is known."""
-        if isinstance(step, Node):
+        if isinstance(step, Application):
             made = self.made(step)
             if made is not None:
                 self.done.add(id(step))
@@ -120,7 +120,7 @@ class Known:
             return None
         return [(step.result, compute(step.head, tuple(args)))]
 
-    def made(self, node: Node) -> list[tuple[Arg | None, Any]] | None:
+    def made(self, node: Application) -> list[tuple[Arg | None, Any]] | None:
         """What a node says of its result, if enough is known."""
         shape, dtype = self.of(node.result)
         match node.head:
@@ -157,7 +157,7 @@ class Known:
             return variable, variable
         return self.problem.shapes[variable], self.problem.dtypes[variable]
 
-    def infer(self, node: Node, partial: bool) -> TensorStructInfo | TupleStructInfo | None:
+    def infer(self, node: Application, partial: bool) -> TensorStructInfo | TupleStructInfo | None:
         """The struct info of the result; ``None`` if too little is known for it.
 
         If `partial`, dtypes may be unknown.  Raises `Fails` or `IllTyped`.
@@ -234,7 +234,7 @@ class Known:
         below = [str(a) for a in made.args if str(a) in self.problem.shapes]
         return all(self.static(v) for v in below)
 
-    def agrees(self, node: Node) -> None:
+    def agrees(self, node: Application) -> None:
         """Raise `Fails` if what is known of `node` is not one application of its operator."""
         info = self.infer(node, partial=True)
         if isinstance(info, TensorStructInfo):
@@ -256,7 +256,7 @@ class Known:
         kind = {"f64": float, "i64": int, "String": str}.get(sort)
         return [v for v in found if kind is not None and type(v) is kind]
 
-    def open(self, node: Node) -> tuple[bool, bool]:
+    def open(self, node: Application) -> tuple[bool, bool]:
         """Whether slots of `node` are empty, and whether it touches a known shape."""
         if node.op is None:
             missing = any(self.get(a) is MISSING for a in node.args if a not in self.problem.shapes)

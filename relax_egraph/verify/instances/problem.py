@@ -16,7 +16,7 @@ class Contradiction(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Application:
     """An operator applied; `tensors` are the elements of its ``Tensors`` operands, by variable.
 
     `op` is ``None`` of what is no operator: ``K.load``, ``R.tuple_get``, ``R.const``.  A node that
@@ -40,14 +40,14 @@ class Problem:
     says what stands for a variable that is the same as another.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[Application, ...]
     premises: tuple[Apply, ...]
     sorts: Mapping[str, str]
     elements: Mapping[str, tuple[str, ...]]
     scalars: Mapping[str, Arg]
     constants: frozenset[str]
     positions: Mapping[str, Arg]
-    made: Mapping[str, Node]
+    made: Mapping[str, Application]
     shapes: Mapping[str, Arg]
     dtypes: Mapping[str, Arg]
     names: Mapping[str, Arg]

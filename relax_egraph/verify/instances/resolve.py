@@ -11,7 +11,7 @@ from random import Random
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.verify.instances.congruence import Congruence
 from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
-from relax_egraph.verify.instances.problem import VALUES, Contradiction, Node, Problem
+from relax_egraph.verify.instances.problem import VALUES, Application, Contradiction, Problem
 from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query
 
 
@@ -46,7 +46,7 @@ class _Resolving:
             self.share_shapes(node)
         bake = self.same.find
         self.find_sorts()
-        made: dict[str, Node] = {}
+        made: dict[str, Application] = {}
         for node in sorted(map(self.baked, nodes), key=lambda n: n.made):
             made.setdefault(node.result, node)
         elements = {
@@ -80,7 +80,7 @@ class _Resolving:
             names={v: bake(v) for v in self.same.parent},
         )
 
-    def baked(self, node: Node) -> Node:
+    def baked(self, node: Application) -> Application:
         args = tuple(map(self.same.find, node.args))
         return replace(node, args=args, result=str(self.same.find(node.result)))
 
@@ -197,7 +197,7 @@ class _Resolving:
         """The variable for the shape or dtype of `tensor`."""
         return f"{self.same.find(tensor)}.{what}"
 
-    def node(self, apply: Apply) -> Node:
+    def node(self, apply: Apply) -> Application:
         traits = operators().get(apply.head[2:])
         if traits is None and apply.head not in _SPECIAL:
             raise Contradiction(f"{apply.head} is not drawn")
@@ -207,9 +207,9 @@ class _Resolving:
             raise Contradiction(f"{apply.text} is no literal")
         self.sorts.setdefault(result, self.declarations[apply.head].result)
         op = traits.op if traits else None
-        return Node(apply.head, op, apply.args, result, apply.text, apply.made)
+        return Application(apply.head, op, apply.args, result, apply.text, apply.made)
 
-    def share_shapes(self, node: Node) -> None:
+    def share_shapes(self, node: Application) -> None:
         if node.head in ("K.load", "K.store"):
             self.same.unite(self.of(node.args[0], "shape"), self.of(node.result, "shape"))
             self.same.unite(self.of(node.args[0], "dtype"), self.of(node.result, "dtype"))
@@ -228,7 +228,9 @@ class _Resolving:
             self.same.unite(node.args[kinds.index("shape")], result)
 
 
-def _refuse_cycles(made: Mapping[str, Node], elements: Mapping[str, tuple[str, ...]]) -> None:
+def _refuse_cycles(
+    made: Mapping[str, Application], elements: Mapping[str, tuple[str, ...]]
+) -> None:
     """Raise `Contradiction` where a value would be made of itself."""
     done: set[str] = set()
     above: set[str] = set()

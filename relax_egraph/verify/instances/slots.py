@@ -12,7 +12,7 @@ from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.instances.primitives import Fails
-from relax_egraph.verify.instances.problem import Node, Problem
+from relax_egraph.verify.instances.problem import Application, Problem
 from relax_egraph.verify.instances.query import Arg, Literal
 
 MISSING: Any = object()
@@ -90,7 +90,7 @@ class Slots:
     Raises `Fails` where a slot would get two values.
     """
 
-    node: Node
+    node: Application
     problem: Problem
     values: Mapping[str, Any]
     palette: Palette

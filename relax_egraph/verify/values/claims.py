@@ -6,7 +6,7 @@ import numpy as np
 
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.dtypes import name_of
-from relax_egraph.ir.op import Op
+from relax_egraph.ir.op import OPS
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.values.applied import constant
 from relax_egraph.verify.values.evaluation import Evaluation
@@ -33,7 +33,8 @@ def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> boo
     run.compute()
     for step in program.steps:
         value = run.values.get(step.number)
-        if step.scalar is None or not isinstance(step.how, Op) or not isinstance(value, Computed):
+        is_computed = step.node is not None and step.node.op in OPS
+        if step.scalar is None or not is_computed or not isinstance(value, Computed):
             continue
         said = constant(step.scalar, value.value.shape, name_of(value.value.dtype)).value
         if not np.allclose(value.wide, said.astype(value.wide.dtype), 1e-6, 0, equal_nan=True):

@@ -8,17 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from relax_egraph.egraph.node import LEAF, OPAQUE, Node
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.trial import Trial
 from relax_egraph.ir.dtypes import name_of
-from relax_egraph.ir.op import Op
 from relax_egraph.verify.values.applied import Result, constant
 from relax_egraph.verify.values.evaluation import NOT_COMPUTED, Evaluation
 from relax_egraph.verify.values.inputs import Array, Kind
-from relax_egraph.verify.values.program import Step
 from relax_egraph.verify.values.tolerance import Computed, Need, gap
 
 
@@ -61,27 +58,14 @@ class Classes:
         for numbers in self.steps.values():
             numbers.sort(key=lambda n: n not in trial.matched)
         self.values: dict[Key, Result] = {}
-        self.own: dict[Key, set[tuple[str, tuple[Any, ...], tuple[Any, ...]]]] = defaultdict(set)
+        self.own: dict[Key, set[Node[Key | None]]] = defaultdict(set)
         for key, numbers in self.steps.items():
             known = [run.values[n] for n in numbers if n in run.values]
             if known:
                 self.values[key] = known[0]
             for n in numbers:
-                self.own[key].add(self.signature(by_number[n]))
-
-    def signature(self, step: Step) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
-        """What node a step is."""
-        keys = self.trial.values
-        children = tuple(
-            keys.get(c)
-            if isinstance(c, int)
-            else tuple(keys.get(t) for t in c)
-            if isinstance(c, tuple)
-            else c
-            for c in step.children
-        )
-        name = step.how.name if isinstance(step.how, Op) else step.how
-        return name, children, step.attrs
+                if (node := by_number[n].node) is not None:
+                    self.own[key].add(node.over(trial.values.get))
 
     def differences(self) -> Iterator[Difference]:
         """How the classes differ within themselves."""
@@ -101,7 +85,7 @@ class Classes:
         while waiting and progress:
             progress, rest = False, []
             for key, node in waiting:
-                own = (node.op, node.children, node.attrs) in self.own[key]
+                own = node in self.own[key]
                 if own and key in self.values:
                     progress = True  # it has been computed as a step of the program
                     continue

@@ -138,7 +138,7 @@ def _apart(a: Computed, b: Computed) -> Array:
 def _seen(run: Evaluation, at: int) -> Instance:
     """Instance number `at` with the elements that its leaves and the extents its symbols had."""
     instance = run.program.instances[at]
-    leaves = [s for s in run.program.steps if s.instance == at and s.how == "leaf"]
+    leaves = [s for s in run.program.steps if s.instance == at and s.is_leaf]
     values = {s.variable: run.values.get(s.number) for s in leaves if s.scalar is None}
     arrays = {v: c.value for v, c in values.items() if isinstance(c, Computed)}
     infos = [s.info for s in leaves if s.info is not None]

@@ -50,22 +50,9 @@ class Evaluation:
 
     def result(self, step: Step, given: Callable[[int], Result | None]) -> Result | None:
         """What `step` gives, of the results `given` of others; ``None`` if one is missing."""
-        match step.how:
-            case "leaf" | "const":
-                assert step.info is not None
-                return self.leaf(step)
-            case "none":
-                return None
-            case "same":
-                return given(step.children[0])
-            case "tuple_get":
-                whole = given(step.children[0])
-                ((_, at),) = step.attrs
-                return whole[int(at)] if isinstance(whole, tuple) and isinstance(at, int) else None
-            case Op() as op:
-                return self.apply(op, step.children, dict(step.attrs), given)
-            case other:
-                raise ValueError(other)
+        if step.node is None:
+            return None
+        return self.leaf(step) if step.is_leaf else self.computed(step.node, given)
 
     def leaf(self, step: Step) -> Computed:
         """A random value, or the one that the step or its instance says.

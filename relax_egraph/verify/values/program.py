@@ -1,18 +1,18 @@
 """Instances as one program of ground terms, and what its steps compute."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from relax_egraph.egraph.encoding import literals
-from relax_egraph.egraph.encoding.attributes import meant
+from relax_egraph.egraph.encoding.constructors import NONE, constructors
+from relax_egraph.egraph.node import LEAF, SCALAR, Node, leaf_node
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir import dims
-from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 from relax_egraph.verify.instances.draw import Instance
-from relax_egraph.verify.instances.problem import Node
+from relax_egraph.verify.instances.problem import Application
 from relax_egraph.verify.instances.query import Arg
 
 
@@ -20,8 +20,7 @@ from relax_egraph.verify.instances.query import Arg
 class Step:
     """Value `number` of the program, which is `variable` of an instance.
 
-    `children` are numbers of other steps, tuples of them, shapes, scalars of the host, or ``None``;
-    `how` is an operator, or ``leaf``, ``const``, ``tuple_get``, ``same``.  A `constant` is a leaf;
+    Its `node` is over other steps, and ``None`` of what is left out.  A `constant` is a leaf;
     what is `narrow` loses nothing if it is stored so: the dtype and the axis along which elements
     share a scale.
     """
@@ -29,13 +28,16 @@ class Step:
     number: int
     instance: int
     variable: str
-    how: Op | str
-    children: tuple[Any, ...] = ()
-    attrs: tuple[tuple[str, Attr], ...] = ()
+    node: Node[int] | None
     info: TensorStructInfo | None = None
     scalar: float | None = None
     constant: bool = False
     narrow: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its value is drawn."""
+        return self.node is not None and self.node.op == LEAF
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ class Program:
             if not isinstance(i, str) or i in instance.values
         }
         for step in self.steps:
-            if step.instance == len(self.instances) - 1 and step.info is not None:
+            if step.instance == self._last and step.info is not None:
                 at = positions.get(step.number, step.number)
                 if problem.sorts.get(step.variable) == "Tensor":
                     self.texts[-1].append(f"(set (source-index t{step.number}) {at})")
@@ -88,9 +90,9 @@ class Program:
         info, number = instance.info(variable), len(self.steps)
         shape = info.dims or ()
         constant = self._constant(variable, instance)
-        step = self._step(number, variable, "leaf", (), (), info, value)
-        narrow = tuple(_narrow(variable, instance))
-        self.steps.append(replace(step, constant=constant, narrow=narrow))
+        narrow, node = tuple(_narrow(variable, instance)), leaf_node(number)
+        step = Step(number, self._last, variable, node, info, value, constant, narrow)
+        self.steps.append(step)
         name = f"t{number}"
         self.texts[-1].append(f"(let {name} (Leaf {number})) (union {name} (Value {number}))")
         for dtype, axis in narrow:
@@ -135,74 +137,50 @@ class Program:
 
     def _node(
         self,
-        node: Node,
+        made: Application,
         variable: str,
         instance: Instance,
         numbers: dict[str, int],
         value: float | None,
     ) -> int:
-        children = tuple(self._children(node, instance, numbers))
-        count = len(node.op.operands) if node.op else len(node.args)
-        attrs: tuple[tuple[str, Attr], ...] = ()
-        how: Op | str = node.op or "same"
-        if node.op is not None:
-            given = zip(node.op.attrs, node.args[count:], strict=True)
-            attrs = tuple((a.name, meant(a, instance.get(v))) for a, v in given)
+        step_node = self._step_node(made, instance, numbers)
         number = len(self.steps)
         sort = instance.problem.sorts.get(variable, "Tensor")
-        info = None if sort == "Tuple" or node.head == "R.none" else instance.info(variable)
-        if node.head == "R.tuple_get":
-            how, attrs, children = (
-                "tuple_get",
-                (("index", instance.get(node.args[1])),),
-                children[:1],
-            )
-        elif node.head == "R.const":
-            how, value, children = "const", float(instance.get(node.args[0])), ()
-        elif node.head == "R.none":
-            how = "none"
-        self.steps.append(self._step(number, variable, how, children, attrs, info, value))
-        sorts = self.declarations[node.head].sorts
+        info = None if sort == "Tuple" or step_node is None else instance.info(variable)
+        is_number = step_node is not None and step_node.op == SCALAR
+        scalar = step_node.scalar if step_node and is_number else value
+        self.steps.append(Step(number, self._last, variable, step_node, info, scalar))
+        sorts = self.declarations[made.head].sorts
         args = [
-            self._written(a, s, instance, numbers) for a, s in zip(node.args, sorts, strict=True)
+            self._written(a, s, instance, numbers) for a, s in zip(made.args, sorts, strict=True)
         ]
-        term = f"({' '.join([node.head, *args])})"
+        term = f"({' '.join([made.head, *args])})"
         if sort == "Kernel":
             term = f"(K.store {self._written(variable, sort, instance, numbers)})"
         name = f"({'TupleValue' if sort == 'Tuple' else 'Value'} {number})"
         self.texts[-1].append(f"(let t{number} {term}) (union t{number} {name})")
         if info is not None:
             self._claim(f"t{number}", info)
-        if value is not None and how != "const":
+        if value is not None and not is_number:
             self.texts[-1].append(f"(set (const-scalar t{number}) {literals.number(value)})")
         return number
 
-    def _step(
-        self,
-        number: int,
-        variable: str,
-        how: Op | str,
-        children: tuple[Any, ...],
-        attrs: tuple[tuple[str, Attr], ...],
-        info: TensorStructInfo | None,
-        scalar: float | None,
-    ) -> Step:
-        at = len(self.instances) - 1
-        return Step(number, at, variable, how, children, attrs, info, scalar)
-
-    def _children(self, node: Node, instance: Instance, numbers: dict[str, int]) -> Iterator[Any]:
+    def _step_node(
+        self, made: Application, instance: Instance, numbers: dict[str, int]
+    ) -> Node[int] | None:
+        """The node over other steps; ``None`` of an operand that is left out."""
         problem = instance.problem
-        operands = node.args[: len(node.op.operands)] if node.op else node.args
-        for arg in operands:
+        args: list[Any] = []
+        for arg in made.args:
             if isinstance(arg, str) and arg in problem.elements:
-                yield tuple(self._number(t, instance, numbers) for t in problem.elements[arg])
+                parts = problem.elements[arg]
+                args.append(tuple(self._number(t, instance, numbers) for t in parts))
             elif isinstance(arg, str) and problem.sorts.get(arg) in ("Tensor", "Kernel", "Tuple"):
-                made = problem.made.get(arg)
                 number = self._number(arg, instance, numbers)
-                yield None if made is not None and made.head == "R.none" else number
+                args.append(None if self.steps[number].node is None else number)
             else:
-                value = instance.get(arg)
-                yield ShapeStructInfo(value, len(value)) if isinstance(value, tuple) else value
+                args.append(instance.get(arg))
+        return None if made.head == NONE else constructors()[made.head].node(args)
 
     def _written(self, arg: Arg, sort: str, instance: Instance, numbers: dict[str, int]) -> str:
         problem = instance.problem
@@ -230,6 +208,11 @@ class Program:
                 return literals.prim(instance.get(arg))
             case _:
                 return literals.attribute(sort, instance.get(arg)) or ""
+
+    @property
+    def _last(self) -> int:
+        """The place of the instance that is added."""
+        return len(self.instances) - 1
 
     @property
     def actions(self) -> tuple[str, ...]:
