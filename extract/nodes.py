@@ -4,15 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, TUPLE_GET, WHOLE, Child
+from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, TUPLE_GET, WHOLE
 from relax_egraph.egraph.view import Choice, ClassId, EClass, ENode, View
 from relax_egraph.errors import IllTyped
 from relax_egraph.extract.work import MOVEMENT
-from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
-    StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
@@ -79,25 +77,13 @@ def results_of(
     """
     if classes[c].sort != "tuple":
         return (classes[c].struct_info,)
-    infos = [_info(classes, child) for child in node.children]
+    infos = node.infos(lambda k: classes[k].struct_info)
     try:
         result = OPS[node.op].rule(*infos, **dict(node.attrs))
     except IllTyped:
         return ()
     fields = result.fields if isinstance(result, TupleStructInfo) else ()
     return tuple(f for f in fields if isinstance(f, TensorStructInfo))
-
-
-def _info(classes: Mapping[ClassId, EClass], child: Child[ClassId]) -> StructInfo | None:
-    match child:
-        case int():
-            return classes[child].struct_info
-        case tuple():
-            return TupleStructInfo(tuple(classes[k].struct_info for k in child))
-        case PrimValue():
-            return child.struct_info
-        case _:
-            return child
 
 
 def child_classes(nodes: tuple[ENode, ...]) -> tuple[ClassId, ...]:

@@ -2,7 +2,7 @@
 
 from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Node
 from relax_egraph.egraph.view import Choice, ENode, View
-from relax_egraph.ir.expr import Binding, MatchCast, PrimValue
+from relax_egraph.ir.expr import Binding, MatchCast
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.occurrences import symbols_in, symbols_of_cast
 from relax_egraph.ir.struct_info import ShapeStructInfo, symbols_of
@@ -55,9 +55,7 @@ def _symbols_of_node(node: ENode, view: View) -> frozenset[str]:
     if node.op == OPAQUE:
         binding = view.opaque[node.key]
         return frozenset() if isinstance(binding, MatchCast) else _symbols_in(binding)
-    operands = [c for c in node.children if isinstance(c, ShapeStructInfo)]
-    operands += [c.struct_info for c in node.children if isinstance(c, PrimValue)]
-    return frozenset[str]().union(*map(symbols_of, operands))
+    return node.symbols
 
 
 def _symbols_in(binding: Binding) -> frozenset[str]:
@@ -74,10 +72,10 @@ def mentioned(choice: Choice, view: View) -> frozenset[str]:
             if isinstance(binding, MatchCast):
                 return frozenset() if binds_symbols(binding) else symbols_of_cast(binding)
             return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
-        case Node(children=children):
-            operands = [c for c in children if isinstance(c, ShapeStructInfo)]
-            operands += [c.struct_info for c in children if isinstance(c, PrimValue)]
+        case Node() as node:
+            symbols = node.symbols
         case Kernel(steps=steps):
-            operands = [o for s in steps for o in s.operands if isinstance(o, ShapeStructInfo)]
+            shapes = (o for s in steps for o in s.operands if isinstance(o, ShapeStructInfo))
+            symbols = frozenset[str]().union(*map(symbols_of, shapes))
     infos = (view.classes[o].struct_info for o in choice.outputs)
-    return frozenset[str]().union(*map(symbols_of, (*operands, *infos)))
+    return symbols.union(*map(symbols_of, infos))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, symbols_of
 
 Sort: TypeAlias = Literal["tensor", "kernel", "tuple"]
 
@@ -56,6 +56,17 @@ class Node(Generic[C]):
         return tuple(found)
 
     @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols of its shapes and of its scalars of the host."""
+        infos = [c for c in self.children if isinstance(c, ShapeStructInfo)]
+        numbers = [c.struct_info for c in self.children if isinstance(c, PrimValue)]
+        return frozenset[str]().union(*map(symbols_of, (*infos, *numbers)))
+
+    def infos(self, of: Callable[[C], StructInfo]) -> tuple[StructInfo | None, ...]:
+        """Its children as the operator's struct-info rule takes them, by the infos of values."""
+        return tuple([_info(child, of) for child in self.children])
+
+    @property
     def key(self) -> int:
         """The number of a leaf, or of an opaque binding."""
         return cast(int, self.attrs[0][1])
@@ -83,6 +94,15 @@ def mapped(child: Any, of: Callable[[Any], D]) -> Child[D]:
     kind = type(child)
     if kind is tuple:
         return tuple(map(of, child))
+    return child if kind in _NO_VALUE else of(child)
+
+
+def _info(child: Any, of: Callable[[Any], StructInfo]) -> StructInfo | None:
+    kind = type(child)
+    if kind is tuple:
+        return TupleStructInfo(tuple(map(of, child)))
+    if kind is PrimValue:
+        return child.struct_info
     return child if kind in _NO_VALUE else of(child)
 
 

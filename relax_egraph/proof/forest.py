@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from math import inf
 
 from relax_egraph.proof.paths import Deduced, Edge, Pairs, Paths
-from relax_egraph.proof.term import Operand, Term, head_of
+from relax_egraph.proof.term import Term, head_of
 
 
 class Forest:
@@ -139,12 +139,7 @@ class Forest:
                     waiting.append((known, user, ""))
 
     def _signature(self, term: Term) -> Hashable:
-        return self._head[term], tuple(map(self._of, term.children))
-
-    def _of(self, operand: Operand) -> Hashable:
-        if isinstance(operand, Term):
-            return self._find(operand)
-        return tuple(map(self._find, operand)) if isinstance(operand, tuple) else operand
+        return self._head[term], term.over(self._find).children
 
     def _find(self, term: Term) -> Term:
         root = term

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Attrs
+from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Attrs, mapped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, PrimValue, Var
 from relax_egraph.ir.op import OPS
@@ -237,13 +237,9 @@ def _node(trace: Trace, term: Term, places: Mapping[Term, int]) -> dict[str, Any
     if term.op == OPAQUE and term.key in trace.opaque:
         known["name"] = trace.opaque[term.key].var.name
     operands = [
-        places[c]
-        if isinstance(c, Term)
-        else [places[t] for t in c]
-        if isinstance(c, tuple)
-        else None
-        if c is None
-        else _operand(c, {})
+        _operand(c, {})
+        if isinstance(c, ShapeStructInfo | PrimValue)
+        else mapped(c, places.__getitem__)
         for c in term.children
     ]
     return known | {"operands": operands, "attributes": _plain(dict(_attrs(term)))}

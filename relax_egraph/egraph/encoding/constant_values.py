@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Child
+from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Child, mapped
 from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir.apply import apply_to_constants
 from relax_egraph.ir.dtypes import scalar
@@ -77,17 +77,11 @@ class ConstantValues:
         return OPS[node.op].pure and all(map(_is_static, node.children))
 
     def _operand(self, child: Child[ClassId]) -> Value:
-        match child:
-            case int():
-                return self.of(child)
-            case tuple():
-                return tuple(map(self.of, child))
-            case ShapeStructInfo(values=values):
+        match mapped(child, self.of):
+            case ShapeStructInfo(values=values) | PrimValue(value=values):
                 return values
-            case PrimValue(value=value):
-                return value
-            case None:
-                return None
+            case values:
+                return values
 
 
 def _is_static(child: Child[ClassId]) -> bool:

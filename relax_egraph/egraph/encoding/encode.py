@@ -42,7 +42,6 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import OPS, Op, Operand
 from relax_egraph.ir.struct_info import (
-    PrimStructInfo,
     Shape,
     ShapeStructInfo,
     TensorStructInfo,
@@ -230,7 +229,7 @@ class _Encoder:
     def _add(self, node: ENode, info: TensorStructInfo, sort: Sort = "tensor") -> ClassId:
         if node in self._same:
             return self._same[node]
-        known = not symbols_of(info) and not _symbolic(node) and bool(node.operands)
+        known = not symbols_of(info) and not node.symbols and bool(node.operands)
         const = known and all(self.classes[c].is_const for c in node.operands)
         scalar = self.classes[node.operands[0]].scalar if node.op == "broadcast_to" else None
         self.classes.append(EClass(sort, (node,), info, const, scalar))
@@ -253,12 +252,6 @@ def _scalar(data: npt.NDArray[Any]) -> float | None:
         return None
     number = data.flat[0].item()
     return float(number) if number != number or float(number) == number else None
-
-
-def _symbolic(node: ENode) -> bool:
-    """Whether an operand that is no tensor depends on symbols."""
-    infos = (c.struct_info if isinstance(c, PrimValue) else c for c in node.children)
-    return any(symbols_of(i) for i in infos if isinstance(i, ShapeStructInfo | PrimStructInfo))
 
 
 def _open_operand(operand: Operand, value: Expr | None) -> bool:

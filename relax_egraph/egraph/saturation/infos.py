@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.node import TUPLE_GET, Child, Node
+from relax_egraph.egraph.node import TUPLE_GET, Node
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped
-from relax_egraph.ir.expr import Attr, PrimValue
+from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
-    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
@@ -43,7 +42,7 @@ class Infos:
             return parts[index] if isinstance(index, int) and index < len(parts) else None
         if node.op not in operators():
             return None
-        return inferred(node.op, tuple(map(self._operand, node.children)), node.attrs)
+        return inferred(node.op, node.infos(self.of), node.attrs)
 
     def _info(self, key: Key) -> StructInfo:
         sort, value = key
@@ -67,17 +66,6 @@ class Infos:
             if info is not None:
                 return info
         return _UNKNOWN
-
-    def _operand(self, child: Child[Key]) -> StructInfo | None:
-        match child:
-            case Key():
-                return self.of(child)
-            case tuple():
-                return TupleStructInfo(tuple(map(self.of, child)))
-            case PrimValue():
-                return child.struct_info
-            case ShapeStructInfo() | None:
-                return child
 
 
 @memoised
