@@ -69,8 +69,8 @@ _LONGEST_PATH = 4096
 _FUNCTIONS = "relax_egraph.egraph.functions.function"
 """What declares functions; loaded when one is."""
 
-_ENGINE, _CHECKER = "relax_egraph.egraph.rulebook.book", "relax_egraph.verify.given"
-"""What reads rules, and what tries them; loaded when they are needed: data imports none."""
+_ENGINE, _CHECKER = "relax_egraph.egraph.rulebook.book", "relax_egraph.verify.user_rules"
+"""The modules that read and check rules, imported on first use: data imports nothing."""
 
 
 @takes(given=RULE, without=NAMES)
@@ -91,7 +91,7 @@ def load(*given: Given, without: Iterable[str] = ()) -> Rules:
     trials=integer("a number of trials, 1 or more", 1),
     seed=SEED,
     processes=optional(integer("a number of processes, 1 or more", 1)),
-    told=optional(parameters.function("a function of a verdict")),
+    progress=optional(parameters.function("a function of a verdict")),
 )
 def check(
     *given: Given,
@@ -99,7 +99,7 @@ def check(
     trials: int = 20,
     seed: int = 0,
     processes: int | None = None,
-    told: Callable[[Any], object] | None = None,
+    progress: Callable[[Any], object] | None = None,
 ) -> tuple[Any, ...]:
     """Try the rules of files (or texts), beside the book, on random instances; or the book's own.
 
@@ -115,7 +115,7 @@ def check(
     largest and the smallest, infinities and NaN.  What egglog unites is computed by the reference,
     in the rule's dtype and in float64.  Returned is a `Verdict` on each rule that equates values,
     in order, or on those named in `only`; ``verdict.sound`` says whether the rule keeps to what the
-    comment ``; float:`` above it states.  Each verdict is `told` as soon as it is there.
+    comment ``; float:`` above it states.  `progress` is called with each final verdict.
 
     The same `seed` has the same verdicts, in any number of `processes` (by default one of each
     processor).  They are apart from this one: a rule that never ends, or takes all memory, costs no
@@ -124,8 +124,10 @@ def check(
     Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
     a name in `only` that no rule has.
     """
-    verify = import_module(_CHECKER).check_given
-    return verify(read(given), only, trials=trials, seed=seed, processes=processes, told=told)
+    verify = import_module(_CHECKER).check_user_rules
+    return verify(
+        read(given), only, trials=trials, seed=seed, processes=processes, progress=progress
+    )
 
 
 F = TypeVar("F", bound=Callable[..., Any])

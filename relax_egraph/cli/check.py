@@ -81,7 +81,7 @@ def check_files(
     names = _names(book, files, only)
     with counted("checking rules", len(names)) as done:
         how = {"trials": trials, "seed": seed, "processes": processes}
-        verdicts = check_rules(book, names, _cases(tests), told=done, **how)
+        verdicts = check_rules(book, names, _cases(tests), progress=done, **how)
     wrong = [verdict for verdict in verdicts if not verdict.sound]
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]

@@ -38,7 +38,8 @@ def _kind_text(verdict: Verdict) -> str:
     if verdict.kind not in ("reassociates", "fast"):
         return verdict.kind
     differs = [f"by {verdict.ulps:.3g} ulp"] if verdict.ulps else []
-    differs += [f"on {', '.join(verdict.told_on)}"] if verdict.told_on else []
+    if verdict.notable_differences:
+        differs.append(f"on {', '.join(verdict.notable_differences)}")
     shown = f" (it differs {' and '.join(differs)})" if differs else ""
     if verdict.stated == "unstated":
         return f"{verdict.kind}{shown}, but declares no float class, as if it were exact"
@@ -47,7 +48,7 @@ def _kind_text(verdict: Verdict) -> str:
 
 def _numbered(text: RuleText, pointed: bool) -> Iterator[str]:
     """The numbered lines of a rule, with a caret under its right side."""
-    line, column = text.made
+    line, column = text.conclusion
     for number, shown in enumerate(text.text.split("\n"), text.line):
         yield f"{number:>5} | {shown}"
         if pointed and number == line:

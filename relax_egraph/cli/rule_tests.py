@@ -72,7 +72,7 @@ def test_rules(
 
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
-        outcomes = run_tests(tests, seconds=timeout, processes=processes, told=done)
+        outcomes = run_tests(tests, seconds=timeout, processes=processes, progress=done)
         outcomes = tuple(map(with_premises, outcomes))
     if as_json:
         names = [{"name": rule.name, "place": str(rule.span)} for rule in unseen(outcomes)]

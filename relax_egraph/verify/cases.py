@@ -1,7 +1,8 @@
-"""Programs of file tests, with other extents and dtypes: instances for rules that need a setting.
+"""Programs of file tests with other extents and dtypes: instances for rules that need a context.
 
-A case says by ``; FIRES:`` which rules match in it.  Its ``let`` forms are the program, and what it
-sets of shapes, dtypes and constants is known; what it runs and checks is left out.
+The comment ``; FIRES:`` of a case names the rules that match in it.  The ``let`` forms are the
+program, and the ``set`` forms are facts about shapes, dtypes and constants; runs and checks are
+ignored.
 """
 
 import re
@@ -19,10 +20,10 @@ SEPARATOR = re.compile(r"(?m)^; -----\n")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, the families that it is for, and the rules that match in it.
+    """The forms of a program, the families under test, and the rules that match in it.
 
-    All of its dimensions are symbols and numbers if it is `simple`; `floats` are the floating-point
-    dtypes that it names.
+    `simple` tells that all dimensions are symbols and numbers; `floats` are the floating-point
+    dtypes in the text.
     """
 
     forms: tuple[Form, ...]
@@ -35,11 +36,11 @@ class Case:
 _HOW = ("all", "all", "symbols")
 _FLOATS = ('"float32"', '"float64"')
 _SUM = re.compile(r'DimSym "[^"]*[^\w"]')
-"""A dimension that is computed from others: none of them can be changed alone."""
+"""A dimension that is computed from others, none of which can be changed alone."""
 
 
 def cases_of(text: str, name: str) -> tuple[Case, ...]:
-    """The cases of a file test; those in which nothing is said to fire are left out."""
+    """The cases of a file test with a ``; FIRES:`` comment."""
     families = tuple(directive(text, "RULES"))
     parts = ((part, directive(part, "FIRES")) for part in SEPARATOR.split(text))
     return tuple(
@@ -57,46 +58,46 @@ def cases_of(text: str, name: str) -> tuple[Case, ...]:
 
 def directive(text: str, name: str) -> list[str]:
     """The words behind every ``; NAME:``."""
-    return [w for found in re.findall(rf"(?m)^; {name}: (.+)$", text) for w in found.split()]
+    return [w for words in re.findall(rf"(?m)^; {name}: (.+)$", text) for w in words.split()]
 
 
 def query_of(
     case: Case, declarations: Mapping[str, Declaration], random: Random, dtype: str, general: bool
 ) -> Query:
-    """The program of `case`, of floats of `dtype`; if it is `general`, with variable extents.
+    """The program of `case` with floats of `dtype` and, if `general`, with variable extents.
 
-    One that names two floating-point dtypes keeps them; extents of 0 and 1 stay.
+    A case with two floating-point dtypes keeps them; extents of 0 and 1 stay.
     """
     query = Query()
     which = random.choice(_HOW) if case.simple and general else "none"
-    how = _Generalised(which, dtype if len(case.floats) < 2 else "")
-    made: set[str] = set()
+    general_form = _Generalised(which, dtype if len(case.floats) < 2 else "")
+    results: set[str] = set()
     for form in case.forms:
         match form.head, form.items[1:]:
             case "run-schedule" | "run", _:
                 break
             case "let", [Atom(text=name), Form() as value]:
-                query.term(how.tree(value), "", name)
-                made |= {name} if value.head != "Leaf" else set()
+                query.term(general_form.tree(value), "", name)
+                results |= {name} if value.head != "Leaf" else set()
             case "let", [Atom(text=name), value]:
                 query.same.append((name, query.term(value, "")))
-            case "set", [Form() as fact, _] if _deduced(fact, made):
+            case "set", [Form() as fact, _] if _deduced(fact, results):
                 pass
             case "set", [fact, value]:
-                known = query.term(how.tree(fact), "")
-                query.same.append((known, query.term(how.tree(value), "")))
+                known = query.term(general_form.tree(fact), "")
+                query.same.append((known, query.term(general_form.tree(value), "")))
             case head, _ if declarations.get(head) and declarations[head].result == "Unit":
-                if not _deduced(form, made):
-                    query.fact(how.tree(form), "")
+                if not _deduced(form, results):
+                    query.fact(general_form.tree(form), "")
             case _:
                 pass
     return query
 
 
-def _deduced(fact: Form, made: set[str]) -> bool:
-    """Whether `fact` says the shape or dtype of what an operator makes, which its rule tells."""
+def _deduced(fact: Form, results: set[str]) -> bool:
+    """Whether `fact` states the shape or dtype of an operator's result, which follows anyway."""
     about = fact.items[1] if len(fact.items) > 1 else None
-    return fact.head in _INFERRED and isinstance(about, Atom) and about.text in made
+    return fact.head in _INFERRED and isinstance(about, Atom) and about.text in results
 
 
 _INFERRED = ("shape-of", "rank-of", "dtype-of", "shape-claim", "dtype-claim")
@@ -104,9 +105,9 @@ _INFERRED = ("shape-of", "rank-of", "dtype-of", "shape-claim", "dtype-claim")
 
 @dataclass(frozen=True, slots=True)
 class _Generalised:
-    """Terms with variables for dimensions: for ``all`` of them, the ``symbols``, or ``none``.
+    """Rewrites terms: variables for ``all`` dimensions, for ``symbols``, or for ``none``.
 
-    Floats are of `dtype`, unless that is empty.
+    Floating-point dtypes become `dtype`, unless it is empty.
     """
 
     which: str

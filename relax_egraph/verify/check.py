@@ -1,4 +1,4 @@
-"""Whether rules are sound: each is tried on random instances of what it matches."""
+"""The check of rules: each rule runs on random instances of its pattern."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,11 @@ from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Do, workers
 
-Told: TypeAlias = Callable[[Verdict], object]
+Progress: TypeAlias = Callable[[Verdict], object]
+"""A callback for each verdict, as soon as it is final."""
 
 _NEAR = 2
-"""Rules that are further from one that equates values are tried in cases, if there are some."""
+"""A rule with a longer chain to a rule that equates values is tried in cases first."""
 
 _UNREAD = "no rule that equates values reads what it deduces"
 
@@ -31,40 +32,40 @@ def check_rules(
     trials: int = INSTANCES,
     seed: int = 0,
     processes: int = 1,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Verdict, ...]:
-    """A verdict on every rule of `book` but those of facts, in order; `only` names some.
+    """The verdicts on the rules of `book`, or on those in `only`, in order; facts are not checked.
 
-    A rule is tried alone, or with those that deduce what it reads, until it has matched so many
-    `trials`.  Rules of which there are too few instances are tried with their families, too, on
-    programs like those of `cases`.  The same rules and `seed` have the same verdicts in every run,
-    in one process and in many; each is `told` when it is known.
+    A rule runs alone, or with rules that deduce its premises, until it has matched `trials` times.
+    Rules with too few instances also run with their families, on programs like those of `cases`.
+    The same rules and `seed` have the same verdicts in every run, in one process and in many.
+    `progress` is called with each final verdict.
 
-    In more `processes` than one a rule that brings its process down, or that does not end, costs
-    its own verdict alone, which says so.  Raises ``ValueError`` for a name of no rule, and where
-    no rule is to be checked.
+    With several `processes`, a rule that crashes its process or does not end costs only its own
+    verdict, which says so.  Raises ``ValueError`` for a name that no rule has, and if there is no
+    rule to check.
     """
     wanted = _wanted(book, only)
     chains = {n: _chains(book, rule) for n, rule in wanted.items()}
     close = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
     distant = [n for n in wanted if n not in close and all(chains[n])]
     work = Work(book, tuple(cases), trials, seed)
-    so_far = _SoFar({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, told or _nobody)
+    log = _Log({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, progress)
     with workers(work, processes) as do:
-        for found in _combined(work, do, _groups("near", close, chains)):
-            so_far.verdicts[found.rule] = found
-            if not work.lacks(found):
-                so_far.tell(found.rule)
-        lacking = {n: wanted[n] for n, v in so_far.verdicts.items() if work.lacks(v)}
-        for found in _combined(work, do, _in_cases(work, lacking, so_far.verdicts)):
-            so_far.verdicts[found.rule] = found
-        distant = [n for n in distant if work.lacks(so_far.verdicts[n])]
-        so_far.tell(*(n for n in wanted if n not in distant))
-        doubted = frozenset(n for n, v in so_far.verdicts.items() if v.needs == "unsound")
-        for found in _combined(work, do, _groups("far", distant, chains, doubted)):
-            so_far.verdicts[found.rule] = found.together(so_far.verdicts[found.rule])
-            so_far.tell(found.rule)
-    return tuple(so_far.verdicts.values())
+        for verdict in _combined(work, do, _groups("near", close, chains)):
+            log.verdicts[verdict.rule] = verdict
+            if not work.lacks(verdict):
+                log.report(verdict.rule)
+        lacking = {n: wanted[n] for n, v in log.verdicts.items() if work.lacks(v)}
+        for verdict in _combined(work, do, _in_cases(work, lacking, log.verdicts)):
+            log.verdicts[verdict.rule] = verdict
+        distant = [n for n in distant if work.lacks(log.verdicts[n])]
+        log.report(*(n for n in wanted if n not in distant))
+        doubted = frozenset(n for n, v in log.verdicts.items() if v.needs == "unsound")
+        for verdict in _combined(work, do, _groups("far", distant, chains, doubted)):
+            log.verdicts[verdict.rule] = verdict.together(log.verdicts[verdict.rule])
+            log.report(verdict.rule)
+    return tuple(log.verdicts.values())
 
 
 def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
@@ -78,33 +79,30 @@ def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
     return {n: rule for n, rule in rules.items() if n in names}
 
 
-def _nobody(verdict: Verdict) -> None:
-    """Tell nobody."""
-
-
 @dataclass(slots=True)
-class _SoFar:
-    """The verdicts as far as they are known, and of which rules they have been told."""
+class _Log:
+    """The verdicts known so far, and the rules whose verdicts have been reported."""
 
     verdicts: dict[str, Verdict]
-    told: Told
-    known: set[str] = field(default_factory=set[str])
+    progress: Progress | None
+    reported: set[str] = field(default_factory=set[str])
 
-    def tell(self, *names: str) -> None:
+    def report(self, *names: str) -> None:
+        """Pass the verdicts on the rules `names` to the callback, each once."""
         for name in names:
-            if name not in self.known:
-                self.known.add(name)
-                self.told(self.verdicts[name])
+            if self.progress is not None and name not in self.reported:
+                self.reported.add(name)
+                self.progress(self.verdicts[name])
 
 
 _Chain: TypeAlias = tuple[str, ...]
 
 
 def _chains(book: RuleBook, rule: Rule) -> list[_Chain]:
-    """For each direction of `rule` a chain from one that equates values, by name.
+    """Chains to each direction of `rule` from a rule that equates values, by name.
 
-    What a rule of a user deduces is tried with each rule that reads it: one may ask more of it than
-    another.  Those of the book have been tried in every case of theirs, and one is enough.
+    A user's rule that deduces a fact has a chain for each rule that reads the fact: one reader may
+    require more than another.  For a rule of the book one chain is enough.
     """
     every = rule.name in book.of_user
     chains = (
@@ -121,40 +119,40 @@ def _groups(
     chains: Mapping[str, list[_Chain]],
     doubted: frozenset[str] = frozenset(),
 ) -> list[Unit]:
-    """Rules by the one that equates values with which they are tried."""
+    """Units of chains that begin with the same rule."""
     groups: dict[str, list[_Chain]] = defaultdict(list)
     for chain in (c for n in names for c in chains[n]):
         groups[chain[0]].append(chain)
-    return [Unit(stage, head, tuple(some), doubted=doubted) for head, some in groups.items()]
+    return [Unit(stage, head, tuple(group), doubted=doubted) for head, group in groups.items()]
 
 
 def _in_cases(
     work: Work, lacking: Mapping[str, Rule], verdicts: Mapping[str, Verdict]
 ) -> list[Unit]:
-    """The rules that lack instances and match in a case, by family."""
+    """Units of rules that lack instances and match in a case, by family."""
     firing = {name for case in work.cases for name in case.fires}
     families: dict[str, list[Verdict]] = defaultdict(list)
     for name, rule in lacking.items():
         if name in firing:
             families[rule.ruleset].append(verdicts[name])
-    return [Unit("in cases", family, known=tuple(some)) for family, some in families.items()]
+    return [Unit("in cases", family, known=tuple(known)) for family, known in families.items()]
 
 
 def _combined(work: Work, do: Do, units: Sequence[Unit]) -> Iterator[Verdict]:
-    """The verdicts of `units`, as they are ready; all those on one rule in one.
+    """The verdicts of `units` in the order of completion, one for each rule.
 
-    Both directions of a rule have to fire.  What a rule deduces is tried with several that read it,
-    of which one may be enough.
+    Both directions of a birewrite have to fire.  A deduction is tried with several readers; it is
+    enough that one of them fires.
     """
     rules = {r.name: r for r in work.book.rules}
     waiting = Counter(name for unit in units for name in work.rules_of(unit))
-    found: dict[str, Verdict] = {}
+    partial: dict[str, Verdict] = {}
     for verdict in do(units):
         name = verdict.rule
-        if name in found:
-            both = found[name].beside if rules[name].kind == "birewrite" else found[name].together
-            verdict = both(verdict)
-        found[name] = verdict
+        if (other := partial.get(name)) is not None:
+            combine = other.beside if rules[name].kind == "birewrite" else other.together
+            verdict = combine(verdict)
+        partial[name] = verdict
         waiting[name] -= 1
         if not waiting[name]:
-            yield found.pop(name)
+            yield partial.pop(name)

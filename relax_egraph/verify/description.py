@@ -1,4 +1,4 @@
-"""What a rule needs in order to match, what it makes, and what deduces what it needs."""
+"""Descriptions of rules: operators that a rule matches and makes, and facts that it reads."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from relax_egraph.verify.rule_text import rule_text
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Of a rule its `text`, the operators that it matches and makes, and the facts that it reads.
+    """The `text` of a rule, the operators that it matches and makes, and the facts that it reads.
 
-    The text begins with the comment above the rule.  `facts` are of the vocabulary; each of the
-    `relations` is declared in a rule file, and deduced by the rules that are named beside it.
+    The text begins with the comment above the rule.  `facts` are part of the vocabulary.  Each of
+    the `relations`, which rule files declare, comes with the names of the rules that deduce it.
     """
 
     text: str
@@ -27,26 +27,26 @@ class Description:
 
 
 def describe(book: RuleBook, rule: Rule) -> Description:
-    """The description of `rule`, which is one of `book`."""
-    used, made = list[str](), list[str]()
+    """The description of `rule`, a rule of `book`."""
+    used, results = list[str](), list[str]()
     for pattern in rule.directions:
         used += pattern.reads
-        made += (h for t in (*pattern.actions, pattern.right) if t for h in heads(t))
+        results += (h for t in (*pattern.actions, pattern.right) if t for h in heads(t))
     kinds = {d.name: d.kind for d in vocabulary()}
     makers = _makers(book)
     return Description(
         rule_text(book, rule).text,
         tuple(dict.fromkeys(n for n in used if kinds.get(n) == "constructor")),
-        tuple(dict.fromkeys(n for n in made if kinds.get(n) == "constructor")),
+        tuple(dict.fromkeys(n for n in results if kinds.get(n) == "constructor")),
         tuple(dict.fromkeys(n for n in used if kinds.get(n) in ("function", "relation"))),
         tuple((n, makers[n]) for n in dict.fromkeys(used) if n in makers and n not in kinds),
     )
 
 
 def _makers(book: RuleBook) -> dict[str, tuple[str, ...]]:
-    """By relation the rules that deduce it."""
-    found: dict[str, dict[str, None]] = {}
+    """By relation, the rules that deduce it."""
+    makers: dict[str, dict[str, None]] = {}
     for rule in (*book.rules, *generated_rules()):
         for name in relations_of(rule):
-            found.setdefault(name, {})[rule.name] = None
-    return {name: tuple(rules) for name, rules in found.items()}
+            makers.setdefault(name, {})[rule.name] = None
+    return {name: tuple(rules) for name, rules in makers.items()}

@@ -1,4 +1,4 @@
-"""Instances with an empty axis, or of halves: what is wrong there only is seldom drawn."""
+"""Edge instances, which random draws seldom produce: empty axes and float16."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,25 +13,25 @@ from relax_egraph.verify.failures.shrink import completed, free_values
 from relax_egraph.verify.instances.draw import Instance
 
 _VARIED, _MOST = 4, 8
-"""So many instances are varied, and so many instances are made of them at most."""
+"""The number of instances that are varied, and the most edge instances."""
 
 _LONG, _LARGEST = 1500, 40_000
-"""The extent of a long axis, and the most elements of a tensor that has it."""
+"""The extent of a long axis, and the most elements of a tensor with such an axis."""
 
 _USUAL = ("float32", "float64", "int32", "int64")
-"""Dtypes in which a value of nothing is told from 0: the least of them is none."""
+"""Dtypes with a least value other than 0: the maximum of no elements differs from 0 in them."""
 
 
 def with_empty_axes(instances: Sequence[Instance]) -> Iterator[Instance]:
-    """Of the first instances of usual dtypes one for each axis that can be empty."""
+    """Copies of the first instances of usual dtypes, one for each axis that can be empty."""
     usual = (i for i in instances if _is_usual(i))
     return islice(_varied(islice(usual, _VARIED)), _MOST)
 
 
 def in_halves(instances: Sequence[Instance]) -> Iterator[Instance]:
-    """The first instances of usual floating-point dtypes, with float16 in their place.
+    """Copies of the first floating-point instances in float16.
 
-    Two of three have a long axis, if one can be: over many elements a sum is beyond float16.
+    Two of three have a long axis, if possible: sums of many elements overflow float16.
     """
     return islice(filter(_is_representable, _narrowed(instances)), _MOST)
 
@@ -48,14 +48,14 @@ def _narrowed(instances: Iterable[Instance]) -> Iterator[Instance]:
             continue
         longer = _with_long_axis(free, sorts) if number % 3 else dict[str, Any]()
         for changed in (longer, dict[str, Any]())[not longer :]:
-            found = completed(free | halves | changed, instance)
-            if found is not None and (not changed or _is_small(found)):
-                yield found
+            narrowed = completed(free | halves | changed, instance)
+            if narrowed is not None and (not changed or _is_small(narrowed)):
+                yield narrowed
                 break
 
 
 def _with_long_axis(free: Mapping[str, Any], sorts: Mapping[str, str]) -> dict[str, Any]:
-    """All shapes with the last extent of the first one as long as may be."""
+    """All shapes, with a long axis in place of the last extent of the first shape."""
     shapes: dict[str, Shape] = {v: x for v, x in free.items() if sorts.get(v) == "Shape"}
     extent = next((s[-1] for s in shapes.values() if s), 1)
     if not isinstance(extent, int) or extent < 2:
@@ -64,14 +64,14 @@ def _with_long_axis(free: Mapping[str, Any], sorts: Mapping[str, str]) -> dict[s
 
 
 def _is_small(instance: Instance) -> bool:
-    """Whether no tensor of it is large, of those that a rule makes, too."""
+    """Whether all tensors of an instance are small, the results of a rule included."""
     known = (instance.values.get(s) for s in instance.problem.shapes.values() if isinstance(s, str))
     sizes = (math.prod(d if isinstance(d, int) else 5 for d in s) for s in known if s is not None)
     return max(sizes, default=0) <= _LARGEST
 
 
 def _is_representable(instance: Instance) -> bool:
-    """Whether float16 has the numbers that its tensors are said to be."""
+    """Whether the constants of an instance are numbers of float16."""
     problem = instance.problem
     for variable, constant in problem.scalars.items():
         known = constant if isinstance(constant, str) else None
@@ -97,13 +97,13 @@ def _varied(instances: Iterable[Instance]) -> Iterator[Instance]:
         for variable, shape in shapes.items():
             for axis, extent in enumerate(shape):
                 one = {variable: (*shape[:axis], 0, *shape[axis + 1 :])}
-                # of shapes that share a symbol one alone must not change: it could be that, and 0
+                # one of several shapes that share a symbol must not change alone: n could be 0
                 every = one if isinstance(extent, int) else _without_symbols(shapes)
-                found = completed(free | every, instance) if extent != 0 else None
-                if found is not None:
-                    yield found
+                varied = completed(free | every, instance) if extent != 0 else None
+                if varied is not None:
+                    yield varied
 
 
 def _without_symbols(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    """`shapes` with nothing along each axis whose extent is a symbol."""
+    """`shapes` with extent 0 in place of each symbol."""
     return {v: tuple(d if isinstance(d, int) else 0 for d in s) for v, s in shapes.items()}

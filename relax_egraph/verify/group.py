@@ -1,7 +1,7 @@
-"""A rule that equates values, tried together with those that deduce what it reads.
+"""Trials of a rule that equates values, together with rules that deduce its premises.
 
-An instance counts for every rule that it was drawn by, and what is wrong with it is held against
-those that have the largest share of what is wrong.
+An instance counts for every rule that took part in drawing it.  The blame for wrong instances goes
+to the rules with the largest share of wrong instances.
 """
 
 from collections import Counter, defaultdict
@@ -32,27 +32,27 @@ from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
 _BATCHES = 6
 _SPARE = 3
-"""For so many instances that are asked for one more is drawn: some are not matched."""
+"""One spare instance is drawn for this number of instances: some are not matched."""
 
 _HOPELESS = 30
-"""So many attempts in vain, and no instance of a rule is sought any more."""
+"""Failed attempts in a row after which no further instance of a rule is drawn."""
 
 _SEVERAL = 3
-"""So many instances of a rule say how often it is wrong."""
+"""The least number of instances for an estimate of how often a rule is wrong."""
 
 _IN_VAIN = 40
-"""So many instances of a rule that match nothing, and no more are sought."""
+"""Instances without a match after which no further instance of a rule is drawn."""
 
 _TOGETHER, _FEW, _MANY = 30, 6, 10
-"""So many instances are in one e-graph, few of a rule of many premises: their join grows fast."""
+"""Instances in one e-graph; few for a rule with many premises, whose join grows fast."""
 
 
 @dataclass(slots=True)
 class Group:
-    """A rule that equates values, and rules that deduce what it reads, by the `chains` to them.
+    """A rule that equates values, and the `chains` to rules that deduce its premises.
 
-    Each has to match in so many `trials`.  What is wrong with an instance says nothing of others
-    where one of the rules that are `doubted` took part.
+    Each rule has to match in `trials` instances.  A wrong instance in which one of the `doubted`
+    rules took part is no evidence against other rules.
     """
 
     book: RuleBook
@@ -82,10 +82,11 @@ class Group:
                 if not lacking:
                     break
                 instances = list(self.draw(lacking, small=False))
-                halves = self.true(in_halves(instances))
+                halves = self.consistent(in_halves(instances))
+                empty = self.consistent(with_empty_axes(instances))
                 wrong = [
-                    *self.enter(self.tried([*instances, *self.true(with_empty_axes(instances))])),
-                    *self.enter(self.tried(halves, OF_HALVES)),
+                    *self.record(self.tried([*instances, *empty])),
+                    *self.record(self.tried(halves, OF_HALVES)),
                 ]
                 self.hopeless |= {
                     n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
@@ -101,67 +102,67 @@ class Group:
             yield self.verdict(name, self.chains[name], name in blamed)
 
     def lacking(self, names: Sequence[str]) -> list[str]:
-        """Those of `names` that need more instances."""
+        """The rules among `names` that need more instances."""
         return [n for n in names if n not in self.hopeless and self.count(n) < self.trials]
 
     def count(self, name: str) -> int:
-        """How many instances of the rule `name` have been matched."""
+        """The number of matched instances of the rule `name`."""
         return sum(self.uses(i, name) for i in self.fired)
 
     def uses(self, instance: Instance, name: str) -> bool:
-        """Whether `instance` was drawn by the rule `name`."""
+        """Whether the rule `name` took part in drawing `instance`."""
         return name == self.head.name or any(r.name == name for r in instance.rules)
 
     def draw(self, names: Sequence[str], small: bool) -> Iterator[Instance]:
-        """Instances for each of `names`; each counts for all rules that it is drawn by."""
+        """Instances for each of `names`; an instance counts for all rules that it uses."""
         lacking = {n: self.trials + self.trials // _SPARE - self.count(n) for n in names}
         for name in names:
-            vain, some = 0, 0
-            while lacking[name] > 0 and vain < _HOPELESS:
+            failed, drawn = 0, 0
+            while lacking[name] > 0 and failed < _HOPELESS:
                 instance = self.attempt(self.chains[name], small)
                 if instance is None:
-                    vain += 1
+                    failed += 1
                     continue
-                vain, some = 0, some + 1
+                failed, drawn = 0, drawn + 1
                 for other in names:
                     lacking[other] -= self.uses(instance, other)
                 self.drawn.update(n for n in names if self.uses(instance, n))
                 yield instance
-            if not some and lacking[name] > 0:
+            if not drawn and lacking[name] > 0:
                 self.hopeless.add(name)
 
-    def enter(self, tried: tuple[list[Instance], list[Wrong]]) -> list[Wrong]:
-        """Remember what was `tried`; what is wrong with it."""
-        fired, wrong = tried
+    def record(self, trial: tuple[list[Instance], list[Wrong]]) -> list[Wrong]:
+        """Record the matched and the wrong instances of a trial; return the wrong ones."""
+        fired, wrong = trial
         self.fired += fired
         self.wrong += wrong
         return wrong
 
-    def true(self, instances: Iterable[Instance]) -> list[Instance]:
-        """Those of `instances` of which nothing is said that is not so."""
+    def consistent(self, instances: Iterable[Instance]) -> list[Instance]:
+        """The `instances` whose claims about constants are true."""
         return [i for i in instances if truthful(i, self.book.declarations)]
 
     def attempt(self, chain: Sequence[Direction], small: bool) -> Instance | None:
-        """An instance of what the last of `chain` matches, if this attempt finds one."""
+        """A random instance of the pattern at the end of `chain`, or ``None``."""
         makers, refused = makers_of(self.book), self.refused[chain[-1].name]
         left = self.leave(chain)
         try:
             unfolded = unfold(chain, makers, self.random, left)
             problem = problem_of(unfolded.query, self.book.declarations, self.random)
-        except Contradiction as why:
-            refused[str(why)] += 1
+        except Contradiction as reason:
+            refused[str(reason)] += 1
             return None
         instance = draw_instance(problem, unfolded.rules, self.random, refused, small)
         if instance is None:
             return None
         if not truthful(instance, self.book.declarations):
-            refused["a value is another number than is said"] += 1
+            refused["a value is not the number that a premise states"] += 1
             return None
         self.left[id(instance)] = left
         return instance
 
     def leave(self, chain: Sequence[Direction]) -> frozenset[str]:
-        """Which walks are left to egglog: by preference what has worked."""
+        """The walks that egglog computes itself; mostly a set that led to matches before."""
         if self.leaving and self.random.random() < 0.8:
             return self.random.choice(self.leaving)
         makers = makers_of(self.book)
@@ -171,23 +172,23 @@ class Group:
     def tried(
         self, instances: Sequence[Instance], kinds: Sequence[Kind] = KINDS
     ) -> tuple[list[Instance], list[Wrong]]:
-        """Try the rule on `instances`; those that it matched, and what is wrong.
+        """Run the rule on `instances`; return the matched ones, and the wrong ones.
 
-        Their leaves are of these `kinds`, one after the other.
+        The values of leaves are of these `kinds`, one after the other.
         """
         fired: list[Instance] = []
         wrong: list[Wrong] = []
         premises = len(self.head.premises)
-        for some in batched(instances, _TOGETHER if premises < _MANY else _FEW):
-            more = self.tried_together(some, kinds)
-            fired += more[0]
-            wrong += more[1]
+        for batch in batched(instances, _TOGETHER if premises < _MANY else _FEW):
+            fired_here, wrong_here = self.tried_together(batch, kinds)
+            fired += fired_here
+            wrong += wrong_here
         return fired, wrong
 
     def tried_together(
         self, instances: Sequence[Instance], kinds: Sequence[Kind]
     ) -> tuple[list[Instance], list[Wrong]]:
-        """The same, in one e-graph."""
+        """Run the rule on `instances` in one e-graph, as in `tried`."""
         program = Program(self.book.declarations)
         for instance in instances:
             program.add(instance)
@@ -200,7 +201,7 @@ class Group:
     def compared(
         self, program: Program, trial: Trial, kinds: Sequence[Kind]
     ) -> tuple[list[Instance], list[Wrong]]:
-        """The instances that the trial matched, and what is wrong with it."""
+        """The instances that matched in `trial`, and the wrong ones."""
         compared, wrong = compare(program, trial, self.random, kinds)
         of_step = {s.number: s.instance for s in program.steps}
         matched = {of_step[n] for n in trial.matched if n in of_step}
@@ -216,7 +217,7 @@ class Group:
         return fired, wrong
 
     def blamed(self) -> set[str]:
-        """The rules with the largest share of what is wrong, but for those that are excused."""
+        """The rules with the largest shares of wrong instances, without the excused ones."""
         bad = {id(w.instance) for w in self.wrong if w.exceeds}
         shares = {n: self.share(n, bad) for n in self.chains}
         most = max(shares.values(), default=0)
@@ -224,10 +225,10 @@ class Group:
         return {n for n in blamed if not self.excused(n, bad)}
 
     def excused(self, name: str, bad: Set[int]) -> bool:
-        """Whether a rule is wrong only with others that are so more often, and right without them.
+        """Whether a rule is wrong only together with rules that are wrong more often.
 
-        It reads what these deduce.  They are checked themselves: a rule of a user is not excused
-        by one of the book.
+        It reads facts that those rules deduce, and they are checked themselves.  A rule of the book
+        never excuses a rule of a user.
         """
         own, mine = self.chains[name][-1].rule.name, self.book.of_user
         uses = Counter(r.name for i in self.fired for r in i.rules)
@@ -245,7 +246,7 @@ class Group:
         return len(alone) >= _SEVERAL and not any(id(i) in bad for i in alone)
 
     def share(self, name: str, bad: Set[int]) -> float:
-        """The part of the instances with the rule `name` that are `bad`."""
+        """The share of `bad` instances among those with the rule `name`."""
         mine = [i for i in self.fired if self.uses(i, name)]
         return sum(id(i) in bad for i in mine) / len(mine) if mine else 0
 
@@ -278,27 +279,26 @@ class Group:
         )
 
     def why(self, name: str) -> str:
-        """Why the rule `name` has not matched."""
-        unsaid = deduced_by_none(self.chains[name], self.book)
-        if unsaid:
-            return f"no rule deduces {unsaid}"
+        """The reason for which the rule `name` has not matched."""
+        if underived := deduced_by_none(self.chains[name], self.book):
+            return f"no rule deduces {underived}"
         if self.drawn[name]:
             return f"of {self.drawn[name]} instances that should match, egglog matched none"
         worst = self.refused[name].most_common(1)
         return f"no instance was found; mostly refused: {worst[0][0]}" if worst else "no instance"
 
     def smallest(self, name: str, wrong: Sequence[Wrong]) -> Counterexample:
-        """An instance like one of those that need the most, made as small as may be."""
+        """A minimal counterexample, shrunk from the wrong instances with the worst difference."""
         most = max((w.difference.need for w in wrong), key=ORDER.index)
         least, *others = sorted((w for w in wrong if w.difference.need == most), key=_size)
         seen = [w.seen for w in (least, *others)]
         pattern, declarations = self.chains[name][0], self.book.declarations
-        found = minimal(pattern, [*seen, *self.fired], declarations, self.differs)
-        instance, difference = found or (least.seen, least.difference)
+        shrunk = minimal(pattern, [*seen, *self.fired], declarations, self.differs)
+        instance, difference = shrunk or (least.seen, least.difference)
         return Counterexample(pattern, instance, difference)
 
     def differs(self, instance: Instance) -> tuple[Instance, Difference] | None:
-        """What is wrong with `instance` beyond what is stated, if the rule matches it."""
+        """The difference on `instance` beyond the stated float class, if the rule matches it."""
         try:
             wrong = (w for w in self.tried([instance], (*KINDS, *OF_HALVES))[1] if w.exceeds)
         except SaturationError:
@@ -307,13 +307,13 @@ class Group:
 
 
 def batched(items: Sequence[Instance], count: int) -> Iterator[Sequence[Instance]]:
-    """`items` in runs of `count`."""
+    """`items` in batches of `count`."""
     for k in range(0, len(items), count):
         yield items[k : k + count]
 
 
 def _size(wrong: Wrong) -> tuple[int, ...]:
-    """How much there is to read in a counterexample."""
+    """A sort key: the amount of text in a counterexample."""
     instance = wrong.instance
     infos = [instance.info(v) for v in instance.problem.shapes if v in instance.problem.needed]
     shapes = [i.dims or () for i in infos]

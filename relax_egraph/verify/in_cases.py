@@ -1,4 +1,4 @@
-"""Rules that are tried with their families, on programs like those of file tests."""
+"""Trials of rules together with their families, on programs like those of file tests."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -20,14 +20,14 @@ from relax_egraph.verify.values.tolerance import ORDER
 from relax_egraph.verify.verdict import Counterexample, Verdict
 
 _ATTEMPTS = 8
-"""So many for each instance; half of them are with other extents, the others with the case's."""
+"""Attempts for each instance, half with other extents and half with those of the case."""
 
 _FLOATS = ("float32", "float32", "float64", "float16")
 
 
 @dataclass(frozen=True, slots=True)
 class InCase:
-    """What programs like a case's show, with all rules of its families."""
+    """A trial of all rules of a case's families on programs like that of the case."""
 
     program: Program
     trial: Trial
@@ -38,7 +38,7 @@ class InCase:
     def of(
         book: RuleBook, case: Case, wanted: Collection[str], random: Random, count: int
     ) -> "InCase | None":
-        """The same, of up to `count` programs for the rules `wanted`; ``None`` if none is drawn."""
+        """A trial of up to `count` programs for the rules `wanted`; ``None`` without a program."""
         program = Program(book.declarations)
         families = tuple(f for f in case.families if f in book.families)
         rules = tuple(r for r in book.rewrites if r.ruleset in families)
@@ -69,7 +69,7 @@ class InCase:
         return InCase(program, trial, compared, next(exceeding, None))
 
     def added_to(self, verdict: Verdict) -> Verdict:
-        """`verdict` with what is shown of its rule."""
+        """`verdict` with the matches and the differences of this trial."""
         name = verdict.rule
         matches = self.trial.matches.get(name, 0)
         instances = len(self.compared)
@@ -97,7 +97,7 @@ class InCase:
         )
 
     def example(self, name: str) -> Counterexample | None:
-        """What is wrong, as a counterexample to the rule `name`."""
+        """The wrong instance as a counterexample to the rule `name`."""
         if self.wrong is None:
             return None
         instance = self.wrong.seen
@@ -108,8 +108,8 @@ class InCase:
 def _is_of_tensors(
     name: str, rules: Sequence[Rule], declarations: Mapping[str, Declaration]
 ) -> bool:
-    """Whether what a rule does is about tensors, and not about what all instances share."""
+    """Whether a rule acts on tensors, and not on attributes that all instances share."""
     patterns = [p for rule in rules if rule.name == name for p in rule.directions]
-    made = {row.head for p in patterns for row in p.rows}
-    sorts = {s for m in made if m in declarations for s in declarations[m].sorts}
+    heads = {row.head for p in patterns for row in p.rows}
+    sorts = {s for head in heads if head in declarations for s in declarations[head].sorts}
     return any(p.unites for p in patterns) or "Tensor" in sorts

@@ -1,4 +1,4 @@
-"""A rule as its file has it, and as it would be written otherwise."""
+"""The text of a rule in its file, and the text with another premise or float class."""
 
 import re
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ class RuleText:
         return self.source.span(self.start).line
 
     @property
-    def made(self) -> tuple[int, int]:
-        """Where what the rule makes begins: line and column in its file."""
-        made, (direction, *_) = self.rule.form.items[2], self.rule.directions
+    def conclusion(self) -> tuple[int, int]:
+        """Line and column of the right side, or of the first action that adds a fact."""
+        conclusion, (direction, *_) = self.rule.form.items[2], self.rule.directions
         if actions := direction.actions:
-            made = next((a for a in actions if a.head in ("union", "set")), actions[0])
-        span = self.source.span(made.start)
+            conclusion = next((a for a in actions if a.head in ("union", "set")), actions[0])
+        span = self.source.span(conclusion.start)
         return span.line, span.column
 
     def with_premise(self, premise: str) -> str:
-        """The text with `premise`, one or several, after those that the rule has."""
+        """The text with `premise`, one or several, after the premises of the rule."""
         premises = premises_in(self.rule.form)
         if premises is not None:
             end = premises.end - 1 - self.start
@@ -54,7 +54,7 @@ class RuleText:
         return self._inserted(end, f"{space}:when ({premise})")
 
     def with_class(self, float_class: FloatClass) -> str:
-        """The text with `float_class` as what the rule states."""
+        """The text with a comment that states `float_class`."""
         stated = f"; float: {float_class}"
         start = self.rule.form.start - self.start
         above, rule = self.text[:start], self.text[start:]
@@ -67,7 +67,7 @@ class RuleText:
 
 
 def rule_text(book: RuleBook, rule: Rule) -> RuleText:
-    """The text of `rule`, which is one of `book`."""
+    """The text of `rule`, a rule of `book`."""
     of_book = (Source(f"rules/{f}.egg", rules.text(f)) for f in (*rules.FACTS, *book.families))
     source = next(s for s in (*book.user, *of_book) if s.name == rule.span.file)
     first = rule.span.line - 1 - len(source.comment_above(rule.form))

@@ -1,4 +1,4 @@
-"""What was found of a rule, as data and as text."""
+"""Verdicts on rules, with counterexamples, as data and as text."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -14,7 +14,7 @@ from relax_egraph.verify.values.tolerance import ORDER, Need, kept, ordered
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """Operands for which the two sides of a rule differ, or the second has no value."""
+    """Operands for which the two sides of a rule differ, or its right side has no value."""
 
     pattern: Direction
     instance: Instance
@@ -22,23 +22,23 @@ class Counterexample:
 
     def __str__(self) -> str:
         sides = f"left   {self.left}", f"right  {self.right}"
-        given = operands(self.pattern, self.instance)
-        return "\n".join((*sides, *given, *results(self.difference)))
+        program = operands(self.pattern, self.instance)
+        return "\n".join((*sides, *program, *results(self.difference)))
 
     @property
     def left(self) -> str:
-        """What the rule matches, but for premises of a rewrite."""
+        """The left side of a rewrite, or the premises of another rule."""
         p = self.pattern
         return written(p.left) if p.left is not None else " ".join(map(written, p.premises))
 
     @property
     def right(self) -> str:
-        """What it makes of that."""
+        """The right side of a rewrite, or the actions of another rule."""
         p = self.pattern
         return written(p.right) if p.right is not None else " ".join(map(written, p.actions))
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON; results as text, as most of them are no numbers of JSON."""
+        """The fields for JSON; results are text, since JSON lacks most of these numbers."""
         d = self.difference
         return {
             "left": self.left,
@@ -52,24 +52,23 @@ class Counterexample:
 
 
 Kind: TypeAlias = Literal["exact", "reassociates", "fast", "conditional", "unsound", "never fired"]
-"""What a rule is found to be: the float class that it needs, or why it has none."""
+"""The class of a rule: the float class that it needs, or the reason for which it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found of a rule.
+    """The result of checking a rule.
 
-    `stated` is the float class that its comment states and `needs` the one that it needs.  It has
-    `fired` on so many instances, of these `dtypes` and `ranks`.  `counterexample` is there if it
-    needs more than is stated; `reason` says why it has not fired, or how it failed.  It was tried
-    `alone`, or else some instances are programs on which others ran, too.
+    `stated` is the float class in its comment, `needs` the float class that it needs.  The rule
+    `fired` on this number of instances, of these `dtypes` and `ranks`.  A rule that needs more than
+    it states has a `counterexample`; `reason` says why the rule has not fired, or how it failed.
+    If it was not tried `alone`, some instances are programs on which other rules ran, too.
 
-    `ulps` is by how much the errors of the two sides were apart at most, each being what rounding
-    makes of the value that the same operators have in float64; in units in the last place of the
-    result's dtype at the largest number on the way to it.  `differs_on` are the kinds of values on
-    which the sides were seen to differ.  `guard` is the premise that is missing, if the rule fails
-    only without it.  It is `proved` if both sides were shown to have one shape and dtype for all
-    sizes, or if it equates dimensions and is true of all of them (`prove`).
+    `ulps` is the largest distance between the rounding errors of the two sides, each relative to
+    the same operators in float64, in units in the last place of the largest intermediate number.
+    `differs_on` are the kinds of values on which the sides differed.  `guard` is the missing
+    premise of a rule that fails only without it.  `proved` tells that both sides have one shape and
+    dtype for all sizes, or that an equation of dimensions holds for all of them (`prove`).
     """
 
     rule: str
@@ -89,19 +88,19 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """Whether it fired, and keeps to the class that is stated; unstated is exact."""
+        """Whether the rule fired and needs no more than its stated float class."""
         return self.fired > 0 and ORDER.index(self.needs) <= ORDER.index(kept(self.stated))
 
     @property
     def kind(self) -> Kind:
-        """What the rule is, whatever it states."""
+        """The class of the rule, whatever its comment states."""
         if self.needs == "unsound":
             return "conditional" if self.guard else "unsound"
         return self.needs if self.fired else "never fired"
 
     @property
-    def told_on(self) -> tuple[str, ...]:
-        """`differs_on` but for what its kind says: that of rules that reassociate is rounding."""
+    def notable_differences(self) -> tuple[str, ...]:
+        """`differs_on` without rounding, unless the rule is ``fast``: others imply it."""
         return tuple(d for d in self.differs_on if d != "rounding" or self.kind == "fast")
 
     def together(self, other: "Verdict") -> "Verdict":
@@ -121,7 +120,7 @@ class Verdict:
         )
 
     def beside(self, other: "Verdict") -> "Verdict":
-        """The verdict on both directions of a rule, of which this is one: the worse of the two."""
+        """The verdict on a birewrite from those on its directions: the worse of the two."""
         worse = max((self, other), key=lambda v: (not v.sound, ORDER.index(v.needs), -v.fired))
         return replace(
             worse,
@@ -131,21 +130,22 @@ class Verdict:
         )
 
     def __str__(self) -> str:
-        """One line on a rule that is sound; on another one also what it is wrong for."""
-        lines = [f"{self.rule} ({self.span}): {self._found()}"]
+        """One line; for an unsound rule the lines of its counterexample follow."""
+        lines = [f"{self.rule} ({self.span}): {self._summary()}"]
         if self.counterexample is not None and not self.sound:
             lines += str(self.counterexample).splitlines()
         return "\n  ".join(lines)
 
-    def _found(self) -> str:
-        found = self.kind + (f" ({', '.join(self._how())})" if self._how() else "")
+    def _summary(self) -> str:
+        details = self._details()
+        summary = self.kind + (f" ({', '.join(details)})" if details else "")
         if self.kind == "conditional":
-            found = f"conditional: holds if {self.guard}"
+            summary = f"conditional: holds if {self.guard}"
         elif self.reason:
-            found += f": {self.reason}"
+            summary += f": {self.reason}"
         elif not self.sound and self.kind != "unsound":
-            found = f"stated {self.stated}, needs {found}"
-        parts = [found]
+            summary = f"stated {self.stated}, needs {summary}"
+        parts = [summary]
         if self.dtypes:
             ranks = ", ".join(map(str, self.ranks))
             parts.append(f"{self.fired} instances of {', '.join(self.dtypes)}, ranks {ranks}")
@@ -153,15 +153,17 @@ class Verdict:
             parts.append(f"{'shapes ' * bool(self.dtypes)}proved for all sizes")
         return "; ".join(parts)
 
-    def _how(self) -> list[str]:
-        """What is said in parentheses of the class that the rule needs."""
+    def _details(self) -> list[str]:
+        """The details of a float class: the distance, and the values on which sides differ."""
         if self.kind not in ("reassociates", "fast"):
             return []
-        some = [f"≤ {self.ulps:.2g} ulp"] if self.ulps else []
-        return some + ([f"differs on: {', '.join(self.told_on)}"] if self.told_on else [])
+        details = [f"≤ {self.ulps:.2g} ulp"] if self.ulps else []
+        if self.notable_differences:
+            details.append(f"differs on: {', '.join(self.notable_differences)}")
+        return details
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The fields for JSON."""
         example = self.counterexample
         return {
             "rule": self.rule,

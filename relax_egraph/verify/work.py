@@ -1,6 +1,6 @@
-"""The check of a book in units that depend on nothing but themselves, whoever does them.
+"""The check of a rule book as independent units of work.
 
-Each draws from a generator of its own: the verdicts are the same in one process and in many.
+Each unit has its own random generator: the verdicts are the same in one process and in many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,20 +22,19 @@ from relax_egraph.verify.in_cases import InCase
 from relax_egraph.verify.verdict import Verdict, silent
 
 Stage: TypeAlias = Literal["near", "in cases", "far"]
-"""How a rule is tried: with a rule that reads what it deduces; in programs of file tests."""
+"""The stages of the check: short chains to a rule that equates values, cases, and long chains."""
 
 _PASSES = 3
-"""How often programs like a case's are drawn for rules that match in it."""
+"""The most draws of programs like that of a case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is done in one go.
+    """An independent part of a check.
 
-    `subject` is the pattern that equates values, or the family that is tried in cases.  `chains`
-    are names of patterns, from the subject to the one whose rule is in question.  `known` is what
-    was found before of those rules, and what is wrong where one of `doubted` took part says nothing
-    of others.
+    `subject` is the pattern that equates values, or the family for a trial in cases.  `chains` are
+    names of patterns, from the subject to the pattern of the rule under test.  `known` are earlier
+    verdicts on these rules.  A wrong instance with a `doubted` rule is no evidence against others.
     """
 
     stage: Stage
@@ -45,7 +44,7 @@ class Unit:
     doubted: frozenset[str] = frozenset()
 
     def parts(self) -> tuple["Unit", ...]:
-        """Units of one rule each, to find the one at which this came to an end."""
+        """Units of one rule each, to isolate the rule that stopped this unit."""
         if self.stage == "in cases":
             return tuple(Unit(self.stage, self.subject, known=(v,)) for v in self.known)
         return tuple(
@@ -55,7 +54,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Work:
-    """What the units are of: a book, programs of file tests; how much is drawn, and the seed."""
+    """The input of a check: a rule book, cases of file tests, the number of trials, and a seed."""
 
     book: RuleBook
     cases: tuple[Case, ...] = ()
@@ -69,12 +68,12 @@ class Work:
         return {pattern.name: pattern for rule in rules for pattern in rule.directions}
 
     def rules_of(self, unit: Unit) -> tuple[str, ...]:
-        """The rules that `unit` comes to verdicts on, one by one."""
+        """The rules of the verdicts of `unit`, one by one."""
         known = tuple(v.rule for v in unit.known)
         return known or tuple(self.patterns[chain[-1]].rule.name for chain in unit.chains)
 
     def do(self, unit: Unit) -> tuple[Verdict, ...]:
-        """The verdicts that `unit` comes to."""
+        """Run `unit` and return its verdicts."""
         if unit.stage == "in cases":
             return self.tried_in_cases(unit.subject, unit.known)
         if is_of_dims(self.patterns[unit.subject]):
@@ -86,12 +85,12 @@ class Work:
         verdicts = tuple(group.verdicts())
         chains = tuple(group.chains.values())
         return tuple(
-            self.reasoned(verdict, group) if len(chain) == 1 else verdict
+            self.refined(verdict, group) if len(chain) == 1 else verdict
             for verdict, chain in zip(verdicts, chains, strict=True)
         )
 
-    def reasoned(self, verdict: Verdict, group: Group) -> Verdict:
-        """`verdict` on the head of `group`, with what is proved of it, or the premise it lacks."""
+    def refined(self, verdict: Verdict, group: Group) -> Verdict:
+        """`verdict` on the head of `group` with a proof of shapes, or with a missing premise."""
         if verdict.sound:
             return replace(verdict, proved=shapes_agree(group.head, group.fired))
         if verdict.kind != "unsound" or verdict.counterexample is None:
@@ -101,33 +100,37 @@ class Work:
         return replace(verdict, guard=guard)
 
     def lost(self, unit: Unit, why: str) -> tuple[Verdict, ...]:
-        """The verdicts of a unit of one rule that came to no end."""
+        """The verdicts of a unit of one rule that did not end."""
         rules = [self.patterns[chain[-1]].rule for chain in unit.chains]
         return unit.known or tuple(silent(rule, why) for rule in rules)
 
     def tried_in_cases(self, family: str, known: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        """`known` verdicts, with what programs like those of the cases show of their rules."""
-        found = {v.rule: v for v in known}
+        """`known` verdicts, extended by trials on programs like those of the cases."""
+        verdicts = {v.rule: v for v in known}
         for number, case in enumerate(self.cases):
             for time in range(_PASSES):
-                lacking = [n for n in sorted(case.fires) if n in found and self.lacks(found[n])]
+                lacking = [
+                    n for n in sorted(case.fires) if n in verdicts and self.lacks(verdicts[n])
+                ]
                 random = Random(f"{self.seed} {family} {number} {time}")
                 try:
-                    tried = self.in_case(case, lacking, random) if lacking else None
+                    trial = self.in_case(case, lacking, random) if lacking else None
                 except SaturationError as problem:
                     for name in lacking:
-                        found[name] = replace(found[name], needs="unsound", reason=str(problem))
+                        verdicts[name] = replace(
+                            verdicts[name], needs="unsound", reason=str(problem)
+                        )
                     break
-                if tried is None:
+                if trial is None:
                     break
                 for name in lacking:
-                    found[name] = tried.added_to(found[name])
-        return tuple(found.values())
+                    verdicts[name] = trial.added_to(verdicts[name])
+        return tuple(verdicts.values())
 
     def in_case(self, case: Case, wanted: Sequence[str], random: Random) -> InCase | None:
-        """The rules `wanted` in programs like that of `case`."""
+        """A trial of the rules `wanted` on programs like that of `case`."""
         return InCase.of(self.book, case, wanted, random, self.trials)
 
     def lacks(self, verdict: Verdict) -> bool:
-        """Whether a rule has fired too seldom for a verdict."""
+        """Whether a rule needs more instances for a verdict."""
         return verdict.fired < self.trials and verdict.needs != "unsound"

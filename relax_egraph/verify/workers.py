@@ -1,7 +1,7 @@
-"""Units of a check done in this process, or in several, which a rule may bring down.
+"""Units of a check in this process, or in worker processes that a rule may crash.
 
-egglog cannot be interrupted within an iteration, and aborts where there is no memory left.  What
-comes to no end is done again rule by rule, so that only the one that does it is without a verdict.
+egglog cannot be interrupted within an iteration, and aborts if memory runs out.  A unit that does
+not end runs again rule by rule, so that only the culprit remains without a verdict.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -19,19 +19,19 @@ from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
 
 SECONDS = 120.0
-"""What a unit may take."""
+"""The time limit of a unit."""
 
 _MEMORY = 4 << 30
 
 Do: TypeAlias = Callable[[Sequence[Unit]], Iterator[Verdict]]
-"""The verdicts of units, as they are ready."""
+"""A function that runs units and yields their verdicts in the order of completion."""
 
 
 @contextmanager
 def workers(work: Work, processes: int = 1) -> Generator[Do]:
-    """What does units of `work`: this process if it is one of `processes`, or else so many workers.
+    """A runner for units of `work`: this process if `processes` is 1, otherwise workers.
 
-    Where egglog does not work in this process, there is a worker.
+    If egglog does not work in this process, there is one worker.
     """
     if processes <= 1 and egglog_works():
         yield lambda units: chain.from_iterable(map(work.do, units))
@@ -42,7 +42,7 @@ def workers(work: Work, processes: int = 1) -> Generator[Do]:
 
 
 def _verdicts(work: Work, pool: Pool, unit: Unit) -> list[Verdict]:
-    """The verdicts of `unit`; of a rule that brings its process down, what that says."""
+    """The verdicts of `unit`; the verdict on a rule that crashes its process says so."""
     answer = pool.run(partial(_do, unit), Limits(SECONDS, _MEMORY))
     if not isinstance(answer, Death):
         return list(answer)
@@ -65,7 +65,7 @@ _works = list[Work]()
 
 
 def _begin(work: Work, reading: Reading) -> None:
-    """In a worker: units are those of `work` from now on."""
+    """Initialize a worker for units of `work`."""
     adopt(reading)
     _works[:] = [work]
 

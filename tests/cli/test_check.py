@@ -317,4 +317,4 @@ def test_a_float_class_is_stated_where_none_is() -> None:
     text = rule_text(book, book.rules[-1])
 
     assert text.with_class("fast") == "; a law\n; float: fast\n(rewrite (R.exp x) x)"
-    assert text.made == (2, 20)
+    assert text.conclusion == (2, 20)

@@ -10,7 +10,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.errors import RuleError
 from relax_egraph.verify import workers
-from relax_egraph.verify.given import Verdict
+from relax_egraph.verify.user_rules import Verdict
 
 MINE = """
 ; --x = x
@@ -114,12 +114,12 @@ def test_a_verdict_is_data(verdicts: Mapping[str, Verdict], mine: Path) -> None:
 
 def test_processes_come_to_the_same_verdicts(verdicts: Mapping[str, Verdict], mine: Path) -> None:
     names = ["factored", "symmetric"]
-    told: list[Verdict] = []
+    reported: list[Verdict] = []
 
-    found = rx.rules.check(mine, only=names, processes=2, told=told.append)
+    found = rx.rules.check(mine, only=names, processes=2, progress=reported.append)
 
     assert [v.as_dict() for v in found] == [verdicts[name].as_dict() for name in names]
-    assert sorted(map(str, told)) == sorted(map(str, found))
+    assert sorted(map(str, reported)) == sorted(map(str, found))
 
 
 def test_another_seed_draws_other_instances(verdicts: Mapping[str, Verdict], mine: Path) -> None:

@@ -1,1 +1,1 @@
-"""What is wrong with a rule: the smallest operands, the premise that lacks, what is proven."""
+"""Explanations of failing rules: minimal counterexamples and missing premises; proofs of shapes."""

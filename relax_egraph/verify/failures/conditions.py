@@ -1,4 +1,4 @@
-"""Whether a rule that fails has a condition under which it does not."""
+"""The search for a condition under which a failing rule holds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.values.compare import stated
 
 _DRAWN, _ATTEMPTS = 100, 360
-"""So many instances are sorted into those on which a rule holds and the others."""
+"""Instances that are sorted into good and bad ones, and the most attempts to draw them."""
 
 _CANDIDATE = 120
-"""So many instances of a rule with a further premise are tried, most of them without egglog."""
+"""Instances for a rule with an additional premise, most of them tried without egglog."""
 
 _SMALL = 0.3
 _SEEDS = 2
@@ -29,7 +29,7 @@ _SEEDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is tried of one rule that equates values, and states the truth of what it matches."""
+    """Trials of one rule that equates values, with additional premises."""
 
     book: RuleBook
     pattern: Direction
@@ -37,7 +37,7 @@ class Conditions:
     trials: int = 20
 
     def missing(self) -> str:
-        """The premise that the rule lacks, as `missing_guard` says it; empty if none is found."""
+        """The text of `missing_guard` for the rule; empty if no premise helps."""
         if not equated(self.pattern):
             return ""
         try:
@@ -51,19 +51,18 @@ class Conditions:
         return missing_guard(self.pattern, good, bad, self.passes)
 
     def drawn(self, pattern: Direction, count: int) -> Iterator[Instance]:
-        """Up to `count` instances of what `pattern` matches; extents of some are few and small."""
+        """Up to `count` instances of `pattern`, some of them with few and small extents."""
         group = self.group(pattern)
         small = (self.random.random() < _SMALL for _ in range(_ATTEMPTS))
         attempts = (group.attempt((pattern,), is_small) for is_small in small)
-        found = (i for i in attempts if i is not None and _is_told(pattern, i))
-        return islice(found, count)
+        return islice((i for i in attempts if i is not None and _is_complete(pattern, i)), count)
 
     def fails(self, pattern: Direction, instance: Instance) -> bool:
-        """Whether the sides differ by more than is stated; raises `Unknown`."""
+        """Whether the sides differ beyond the stated float class; raises `Unknown`."""
         return differ(pattern, instance, self.book.declarations, _SEEDS, stated(pattern.rule))
 
     def passes(self, pattern: Direction) -> bool:
-        """Whether `pattern` matches, and holds whenever it does."""
+        """Whether `pattern` matches instances, and holds on all of them."""
         count = 0
         for instance in self.drawn(pattern, _CANDIDATE):
             if self.fails(pattern, instance):
@@ -79,13 +78,13 @@ class Conditions:
         return bool(fired) and not any(w.exceeds for w in wrong)
 
     def group(self, pattern: Direction) -> Group:
-        """The pattern with nothing but what deduces its facts."""
+        """The group of the pattern alone, with the rules that deduce its premises."""
         group = Group(self.book, pattern, self.random, self.trials)
         group.chains[pattern.name] = (pattern,)
         return group
 
 
-def _is_told(pattern: Direction, instance: Instance) -> bool:
-    """Whether `instance` has all tensors that the rule names; one may be in no term of it."""
+def _is_complete(pattern: Direction, instance: Instance) -> bool:
+    """Whether `instance` has all tensors that the rule names; some occur in premises only."""
     tensors = (v for v in names_of(pattern, instance) if v in instance.problem.shapes)
     return all(v in instance.problem.needed for v in tensors)

@@ -1,4 +1,4 @@
-"""Rules that equate dimensions: each is proved by sympy for all values, or refuted by some."""
+"""Verdicts on rules that equate dimensions: a proof by sympy, or refuting numbers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,12 +20,12 @@ _UNPROVED = "a law of dimensions, which sympy does not prove and no small number
 
 
 def is_of_dims(pattern: Direction) -> bool:
-    """Whether `pattern` rewrites a dimension."""
+    """Whether `pattern` rewrites dimensions."""
     return isinstance(pattern.left, Form) and pattern.left.head in _HEADS
 
 
 def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
-    """The verdict on a rule of dimensions: what is proved counts as so many `trials`."""
+    """The verdict on a rule about dimensions; a proof counts as `trials` instances."""
     left, right = pattern.left, pattern.right
     rule = pattern.rule
     if left is None or right is None:
@@ -35,9 +35,9 @@ def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
         values = dict(zip(names, numbers, strict=True))
         a, b = _value(left, values), _value(right, values)
         if a is not None and a != b and all(_value(f, values) for f in pattern.premises):
-            given = ", ".join(f"{name} = {number}" for name, number in values.items())
+            numbers_text = ", ".join(f"{name} = {number}" for name, number in values.items())
             sides = f"{written(left)} is {a}, {written(right)} is {b}"
-            return replace(silent(rule, f"for {given} {sides}"), needs="unsound", fired=1)
+            return replace(silent(rule, f"for {numbers_text} {sides}"), needs="unsound", fired=1)
     symbols = {name: dims.symbol(f"s{k}") for k, name in enumerate(names)}
     a, b = _value(left, symbols), _value(right, symbols)
     if a is None or b is None or not dims.equal(a, b):
@@ -46,7 +46,7 @@ def verdict_on_dims(pattern: Direction, trials: int) -> Verdict:
 
 
 def _value(tree: Tree, values: Mapping[str, Any]) -> Any:
-    """The value of a term of dimensions; ``None`` where it has none, or is no such term."""
+    """The value of a term of dimensions; ``None`` if it has none, or is another kind of term."""
     try:
         if isinstance(tree, Form):
             head = "dim-equal" if tree.head == "=" else tree.head

@@ -1,8 +1,8 @@
-"""The premise that a rule lacks: the simplest predicate that tells where it holds from where not.
+"""The missing premise of a rule: the simplest predicate that separates good from bad instances.
 
-A predicate is proposed if it is false of every instance on which the rule fails, and true of many
-on which it holds; then the rule with it as a further premise is tried.  Of two the weaker is
-preferred, and then the simpler.
+A candidate is false for every bad instance, on which the rule fails, and true for many good ones.
+The rule is then tried with the candidate as an additional premise, weak and simple candidates
+first.
 """
 
 import math
@@ -26,10 +26,10 @@ from relax_egraph.verify.instances.problem import VALUES
 from relax_egraph.verify.instances.query import Literal
 
 _TRIED = 10
-"""So many predicates are tried as premises."""
+"""The most predicates that are tried as premises."""
 
 _NEARLY = 0.8
-"""Of predicates that hold on nearly as many instances the simplest is tried first."""
+"""Predicates that hold on at least this share of the most good instances rank by simplicity."""
 
 _AXES = 4
 
@@ -38,8 +38,8 @@ _AXES = 4
 class Guard:
     """A predicate of instances, in words and as premises.
 
-    `holds` decides it where it is of shapes, dtypes and attributes; of elements nothing is known.
-    What is only true `of_one_dtype` is seldom what a rule is meant for.
+    `holds` decides predicates of shapes, dtypes and attributes; it is false for predicates of
+    elements.  A guard `of_one_dtype` is tried last: few rules are meant for one dtype.
     """
 
     words: str
@@ -51,7 +51,7 @@ class Guard:
         return f"{self.words}: {self.premises}"
 
     def added_to(self, pattern: Direction) -> Direction:
-        """`pattern` with these premises, too."""
+        """`pattern` with these premises added."""
         return replace(pattern, premises=(*pattern.premises, *read(Source("guard", self.premises))))
 
 
@@ -61,10 +61,9 @@ def missing_guard(
     bad: Sequence[Instance],
     passes: Callable[[Direction], bool],
 ) -> str:
-    """The premise that `pattern` lacks, in words and as it is written; empty if none is found.
+    """The missing premise of `pattern`, in words and in the syntax of rules; empty without one.
 
-    It holds on the `good` instances and fails on the `bad` ones; whether another pattern `passes`
-    the check is asked of a few candidates.
+    It separates the `good` instances from the `bad` ones, and `passes` accepts the pattern with it.
     """
     if not bad:
         return ""
@@ -81,7 +80,7 @@ def missing_guard(
 
 
 def _guards(pattern: Direction, instances: Sequence[Instance]) -> Iterator[Guard]:
-    """Predicates about what the rule names, of values that `instances` have; the simplest first."""
+    """Predicates of the rule's variables, with values that occur in `instances`; simplest first."""
     first = instances[0]
     names = names_of(pattern, first)
     attributes = [n for v, n in names.items() if first.problem.sorts.get(v) in _WRITTEN]
@@ -102,7 +101,7 @@ def _is_operand(instance: Instance, variable: str) -> bool:
 
 
 def _get(instance: Instance, name: str) -> Any:
-    """The value of a variable of the rule, or ``None`` where it has none."""
+    """The value of a variable of the rule, or ``None``."""
     known = instance.problem.names.get(name, name)
     if isinstance(known, Literal):
         return known.value
@@ -121,7 +120,7 @@ def _dtype(instance: Instance, name: str) -> str:
 
 
 def _of_attribute(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
-    """An attribute is a number, a text, a vector of numbers; or is not."""
+    """Guards on an attribute: it equals or differs from a value; a number is finite or positive."""
     sort = instances[0].problem.sorts[str(instances[0].problem.names.get(name, name))]
     values = Counter(v for i in instances if (v := _get(i, name)) is not None)
     for value, _ in values.most_common(3):
@@ -164,7 +163,7 @@ _OF_NUMBERS: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("finite and ≥ 0", "(<= 0.0 {0}) (< {0} inf)", lambda c: 0 <= c < math.inf),
     ("> 0", "(< 0.0 {0})", lambda c: c > 0),
 )
-"""What a number may be, as premises, and the same decided here."""
+"""Predicates of numbers: in words, as premises, and as functions."""
 
 
 def _vector(items: tuple[Any, ...]) -> str:
@@ -182,19 +181,19 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "String": string,
     "Axes": _vector,
 }
-"""How a value of each sort is written, of which a premise may say that it is one."""
+"""The text of values in the syntax of rules, by sort."""
 
 
 def _of_extents(name: str, attributes: Sequence[str], first: Instance) -> Iterator[Guard]:
-    """An extent is 1, or at least 1; it is that of an axis by number, or by an attribute."""
+    """Guards on an extent, of an axis by number or by an attribute: it is 1, or at least 1."""
     sorts, names = first.problem.sorts, first.problem.names
     numbers = [a for a in attributes if sorts.get(str(names.get(a, a))) == "i64"]
     for axis in (*range(_AXES), *numbers):
         place = f"(vec-get (shape-of {name}) {axis})"
-        said = f"the extent of axis {axis} of {name}"
+        words = f"the extent of axis {axis} of {name}"
         one = '(DimSym "1")'
-        yield Guard(f"{said} is 1", f"(dim-equal {place} {one})", _OfExtent(name, axis, _is_one))
-        yield Guard(f"{said} ≥ 1", f"(dim-ge {place} {one})", _OfExtent(name, axis, _is_some))
+        yield Guard(f"{words} is 1", f"(dim-equal {place} {one})", _OfExtent(name, axis, _is_one))
+        yield Guard(f"{words} ≥ 1", f"(dim-ge {place} {one})", _OfExtent(name, axis, _is_some))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,7 @@ def _is_some(extent: Dim) -> bool:
 
 
 def _of_two(x: str, y: str) -> Iterator[Guard]:
-    """Two operands are of one shape, rank, dtype, or one extent."""
+    """Guards on two operands: they have one shape, dtype, rank, or extent."""
     yield Guard(
         f"{x} and {y} have one shape",
         f"(= (shape-of {x}) (shape-of {y}))",
@@ -247,7 +246,7 @@ def _same(a: Shape, b: Shape, least: int = 0) -> bool:
 
 
 def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
-    """An operand is of floating-point numbers, of one dtype, of one rank."""
+    """Guards on one operand: it is floating-point, or has one dtype or rank."""
     yield Guard(
         f"the dtype of {name} is floating-point",
         f"(is-float {name})",
@@ -272,7 +271,7 @@ def _of_form(name: str, instances: Sequence[Instance]) -> Iterator[Guard]:
 
 
 def _of_elements(pattern: Direction, instance: Instance) -> Iterator[Guard]:
-    """An operand is a constant of one number, and that is any, or not 0, finite, not negative."""
+    """Guards on elements: all elements of an operand are one constant number, with a predicate."""
     names = names_of(pattern, instance)
     free = next(n for n in ("c", "k", "v", "number") if n not in names.values())
     for variable, name in names.items():

@@ -1,4 +1,4 @@
-"""Whether the sides of a rule differ on an instance, and in which way."""
+"""Decides whether the sides of a rule differ on an instance, and in which way."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from relax_egraph.verify.values.inputs import KINDS, Array, Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Gap, Need, gap
 
 How: TypeAlias = Literal["no value", "no number", "other form", "other elements"]
-"""How sides differ; what is later in the alphabet says more."""
+"""The way in which sides differ; later in the alphabet is more informative."""
 
 _EVALUATIONS = 1500
 _SEEDS = 3
@@ -25,10 +25,10 @@ _SEEDS = 3
 
 @dataclass(slots=True)
 class Judge:
-    """Whether other instances differ as a first one did: as much, and in a way that says as much.
+    """Accepts instances whose sides differ at least as informatively as those of a first instance.
 
-    `found` is the last that does, with the elements for which it was seen.  After some 1,500
-    evaluations none is found any more.
+    `sides` are those of the last accepted instance, with its elements.  After some 1,500
+    evaluations, no instance is accepted any more.
     """
 
     pattern: Direction
@@ -36,7 +36,7 @@ class Judge:
     wanted: Need
     how: How
     kind: Kind
-    found: Sides
+    sides: Sides
     left: int = _EVALUATIONS
 
     @staticmethod
@@ -46,51 +46,51 @@ class Judge:
         declarations: Mapping[str, Declaration],
         seeds: int = _SEEDS,
     ) -> "Judge | None":
-        """The judge for what is worst on `instance`; ``None`` if nothing is seen to differ.
+        """The judge for the worst difference on `instance`; ``None`` if the sides are equal.
 
-        Raises `Unknown` where only egglog computes a side.
+        Raises `Unknown` if only egglog computes a side.
         """
         if not equated(pattern):
             return None
         worst: Judge | None = None
         for kind, sides in _runs(pattern, instance, declarations, seeds):
-            how, found = _differ(sides, kind)
-            if found.need == "exact":
+            how, largest = _differ(sides, kind)
+            if largest.need == "exact":
                 continue
             before = ("exact", "") if worst is None else (worst.wanted, worst.how)
-            if (ORDER.index(found.need), how) > (ORDER.index(before[0]), before[1]):
-                worst = Judge(pattern, declarations, found.need, how, kind, sides)
-                if (found.need, how) == ("unsound", "other elements"):
+            if (ORDER.index(largest.need), how) > (ORDER.index(before[0]), before[1]):
+                worst = Judge(pattern, declarations, largest.need, how, kind, sides)
+                if (largest.need, how) == ("unsound", "other elements"):
                     break
         return worst
 
-    def again(self, instance: Instance) -> Instance | None:
-        """`instance` with elements for which its sides differ, if they do."""
+    def accept(self, instance: Instance) -> Instance | None:
+        """`instance` with elements for which its sides differ, or ``None``."""
         for arrays in self._like(instance):
             if self._exactly(replace(instance, arrays=arrays)):
-                return self.found.instance
+                return self.sides.instance
         for kind, sides in _runs(self.pattern, instance, self.declarations, _SEEDS):
             self.left -= 1
             if self.left < 0:
                 return None
             if self._same(sides, kind):
-                self.found, self.kind = sides, kind
+                self.sides, self.kind = sides, kind
                 return sides.instance
         return None
 
     def exactly(self, arrays: Mapping[str, Array]) -> bool:
-        """Whether the sides differ for these elements, too; then they are `found`."""
-        return self._exactly(replace(self.found.instance, arrays=arrays))
+        """Whether the sides differ for these elements, too; then they become `sides`."""
+        return self._exactly(replace(self.sides.instance, arrays=arrays))
 
     def _like(self, instance: Instance) -> Iterator[Mapping[str, Array]]:
-        """The elements that were found, as far as there is room for them."""
-        before = self.found.instance.arrays
+        """The elements of the last accepted instance, cut or repeated to fit `instance`."""
+        before = self.sides.instance.arrays
         names = {n for v in before for d in instance.info(v).dims or () for n in dims.symbols(d)}
         sized = replace(instance, extents=dict.fromkeys(names, 2))
-        for some in (_in_order, _backwards, _largest_first):
+        for ordered in (_in_order, _backwards, _largest_first):
             arrays: dict[str, Array] = {}
             for leaf, array in before.items():
-                elements = some(array.ravel()) if array.size else np.zeros(1, array.dtype)
+                elements = ordered(array.ravel()) if array.size else np.zeros(1, array.dtype)
                 dtype = str(instance.info(leaf).dtype)
                 with np.errstate(all="ignore"):
                     arrays[leaf] = np.resize(elements, extents_of(sized, leaf)).astype(dtype)
@@ -104,32 +104,32 @@ class Judge:
         program = program_of(instance, self.declarations)
         for sides in sides_of(self.pattern, program, self.kind, rng):
             if self._same(sides, self.kind):
-                self.found = sides
+                self.sides = sides
                 return True
         return False
 
     def _same(self, sides: Sides, kind: Kind) -> bool:
-        how, found = _differ(sides, kind)
-        if found.need != self.wanted or how < self.how:
+        how, largest = _differ(sides, kind)
+        if largest.need != self.wanted or how < self.how:
             return False
         self.how = how
         return True
 
     def difference(self) -> Difference:
-        """How the sides that were `found` differ."""
-        _, worst = _differ(self.found, self.kind)
+        """The difference of `sides`."""
+        _, worst = _differ(self.sides, self.kind)
         left, right = next(
-            (pair for pair in _pairs(self.found) if gap(*pair, self.kind) == worst), (None, None)
+            (pair for pair in _pairs(self.sides) if gap(*pair, self.kind) == worst), (None, None)
         )
-        if left is None and isinstance(self.found.left, Computed):
-            left = self.found.left
+        if left is None and isinstance(self.sides.left, Computed):
+            left = self.sides.left
         return Difference(
             worst.need,
             (),
             None if left is None else left.value,
             None if right is None else right.value,
             worst.at,
-            self.found.why,
+            self.sides.why,
             self.kind,
             worst.ulps,
             worst.on,
@@ -143,7 +143,7 @@ def differ(
     seeds: int,
     allowed: Need,
 ) -> bool:
-    """Whether the sides differ on `instance` by more than is `allowed`; raises `Unknown`."""
+    """Whether the sides differ on `instance` by more than `allowed`; raises `Unknown`."""
     if not equated(pattern):
         return False
     most = ORDER.index(allowed)
@@ -154,11 +154,11 @@ def differ(
 def _runs(
     pattern: Direction, instance: Instance, declarations: Mapping[str, Declaration], seeds: int
 ) -> Iterator[tuple[Kind, Sides]]:
-    """Both sides for elements of every kind; first for those that the instance has."""
+    """Both sides for elements of every kind, first for the elements of the instance itself."""
     drawn = replace(instance, arrays={}, extents={})
     seen = [(0, instance)] if instance.arrays else []
-    for seed, given in (*seen, *((k, drawn) for k in range(seeds))):
-        program = program_of(given, declarations)
+    for seed, start in (*seen, *((k, drawn) for k in range(seeds))):
+        program = program_of(start, declarations)
         for kind in dict.fromkeys(KINDS):
             rng = np.random.default_rng(seed)
             for sides in sides_of(pattern, program, kind, rng):
@@ -181,13 +181,13 @@ def _differ(sides: Sides, kind: Kind) -> tuple[How, Gap]:
         return "no value", Gap("exact" if empty else "unsound")
     worst: tuple[How, Gap] = ("other elements", Gap("exact"))
     for a, b in _pairs(sides):
-        found = gap(a, b, kind)
-        if ORDER.index(found.need) > ORDER.index(worst[1].need):
+        here = gap(a, b, kind)
+        if ORDER.index(here.need) > ORDER.index(worst[1].need):
             how: How = "other form"
-            if found.at is not None:
-                numbers = np.isfinite(a.value[found.at]) and np.isfinite(b.value[found.at])
+            if here.at is not None:
+                numbers = np.isfinite(a.value[here.at]) and np.isfinite(b.value[here.at])
                 how = "other elements" if numbers else "no number"
-            worst = how, found
+            worst = how, here
     return worst
 
 

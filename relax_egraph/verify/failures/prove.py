@@ -1,12 +1,12 @@
-"""Proofs by sympy that both sides of a rule have one shape and one dtype, whatever the extents are.
+"""Proofs by sympy that both sides of a rule have one shape and one dtype for all extents.
 
-An instance is made general: every extent of its operands is a symbol of its own, but for those that
-the left side or a premise wants to be equal, or to be 1.  From these the shapes of both sides
-follow by the operators' own rules, and `dims.equal` decides whether they are the same for all
-values of the symbols.  Whether an operator takes its operands is decided for extents that are all
-different primes: of symbols it takes what may be equal.  So it is shown for each of a few forms:
-ranks, axes and other attributes are those of instances that egglog matched.  Nothing is shown of
-elements; these are computed for some sizes only.
+An instance is generalized: every extent of its operands becomes a distinct symbol, except where the
+left side or a premise requires equal extents, or extent 1.  The struct-info rules of the operators
+give the shapes of both sides, and `dims.equal` decides whether these are equal for all values of
+the symbols.  Struct-info rules accept symbols that may be equal, so a second instance with distinct
+primes for extents decides whether the operators accept their operands.  The proof covers a few
+forms: the ranks, axes and other attributes of instances that egglog matched.  It does not cover
+elements, which are compared for some sizes only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ from relax_egraph.verify.values.evaluation import NOT_COMPUTED
 _FORMS = 2
 
 _Place: TypeAlias = tuple[str, int]
-"""An extent: of a shape by variable, the axis."""
+"""An extent: the variable of a shape, and an axis."""
 
 
 def shapes_agree(pattern: Direction, instances: Sequence[Instance]) -> bool:
-    """Whether both sides of `pattern` are proven to have one shape and dtype for all sizes.
+    """Whether both sides of `pattern` provably have one shape and dtype for all sizes.
 
-    It is shown of general forms of some of the `instances`, of each rank if there is room.
+    The proof generalizes some of the `instances`, with different ranks if possible.
     """
     if not equated(pattern):
         return False
@@ -50,10 +50,10 @@ def shapes_agree(pattern: Direction, instances: Sequence[Instance]) -> bool:
 # ------------------------------------------------------------------------ what sides have in common
 
 
-def _agree(pattern: Direction, found: "General | None") -> bool:
-    if found is None:
+def _agree(pattern: Direction, form: "General | None") -> bool:
+    if form is None:
         return False
-    both = [Terms.of(pattern, i, _Infos(i)) for i in (found.numbers, found.symbols)]
+    both = [Terms.of(pattern, i, _Infos(i)) for i in (form.numbers, form.symbols)]
     return all(_same(t.value(a), t.value(b)) for a, b in equated(pattern) for t in both)
 
 
@@ -70,7 +70,7 @@ def _same(a: StructInfo, b: StructInfo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Infos:
-    """The domain of struct info."""
+    """Struct info as the domain of `Terms`."""
 
     instance: Instance
 
@@ -94,7 +94,7 @@ class _Infos:
 
 
 def _form(instance: Instance) -> Any:
-    """What is not general: ranks, and attributes of whole numbers."""
+    """The parts of an instance that are not generalized: ranks, and integer attributes."""
     sorts = instance.problem.sorts
     return tuple(
         (v, len(x) if sorts.get(v) == "Shape" else x)
@@ -105,17 +105,17 @@ def _form(instance: Instance) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """An instance with symbols for extents, and one with numbers that are all different."""
+    """An instance with symbols for extents, and one with distinct primes."""
 
     symbols: Instance
     numbers: Instance
 
 
 def general(instance: Instance) -> General | None:
-    """`instance` with a symbol for every extent; ``None`` if some must be a number other than 1.
+    """`instance` with symbols for extents; ``None`` if an extent must be a number other than 1.
 
-    Extents that must be equal for the left side to be matched have one symbol, which stands for a
-    number of at least 1 if a premise wants that.
+    Extents that the left side requires to be equal share a symbol, which is at least 1 if a premise
+    requires it.
     """
     free = free_values(instance)
     if any(instance.problem.sorts.get(v) == "Dim" for v in free):
@@ -141,7 +141,7 @@ def general(instance: Instance) -> General | None:
 
 
 def _classes(free: Values, instance: Instance) -> dict[_Place, _Place] | None:
-    """Extents that are equal in the instance, by the first; those of 1 that have to be 1 not."""
+    """The first equal extent of each extent in the instance, without extents that must be 1."""
     sorts = instance.problem.sorts
     places = {
         (v, k): d for v, x in free.items() if sorts.get(v) == "Shape" for k, d in enumerate(x)
@@ -161,14 +161,14 @@ def _classes(free: Values, instance: Instance) -> dict[_Place, _Place] | None:
 
 
 def _renamed(places: Sequence[_Place]) -> dict[_Place, _Place]:
-    """`places` as a class of their own."""
+    """`places` as a separate class."""
     return dict.fromkeys(places, places[0])
 
 
 def _with_numbers(
     free: Values, classes: Mapping[_Place, _Place], like: Instance
 ) -> Instance | None:
-    """The instance with a prime for each class; what is refused of numbers is not lenient."""
+    """The instance with a prime for each class; struct-info rules are strict about numbers."""
     numbers = dict(zip(dict.fromkeys(classes.values()), _PRIMES, strict=False))
     if not all(c in numbers for c in classes.values()):
         return None
@@ -185,8 +185,8 @@ def _symbol(place: _Place) -> Any:
 
 def _put(free: Values, extents: Mapping[_Place, Any]) -> Values:
     """`free` with these extents."""
-    found = dict(free)
+    values = dict(free)
     for (variable, axis), extent in extents.items():
-        shape = found[variable]
-        found[variable] = (*shape[:axis], extent, *shape[axis + 1 :])
-    return found
+        shape = values[variable]
+        values[variable] = (*shape[:axis], extent, *shape[axis + 1 :])
+    return values

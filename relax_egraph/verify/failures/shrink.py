@@ -1,9 +1,9 @@
-"""The smallest instance on which the sides of a rule differ as they did on a larger one.
+"""Shrinks an instance on which the sides of a rule differ to a minimal one with that difference.
 
-As QuickCheck and hypothesis shrink: greedily.  A simpler instance is one with other values of some
-of the variables that nothing determines; what follows from them is found anew.  First shapes,
-attributes and dtypes get simpler, then the elements of the operands.  The sides are computed
-directly; only of rules that have none egglog is asked for each step.
+Shrinking is greedy, as in QuickCheck (Claessen and Hughes, 2000).  A step simplifies some of the
+free variables, those that no premise determines, and solves for the others.  Shapes, attributes and
+dtypes come first, then the elements of the operands.  The sides are computed directly; for rules
+without sides, egglog runs at each step.
 """
 
 from collections import Counter
@@ -35,10 +35,10 @@ from relax_egraph.verify.values.classes import Difference
 
 Values: TypeAlias = dict[str, Any]
 Seen: TypeAlias = tuple[Instance, Difference]
-"""An instance with elements, and how its sides differ for these."""
+"""An instance with elements, and the difference of its sides."""
 
-_ASKED = 24
-"""So often egglog is asked about a rule without two sides."""
+_EGGLOG_RUNS = 24
+"""The most runs of egglog for a rule without sides."""
 
 
 def minimal(
@@ -47,68 +47,67 @@ def minimal(
     declarations: Mapping[str, Declaration],
     differs: Callable[[Instance], Seen | None],
 ) -> Seen | None:
-    """A smallest instance like one of `instances`, and how its sides differ; ``None`` if none does.
+    """A minimal instance, shrunk from one of `instances`, and its difference; ``None`` without one.
 
-    `differs` asks egglog: whether the rule matches an instance, and how what it unites differs.
+    `differs` runs egglog: it returns the difference of the united values if the rule matches.
     """
     judge = _judge(pattern, instances, declarations)
     if judge is not None:
-        smaller(judge.found.instance, judge.again)
+        smaller(judge.sides.instance, judge.accept)
         simplify_elements(judge)
-        return judge.found.instance, judge.difference()
-    left, seen = _ASKED, differs(instances[0])
+        return judge.sides.instance, judge.difference()
+    left, seen = _EGGLOG_RUNS, differs(instances[0])
 
-    def asked(candidate: Instance) -> Instance | None:
+    def accept(candidate: Instance) -> Instance | None:
         nonlocal left, seen
         left -= 1
-        found = differs(candidate) if left >= 0 else None
-        seen = found or seen
-        return candidate if found else None
+        outcome = differs(candidate) if left >= 0 else None
+        seen = outcome or seen
+        return candidate if outcome else None
 
     if seen is None:
         return None
-    smaller(instances[0], asked)
-    some = seen[0]
+    smaller(instances[0], accept)
+    last = seen[0]
     for number in (0, 1):
-        arrays = {leaf: np.full_like(a, number) for leaf, a in some.arrays.items()}
-        if (found := differs(replace(some, arrays=arrays))) is not None:
-            return found
+        arrays = {leaf: np.full_like(a, number) for leaf, a in last.arrays.items()}
+        if (simple := differs(replace(last, arrays=arrays))) is not None:
+            return simple
     return seen
 
 
 def _judge(
     pattern: Direction, instances: Sequence[Instance], declarations: Mapping[str, Declaration]
 ) -> Judge | None:
-    """The judge of the first that is seen to differ, if both sides are computed."""
+    """The judge of the first instance whose sides differ; ``None`` if only egglog computes them."""
     try:
         return next((j for i in instances if (j := Judge.of(pattern, i, declarations))), None)
     except Unknown:
         return None
 
 
-def smaller(instance: Instance, judge: Callable[[Instance], Instance | None]) -> Instance:
-    """The smallest instance that is found by steps that `judge` accepts."""
+def smaller(instance: Instance, accept: Callable[[Instance], Instance | None]) -> Instance:
+    """The instance at the end of greedy steps, each of which `accept` allows."""
     sorts = instance.problem.sorts
-    found = True
-    while found:
-        found = False
+    progress = True
+    while progress:
+        progress = False
         free = free_values(instance)
         for candidate in _steps(free, instance):
             if _size(candidate, sorts) >= _size(free, sorts):
                 continue
-            again = completed(candidate, instance)
-            accepted = None if again is None else judge(again)
+            solved = completed(candidate, instance)
+            accepted = None if solved is None else accept(solved)
             if accepted is not None:
-                instance, found = accepted, True
+                instance, progress = accepted, True
                 break
     return instance
 
 
 def free_values(instance: Instance) -> Values:
-    """The variables of which all others follow, and their values.
+    """The free variables with their values, from which all other values follow.
 
-    These are all where the same is not found again: of a number that only has to be near another,
-    several fit.
+    All variables are free if solving fails, as for a number that only has to be near another.
     """
     free: Values = {}
     try:
@@ -123,7 +122,7 @@ def free_values(instance: Instance) -> Values:
 
 
 def _order(instance: Instance) -> Iterator[str]:
-    """All variables: dtypes and shapes of leaves, attributes, what else there is."""
+    """All variables: dtypes and shapes of leaves first, then attributes, then all others."""
     problem = instance.problem
     leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.made]
     yield from (d for t in leaves if isinstance(d := problem.dtypes[t], str))
@@ -139,7 +138,7 @@ def _known(instance: Instance) -> Known:
 
 
 def completed(free: Values, like: Instance, static: bool = True) -> Instance | None:
-    """The instance with these values, if there is one; sizes of constants are `static`."""
+    """The instance with these values, or ``None``; `static` requires constants of static shape."""
     try:
         known = _known(like)
         for variable, value in free.items():
@@ -159,7 +158,7 @@ def completed(free: Values, like: Instance, static: bool = True) -> Instance | N
 
 
 def _steps(free: Values, instance: Instance) -> Iterator[Values]:
-    """Simpler values of one variable, or of several in the same way."""
+    """Candidates with simpler values of one variable, or of several variables at once."""
     sorts = instance.problem.sorts
     shapes = {v: x for v, x in free.items() if sorts.get(v) == "Shape"}
     every = [d for s in shapes.values() for d in s]
@@ -186,7 +185,7 @@ def _steps(free: Values, instance: Instance) -> Iterator[Values]:
 
 
 def _pairs(shapes: Mapping[str, Shape]) -> Iterator[Values]:
-    """Two extents that are less, as those of channels and of the kernels for them."""
+    """Candidates with two smaller extents, such as channels of the input and of the weight."""
     places = [
         (v, k) for v, s in shapes.items() for k, d in enumerate(s) if isinstance(d, int) and d > 1
     ]
@@ -198,7 +197,7 @@ def _pairs(shapes: Mapping[str, Shape]) -> Iterator[Values]:
 
 
 def _swapped(shapes: Mapping[str, Shape]) -> Iterator[Values]:
-    """Extents in another order: the larger behind, in one shape or in all of a rank."""
+    """Candidates with two extents swapped, in one shape or in all shapes of a rank."""
     for rank in {len(s) for s in shapes.values()}:
         for k in range(rank - 1):
             other = {
@@ -218,7 +217,7 @@ def _put(shape: Shape, at: int, extent: Dim) -> Shape:
 
 
 def _of_fixed_length(instance: Instance) -> set[Arg]:
-    """Vectors that are attributes, but no axes: strides, which are as many as spatial axes."""
+    """Vector attributes with one item for each spatial axis, such as strides."""
     return {
         arg
         for node in instance.problem.nodes
@@ -233,7 +232,7 @@ def _without(items: tuple[Any, ...], at: int) -> tuple[Any, ...]:
 
 
 def _dropped(value: Any, sort: str, axis: int, rank: int) -> Any:
-    """`value` of a variable where tensors of `rank` lose an axis."""
+    """`value` of a variable after tensors of `rank` lose an axis."""
     match sort:
         case "Shape" if len(value) == rank:
             return _without(value, axis)
@@ -298,10 +297,9 @@ _DTYPES = (*_USUAL, *(d for d in DTYPES if d not in _USUAL))
 
 
 def _size(free: Values, sorts: Mapping[str, str]) -> tuple[float, ...]:
-    """How much there is to read: symbols, axes, extents of 0, extents, attributes, rare dtypes.
+    """A sort key: counts of symbols, axes, extents of 0, extents, attributes, and rare dtypes.
 
-    The fewer, the simpler; the first that differs decides.  The last is how far in front extents
-    are.
+    The last item prefers large extents on the last axes.
     """
     symbols = zeros = axes = extents = attributes = dtypes = front = 0.0
     for variable, value in free.items():

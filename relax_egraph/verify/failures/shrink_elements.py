@@ -1,4 +1,4 @@
-"""Simpler elements of the operands for which the sides of a rule still differ."""
+"""Shrinks the elements of an instance's operands while the sides of the rule still differ."""
 
 from itertools import product
 
@@ -9,34 +9,34 @@ from relax_egraph.verify.failures.judge import Judge
 from relax_egraph.verify.values.inputs import Array
 
 _ELEMENTS = 48
-"""So many elements of an operand are made simpler one by one."""
+"""The most elements of an operand that are simplified one by one."""
 
 _PLAIN_ELEMENTS = (0.0, 1.0, 2.0, -1.0, 3.0, -2.0)
 _LARGE = (256, 2**16, -(2**16), 2**32)
-"""Elements by which whole numbers of some width overflow."""
+"""Elements that overflow integers of some width."""
 
 _FIRST = (0, 1, 2, 2**16)
 _LEAVES = 4
-"""Of so many operands all are filled with each of these numbers."""
+"""The most operands for which all combinations of these numbers are tried."""
 
 
 def simplify_elements(judge: Judge) -> None:
-    """Make the elements that `judge` has found simpler, as far as the sides still differ."""
-    leaves = sorted(judge.found.instance.arrays)
+    """Simplify the elements of ``judge.sides``."""
+    leaves = sorted(judge.sides.instance.arrays)
     if len(leaves) <= _LEAVES:
-        arrays = judge.found.instance.arrays
-        ways = product(*([k for k in _FIRST if _fits(k, arrays[leaf])] for leaf in leaves))
-        for numbers in sorted(ways, key=lambda way: (sum(way), way)):
-            given = zip(leaves, numbers, strict=True)
-            if judge.exactly({leaf: _full(arrays[leaf], k) for leaf, k in given}):
+        arrays = judge.sides.instance.arrays
+        fillings = product(*([k for k in _FIRST if _fits(k, arrays[leaf])] for leaf in leaves))
+        for numbers in sorted(fillings, key=lambda filling: (sum(filling), filling)):
+            by_leaf = zip(leaves, numbers, strict=True)
+            if judge.exactly({leaf: _full(arrays[leaf], k) for leaf, k in by_leaf}):
                 break
     for _ in range(2):
-        before = judge.found
+        before = judge.sides
         for leaf in leaves:
             _simpler_whole(judge, leaf)
         for leaf in leaves:
             _simpler_parts(judge, leaf)
-        if judge.found is before:
+        if judge.sides is before:
             return
 
 
@@ -45,8 +45,8 @@ def _full(like: Array, number: int) -> Array:
 
 
 def _simpler_whole(judge: Judge, leaf: str) -> None:
-    """All elements alike, or the first numbers, or rounded."""
-    now = judge.found.instance.arrays[leaf]
+    """Try equal elements, consecutive numbers, and rounded elements."""
+    now = judge.sides.instance.arrays[leaf]
     if not now.size:
         return
     numbers = np.arange(now.size).reshape(now.shape)
@@ -59,10 +59,10 @@ def _simpler_whole(judge: Judge, leaf: str) -> None:
 
 
 def _simpler_parts(judge: Judge, leaf: str) -> None:
-    """Each element alone."""
-    for at in list(np.ndindex(judge.found.instance.arrays[leaf].shape))[:_ELEMENTS]:
+    """Try simple numbers for each element alone."""
+    for at in list(np.ndindex(judge.sides.instance.arrays[leaf].shape))[:_ELEMENTS]:
         for plain in (*_PLAIN_ELEMENTS, *_LARGE):
-            now = judge.found.instance.arrays[leaf]
+            now = judge.sides.instance.arrays[leaf]
             if not _fits(plain, now):
                 continue
             array = now.copy()
@@ -72,7 +72,7 @@ def _simpler_parts(judge: Judge, leaf: str) -> None:
 
 
 def _accepted(judge: Judge, leaf: str, array: Array) -> bool:
-    return judge.exactly({**judge.found.instance.arrays, leaf: array})
+    return judge.exactly({**judge.sides.instance.arrays, leaf: array})
 
 
 def _fits(number: float, array: Array) -> bool:
@@ -87,7 +87,7 @@ def _floats(array: Array) -> bool:
 
 
 def _weight(array: Array) -> float:
-    """How much there is to read in `array`: less of few and small whole numbers."""
+    """The amount of text in `array`: few, small, integral elements weigh least."""
     total = 0.0
     for value in array.ravel().tolist():
         number = float(value)

@@ -1,7 +1,7 @@
-"""The two sides of a rule as numpy computes them of one instance, without an e-graph.
+"""The two sides of a rule on one instance, computed by numpy without an e-graph.
 
-The operators that a rule matches are steps of the instance's program; what the rule makes is
-computed from their values as it is written.  A rule that deduces facts has no sides.
+The operators on the left side are steps of the instance's program; the right side is evaluated as a
+term on their values.  A rule that deduces facts has no sides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import Computed
 
 _EXTENTS = (2, 3, 5, 0, 1, 2)
-"""Of symbols; 2 is the likeliest."""
+"""Extents for symbols; 2 is the most frequent one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What an instance's two sides are: `right` is ``None`` where it has no value, and `why`.
+    """The values of both sides; `right` is ``None`` if it has no value, for the reason `why`.
 
     `instance` has the elements and extents of this run.
     """
@@ -51,9 +51,9 @@ def program_of(instance: Instance, declarations: Mapping[str, Declaration]) -> P
 def sides_of(
     pattern: Direction, program: Program, kind: Kind, rng: np.random.Generator
 ) -> Iterator[Sides]:
-    """Both sides of all that `pattern` equates in the `program` of one instance.
+    """The sides of each equation of `pattern`, on the `program` of one instance.
 
-    Elements that are not known are drawn.  Raises `Unknown`.
+    Unknown elements are drawn at random.  Raises `Unknown`.
     """
     (instance,) = program.instances
     extents = {n: int(rng.choice(_EXTENTS)) for n in program.symbols} | dict(instance.extents)
@@ -74,20 +74,20 @@ def sides_of(
     terms = Terms.of(pattern, at, _Arrays(run, numbers))
     for left, right in equated(pattern):
         try:
-            first = terms.value(left)
+            value = terms.value(left)
         except (*NOT_COMPUTED, Fails):
             continue
         try:
-            yield Sides(at, first, terms.value(right))
+            yield Sides(at, value, terms.value(right))
         except NOT_COMPUTED as problem:
-            yield Sides(at, first, None, str(problem))
+            yield Sides(at, value, None, str(problem))
         except Fails:
             continue
 
 
 @dataclass(frozen=True, slots=True)
 class _Arrays:
-    """The domain of arrays, of one run; `numbers` are those of its steps by variable."""
+    """The arrays of one run as the domain of `Terms`; `numbers` has its steps by variable."""
 
     run: Evaluation
     numbers: Mapping[str, int]
@@ -117,7 +117,7 @@ class _Arrays:
 
 
 def _info(value: Any) -> Any:
-    """An operand with struct info for arrays."""
+    """An operand with struct info in place of arrays."""
     match value:
         case Computed(value=array):
             return tensor(array.shape, array.dtype.name)
@@ -132,6 +132,6 @@ def _itself(value: Any) -> Any:
 
 
 def extents_of(instance: Instance, variable: str) -> tuple[int, ...]:
-    """The extents of a tensor, of symbols as the instance has them."""
+    """The extents of a tensor, with the extents of `instance` for symbols."""
     dims_of = instance.info(variable).dims or ()
     return tuple(dims.evaluate(d, instance.extents) for d in dims_of)

@@ -1,4 +1,4 @@
-"""Terms of a rule, computed in some domain: of arrays, or of struct info."""
+"""The evaluator of a rule's terms, over a domain such as arrays or struct info."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,40 +17,40 @@ from relax_egraph.verify.instances.query import Literal, literal_of
 
 
 class Unknown(Exception):
-    """A side is written with what only egglog computes."""
+    """A term has a variable or an operator that only egglog computes."""
 
 
 class Domain(Protocol):
-    """What tensors are in some domain, and what operators make of them."""
+    """The representation of tensors, and the operations on it."""
 
     def tensor(self, variable: str) -> Any:
-        """The value of a tensor, or of several, of the instance; raises `Fails` without one."""
+        """The value of a variable of the instance; raises `Fails` without one."""
         ...
 
     def number(self, value: float, dtype: str) -> Any:
-        """A tensor of rank 0."""
+        """A tensor of rank 0 with this element."""
         ...
 
     def part(self, whole: Any, index: int) -> Any:
-        """One of several results."""
+        """One field of a tuple."""
         ...
 
     def applied(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """What `op` makes of tensors, lists of them, shapes and scalars of the host."""
+        """The result of `op` on tensors, lists of tensors, shapes and host scalars."""
         ...
 
 
 def equated(pattern: Direction) -> tuple[tuple[Tree, Tree], ...]:
-    """What `pattern` says is one; nothing if it deduces facts, or does so too."""
+    """The equations of `pattern`; none if it also deduces facts."""
     other = any(a.head not in ("union", "let") for a in pattern.actions)
     return () if other else pattern.unions
 
 
 @dataclass(slots=True)
 class Terms:
-    """Terms of a rule with the values that an instance gives to its variables.
+    """Evaluates terms of a rule with the values of an instance.
 
-    `bound` are the terms for which the rule has names.
+    `bound` are the terms that the rule names by ``let``.
     """
 
     instance: Instance
@@ -59,13 +59,13 @@ class Terms:
 
     @staticmethod
     def of(pattern: Direction, instance: Instance, domain: Domain) -> "Terms":
-        """The terms of `pattern`."""
+        """The evaluator for the terms of `pattern`."""
         return Terms(instance, domain, pattern.lets)
 
     def value(self, tree: Tree) -> Any:
-        """The value of `tree`: of a tensor one of the domain, of others what instances have.
+        """The value of `tree`: a tensor of the domain, or an attribute, shape or number.
 
-        Raises `Unknown`, `Fails`, and whatever an operator raises that refuses its operands.
+        Raises `Unknown`, `Fails`, and the errors of operators that refuse their operands.
         """
         if isinstance(tree, Form):
             return self.applied(tree)
@@ -105,8 +105,7 @@ class Terms:
             case head if head[:2] in ("R.", "K.") and head[2:] in operators():
                 op = operators()[head[2:]].op
                 count = len(op.operands)
-                given = zip(op.attrs, args[count:], strict=True)
-                attrs = {a.name: meant(a, v) for a, v in given}
+                attrs = {a.name: meant(a, v) for a, v in zip(op.attrs, args[count:], strict=True)}
                 return self.domain.applied(op, args[:count], attrs)
             case head if computes(head):
                 return compute(head, tuple(args))
@@ -115,14 +114,14 @@ class Terms:
 
 
 def inferred(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> StructInfo:
-    """The struct info of what `op` makes of operands, of tensors their struct info.
+    """The struct info of the result of `op`, for operands with struct info in place of tensors.
 
     Raises `IllTyped`.
     """
-    given = list(operands)
-    while given and given[-1] is None:
-        given.pop()
-    infos = (_info(o.kind, value) for o, value in zip(op.operands, given, strict=False))
+    present = list(operands)
+    while present and present[-1] is None:
+        present.pop()
+    infos = (_info(o.kind, value) for o, value in zip(op.operands, present, strict=False))
     return op.rule(*infos, **attrs)
 
 

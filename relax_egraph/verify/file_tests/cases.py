@@ -1,7 +1,8 @@
-"""File tests: what rules do on programs written out in ``.egg`` files.
+"""File tests: programs in ``.egg`` files, with rules that must match and expected equalities.
 
-A file has cases between ``; -----`` lines.  A case is titled by its first comment line, makes terms
-by ``let``, runs rulesets and checks what became equal, or must not.  Comments in front say more:
+Lines ``; -----`` separate the cases of a file.  The first comment line of a case is its title.  A
+case defines terms by ``let``, runs rulesets, and checks that terms are equal or distinct.  Comments
+at its head declare more:
 
     ; RULES: canon ../my.egg    once in a file: families of the book, and rule files beside it
     ; FIRES: cos-is-even        rules that must match in this case
@@ -25,7 +26,7 @@ from relax_egraph.verify.cases import SEPARATOR, directive
 
 @dataclass(frozen=True, slots=True)
 class FileTest:
-    """A case: its place and title, its text, the rules under test, those that must match."""
+    """A case: its place, title and text, the rules under test, and the rules that must match."""
 
     file: str
     line: int
@@ -40,7 +41,7 @@ class FileTest:
 
     @property
     def book(self) -> RuleBook:
-        """The rules that its e-graph has."""
+        """The rules that run in the e-graph of the case."""
         families = tuple(f for f in self.families if f in rules.FAMILIES)
         return RuleBook.default(
             [self.rules] if self.rules.files else [],
@@ -51,13 +52,13 @@ class FileTest:
 
     @property
     def equates(self) -> bool:
-        """Whether rules are under test that equate values."""
+        """Whether a rule under test equates values."""
         return bool(self.rules.files) or not set(self.families) <= set(rules.FACTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What was expected of a case, at `line` of its file, and what there is instead.
+    """An expectation of a case, at `line` of its file, and the lines that were `found` instead.
 
     `silent` is the rule that should have matched and has not.
     """
@@ -74,7 +75,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a test: failures by line; `matches` counts those of each rule that matched."""
+    """The result of a test: the failures in order of lines, and the number of matches by rule."""
 
     test: FileTest
     failures: tuple[Failure, ...] = ()
@@ -82,14 +83,14 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether all is as the case says."""
+        """Whether all expectations of the case are met."""
         return not self.failures
 
     def __str__(self) -> str:
         return "\n".join((str(self.test), *map(str, self.failures)))
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The fields for JSON."""
         return {
             "file": self.test.file,
             "line": self.test.line,
@@ -104,19 +105,18 @@ class Outcome:
 
 
 def read_tests(path: Path, beside: Iterable[rules.Given] = ()) -> tuple[FileTest, ...]:
-    """The cases of a file that check something, over the rules that it names and those `beside`.
+    """The cases of a file with checks, on the rules that the file names and those `beside`.
 
-    Raises `RuleError` for what cannot be read, in the file or in rules, and for a family that is
-    not there.
+    Raises `RuleError` for syntax errors in the file or in rules, and for an unknown family.
     """
     ((name, text),) = rules.read([path]).files
     families, files = _under_test(Source(name, text), path.parent)
-    given = rules.read([*beside, *files])
+    of_user = rules.read([*beside, *files])
     line, tests = 1, list[FileTest]()
     for part in SEPARATOR.split(text):
         if _CHECKS.search(part):
             fires = tuple(directive(part, "FIRES"))
-            tests.append(FileTest(name, line, _title(part), part, families, given, fires))
+            tests.append(FileTest(name, line, _title(part), part, families, of_user, fires))
         line += part.count("\n") + 1
     for test in tests[:1]:
         assert test.book  # reads the rules
@@ -133,12 +133,12 @@ def _title(text: str) -> str:
 
 
 def _under_test(source: Source, folder: Path) -> tuple[tuple[str, ...], list[Path]]:
-    """The families and the rule files that ``; RULES:`` names."""
+    """The families and the rule files that ``; RULES:`` comments name."""
     families, files = list[str](), list[Path]()
     known = (*rules.FACTS, *rules.FAMILIES)
-    for said in re.finditer(r"(?m)^; RULES: (.+)$", source.text):
-        for word in re.finditer(r"\S+", said[1]):
-            span = source.span(said.start(1) + word.start())
+    for comment in re.finditer(r"(?m)^; RULES: (.+)$", source.text):
+        for word in re.finditer(r"\S+", comment[1]):
+            span = source.span(comment.start(1) + word.start())
             if word[0].endswith(".egg"):
                 file = Path(normpath(folder / word[0]))
                 if not file.is_file():
@@ -153,7 +153,7 @@ def _under_test(source: Source, folder: Path) -> tuple[tuple[str, ...], list[Pat
 
 
 def unseen(outcomes: Sequence[Outcome]) -> tuple[Rule, ...]:
-    """The rules of users' files under test that matched in no case, in order of their files."""
+    """The user's rules under test that matched in no case, in the order of their files."""
     matched = {name.rstrip("=><") for o in outcomes for name in o.matches}
     every: dict[Span, Rule] = {}
     for book in {o.test.book: None for o in outcomes}:
@@ -162,6 +162,6 @@ def unseen(outcomes: Sequence[Outcome]) -> tuple[Rule, ...]:
 
 
 def book_tests() -> tuple[Path, ...]:
-    """The file tests of the rule book, where it lies in a checkout: they are not installed."""
+    """The file tests of the rule book in a checkout; an installation has none."""
     folder = Path(rules.__file__).resolve().parent.parent / "tests" / "rules"
     return tuple(sorted(folder.glob("*.egg")))

@@ -1,7 +1,7 @@
-"""Whether what an e-graph holds equal is equal: every node computed on random inputs.
+"""A check that the nodes of each e-class compute equal values on random inputs.
 
-Each class takes its value from the first of its nodes that can be computed, and every other node
-of the class must give the same.
+The value of a class is that of its first node that can be computed; every other node of the class
+must compute the same value.
 """
 
 from collections.abc import Iterator
@@ -22,19 +22,19 @@ from relax_egraph.verify.values.tolerance import Computed
 Value: TypeAlias = Array | tuple[Array, ...]
 
 _DEEPEST = 2
-"""How deep operands are written that the case has no name for."""
+"""The depth to which messages write out operands without a name."""
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 
 
 class Unsound(AssertionError):
-    """Two nodes of one class have different values, or one has none; says both, and where."""
+    """Two nodes of one class have different values, or a node has none; the message shows both."""
 
 
 def check_sound(tables: Tables, seed: int) -> int:
-    """Compare all nodes of all classes; return how many were found equal to another one.
+    """Compare all nodes of all classes; return the number of nodes that equal an earlier one.
 
-    Raises `Unsound`.  Every symbol has a random extent, every leaf random values.
+    Every symbol has a random extent, every leaf random values.  Raises `Unsound`.
     """
     run = _Run(tables, seed)
     for key, node in run.ready():
@@ -50,7 +50,7 @@ def check_sound(tables: Tables, seed: int) -> int:
 
 
 class _Run:
-    """Values of classes; `computed` are the nodes that were, `first` that of each class."""
+    """The values of classes, the `computed` nodes, and the `first` computed node of each class."""
 
     def __init__(self, tables: Tables, seed: int) -> None:
         self.tables, self.rng = tables, np.random.default_rng(seed)
@@ -63,21 +63,21 @@ class _Run:
         self._names = {key: name for name, key in tables.lets.items()}
 
     def ready(self) -> Iterator[tuple[Key, Node[Key]]]:
-        """Nodes whose children have values, until none is left that is not computed."""
-        found = True
-        while found:
+        """Nodes whose operands have values, until no more nodes become computable."""
+        progress = True
+        while progress:
             before = len(self.computed)
             for key, nodes in self.tables.nodes.items():
                 for node in nodes:
                     if (key, node) not in self.computed and self._can(node):
                         yield key, node
-            found = len(self.computed) > before
+            progress = len(self.computed) > before
 
     def _can(self, node: Node[Key]) -> bool:
         return all(c in self.values for c in node.operands)
 
     def value(self, key: Key, node: Node[Key]) -> Result | None:
-        """The value of a node; ``None`` of one that has none of its own."""
+        """The value of a node; ``None`` for a node without one of its own."""
         if node.op == OPAQUE or (node.op == LEAF and key in self.values):
             return None
         if node.op == LEAF:
@@ -95,12 +95,12 @@ class _Run:
         if tensor in tables.scalars:
             return np.full(shape, tables.scalars[tensor], dtype)
         drawn = self.rng.standard_normal(shape)
-        if tensor in tables.narrow:  # what is stored so loses nothing
+        if tensor in tables.narrow:  # values that storage in a narrow dtype does not change
             return stored(drawn.astype(dtype), *tables.narrow[tensor])
         return drawn > 0 if dtype == "bool" else drawn.astype(dtype)
 
     def difference(self, key: Key, node: Node[Key], value: Result) -> str:
-        """The two nodes of a class, and what they are on the inputs of this run."""
+        """The message about two nodes of a class, with their values in this run."""
         nodes = self._written(self.first[key]), self._written(node)
         shown = _apart(_arrays(self.values[key]), _arrays(value))
         width = max(map(len, nodes))
@@ -111,7 +111,7 @@ class _Run:
         )
 
     def _written(self, node: Node[Key], depth: int = 0) -> str:
-        """A node as rules write it, its operands by the names that the case gives them."""
+        """A node in the syntax of rules, with the names of the case for its operands."""
 
         def child(c: Child[Key]) -> str:
             match c:
@@ -148,7 +148,7 @@ def _same(a: Value, b: Value) -> bool:
 
 
 def _apart(a: Value, b: Value) -> tuple[str, str]:
-    """What two values are that differ: their forms, or the elements at the first place."""
+    """Text for two values that differ: their shapes and dtypes, or their first unequal elements."""
     if isinstance(a, tuple) or isinstance(b, tuple):
         parts = (p for p in zip(a, b, strict=False) if not _same(*p))
         first = next(parts, None)

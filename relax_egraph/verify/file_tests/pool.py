@@ -1,6 +1,6 @@
-"""File tests in processes of their own, which rules may bring down.
+"""File tests in worker processes, which rules may crash.
 
-egglog cannot be interrupted: a test that does not end is ended with its process.
+egglog cannot be interrupted: a test that exceeds its time limit ends with its process.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,23 +19,23 @@ def run_tests(
     *,
     seconds: float = 60.0,
     processes: int = 1,
-    told: Callable[[Outcome], object] = lambda _: None,
+    progress: Callable[[Outcome], object] = lambda _: None,
 ) -> tuple[Outcome, ...]:
-    """The outcomes of `tests`, in order; `told` of each when it is there.
+    """The outcomes of `tests`, in order; `progress` is called with each as soon as it is ready.
 
-    A test that takes more than so many `seconds`, or all memory, has failed.
+    A test that exceeds the limit of `seconds` or of memory fails.
     """
     limits = Limits(seconds, _MEMORY)
     outcomes: dict[int, Outcome] = {}
     with Pool(max(1, min(processes, len(tests))), _begin) as pool:
         for number, outcome in pool.map(partial(_outcome, pool, limits), enumerate(tests)):
             outcomes[number] = outcome
-            told(outcome)
+            progress(outcome)
     return tuple(outcomes[number] for number in range(len(tests)))
 
 
 def _begin() -> None:
-    """In a worker: all that tests need has been imported, with this module."""
+    """Initialize a worker: to import this module is enough."""
 
 
 def _outcome(pool: Pool, limits: Limits, numbered: tuple[int, FileTest]) -> tuple[int, Outcome]:
@@ -43,15 +43,15 @@ def _outcome(pool: Pool, limits: Limits, numbered: tuple[int, FileTest]) -> tupl
     try:
         answer = pool.run(partial(run_test, test), limits)
     except Exception as problem:  # of one test: the others go on
-        why = f"{type(problem).__name__}: {problem}"
+        reason = f"{type(problem).__name__}: {problem}"
     else:
         if isinstance(answer, Outcome):
             return number, answer
-        why = _why(answer)
-    return number, Outcome(test, (Failure(test.line, "a run that ends", (why,)),))
+        reason = _reason(answer)
+    return number, Outcome(test, (Failure(test.line, "a run that ends", (reason,)),))
 
 
-def _why(death: Death) -> str:
+def _reason(death: Death) -> str:
     match death.cause:
         case "time":
             return f"it did not end within {death.limits.seconds:g} s"

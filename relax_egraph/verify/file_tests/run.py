@@ -1,4 +1,4 @@
-"""A file test is run: its checks, the rules that match, and on random inputs what became equal."""
+"""A run of one file test: its checks, the rules that match, and the values of equal nodes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,11 +14,11 @@ from relax_egraph.verify.file_tests.equal_values import Unsound, check_sound
 _SEEDS = range(3)
 
 _TRIED = 24
-"""So many rules that matched are left out in turn, to see which are to blame."""
+"""The most rules that are left out in turn to find the culprits."""
 
 
 def run_test(test: FileTest) -> Outcome:
-    """Run a case in this process, which a rule that does not end keeps for ever."""
+    """Run a case in this process, without a time limit."""
     book = test.book
     try:
         with case_run(book, source_of(test)) as run:
@@ -28,22 +28,22 @@ def run_test(test: FileTest) -> Outcome:
             matches = {name: count for name, count in run.matches.items() if count}
     except RuleError as error:
         column = f"column {error.span.column}: " if error.span.column > 1 else ""
-        found = (f"{column}{error.message}", *str(error).splitlines()[1:])
-        return Outcome(test, (Failure(error.span.line, "a program", found),))
+        lines = (f"{column}{error.message}", *str(error).splitlines()[1:])
+        return Outcome(test, (Failure(error.span.line, "a program", lines),))
     except RelaxEgraphError as error:
         return Outcome(test, (Failure(test.line, "a program", (str(error),)),))
     blamed = _blamed(test, book, faults, matches)
-    told = sorted((blamed.get(f, f) for f in failures), key=lambda f: f.line)
-    return Outcome(test, tuple(told), matches)
+    failures = sorted((blamed.get(f, f) for f in failures), key=lambda f: f.line)
+    return Outcome(test, tuple(failures), matches)
 
 
 def source_of(test: FileTest) -> Source:
-    """The text of a case, at its place in the file."""
+    """The text of a case, at its line of the file."""
     return Source(test.file, "\n" * (test.line - 1) + test.text)
 
 
 def _faults(test: FileTest, run: CaseRun) -> list[Fault]:
-    """The checks that are not met; if all are, what is proven equal and is not."""
+    """The checks that fail; if none does, a class with unequal values."""
     if run.faults or not test.equates:
         return run.faults
     tables = run.tables()
@@ -60,7 +60,7 @@ _ONE_VALUE = "each class to have one value"
 
 
 def _silent(test: FileTest, book: RuleBook, run: CaseRun) -> Iterator[Failure]:
-    """The rules that should have matched, and have not."""
+    """The rules that should have matched and have not."""
     fired = {name for name, count in run.matches.items() if count}
     fired |= {name.rstrip("=><") for name in fired}
     known = {*book.reading.scope.rules, *fired}
@@ -70,14 +70,14 @@ def _silent(test: FileTest, book: RuleBook, run: CaseRun) -> Iterator[Failure]:
         others = ", ".join(sorted(fired & {rule.name for rule in book.rewrites})) or "none"
         silent = name.rstrip("=><")
         if silent in known or f':name "{name}"' in test.text:
-            found = f"it matched nothing; rewrites that matched: {others}"
+            reason = f"it matched nothing; rewrites that matched: {others}"
         else:
-            found = "; ".join(filter(None, ("there is no such rule", near(name, known))))
-        yield Failure(_line_of(test, name), f"{name} to match", (found,), silent)
+            reason = "; ".join(filter(None, ("there is no such rule", near(name, known))))
+        yield Failure(_line_of(test, name), f"{name} to match", (reason,), silent)
 
 
 def _line_of(test: FileTest, rule: str) -> int:
-    """The line that says of `rule` that it fires."""
+    """The line of the ``; FIRES:`` comment that names `rule`."""
     for k, line in enumerate(test.text.splitlines()):
         if line.startswith("; FIRES: ") and rule in line.split():
             return test.line + k
@@ -87,7 +87,7 @@ def _line_of(test: FileTest, rule: str) -> int:
 def _blamed(
     test: FileTest, book: RuleBook, faults: list[Fault], matches: Mapping[str, int]
 ) -> dict[Failure, Failure]:
-    """The failures in which values are equal that should not be, with the rules to blame."""
+    """The failures about values that should not be equal, each with the rules to blame."""
     wrong = [f for f in faults if f.expected == _ONE_VALUE or f.expected.startswith("(fail ")]
     matched = {name.rstrip("=><") for name in matches}
     rewrites = [rule.name for rule in book.rewrites if rule.name in matched][:_TRIED]
@@ -102,9 +102,9 @@ def _blamed(
         for fault in wrong:
             if (fault.span, fault.expected) not in still:
                 needed[fault].append(name)
-    found: dict[Failure, Failure] = {}
+    blamed: dict[Failure, Failure] = {}
     for fault, names in needed.items():
         failure = Failure(fault.span.line, fault.expected, fault.found)
-        said = (f"not so without {' or '.join(names)}",) if names else ()
-        found[failure] = replace(failure, found=(*fault.found, *said))
-    return found
+        culprits = (f"not so without {' or '.join(names)}",) if names else ()
+        blamed[failure] = replace(failure, found=(*fault.found, *culprits))
+    return blamed
