@@ -1,4 +1,4 @@
-"""Makes one loop function of a function whose body calls loop functions."""
+"""Merges the loop functions that a function calls into one loop function."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ from relax_egraph.tir.merge import Merger
 from relax_egraph.tir.stmt import PrimFunc
 
 LowerFunction: TypeAlias = Callable[[str, Function], PrimFunc]
-"""Makes the loop function of a primitive function of operators; the name is for errors."""
+"""Lowers a primitive function of operators to a loop function; the name is for errors."""
 
 
 def calls_loops(function: Function) -> bool:
@@ -48,10 +48,10 @@ def _is_call_tir(call: Call) -> bool:
 def merged_prim_func(
     module: IRModule, name: str, function: Function, lower: LowerFunction
 ) -> PrimFunc:
-    """The loop functions that `function` calls, one after the other, as one.
+    """The loop functions that `function` calls, in sequence, as one loop function.
 
-    What is computed on the way is allocated within it.  `lower` makes loops of an operator that
-    stands between the calls; `name` is what errors call the function.
+    Intermediate results are allocated within it.  `lower` lowers an operator between the calls;
+    errors refer to the function by `name`.
     """
     merging = _Merging(name, module=module, lower=lower)
     inputs, results = merging.evaluate(function)
@@ -61,7 +61,7 @@ def merged_prim_func(
 
 @dataclass(slots=True)
 class _Merging(FusedBody):
-    """Evaluates the body to buffers, by calls that the `merger` notes."""
+    """Evaluates the body to buffers; the `merger` records the calls."""
 
     module: IRModule = field(kw_only=True)
     lower: LowerFunction = field(kw_only=True)
@@ -85,14 +85,14 @@ class _Merging(FusedBody):
         assert isinstance(callee, GlobalVar)
         function = self.module[callee.name]
         assert isinstance(function, PrimFunc)
-        given = self.value(operands)
-        inputs = _buffers(given if isinstance(given, list) else [given])
+        value = self.value(operands)
+        inputs = _buffers(value if isinstance(value, list) else [value])
         scalars = self.value(rest[0]) if rest else ()
         assert isinstance(scalars, tuple)
-        known = dict(zip(function.scalars, scalars, strict=True))
+        scalar_values = dict(zip(function.scalars, scalars, strict=True))
         extents = [*(d for b in inputs for d in b.shape), *_extents(call.struct_info)]
-        wanted = [d for b in function.params for d in b.shape]
-        symbols = symbol_values(callee.name, zip(wanted, extents, strict=True), known)
+        param_dims = [d for b in function.params for d in b.shape]
+        symbols = symbol_values(callee.name, zip(param_dims, extents, strict=True), scalar_values)
         return _single(self.merger.call(function, inputs, symbols))
 
     def operator(self, call: Call) -> Value:
@@ -104,12 +104,12 @@ class _Merging(FusedBody):
         return _single(self.merger.call(function, inputs, _same(function)))
 
     def computed(self, results: Sequence[Buffer]) -> list[Buffer]:
-        """`results` so that each is computed and none is there twice: others become copies."""
-        done: list[Buffer] = []
+        """`results`, each computed and distinct: inputs and duplicates become copies."""
+        outputs: list[Buffer] = []
         for result in results:
-            is_new = result in self.merger.computed and result not in done
-            done.append(result if is_new else self.copy(result))
-        return done
+            is_new = result in self.merger.computed and result not in outputs
+            outputs.append(result if is_new else self.copy(result))
+        return outputs
 
     def copy(self, buffer: Buffer) -> Buffer:
         source = te.placeholder(buffer.shape, buffer.dtype, buffer.name)
@@ -118,9 +118,9 @@ class _Merging(FusedBody):
 
 
 def _buffers(values: Sequence[Value]) -> list[Buffer]:
-    found = [v for v in values if isinstance(v, Buffer)]
-    assert len(found) == len(values)
-    return found
+    buffers = [v for v in values if isinstance(v, Buffer)]
+    assert len(buffers) == len(values)
+    return buffers
 
 
 def _single(results: tuple[Buffer, ...]) -> Value:
@@ -128,12 +128,12 @@ def _single(results: tuple[Buffer, ...]) -> Value:
 
 
 def _same(function: PrimFunc) -> dict[str, Dim]:
-    """Each symbol of `function` for itself."""
+    """The identity map of the symbols of `function`."""
     return {s: dims.symbol(s) for s in function.symbols}
 
 
 def _extents(info: StructInfo) -> Iterator[Dim]:
-    """Those of a result of ``R.call_tir``, or of several one after the other: it knows all."""
+    """The extents of the results of ``R.call_tir``, in order; all are known."""
     if isinstance(info, TupleStructInfo):
         for part in info.fields:
             yield from _extents(part)
@@ -146,20 +146,20 @@ def _extents(info: StructInfo) -> Iterator[Dim]:
 def symbol_values(
     name: str, extents: Iterable[tuple[Dim, Dim]], known: Mapping[str, Dim]
 ) -> dict[str, Dim]:
-    """What the symbols of the function `name` are: `extents` pairs what it wants with what it gets.
+    """The values of the symbols of the function `name`; `extents` pairs parameters with operands.
 
-    `known` are those that are told otherwise.  A symbol that is alone no dimension that it wants
-    must have the same name in both.  Raises `NotLowerable` for extents not proven to be equal.
+    `known` are values from elsewhere.  A symbol that is no parameter dimension by itself keeps its
+    name.  Raises `NotLowerable` for extents that are not proven to be equal.
     """
     values: dict[str, Dim] = dict(known)
     pairs = list(extents)
-    for wanted, given in pairs:
-        if not isinstance(wanted, int) and wanted.is_Symbol:
-            values.setdefault(dims.text(wanted), given)
-    for wanted, given in pairs:
-        if not dims.equal(dims.substitute(wanted, values), given):
+    for expected, actual in pairs:
+        if not isinstance(expected, int) and expected.is_Symbol:
+            values.setdefault(dims.text(expected), actual)
+    for expected, actual in pairs:
+        if not dims.equal(dims.substitute(expected, values), actual):
             raise NotLowerable(
-                f"call of {name}: an operand has extent {dims.text(given)}, "
-                f"not proven to be {dims.text(wanted)}"
+                f"call of {name}: an operand has extent {dims.text(actual)}, "
+                f"not proven to be {dims.text(expected)}"
             )
     return values

@@ -1,4 +1,4 @@
-"""Makes one loop function of each fused function of the graph level."""
+"""Lowers each fused function of the graph level to one loop function."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -29,19 +29,18 @@ from relax_egraph.tir.inline import inline_injective
 from relax_egraph.tir.stmt import PrimFunc
 
 _INSIDE: Mapping[str, Legalize] = {"concat": joined}
-"""Operators that are written otherwise inside of a larger function than by themselves."""
+"""Operators that are lowered differently inside a larger function."""
 
 
 @module_pass(name="fuse_tir")
 def fuse_tir(module: IRModule) -> IRModule:
-    """`module` with a `PrimFunc` for each function of attribute ``primitive``.
+    """`module` with a `PrimFunc` for each function with the attribute ``primitive``.
 
-    Its parameters are the function's and then the results; its calls become ``R.call_tir``.
-    Operators are made one loop function with as few nests as inlining leaves; loop functions that
-    a primitive function calls are put one after the other, and dropped if they are private and
-    nothing else calls them.
-    Raises `NotLowerable` for a primitive function that is more than operators, and calls of loop
-    functions, on tensors of known shape and dtype.
+    Its parameters are those of the function and then the results; calls of it become
+    ``R.call_tir``.  Operators become one loop function with as few nests as inlining leaves; loop
+    functions that a primitive function calls are put in sequence, and dropped if they are private
+    and have no other callers.  Raises `NotLowerable` for a primitive function with anything but
+    operators, and calls of loop functions, on tensors of known shape and dtype.
     """
     fused = {
         name: _prim_func(module, name, function)
@@ -71,12 +70,12 @@ def _prim_func(module: IRModule, name: str, function: Function) -> PrimFunc:
 def _merged_only(module: IRModule, fused: Collection[str]) -> set[str]:
     """The private loop functions that only the functions `fused` call."""
     merged: set[str] = set()
-    kept: set[str] = set()
+    still_called: set[str] = set()
     for name, function in module.relax_functions():
-        (merged if name in fused else kept).update(callees(function))
+        (merged if name in fused else still_called).update(callees(function))
     return {
         name
-        for name in merged - kept
+        for name in merged - still_called
         if isinstance(module[name], PrimFunc) and module[name].attrs.get("private")
     }
 
@@ -84,13 +83,13 @@ def _merged_only(module: IRModule, fused: Collection[str]) -> set[str]:
 def fused_prim_func(name: str, function: Function) -> PrimFunc:
     """The loop function of one primitive function, with as few nests as inlining leaves.
 
-    `name` is what errors call it.
+    Errors refer to it by `name`.
     """
     inputs, results = _Fuser(name).evaluate(function)
-    given = [t for t in inputs if isinstance(t, te.Tensor)]
+    parameters = [t for t in inputs if isinstance(t, te.Tensor)]
     outputs = computed([t for t in results if isinstance(t, te.Tensor)])
     attrs = {key: value for key, value in function.attrs.items() if key != "primitive"}
-    return te.create_prim_func(*given, *inline_injective(outputs), attrs=attrs)
+    return te.create_prim_func(*parameters, *inline_injective(outputs), attrs=attrs)
 
 
 class _Fuser(FusedBody):
@@ -144,21 +143,21 @@ class _Caller(ExprMutator):
 
 
 def _symbol_values(name: str, callee: BaseFunc, args: Sequence[Expr]) -> dict[str, Dim]:
-    """What the callee's symbols are in the caller, told by the shapes among and of the operands."""
+    """The values of the callee's symbols, from the shapes among and of the operands."""
     assert isinstance(callee, Function)
     pairs: list[tuple[Dim, Dim]] = []
     for param, arg in zip(callee.params, args, strict=True):
-        wanted, given = _extents(param), _extents(arg)
-        if wanted is not None and given is not None:
-            pairs.extend(zip(wanted, given, strict=True))
+        expected, actual = _extents(param), _extents(arg)
+        if expected is not None and actual is not None:
+            pairs.extend(zip(expected, actual, strict=True))
     return symbol_values(name, pairs, {})
 
 
 def _extents(value: Expr) -> Shape | None:
     match value.struct_info:
-        case TensorStructInfo(dims=known):
-            return known
-        case ShapeStructInfo(values=known):
-            return known
+        case TensorStructInfo(dims=extents):
+            return extents
+        case ShapeStructInfo(values=extents):
+            return extents
         case _:
             return None

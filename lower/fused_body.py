@@ -1,4 +1,4 @@
-"""Evaluates the body of a fused function to tensors; the two ways of fusing differ in the calls."""
+"""Evaluation of the body of a fused function; calls are evaluated by two subclasses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -23,27 +23,27 @@ from relax_egraph.tir import te
 from relax_egraph.tir.expr import Buffer
 
 Value: TypeAlias = Buffer | tuple[Dim, ...] | list["Value"]
-"""What a variable holds: a tensor, a shape, or the fields of a tuple."""
+"""The value of a variable: a tensor, a shape, or the fields of a tuple."""
 
 
 @dataclass(slots=True)
 class FusedBody(ABC):
-    """What the variables of one function hold; `name` is what errors call the function."""
+    """The values of the variables of one function, to which errors refer by `name`."""
 
     name: str
     values: dict[Var, Value] = field(default_factory=dict[Var, Value])
 
     @abstractmethod
     def tensor(self, name: str, shape: Shape, dtype: str) -> Buffer:
-        """A tensor that comes from outside."""
+        """A tensor parameter."""
 
     @abstractmethod
     def constant(self, filled: te.Tensor) -> Buffer:
-        """A tensor of at most one element that is `filled` with a constant."""
+        """A tensor of at most one element, `filled` with a constant."""
 
     @abstractmethod
     def call(self, call: Call) -> Value:
-        """What `call` computes; raises `NotLowerable` for what has no loops."""
+        """The value of `call`; raises `NotLowerable` if it has no loops."""
 
     def evaluate(self, function: Function) -> tuple[list[Buffer], list[Buffer]]:
         """The tensors among the parameters of `function`, and its results."""
@@ -55,7 +55,7 @@ class FusedBody(ABC):
         return inputs, self._outputs(function.body.body)
 
     def value(self, expr: Expr) -> Value:
-        """What `expr` is, of variables that are known by now."""
+        """The value of `expr`, whose variables have values already."""
         match expr:
             case Var():
                 return self.values[expr]

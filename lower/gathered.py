@@ -1,4 +1,4 @@
-"""Matrices that indices choose are read where they lie by a product that reads them once."""
+"""Products with matrices selected by indices, which read the matrices in place."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ from relax_egraph.tir.call_te import call_te
 
 @module_pass(name="read_gathered")
 def read_gathered(module: IRModule) -> IRModule:
-    """Read each chosen matrix in the product with one row, or one column, that alone reads it.
+    """Fuse the selection of matrices into a product with one row or column that alone reads it.
 
         w = R.take(experts, ids, axis=0)                # experts: (8, 64, 128), ids: (n,)
         y = R.matmul(x, w)                              # x: (n, 1, 64)
         -->
         y = R.call_tir(cls.take_matmul, (experts, ids, x), …)
 
-    Such a product costs no more than a copy of what it reads.  Where tensors are written in place
-    the copy is made: it is of what is there at that time.
+    Such a product costs no more than copying its operand.  Modules that write tensors in place are
+    unchanged, since there the selection is a copy at its time.
     """
     if any(writes_in_place(f) for _, f in module.relax_functions()):
         return module
@@ -45,7 +45,7 @@ def read_gathered(module: IRModule) -> IRModule:
 
 
 class _Reader(ExprMutator):
-    """Binds the variables of `calls` to these; drops one for which there is ``None``."""
+    """Replaces the values of variables by `calls`; a variable with ``None`` is dropped."""
 
     def __init__(self, calls: Mapping[Var, Call | None]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class _Reader(ExprMutator):
 
 
 def _calls(function: Function, bb: BlockBuilder) -> dict[Var, Call | None]:
-    """What becomes of variables of `function`; loop functions are added to the module of `bb`."""
+    """The new values of variables of `function`; loop functions are added to the module of `bb`."""
     uses, bound = Counter[Expr](), dict[Var, Call]()
 
     def visit(expr: Expr) -> None:
@@ -69,47 +69,49 @@ def _calls(function: Function, bb: BlockBuilder) -> dict[Var, Call | None]:
                 bound[binding.var] = binding.value
 
     post_order_visit(function, visit)
-    found: dict[Var, Call | None] = {}
+    calls: dict[Var, Call | None] = {}
     for var, product in bound.items():
         if not isinstance(product.op, Op) or product.op.name != "matmul":
             continue
         for place, operand in enumerate(product.args):
             if not isinstance(operand, Var) or operand not in bound or uses[operand] > 1:
                 continue
-            if made := _call(bb, bound[operand], product, place):
-                found |= {operand: None, var: made}
+            if call := _call(bb, bound[operand], product, place):
+                calls |= {operand: None, var: call}
                 break
-    return found
+    return calls
 
 
 def _call(bb: BlockBuilder, gather: Call, product: Call, place: int) -> Call | None:
-    """The call for `product`, whose operand at `place` is `gather`; ``None`` if it is to stay."""
-    if not isinstance(gather.op, Op) or not _chooses_matrices(gather, gather.op):
+    """The call for `product` with the operand `gather` at `place`; ``None`` if it is not fused."""
+    if not isinstance(gather.op, Op) or not _selects_matrices(gather, gather.op):
         return None
-    chosen, other, result = map(_shape, (gather, product.args[1 - place], product))
-    if not chosen or not other or not result:
+    selected, other, result = map(_shape, (gather, product.args[1 - place], product))
+    if not selected or not other or not result:
         return None
-    lines, length = (other[-1:], chosen[-2]) if place == 0 else (other[-2:-1], chosen[-1])
-    once = dims.mul(dims.product(chosen[:-2]), length)
-    if (len(other) > 1 and lines != (1,)) or not dims.equal(dims.product(result), once):
+    rows, length = (other[-1:], selected[-2]) if place == 0 else (other[-2:-1], selected[-1])
+    size = dims.mul(dims.product(selected[:-2]), length)
+    if (len(other) > 1 and rows != (1,)) or not dims.equal(dims.product(result), size):
         return None
     op, attrs = gather.op, complete_attrs(gather.op, gather.attrs)
 
     def composed(matrices: te.Tensor, indices: te.Tensor, beside: te.Tensor) -> te.Tensor:
-        read = LEGALIZE[op.name](matrices, indices, **attrs)
-        made = LEGALIZE["matmul"](*((beside, read) if place else (read, beside)))
-        assert isinstance(made, te.Tensor)
-        return made
+        selected_matrices = LEGALIZE[op.name](matrices, indices, **attrs)
+        result = LEGALIZE["matmul"](
+            *((beside, selected_matrices) if place else (selected_matrices, beside))
+        )
+        assert isinstance(result, te.Tensor)
+        return result
 
     args = (*gather.args, product.args[1 - place])
     try:
         return call_te(bb, composed, *args, name=f"{op.name}_matmul")
     except NotLowerable:
-        return None  # what it needs to know is known only at run time
+        return None  # its conditions are known only at run time
 
 
-def _chooses_matrices(call: Call, op: Op) -> bool:
-    """Whether `call` reads whole matrices, the last two axes of a tensor, at indices."""
+def _selects_matrices(call: Call, op: Op) -> bool:
+    """Whether `call` selects whole matrices, the last two axes of a tensor."""
     if op.name not in ("take", "gather_nd"):
         return False
     data, indices = map(_shape, call.args)
@@ -118,14 +120,14 @@ def _chooses_matrices(call: Call, op: Op) -> bool:
     match op.name, complete_attrs(op, call.attrs):
         case "take", {"axis": int(axis), "mode": str(mode)}:
             return axis % len(data) < len(data) - 2 and mode != "nan"
-        case "gather_nd", {"batch_dims": int(first)}:
+        case "gather_nd", {"batch_dims": int(batch_dims)}:
             depth = indices[-1]
-            return isinstance(depth, int) and first + depth <= len(data) - 2
+            return isinstance(depth, int) and batch_dims + depth <= len(data) - 2
         case _:
             return False
 
 
 def _shape(value: Expr) -> Shape | None:
-    """The extents of a tensor of which all is known."""
+    """The extents of a tensor of known shape and dtype."""
     info = value.struct_info
     return info.dims if isinstance(info, TensorStructInfo) and info.dtype else None

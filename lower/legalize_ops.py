@@ -1,4 +1,4 @@
-"""Replaces the operators in a module by what can run: loop functions and packed functions."""
+"""Replaces operators by calls of loop functions, packed functions and builtins."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -38,15 +38,15 @@ from relax_egraph.tir.call_te import call_te
 
 @module_pass(name="legalize_ops")
 def legalize_ops(module: IRModule) -> IRModule:
-    """`module` with every operator called outside of primitive functions replaced.
+    """`module` with every operator outside primitive functions replaced.
 
-    * ``R.call_tir`` of a loop function, where shapes and dtypes are known;
+    * ``R.call_tir`` of a loop function, if shapes and dtypes are known;
     * ``vm.builtin.reshape`` for views; copies if the module writes tensors in place;
-    * ``vm.builtin.check_indices`` for checks of indices, after a loop function that does them;
-    * ``vm.builtin.check_elements`` before loops that choose an element, where there may be none;
+    * ``vm.builtin.check_indices`` for checks of indices, after a loop function that computes them;
+    * ``vm.builtin.check_elements`` before loops that select an element, if there may be none;
     * ``vm.builtin.shape_of`` and ``vm.builtin.tensor_to_shape`` for shapes,
       ``vm.builtin.prim_less_equal`` for dimensions;
-    * ``relax.run.<operator>`` where what decides is known only at run time.
+    * ``relax.run.<operator>`` if its conditions are known only at run time.
     """
     bb = BlockBuilder(module)
     writes = any(writes_in_place(f) for _, f in module.relax_functions())
@@ -60,34 +60,34 @@ def legalize_ops(module: IRModule) -> IRModule:
 
 
 class _Legalizer(ExprMutator):
-    """Adds loop functions to the module of `bb`; what it rewrites goes elsewhere.
+    """Replaces operators; adds loop functions to the module of `bb`.
 
-    Where tensors are written in place (`writes`) none is the view of another.
+    If tensors are written in place (`writes`), no tensor is a view of another.
     """
 
     def __init__(self, bb: BlockBuilder, writes: bool) -> None:
         super().__init__()
         self._bb = bb
         self._writes = writes
-        self._known: dict[Hashable, Call] = {}
+        self._calls: dict[Hashable, Call] = {}
 
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
         if not isinstance(visited, Call) or not isinstance(visited.op, Op) or visited.op.intrinsic:
             return visited
-        return replace(self._legalized(visited, visited.op, infer(visited)), span=visited.span)
+        return replace(self._legalize(visited, visited.op, infer(visited)), span=visited.span)
 
-    def _legalized(self, call: Call, op: Op, info: StructInfo) -> Call:
+    def _legalize(self, call: Call, op: Op, info: StructInfo) -> Call:
         args = tuple(_with_known_shape(a) for a in call.args)
         if op.name in BUILTINS:
             return call_packed(f"vm.builtin.{op.name}", args, (info,), pure=True)
         viewed = op.name in VIEWS and not self._writes
-        if viewed and op.name == "reshape":  # which refuses another number of elements
+        if viewed and op.name == "reshape":  # the builtin checks the number of elements
             return call_packed("vm.builtin.reshape", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
         if op.name in CHECKS:
-            return self._checked(args, complete_attrs(op, call.attrs), info)
+            return self._check_indices(args, complete_attrs(op, call.attrs), info)
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
         if op.name in CHOICES:
@@ -98,11 +98,11 @@ class _Legalizer(ExprMutator):
             try:
                 return self._call_of_loops(op, function, args, complete_attrs(op, call.attrs))
             except NotLowerable:
-                pass  # what it needs to know is known only at run time
+                pass  # its conditions are known only at run time
         return run_time_call(op, args, call.attrs, info)
 
-    def _checked(self, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
-        """Indices that the machine lets pass if a kernel finds them inside."""
+    def _check_indices(self, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
+        """A check by the machine of indices that a kernel has tested."""
         axes, operator = attrs["axes"], attrs["operator"]
         assert isinstance(axes, tuple)
         assert isinstance(operator, str)
@@ -114,7 +114,7 @@ class _Legalizer(ExprMutator):
         return call_packed("vm.builtin.check_indices", operands, (info,), pure=True)
 
     def _with_an_element(self, op: Op, x: Expr, axis: object) -> Expr:
-        """`x`, which the machine lets pass if there is an element over `axis`."""
+        """`x`, checked by the machine to have an element along `axis`."""
         info = x.struct_info
         assert isinstance(info, TensorStructInfo)
         assert info.dims is not None
@@ -128,25 +128,25 @@ class _Legalizer(ExprMutator):
     def _call_of_loops(
         self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs
     ) -> Call:
-        """``R.call_tir`` of the loops of `op`, made once for operands of the same types."""
+        """``R.call_tir`` of the loops of `op`, which operands of the same types share."""
         key = (op.name, tuple(map(_type, args)), repr(sorted(attrs.items())))
-        known = self._known.get(key)
-        if known is None:
+        cached = self._calls.get(key)
+        if cached is None:
             names = [o.name for o in op.operands][: len(args)]
             name = function_name(op)
-            made = call_te(self._bb, function, *args, name=name, operands=names, **attrs)
-            return self._known.setdefault(key, made)
-        callee, _, *symbols = known.args
-        return replace(known, args=(callee, Tuple(tuple(_tensors(args))), *symbols))
+            call = call_te(self._bb, function, *args, name=name, operands=names, **attrs)
+            return self._calls.setdefault(key, call)
+        callee, _, *symbols = cached.args
+        return replace(cached, args=(callee, Tuple(tuple(_tensors(args))), *symbols))
 
 
 def function_name(op: Op) -> str:
-    """What the loop function of `op` is called: ``relu`` of ``R.nn.relu``."""
+    """The name of the loop function of `op`: ``relu`` for ``R.nn.relu``."""
     return op.name.rpartition(".")[2]
 
 
 def _type(arg: Expr) -> Hashable:
-    """What loops know of an operand: of a tensor no more than its struct info."""
+    """The key of an operand for sharing loops: the struct info of a tensor."""
     match arg:
         case Tuple(fields=fields):
             return tuple(map(_type, fields))
@@ -168,10 +168,10 @@ def _tensors(args: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def _with_known_shape(arg: Expr) -> Expr:
-    """The dimensions themselves for a variable that holds a shape of known dimensions.
+    """`arg` with known values in place of variables.
 
-    A variable that holds a tuple becomes the tuple of its fields; a variable that holds a number
-    of the host that is known, the number.
+    A variable with a known shape becomes its dimensions, a tuple variable the tuple of its fields,
+    and a Python number with a known value that number.
     """
     match arg.struct_info:
         case ShapeStructInfo(values=values) if values is not None:
@@ -194,7 +194,7 @@ def _is_known(arg: Expr) -> bool:
 
 
 def _is_view(x: Expr, info: StructInfo) -> bool:
-    """Whether the result is proven to have the elements of `x`."""
+    """Whether the result is proven to have as many elements as `x`."""
     have, want = x.struct_info, info
     if not isinstance(have, TensorStructInfo) or not isinstance(want, TensorStructInfo):
         return False

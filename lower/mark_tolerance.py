@@ -1,4 +1,4 @@
-"""Loop functions are told how far they may be off: as far as each function that calls them."""
+"""Passes the tolerance of functions on to the loop functions that they call."""
 
 from dataclasses import replace
 
@@ -18,8 +18,9 @@ def mark_tolerance(module: IRModule) -> IRModule:
         -->
         def conv2d(…): T.func_attr({"tolerance": 0.02})
 
-    Of several callers the least counts; one that says nothing allows nothing.  What a loop function
-    says itself stays.  Raises `IllFormed` for a tolerance that is no number from 0 on.
+    It is the minimum of the callers' tolerances, which are 0 by default.  A tolerance of the loop
+    function itself has precedence.  Raises `IllFormed` for a tolerance that is not a nonnegative
+    number.
     """
     least: dict[str, float] = {}
     for name, function in module.relax_functions():

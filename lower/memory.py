@@ -1,4 +1,4 @@
-"""Where the tensors of a program lie while it runs.
+"""Memory plans of programs.
 
 plans = plan_memory(module)                      # {"main": MemoryPlan}
 plans["main"].peak({"n": 128})                   # bytes
@@ -20,8 +20,8 @@ from relax_egraph.passes.to_non_dataflow import to_non_dataflow
 @takes(module=MODULE)
 @deep(IllFormed, "the module is nested too deeply")
 def plan_memory(module: IRModule) -> dict[str, MemoryPlan]:
-    """The plan that `build` makes for each function of `module`.
+    """The plan that `build` uses for each function of `module`.
 
-    Raises `IllFormed` for a module that breaks a law of the IR, or says what is no upper bound.
+    Raises `IllFormed` for a module that is not well-formed, or has an invalid upper bound.
     """
     return planning.plan_memory(call_tir_rewrite(to_non_dataflow(lower_module(module))))

@@ -1,4 +1,4 @@
-"""What the source calls the values that instructions compute."""
+"""Names of the source for the values that instructions compute."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from relax_egraph.tir.stmt import PrimFunc
 
 
 class Origins:
-    """Names for the instructions of one function of `module`, whose bindings are seen in order.
+    """Names for the instructions of one function of `module`, whose bindings are visited in order.
 
-    A value has the name of its variable.  What a loop function computes has the names of the
-    variables that it writes into, as has what a packed function computes that returns nothing:
-    of its operands those are written that were allocated and have not been written.
+    A value has the name of its variable.  The results of a loop function have the names of the
+    variables that it writes, and so have those of a packed function without a result: it writes the
+    operands that were allocated and not written before.
     """
 
     def __init__(self, module: IRModule) -> None:
@@ -22,9 +22,9 @@ class Origins:
         self._unwritten: set[Var] = set()
 
     def of(self, binding: VarBinding) -> str:
-        """The name of what `binding` computes, and where it was read, if that is known.
+        """The name of the value of `binding`, and its place in the source, if that is known.
 
-        ``lv3 (model.py:12:9)``; nothing for what is a check, or has only an effect.
+        ``lv3 (model.py:12:9)``; empty for checks and pure effects.
         """
         var, value = binding.var, binding.value
         name = "" if var.name.rstrip("0123456789") == "_" else var.name
@@ -38,7 +38,7 @@ class Origins:
         return name
 
     def _written(self, call: Call) -> Iterator[str]:
-        """The names of what `call` writes."""
+        """The names of the variables that `call` writes."""
         if isinstance(call.op, Op) and not call.op.name.startswith("call_"):
             return
         outputs = range(0)

@@ -1,6 +1,6 @@
-"""Matrices packed as the panels that products read.
+"""Packing of matrices to the panels that products read.
 
-By numpy: as loops, each shape would be compiled by itself.
+It uses numpy, since loops would be compiled for each shape.
 """
 
 from typing import Any, TypeAlias
@@ -18,8 +18,8 @@ def pack(data: Array, panels: Panels) -> Array:
     """The matrices of `data` as `panels`, aligned for vectors."""
     count, depth, columns, width = panels.count, panels.depth, panels.columns, panels.width
     packed = aligned_bytes(data.itemsize * count * depth * panels.padded).view(data.dtype)
-    given = data.reshape(count, *((columns, depth) if panels.is_transposed else (depth, columns)))
-    matrices = given.swapaxes(1, 2) if panels.is_transposed else given
+    stored = data.reshape(count, *((columns, depth) if panels.is_transposed else (depth, columns)))
+    matrices = stored.swapaxes(1, 2) if panels.is_transposed else stored
     strips = columns // width
     full = strips * width
     places = packed.reshape(count, -1)
@@ -35,11 +35,10 @@ def pack(data: Array, panels: Panels) -> Array:
 
 
 def _fill(places: Array, strips: Array) -> None:
-    """Copy `strips` to where they are to be.
+    """Copy `strips` to `places`.
 
-    Columns that lie one after the other are brought to fast memory first, a line of the cache apart
-    from where powers of two would have them, so that all of a row are there at once: that halves
-    the time.
+    Columns that are contiguous are first copied to a buffer with padded rows, since rows at a
+    distance of a power of two collide in the cache: that halves the time.
     """
     if strips.strides[2] <= strips.strides[1]:
         places[...] = strips

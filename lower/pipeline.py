@@ -1,6 +1,6 @@
 """The order of lowering: from graph functions to scheduled loops, and to the virtual machine.
 
-lower_module(module)     # IRModule -> IRModule, as far as scheduled loop functions: it prints
+lower_module(module)     # IRModule -> IRModule, with scheduled loop functions, which can be printed
 """
 
 from relax_egraph.base.parameters import takes
@@ -36,7 +36,7 @@ TO_LOOPS = Sequential(
     (mark_tolerance, schedule_calls),
     name="to-loops",
 )
-"""Loop functions are scheduled; what they compute of constants is computed."""
+"""Loop functions are scheduled, and the operands that they prepare from constants are computed."""
 
 TO_VM = Sequential(
     (
@@ -45,14 +45,14 @@ TO_VM = Sequential(
     ),
     name="to-vm",
 )
-"""Blocks, allocation and symbols become what the virtual machine executes."""
+"""Blocks, allocation and symbols become instructions of the virtual machine."""
 
 
 @takes(module=MODULE)
 def lower_module(module: IRModule) -> IRModule:
     """The module with scheduled loop functions, called by ``R.call_tir``.
 
-    Raises `IllFormed` if the module breaks a law of the IR.
+    Raises `IllFormed` if the module is not well-formed.
     """
     assert_well_formed(module)
     return store_constants(TO_LOOPS(TO_STAGES(module)))

@@ -1,6 +1,6 @@
-"""Computes the operands that schedules want prepared of constants, when they are stored.
+"""Computation of prepared operands from constants, when the constants are stored.
 
-Until then a program holds `Deferred` constants, which have a type and no memory.
+Before that a program contains `Deferred` constants, which have a type and no memory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,29 +22,29 @@ from relax_egraph.lower.schedule.scheduled import Prepared
 from relax_egraph.passes.infra import function_pass
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc
-from relax_egraph.vm.deferred import deferred, made
+from relax_egraph.vm.deferred import deferred, materialize
 from relax_egraph.vm.storage import aligned_bytes
 
 Array: TypeAlias = npt.NDArray[np.generic]
 
 Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
-"""Computes results of constants."""
+"""Maps constants to results."""
 
 
 class Preparation:
-    """Computes operands that are `prepared`; those of equal recipes and the same constants once."""
+    """Computes `prepared` operands, once for equal recipes and the same constants."""
 
     def __init__(self, prepared: Iterable[Prepared]) -> None:
         loops = [p.recipe for p in prepared if isinstance(p.recipe, PrimFunc)]
-        named = {f"prepare{k}": function for k, function in enumerate(dict.fromkeys(loops))}
-        kernels = jit.link(jit.compile_kernels(named, intrinsics=INTRINSICS))
-        self._kernels = {function: kernels[name] for name, function in named.items()}
+        functions = {f"prepare{k}": function for k, function in enumerate(dict.fromkeys(loops))}
+        kernels = jit.link(jit.compile_kernels(functions, intrinsics=INTRINSICS))
+        self._kernels = {function: kernels[name] for name, function in functions.items()}
         self._results: dict[object, tuple[Constant, ...]] = {}
 
     def results(
         self, prepared: Prepared, constants: Sequence[Constant]
     ) -> Mapping[Buffer, Constant]:
-        """What stands for each result of `prepared`, computed of these constants."""
+        """The constant for each result of `prepared`, computed from `constants`."""
         arrays = tuple(c.data for c in constants)
         key = (prepared.recipe, *map(id, arrays))
         if key not in self._results:
@@ -60,21 +60,21 @@ class Preparation:
 
 @dataclass(slots=True)
 class _Run:
-    """One run of `compute`, of `constants`, when the first of its results is stored."""
+    """A run of `compute` on `constants`, when the first of its results is stored."""
 
     compute: Compute
     constants: tuple[Array, ...]
     results: Sequence[Array] = ()
 
     def constant(self, number: int, buffer: Buffer) -> Constant:
-        """What stands for result `number`, which is of the type of `buffer`."""
+        """The constant for result `number`, with the type of `buffer`."""
         result = partial(self.result, number)
         return Constant(deferred(_extents(buffer), np.dtype(buffer.dtype), result))
 
     def result(self, number: int) -> Array:
-        """Result `number`; what it is computed of is let go."""
+        """Result `number`; the operands are released."""
         if not self.results:
-            self.results = self.compute([made(c) for c in self.constants])
+            self.results = self.compute([materialize(c) for c in self.constants])
             self.constants = ()
         return self.results[number]
 
@@ -88,7 +88,7 @@ def _by_kernel(
 
 
 def _room(buffer: Buffer) -> Array:
-    """Zeros for `buffer`, on a line of the cache: what is beside a narrow panel is read too."""
+    """Zeros for `buffer`, on a cache line: kernels also read beside a narrow panel."""
     shape, dtype = _extents(buffer), np.dtype(buffer.dtype)
     memory = aligned_bytes(int(np.prod(shape)) * dtype.itemsize)
     memory[:] = 0
@@ -109,5 +109,5 @@ def store_constants(function: Function, _: IRModule) -> Function:
 
 class _Storing(ExprMutator):
     def visit_constant(self, constant: Constant) -> Expr:
-        data = made(constant.data)
+        data = materialize(constant.data)
         return constant if data is constant.data else Constant(data)

@@ -1,8 +1,8 @@
-"""Gives loop functions their loops, and calls the operands that are prepared for these.
+"""Schedules loop functions, and passes prepared operands to their calls.
 
-A schedule may declare operands that are `Prepared` of constants: a weight in panels, or what some
-of its loops compute of constants alone.  A function is scheduled for each set of inputs that are
-constants in some of its calls.
+A schedule may declare operands that are `Prepared` from constants: a packed weight, or the results
+of loops on constants alone.  A function is scheduled for each set of inputs that are constants in
+some of its calls.
 """
 
 from collections import Counter, defaultdict
@@ -26,42 +26,42 @@ from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.promises import KernelPromise
 
 Numbers: TypeAlias = frozenset[int]
-"""Which inputs of a loop function are constants."""
+"""The numbers of the inputs of a loop function that are constants."""
 
 NOTHING: Numbers = frozenset()
 
 
 @module_pass(name="schedule", required=(share_constants,))
 def schedule_calls(module: IRModule) -> IRModule:
-    """Give each loop function its loops, and its calls what is prepared for these.
+    """Schedule each loop function, and pass the prepared operands to its calls.
 
         lv = R.call_tir(cls.dense, (x, w), …)       # w: a constant of shape (768, 300)
         -->
         lv = R.call_tir(cls.dense, (x, packed), …)  # packed: of shape (768 * 304,)
 
-    If `dense` is also called with what is no constant, it stays, and a new function
-    ``dense_packed`` is called.
+    If `dense` is also called with operands that are not constant, it stays, and the call above is
+    of a new function ``dense_packed``.
     """
     functions: dict[str, BaseFunc] = dict(module.functions)
-    calls, taken = _constants_of_calls(module), set(functions)
+    calls, names = _constants_of_calls(module), set(functions)
     variants: dict[tuple[str, Numbers], _Variant] = {}
     for name, function in module.functions.items():
         if isinstance(function, PrimFunc) and "schedule" not in function.attrs:
-            for constants, variant in _variants(name, function, calls.get(name, ()), taken).items():
+            for constants, variant in _variants(name, function, calls.get(name, ()), names).items():
                 variants[name, constants] = variant
                 functions[variant.name] = variant.scheduled.function
     preparer = _Preparer(variants)
     for name, function in module.relax_functions():
-        changed = preparer.visit_expr(function)
-        assert isinstance(changed, Function)
-        functions[name] = changed
+        prepared = preparer.visit_expr(function)
+        assert isinstance(prepared, Function)
+        functions[name] = prepared
     return replace(module, functions=functions)
 
 
 def _constants_of_calls(module: IRModule) -> Mapping[str, Collection[Numbers]]:
-    """The sets of inputs that are constants in calls, by the name of what is called.
+    """The sets of inputs that are constants in calls, by the name of the callee.
 
-    One is empty where the name is also used otherwise.
+    A function that is used in other ways has the empty set, too.
     """
     uses, calls = Counter[str](), defaultdict[str, list[Numbers]](list)
 
@@ -102,7 +102,7 @@ def _call_of_loops(expr: Expr) -> _Call | None:
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """A loop function of these `inputs`, with loops for calls with some constants, as `name`."""
+    """The variant `name` of a loop function of `inputs`, for calls with certain constants."""
 
     name: str
     inputs: tuple[Buffer, ...]
@@ -110,23 +110,23 @@ class _Variant:
 
 
 def _variants(
-    name: str, function: PrimFunc, calls: Collection[Numbers], taken: set[str]
+    name: str, function: PrimFunc, calls: Collection[Numbers], names: set[str]
 ) -> Mapping[Numbers, _Variant]:
-    """`function` scheduled for each set of constants; once for sets of which it uses the same.
+    """`function`, scheduled for each set of constants; sets of the same sources share it.
 
-    The one that uses none keeps its name, or the first if each uses some.
+    The variant without prepared operands keeps the name, or the first one if each has some.
     """
     scheduled = {constants: schedule_with(function, constants) for constants in calls or (NOTHING,)}
-    used = {
+    sources_of = {
         constants: frozenset(b for p in s.prepared for b in p.sources)
         for constants, s in scheduled.items()
     }
-    found: dict[Collection[Buffer], _Variant] = {}
-    for constants, sources in sorted(used.items(), key=lambda item: bool(item[1])):
-        if sources not in found:
-            new = unused(f"{name}_packed", taken) if found else name
-            found[sources] = _Variant(new, function.inputs, scheduled[constants])
-    return {constants: found[sources] for constants, sources in used.items()}
+    variants: dict[Collection[Buffer], _Variant] = {}
+    for constants, sources in sorted(sources_of.items(), key=lambda item: bool(item[1])):
+        if sources not in variants:
+            new = unused(f"{name}_packed", names) if variants else name
+            variants[sources] = _Variant(new, function.inputs, scheduled[constants])
+    return {constants: variants[sources] for constants, sources in sources_of.items()}
 
 
 class _Preparer(ExprMutator):
@@ -156,12 +156,12 @@ class _Preparer(ExprMutator):
 
 
 def promises_in(functions: Mapping[str, PrimFunc]) -> dict[str, KernelPromise]:
-    """What the optimizer promised of scheduled `functions`, and how they are scheduled."""
-    found: dict[str, KernelPromise] = {}
+    """The promises of the optimizer for scheduled `functions`, and their actual schedules."""
+    promises: dict[str, KernelPromise] = {}
     for name, function in functions.items():
         match function.attrs:
             case {"anchor": str(anchor), "seconds": float(seconds), "schedule": str(schedule)}:
-                found[name] = KernelPromise(anchor, seconds, schedule)
+                promises[name] = KernelPromise(anchor, seconds, schedule)
             case _:
                 pass
-    return found
+    return promises

@@ -1,4 +1,4 @@
-"""From lowered relax functions to bytecode."""
+"""Code generation: lowered Relax functions to bytecode."""
 
 from collections.abc import Mapping, Sequence
 
@@ -60,11 +60,11 @@ _CLOSURE_OPS: Mapping[str, str] = {
 
 
 def codegen(module: IRModule) -> Executable:
-    """The relax functions of `module` as bytecode; loop functions are called by their names.
+    """The Relax functions of `module` as bytecode, which calls loop functions by name.
 
-    The module has been through ``to_non_dataflow``, ``call_tir_rewrite``, ``vm_memory_lower``
-    and ``vm_shape_lower``.  The executable has no kernels yet: whoever compiles the loop
-    functions adds them.  Raises `NotLowerable` for an operator that is left.
+    The passes ``to_non_dataflow``, ``call_tir_rewrite``, ``vm_memory_lower`` and ``vm_shape_lower``
+    must have run.  The executable has no kernels yet: the caller compiles the loop functions and
+    adds them.  Raises `NotLowerable` for a remaining operator.
     """
     builder = ExecBuilder()
     for name, function in module.relax_functions():
@@ -80,7 +80,7 @@ def codegen(module: IRModule) -> Executable:
 
 
 class _FunctionCodegen:
-    """Emits one function into the builder, in which it is open."""
+    """Emits one function into the builder, which has opened it."""
 
     def __init__(
         self, builder: ExecBuilder, module: IRModule, name: str, function: Function
@@ -91,18 +91,18 @@ class _FunctionCodegen:
         self._function = function
         self._registers = Registers(function)
         self._origins = Origins(module)
-        self._origin = ""  # of the instructions that are emitted
+        self._origin = ""  # of the current instructions
 
     def emit(self) -> None:
         self._builder.emit_ret(self._seq(self._function.body))
 
     def _seq(self, seq: SeqExpr) -> Operand:
-        """Emit the bindings; returns what holds the result."""
+        """Emit the bindings; returns the operand of the result."""
         for binding in bindings_of(seq):
             if isinstance(binding, MatchCast):
                 raise self._refuse("R.match_cast", "vm_shape_lower")
             self._origin = self._origins.of(binding)
-            place = self._value(binding.value, wanted=self._registers.is_used(binding.var))
+            place = self._value(binding.value, needed=self._registers.is_used(binding.var))
             self._registers.define(binding.var, place)
             self._registers.settle()
         self._origin = ""
@@ -110,30 +110,32 @@ class _FunctionCodegen:
 
     # --- values -----------------------------------------------------------------------
 
-    def _value(self, expr: Expr, *, wanted: bool = True) -> Operand:
-        """What holds `expr`: a new register, or ``void`` if it is not `wanted`, or a leaf."""
+    def _value(self, expr: Expr, *, needed: bool = True) -> Operand:
+        """The operand of `expr`: a new register, ``void`` unless it is `needed`, or a leaf."""
         match expr:
             case Call(op=Op(name="vm.kill_object"), args=[Var() as var]):
                 return self._kill(self._registers.read(var))
             case Call():
                 name, args = self._callee(expr)
-                return self._call(name, args, wanted=wanted)
+                return self._call(name, args, needed=needed)
             case Tuple(fields=fields):
-                return self._call("vm.builtin.make_tuple", self._operands(fields), wanted=wanted)
+                return self._call("vm.builtin.make_tuple", self._operands(fields), needed=needed)
             case TupleGetItem(tuple_value=inner, index=index):
                 operands = (*self._operands((inner,)), self._builder.imm(index))
-                return self._call("vm.builtin.tuple_getitem", operands, wanted=wanted)
+                return self._call("vm.builtin.tuple_getitem", operands, needed=needed)
             case If():
-                return self._if(expr, wanted=wanted)
+                return self._if(expr, needed=needed)
             case SeqExpr():
                 return self._seq(expr)
             case Function():
-                raise NotLowerable(f"{self._name}: a local function has no code: lift it first")
+                raise NotLowerable(
+                    f"{self._name}: a local function has no code: run lambda_lift first"
+                )
             case _:
                 return self._leaf(expr)
 
     def _operands(self, exprs: Sequence[Expr]) -> tuple[Operand, ...]:
-        """`exprs` as operands of the next instruction; what is no leaf is computed first."""
+        """`exprs` as operands of the next instruction; others than leaves are computed first."""
         origin, self._origin = self._origin, ""
         computed = [
             None if is_leaf(e) and not isinstance(e, Tuple) else self._value(e) for e in exprs
@@ -169,7 +171,7 @@ class _FunctionCodegen:
     # --- calls and branches -----------------------------------------------------------
 
     def _callee(self, call: Call) -> tuple[str, tuple[Operand, ...]]:
-        """The name that is called, and the operands."""
+        """The name of the callee, and the operands."""
         match call.op:
             case Op(name=name) if name in BUILTIN_OPS and not (name == "unique" and call.attrs):
                 args = self._operands(call.args)
@@ -196,25 +198,25 @@ class _FunctionCodegen:
             case closure:
                 return "vm.builtin.invoke_closure", self._operands((closure, *call.args))
 
-    def _call(self, name: str, args: Sequence[Operand], *, wanted: bool) -> Operand:
-        """Emit a call; its result may be where an operand is that is read no more."""
+    def _call(self, name: str, args: Sequence[Operand], *, needed: bool) -> Operand:
+        """Emit a call; its result may reuse the register of an operand that is not read again."""
         self._registers.settle()
-        dst = self._registers.new() if wanted else VOID
+        dst = self._registers.new() if needed else VOID
         self._builder.emit_call(name, args, dst, origin=self._origin)
         return dst
 
     def _kill(self, place: Operand) -> Operand:
-        """Let nothing be in the register `place`; constants are not let go."""
+        """Clear the register `place`; constants are not released."""
         if place.kind is Kind.REGISTER:
             self._builder.emit_call("vm.builtin.kill", (place,), place)
         return VOID
 
-    def _if(self, branch: If, *, wanted: bool) -> Operand:
+    def _if(self, branch: If, *, needed: bool) -> Operand:
         origin, self._origin = self._origin, ""
         cond = self._operands((branch.cond,))
-        test = self._call("vm.builtin.read_if_cond", cond, wanted=True)
+        test = self._call("vm.builtin.read_if_cond", cond, needed=True)
         otherwise, end = self._builder.label(), self._builder.label()
-        dst = self._registers.new() if wanted else VOID
+        dst = self._registers.new() if needed else VOID
         self._builder.emit_if(test, otherwise, origin=origin)
         self._registers.temporary(test)
         self._registers.settle()
@@ -230,5 +232,5 @@ class _FunctionCodegen:
         self._builder.emit_call("vm.builtin.copy", (result,), dst, origin=origin)
         self._registers.settle()
 
-    def _refuse(self, what: str, needed: str) -> NotLowerable:
-        return NotLowerable(f"{self._name}: {what} has no instruction: run {needed} first")
+    def _refuse(self, what: str, pass_name: str) -> NotLowerable:
+        return NotLowerable(f"{self._name}: {what} has no instruction: run {pass_name} first")

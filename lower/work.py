@@ -1,10 +1,10 @@
-"""How many arithmetic operations loop functions do, as dimensions.
+"""Counts of arithmetic operations of loop functions, as dimensions.
 
-Counted on stages, before a schedule computes anything twice or in strips: a product of (m, k) and
+They are counted on stages, before schedules recompute or split anything: a product of (m, k) and
 (k, n) is ``2·m·n·k``.  One operation is an addition, a multiplication, a division, a comparison, a
-minimum, a logical or elementary function (``exp``, ``pow``, …) of elements; a fused multiply-add
-is two.  Conversions, choices, and arithmetic on indices and sizes alone are none; of a choice both
-sides are computed.
+minimum, a logical or elementary function (``exp``, ``pow``, …) of elements; a fused multiply-add is
+two.  Conversions, selections, and arithmetic on indices and sizes alone count nothing; both sides
+of a selection are computed.
 """
 
 import re
@@ -23,31 +23,30 @@ Loops = Mapping[TirVar, Dim]
 
 
 def work_of(staged: IRModule, scheduled: Mapping[str, PrimFunc]) -> dict[str, str]:
-    """The operations of each kernel of which they are known: `Executable.work`.
+    """The operations of each kernel, if they are known, for `Executable.work`.
 
     `staged` is the module before constants were packed and loops scheduled.
     """
-    found: dict[str, str] = {}
+    counts: dict[str, str] = {}
     for name, kernel in scheduled.items():
         stages = staged.functions.get(name) or staged.functions.get(_unpacked(name))
         if isinstance(stages, PrimFunc) and (count := operations(stages)) is not None:
             slots = {s: dims.symbol(f"@{i}") for i, s in enumerate(kernel.symbols)}
             if dims.symbols(count) <= set(slots):
-                found[name] = dims.text(dims.substitute(count, slots))
-    return found
+                counts[name] = dims.text(dims.substitute(count, slots))
+    return counts
 
 
 def operations(function: PrimFunc) -> Dim | None:
     """The operations of one call, over the symbols of `function`.
 
-    ``None`` if they depend on what is in memory, or on other loops, or if a tensor intrinsic does
-    them.
+    ``None`` if they depend on data or on other loops, or if a tensor intrinsic is called.
     """
     return None if "schedule" in function.attrs else _of_stmt(function.body, {})
 
 
 def _unpacked(name: str) -> str:
-    """The function that `schedule_calls` made `name` of, if it is one that it made."""
+    """The original name of a variant `name` by `schedule_calls`."""
     return re.sub(r"_packed\d*$", "", name)
 
 
@@ -72,7 +71,7 @@ def _of_stmt(stmt: Stmt, loops: Loops) -> Dim | None:
 
 
 def _of_init(block: TirBlock, init: Stmt, loops: Loops) -> Dim | None:
-    """What comes before the first turn of the loops that a block reduces over."""
+    """The operations before the first iteration of the loops that a block reduces over."""
     over = [axis.binding for axis in block.axes if axis.kind == "reduce"]
     if all(isinstance(binding, TirVar) for binding in over):
         return _of_stmt(init, {var: extent for var, extent in loops.items() if var not in over})
@@ -89,7 +88,7 @@ def _sum(parts: list[Dim | None]) -> Dim | None:
 
 
 def _of_value(value: TirExpr) -> int:
-    """The operations on elements that make `value` once; a shared one counts once."""
+    """The operations on elements in `value`; a shared subexpression counts once."""
     of_elements: dict[int, bool] = {}
     for expr in postorder(value):
         below = any(of_elements[id(o)] for o in operands(expr))

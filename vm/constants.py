@@ -7,7 +7,7 @@ import numpy as np
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.dtypes import DTYPES, usual
-from relax_egraph.vm.deferred import Deferred, made
+from relax_egraph.vm.deferred import Deferred, materialize
 from relax_egraph.vm.executable import ConstantValue
 
 
@@ -32,7 +32,7 @@ class ConstantPool:
         """All constants; arrays are read-only and contiguous."""
         for k, value in enumerate(self._values):
             if isinstance(value, Deferred):
-                self._values[k] = _frozen(made(value))
+                self._values[k] = _frozen(materialize(value))
         return tuple(self._values)
 
     def index(self, value: ConstantValue) -> int:

@@ -25,7 +25,7 @@ def deferred(shape: tuple[int, ...], dtype: np.dtype[Any], make: Callable[[], Ar
     return array
 
 
-def made(array: Array) -> Array:
+def materialize(array: Array) -> Array:
     """`array` itself, or the array that it stands for, which is computed once."""
     if not isinstance(array, Deferred):
         return array

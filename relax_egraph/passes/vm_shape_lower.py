@@ -108,7 +108,10 @@ class _ShapeLower(ExprMutator):
     # --- lowering of expressions ------------------------------------------------------
 
     def visit_function(self, function: Function) -> Expr:
-        raise NotLowerable(f"function {self._name!r} has a local function inside: lift it first")
+        message = "has a local function inside: run lambda_lift first"
+        raise NotLowerable(f"function {self._name!r} {message}")
+            f"function {self._name!r} has a local function inside: run lambda_lift first"
+        )
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
         visited = super().visit_seq_expr(seq)

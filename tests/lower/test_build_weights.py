@@ -14,7 +14,7 @@ from relax_egraph import ir
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.vm.constants import ConstantPool
-from relax_egraph.vm.deferred import Deferred, deferred, made
+from relax_egraph.vm.deferred import Deferred, deferred, materialize
 
 Array = np.ndarray[Any, Any]
 
@@ -143,7 +143,7 @@ def test_it_is_made_once_and_what_made_it_is_let_go() -> None:
         return source.T
 
     constant = deferred((2, 3), np.dtype("float32"), turned)
-    first, second = made(constant), made(constant)
+    first, second = materialize(constant), materialize(constant)
 
     assert first is second
     assert calls == [1]
@@ -154,7 +154,7 @@ def test_it_is_made_once_and_what_made_it_is_let_go() -> None:
 def test_what_is_not_deferred_is_itself() -> None:
     array = sample(3)
 
-    assert made(array) is array
+    assert materialize(array) is array
 
 
 def test_a_pool_makes_constants_when_its_values_are_wanted() -> None:

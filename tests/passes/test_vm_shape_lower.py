@@ -326,7 +326,7 @@ def test_a_local_function_is_refused() -> None:
     with pytest.raises(NotLowerable) as error:
         vm_shape_lower(bb.get())
 
-    assert str(error.value) == "function 'main' has a local function inside: lift it first"
+    assert str(error.value) == "function 'main' has a local function inside: run lambda_lift first"
 
 
 def test_struct_info_without_symbols_keeps_what_is_a_number() -> None:

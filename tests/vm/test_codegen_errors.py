@@ -113,7 +113,7 @@ X = Var("x", f32(n))
         (Call(GlobalVar("f"), ()), "main: no function 'f' in the module"),
         (
             Function((), SeqExpr((), X), f32(n)),
-            "main: a local function has no code: lift it first",
+            "main: a local function has no code: run lambda_lift first",
         ),
     ],
 )

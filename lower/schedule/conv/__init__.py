@@ -1,7 +1,7 @@
-"""Convolutions with what follows them: which schedule runs one is decided by its sizes.
+"""Convolutions and their epilogues: the schedule is selected by the sizes.
 
-Data is read with its channels last, and copied so if it is not.  The weight is brought into the
-form that the schedule multiplies with by loops that come first.
+Data is read with channels last, and copied to that layout otherwise.  Loops at the start transform
+the weight to the form that the schedule multiplies with.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from relax_egraph.lower.schedule.conv.depthwise import (
 from relax_egraph.lower.schedule.conv.images import are_large, of_image
 from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import Filter
-from relax_egraph.lower.schedule.conv.parts import NOTHING, Source, channels_last
+from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
-from relax_egraph.lower.schedule.conv.thinned import skips, thinned
+from relax_egraph.lower.schedule.conv.subsample import is_subsampling, subsample
 from relax_egraph.lower.schedule.conv.winograd import by_tiles, fastest, transformed
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import around, collapse, store_loops
@@ -35,19 +35,19 @@ from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc, Stmt, seq
 
 TOLERANCE = "tolerance"
-"""The attribute of a loop function that says how far results may err: 1e-4 of their mean size."""
+"""The attribute of a loop function for the tolerated error of results, relative to their size."""
 
 FILTER = "filter"
-"""The attribute of a scheduled one that says by which of the `minimal_filters` it computes."""
+"""The attribute of a scheduled function that names the one of `minimal_filters` it uses."""
 
 FEWEST_COLUMNS = 256
-"""With fewer positions side by side, features are the better columns of a product."""
+"""The minimal adjacent positions; with fewer, features are the better columns of a product."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
-    """The schedule of `function` if it is one convolution, and maps of it of the same shape.
+    """The schedule of `function` if it is one convolution and maps of it of the same shape.
 
-    A convolution that is no more than a product of matrices is not.
+    A convolution that is merely a matrix product is left to another schedule.
     """
     parts = _parts(function, stages)
     if parts is None or _is_product(parts.c, parts.rest):
@@ -72,7 +72,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
 
 @dataclass(frozen=True, slots=True)
 class _Loops:
-    """The nests of a convolution, after those that make its weight what it has to be."""
+    """The nests of a convolution, and the nests that prepare its weight."""
 
     prepared: Sequence[Stmt]
     nests: Sequence[Stmt]
@@ -87,13 +87,13 @@ def _loops(
     *,
     is_output: bool,
 ) -> _Loops:
-    """By the schedule that is the fastest for `c`; `filter` is that of the fastest tiles."""
-    bare = replace(c.stage, value=NOTHING, reduction=None)
+    """The loops of the fastest schedule for `c`; `filter` is the fastest minimal filter, if any."""
+    bare = replace(c.stage, value=FLOAT_ZERO, reduction=None)
     results = Results(bare, c.feature.var, rest, is_output, {})
     copies: list[Stmt] = []
     allocs: list[Buffer] = []
-    if skips(c):
-        c, copy = thinned(c, names)
+    if is_subsampling(c):
+        c, copy = subsample(c, names)
         copies, allocs = [copy], [c.data]
         if _is_product(c, rest):
             return _Loops((), [copy, tiles(c.stage, rest, names, is_output=is_output)], allocs)
@@ -107,8 +107,8 @@ def _loops(
         copies.append(copy)
         allocs.append(source.buffer)
     if c.is_transposed:
-        nests, made = by_phases(c, source, results, names)
-        return _Loops((), [*copies, *nests], [*allocs, *made])
+        nests, phase_buffers = by_phases(c, source, results, names)
+        return _Loops((), [*copies, *nests], [*allocs, *phase_buffers])
     if is_depthwise(c):
         weights, prepared = by_taps(c, names)
         nest = by_channels(c, source, weights, results, names)
@@ -128,14 +128,14 @@ def _loops(
 
 
 def _is_copied(c: Convolution) -> bool:
-    """Whether the data of `c` is brought into another order first."""
+    """Whether the data of `c` is copied to another layout first."""
     in_order = Source.of(c).channels_last or (is_faster(c) and sees_planes(c))
     return not c.is_transposed and not in_order
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A convolution, what is computed before it, and what follows it."""
+    """A convolution, the stages before it, and the stages that follow it."""
 
     c: Convolution
     before: tuple[Stage, ...]
@@ -144,34 +144,34 @@ class _Parts:
 
 def _parts(function: PrimFunc, stages: Sequence[Stage]) -> _Parts | None:
     sums = [s for s in stages if s.reduction]
-    found = match_convolution(sums[0], stages) if len(sums) == 1 else None
-    if found is None:
+    match = match_convolution(sums[0], stages) if len(sums) == 1 else None
+    if match is None:
         return None
     kept = [load.buffer for load in loads(sums[0].value)]
-    stages = inline(stages, (*function.outputs, *kept, found.data, found.stage.buffer))
-    first = next(s for s in stages if s.buffer is found.stage.buffer)
-    c = match_convolution(first, stages)
-    assert c is not None, "what it reads was kept"
-    rest = computed_from(first, stages)
-    if not all(follows(s, first, rest) for s in rest):
+    stages = inline(stages, (*function.outputs, *kept, match.data, match.stage.buffer))
+    source = next(s for s in stages if s.buffer is match.stage.buffer)
+    c = match_convolution(source, stages)
+    assert c is not None, "inlining keeps its operands"
+    rest = computed_from(source, stages)
+    if not all(follows(s, source, rest) for s in rest):
         return None
-    before = [s for s in stages if s is not first and s not in rest]
+    before = [s for s in stages if s is not source and s not in rest]
     read = {c.data, c.weight.buffer, *function.outputs}
     read |= {load.buffer for s in (*before, *rest) for load in loads(s.value)}
     return _Parts(c, tuple(s for s in before if s.buffer in read), rest)
 
 
 def _is_constant(buffer: Buffer, function: PrimFunc, before: Sequence[Stage]) -> bool:
-    """Whether `buffer` is computed of nothing but constants."""
-    known = {*constant_inputs(function)}
+    """Whether `buffer` depends on constants only."""
+    constants = {*constant_inputs(function)}
     for stage in before:
-        if all(load.buffer in known for load in loads(stage.value)):
-            known.add(stage.buffer)
-    return buffer in known
+        if all(load.buffer in constants for load in loads(stage.value)):
+            constants.add(stage.buffer)
+    return buffer in constants
 
 
 def _is_product(c: Convolution, rest: Sequence[Stage]) -> bool:
-    """Whether `c`, which then sees no neighbours, is better run as a product of matrices."""
+    """Whether `c`, which then has 1×1 windows, runs better as a matrix product."""
     product = match_product(c.stage, rest)
     if product is None or any(w.stride != 1 for w in c.windows):
         return False

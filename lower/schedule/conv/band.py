@@ -1,4 +1,4 @@
-"""Lines of data with their padding, copied to where windows are read without conditions."""
+"""Bands: lines of data with their padding, copied so that windows are read unconditionally."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.parts import (
-    NOTHING,
+    FLOAT_ZERO,
     Source,
     along,
     let,
@@ -22,31 +22,31 @@ from relax_egraph.tir.expr import Buffer, TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, seq
 
 BAND = 64 * 1024
-"""Floats of a band, about: 256 KiB."""
+"""The approximate floats of a band: 256 KiB."""
 
 MOST_LINES = 8
-"""Lines of the result that are computed of a band: with more, threads would share too few."""
+"""The maximal lines of the result that share a band; with more, threads would share too few."""
 
 UNKNOWN_LINES = 4
-"""The same where the size of a line is known only at run time."""
+"""The same if the size of a line is known only at run time."""
 
 
 def smallest(c: Convolution) -> Dim:
-    """Floats of a band for one line of the result."""
+    """The floats of a band for one line of the result."""
     *outer, down, _ = c.windows
     planes = dims.product(w.size for w in outer)
-    return dims.mul(planes, dims.mul(_seen(down, 1), _line(c)))
+    return dims.mul(planes, dims.mul(_span(down, 1), _line(c)))
 
 
 def _line(c: Convolution) -> Dim:
     across = c.windows[-1]
-    return dims.mul(_seen(across, across.position.extent), dims.mul(c.groups, c.channels))
+    return dims.mul(_span(across, across.position.extent), dims.mul(c.groups, c.channels))
 
 
 def lines_of_block(c: Convolution) -> int:
-    """How many lines of the result to compute of a band: of lines that are known, equal parts."""
+    """The lines of the result for one band; parts of equal size if the lines are constant."""
     down = c.windows[-2]
-    most, lines, line, reach = UNKNOWN_LINES, down.position.extent, _line(c), _seen(down, 1)
+    most, lines, line, reach = UNKNOWN_LINES, down.position.extent, _line(c), _span(down, 1)
     if isinstance(line, int) and isinstance(reach, int) and line > 0:
         most = min(MOST_LINES, max(1, 1 + (BAND // line - reach) // down.stride))
     if not isinstance(lines, int) or lines <= 0:
@@ -54,19 +54,19 @@ def lines_of_block(c: Convolution) -> int:
     return -(-lines // -(-lines // most))
 
 
-def _seen(w: Window, count: Dim) -> Dim:
-    """How many places `count` windows side by side see."""
+def _span(w: Window, count: Dim) -> Dim:
+    """The places that `count` adjacent windows span."""
     reach = dims.add(dims.mul(dims.sub(w.size, 1), w.dilation), 1)
     return dims.maximum(0, dims.add(dims.mul(dims.sub(count, 1), w.stride), reach))
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What the windows of a `block` of lines see, in `buffer`: ``[*taps, line, place, channel]``.
+    """The data under the windows of a `block` of lines, as ``[*taps, line, place, channel]``.
 
-    It is that of data at `batch`, and of `windows` at `outer` positions along all axes but the last
-    two, whose taps are apart.  Where the places of a channel lie side by side in data, they do in
-    the band: ``[*taps, line, channel, place]``.
+    It belongs to the image `batch`, and to `windows` at `outer` positions along all axes but the
+    last two, whose taps are separate.  If the places of a channel are adjacent in data, so are they
+    in the band: ``[*taps, line, channel, place]``.
     """
 
     source: Source
@@ -87,8 +87,8 @@ class Band:
     ) -> "Band":
         """The band of `c` for the batch and the outer positions `at`."""
         *outer, down, across = c.windows
-        width = _seen(across, across.position.extent)
-        lines, channels = _seen(down, block.size), dims.mul(c.groups, c.channels)
+        width = _span(across, across.position.extent)
+        lines, channels = _span(down, block.size), dims.mul(c.groups, c.channels)
         line = (width, channels) if source.channels_last else (channels, width)
         shape = (*(w.size for w in outer), lines, *line)
         buffer = Buffer(names.fresh("band"), shape, "float32")
@@ -96,15 +96,15 @@ class Band:
         return cls(source, c.windows, batch, tuple(places), block, buffer)
 
     def fill(self, names: Names) -> Stmt:
-        """Copy the lines, with zeros where there is no data."""
+        """Copy the lines, with zeros in the padding."""
         *outer, down, _ = self.windows
         taps, r, y = [names.var("k") for _ in outer], names.var("r"), names.var("y")
         above = [w.seen(at, k) for w, at, k in zip(outer, self.outer, taps, strict=True)]
-        whole, nothing = self._line((*taps, r), (*above, y), names)
+        full, empty = self._line((*taps, r), (*above, y), names)
         tested = [(at, w.extent) for at, w in zip((*above, y), (*outer, down), strict=True)]
         begin = down.seen(self.block.start, ZERO)
-        body = let([y], [begin + r], IfThenElse(within(tested), whole, nothing))
-        reach = _seen(down, 1)
+        body = let([y], [begin + r], IfThenElse(within(tested), full, empty))
+        reach = _span(down, 1)
         count = (self.block.count - 1) * down.stride + from_dim(reach)
         loops = [(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)]
         return serial([*loops, (r, count)], body)
@@ -112,7 +112,7 @@ class Band:
     def _line(
         self, line: Sequence[TirExpr], at: Sequence[TirExpr], names: Names
     ) -> tuple[Stmt, Stmt]:
-        """A `line` of the band that is the one of data `at`, and one without data."""
+        """A `line` of the band copied from data `at`, and one that is all padding."""
         across, (*_, outer, inner) = self.windows[-1], self.buffer.shape
         width, channels = (outer, inner) if self.source.channels_last else (inner, outer)
         left, skipped = max(0, across.before), max(0, -across.before)
@@ -138,7 +138,7 @@ class Band:
             return self.source.at(self.batch, (*at, skipped + v), channel)
 
         def zero(_: TirVar) -> TirExpr:
-            return NOTHING
+            return FLOAT_ZERO
 
         def all_channels(*parts: Stmt) -> Stmt:
             if self.source.channels_last:

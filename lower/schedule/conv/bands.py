@@ -1,7 +1,7 @@
-"""Convolutions of few features: windows are multiplied where data lies.
+"""Convolutions with few features: windows are multiplied in place, in bands of lines.
 
-A band of lines is copied with its padding, once for all windows that see it; gathering each window
-by itself would take as long as multiplying it with so few features.
+A band is copied once, with its padding, for all windows on it; gathering each window would take as
+long as multiplying it with so few features.
 """
 
 from dataclasses import replace
@@ -19,43 +19,43 @@ from relax_egraph.tir.expr import Buffer, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 MOST_FEATURES = 64
-"""With more features in a group, gathering windows hardly counts."""
+"""The maximal features of a group; with more, gathering windows is negligible."""
 
 FEWEST_IN_LINE = 8
-"""With fewer positions in a line, windows of several lines are better multiplied at once."""
+"""The minimal positions of a line; with fewer, windows of several lines are multiplied at once."""
 
 MOST_BANDS = 4
-"""How many times the size of a band one of a single line may have."""
+"""The maximal size of a band for a single line, relative to `BAND`."""
 
 LANES = 16
-"""Features that groups are joined to have: a vector of the widest."""
+"""The features that joined groups should have: a vector of the widest."""
 
 MOST_ROWS = 96
-"""Positions that are computed at once."""
+"""The maximal positions that are computed at once."""
 
 
 def is_faster(c: Convolution) -> bool:
-    """Whether this is faster than gathering windows: there are lines, and not too long ones."""
+    """Whether this is faster than gathering windows: for lines of medium length."""
     if len(c.windows) < 2:
         return False
     size = smallest(c)
     if isinstance(size, int) and size > MOST_BANDS * BAND:
         return False
-    few = isinstance(c.features, int) and c.features <= MOST_FEATURES
+    has_few_features = isinstance(c.features, int) and c.features <= MOST_FEATURES
     width = c.windows[-1].position.extent
-    long = not isinstance(width, int) or width >= FEWEST_IN_LINE
-    return few and any(d != 1 for d in c.taps) and (long or c.groups != 1)
+    has_long_lines = not isinstance(width, int) or width >= FEWEST_IN_LINE
+    return has_few_features and any(d != 1 for d in c.taps) and (has_long_lines or c.groups != 1)
 
 
 def sees_planes(c: Convolution) -> bool:
-    """Whether a band can be multiplied as its data lie, the places of a line side by side."""
+    """Whether bands can have the layout of data, with the places of a line adjacent."""
     return Source.of(c).places_last and c.windows[-1].dilation == 1
 
 
 def joined(c: Convolution) -> Convolution:
     """`c` with groups of few features joined: their weight has zeros between groups.
 
-    What is not finite makes NaN of results of the groups that it is joined with.
+    A value that is not finite makes results of all joined groups NaN.
     """
     if not isinstance(c.features, int) or not isinstance(c.groups, int) or c.features >= LANES:
         return c
@@ -110,29 +110,29 @@ def _multiply(
     size: Size,
     names: Names,
 ) -> Stmt:
-    """The windows from `corner` on, a line and a position in it, with a `panel` of the weight.
+    """The product of the windows from `corner` (line, position) on with a `panel` of the weight.
 
-    Taps of one group that lie side by side are one run.
+    Adjacent taps of a single group are one run.
     """
     *outer, down, across = band.windows
-    (line, start), held = corner, tile.shape[1]
-    channel, last = panel[0] * from_dim(c.channels), start * across.stride
+    (line, start), tile_row = corner, tile.shape[1]
+    channel, place = panel[0] * from_dim(c.channels), start * across.stride
     taps = [names.var("k") for _ in outer]
     *_, first, second = band.buffer.shape
     if band.source.channels_last:
-        (width, channels), seen = (first, second), (last, channel)
+        (width, channels), origin = (first, second), (place, channel)
         is_run = c.groups == 1 and across.dilation == 1
         run = dims.mul(across.size, c.channels)
         over = (1, run) if is_run else (across.size, c.channels)
         row, tap = dims.mul(across.stride, channels), dims.mul(across.dilation, channels)
     else:
-        (channels, width), seen = (first, second), (channel, last)
+        (channels, width), origin = (first, second), (channel, place)
         over = (c.channels, across.size)
         row, tap = across.stride, width
-    strides = (row, dims.mul(down.dilation, dims.mul(width, channels)), tap, held, held)
-    seen = (*taps, line * down.stride, *seen)
-    first = [ZERO] * 4
-    places = (band.buffer, seen), (weight, (*panel, *taps, *first)), (tile, (ZERO, ZERO))
+    strides = (row, dims.mul(down.dilation, dims.mul(width, channels)), tap, tile_row, tile_row)
+    origin = (*taps, line * down.stride, *origin)
+    zeros = [ZERO] * 4
+    places = (band.buffer, origin), (weight, (*panel, *taps, *zeros)), (tile, (ZERO, ZERO))
     adds = binary("min", 1, sum(taps, start=ZERO)) if taps else ZERO
     scalars = (*map(from_dim, strides), *size, *map(from_dim, (down.size, *over)), adds)
     call = TensorIntrinsic("window_tile", places, scalars)

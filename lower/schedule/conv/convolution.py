@@ -1,4 +1,4 @@
-"""What a convolution is: its operands, and how its windows move."""
+"""The description of a convolution: its operands, and the movement of its windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from relax_egraph.tir.rewrite import substitute
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How the window moves along an axis: its `position` in the result, and its taps.
+    """The movement of a window along an axis: its `position` in the result, and its taps.
 
-    Tap ``r`` at position ``p`` sees data at ``p · stride + r · dilation - before``, or 0 if that
-    is not within `extent`.  Of a transposed convolution, whose `dilation` is negative, that place
-    is divided by `up`, and where it does not divide, 0 is seen.
+    Tap ``r`` at position ``p`` reads data at ``p · stride + r · dilation - before``, or 0 if that
+    is outside `extent`.  In a transposed convolution, which has a negative `dilation`, that place
+    is divided by `up`, and the tap reads 0 if the division has a remainder.
     """
 
     position: Axis
@@ -47,10 +47,10 @@ class Window:
 class Convolution:
     """``stage.buffer[…] = Σ data · weight`` over the channels of a group and the taps.
 
-    `places` are where in the indices of `data` the batch, the channel and the axes of the
-    `windows` are.  Each of `groups` makes `features` features of `channels` channels; it may be
-    several groups `joined`, whose features do not depend on each other's channels.  The batch
-    begins at an `image` of data.
+    `places` are the positions of the batch, the channel and the axes of the `windows` in the
+    indices of `data`.  Each of `groups` has `features` features of `channels` channels; it may
+    consist of several `joined` groups, whose features do not depend on each other's channels.  The
+    batch begins at an `image` of data.
     """
 
     stage: Stage
@@ -69,7 +69,7 @@ class Convolution:
 
     @property
     def is_transposed(self) -> bool:
-        """Whether it is one, so that `phases` has to be asked for plain ones."""
+        """Whether it is transposed, so that `phases` splits it into plain ones."""
         return any(w.dilation < 0 for w in self.windows)
 
     @property
@@ -79,7 +79,7 @@ class Convolution:
 
     @property
     def depth(self) -> Dim:
-        """How many products each element of the result is the sum of."""
+        """The number of products in each element of the result."""
         return dims.mul(dims.product(self.taps), self.channels)
 
     @property
@@ -88,10 +88,10 @@ class Convolution:
         return tuple(w.position for w in self.windows)
 
     def weight_at(self, feature: TirExpr, channel: TirExpr, taps: Sequence[TirExpr]) -> TirExpr:
-        """An element of the weight; `channel` counts within its group."""
-        one = dims.floordiv(self.channels, self.joined)
-        own = channel if self.joined == 1 else channel % from_dim(one)
-        point: dict[TirVar, TirExpr] = {self.feature.var: feature, self.channel: own}
+        """An element of the weight, for a `channel` of its group."""
+        group_channels = dims.floordiv(self.channels, self.joined)
+        group_channel = channel if self.joined == 1 else channel % from_dim(group_channels)
+        point: dict[TirVar, TirExpr] = {self.feature.var: feature, self.channel: group_channel}
         for window, tap in zip(self.windows, taps, strict=True):
             if window.tap is not None:
                 point[window.tap] = tap
@@ -99,4 +99,6 @@ class Convolution:
         if self.joined == 1:
             return element
         group = feature // from_dim(dims.floordiv(self.features, self.joined)) % self.joined
-        return Select(Binary("==", channel // from_dim(one), group), element, Imm(0.0, "float32"))
+        return Select(
+            Binary("==", channel // from_dim(group_channels), group), element, Imm(0.0, "float32")
+        )

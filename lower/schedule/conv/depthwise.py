@@ -1,8 +1,8 @@
-"""Convolutions of each channel by itself: no product of matrices, but a stream of channels.
+"""Depthwise convolutions: not a matrix product, but a stream of channels.
 
-Positions whose windows see nothing but data are summed several at once.  Of the others, at the ends
-of a line, each is summed over the taps that are inside: nothing is copied.  The zeros that taps see
-outside of data matter only to a weight that is not finite, and are multiplied only then.
+Several positions whose windows are inside data are summed at once.  Each of the others, at the ends
+of a line, is summed over the taps that are inside, so nothing is copied.  The zeros of the padding
+matter only for weights that are not finite, and are multiplied only then.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.parts import (
-    NOTHING,
+    FLOAT_ZERO,
     PANEL,
     Source,
     along,
@@ -41,49 +41,49 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TensorIntrinsic, TirBlock, seq
 
 MOST_POSITIONS = 96
-"""Positions that are computed at once."""
+"""The maximal positions that are computed at once."""
 
 
 MOST_LINES = 8
-"""Lines that are computed one after the other."""
+"""The maximal lines that one task computes."""
 
 
 def is_depthwise(c: Convolution) -> bool:
-    """Whether each feature is made of a channel of its own."""
+    """Whether each feature depends on a single channel of its own."""
     return c.channels == 1 and c.features == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights as ``[*taps, feature]``, and a single number that is NaN if one is not finite."""
+    """Weights as ``[*taps, feature]``, and a number that is NaN unless all of them are finite."""
 
     taps: Buffer
     wild: Buffer
 
     @property
     def buffers(self) -> tuple[Buffer, Buffer]:
-        """Both."""
+        """Both buffers."""
         return self.taps, self.wild
 
 
 def by_taps(c: Convolution, names: Names) -> tuple[Weights, list[Stmt]]:
-    """The weights of `c`, and what makes them."""
-    made = Buffer(names.fresh("weights"), (*c.taps, c.groups), "float32")
+    """The weights of `c`, and the loops that prepare them."""
+    weights = Buffer(names.fresh("weights"), (*c.taps, c.groups), "float32")
     taps, f = [names.var("k") for _ in c.taps], names.var("f")
-    fill = along(f, from_dim(c.groups), store(made[(*taps, f)], c.weight_at(f, ZERO, taps)))
+    fill = along(f, from_dim(c.groups), store(weights[(*taps, f)], c.weight_at(f, ZERO, taps)))
     loops = [(k, from_dim(d)) for k, d in zip(taps, c.taps, strict=True)]
     wild = Buffer(names.fresh("wild"), (1,), "float32")
-    at = tuple(names.var("k") for _ in made.shape)
-    add = store(wild[0], wild[0] + made[at] * 0.0)
-    check = serial([(k, from_dim(d)) for k, d in zip(at, made.shape, strict=True)], add)
-    check = TirBlock("wild", (), seq(store(wild[0], NOTHING), check))
-    return Weights(made, wild), [serial(loops, fill), check]
+    at = tuple(names.var("k") for _ in weights.shape)
+    add = store(wild[0], wild[0] + weights[at] * 0.0)
+    check = serial([(k, from_dim(d)) for k, d in zip(at, weights.shape, strict=True)], add)
+    check = TirBlock("wild", (), seq(store(wild[0], FLOAT_ZERO), check))
+    return Weights(weights, wild), [serial(loops, fill), check]
 
 
 def by_channels(
     c: Convolution, source: Source, weights: Weights, results: Results, names: Names
 ) -> Stmt:
-    """The convolution of data with channels last, line by line, and `weights`."""
+    """The convolution of data with channels last, line by line, with `weights`."""
     b, batch = turns(c.batch.extent, "b", names)
     *outer, row = c.positions
     planes, values = names.renamed(outer[:-1], "i")
@@ -108,7 +108,7 @@ def by_channels(
 
 @dataclass(frozen=True, slots=True)
 class _Taps:
-    """The taps of a window that see data: so many from `first` on, of which `place` is seen."""
+    """The taps of a window inside data: `count` from `first` on, of which `place` is the first."""
 
     first: TirExpr
     count: TirExpr
@@ -116,7 +116,7 @@ class _Taps:
 
     @classmethod
     def of(cls, w: Window, begin: TirExpr) -> "_Taps":
-        """Those of the window that begins at `begin`."""
+        """The taps of the window that begins at `begin`."""
         size, step = from_dim(w.size), w.dilation
         first = binary("min", size, _quotient(binary("max", 0, as_expr(0) - begin), step))
         end = binary("min", size, _quotient(binary("max", 0, from_dim(w.extent) - begin), step))
@@ -129,12 +129,12 @@ def _quotient(a: TirExpr, b: int) -> TirExpr:
 
 
 _NO_WINDOW = Window(Axis(TirVar("q"), 1), None, 1, 1, 1, 0, 1)
-"""How a window moves along an axis that is not there."""
+"""The window along an absent axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the results at `outer` positions, of some `channels`, which goes to `tile`."""
+    """A line of results at `outer` positions, for some `channels`, which is stored in `tile`."""
 
     c: Convolution
     source: Source
@@ -146,7 +146,7 @@ class _Line:
     names: Names
 
     def sums(self, piece: Cut) -> Stmt:
-        """The sums of a `piece` of the line: those inside at once, the others one by one."""
+        """The sums of a `piece` of the line: inner positions at once, the others one by one."""
         across = self.c.windows[-1]
         first, end = _inside(across)
         names = left, right = [self.names.var(prefix) for prefix in ("left", "right")]
@@ -168,7 +168,7 @@ class _Line:
         )
 
     def _outside(self, piece: Cut) -> Stmt:
-        """The zeros that the windows of a `piece` see outside of data, times their weights."""
+        """The zeros that the windows of a `piece` read outside data, times their weights."""
         r, j, taps = (
             self.names.var("r"),
             self.names.var("j"),
@@ -187,8 +187,7 @@ class _Line:
     def _call(self, row: TirExpr, rows: TirExpr, across: _Taps) -> Stmt:
         """The sums of `rows` positions from `row` on, over the taps `across` and all others.
 
-        Of a window that moves along more than two axes, the taps along the first ones are summed
-        one after the other; of those that are outside, no lines are.
+        The taps of further axes are summed one after the other; those outside data have no lines.
         """
         *outer, last = self.c.windows
         *above, down = [*outer] or [_NO_WINDOW]
@@ -200,11 +199,11 @@ class _Line:
         if above:
             tested = within([(y, w.extent) for y, w in zip(places, above, strict=True)])
             count = Select(tested, count, ZERO)
-        seen = (*places, lines.place, across.place) if outer else (across.place,)
-        first = (*taps, lines.first, across.first) if outer else (across.first,)
+        place = (*places, lines.place, across.place) if outer else (across.place,)
+        tap = (*taps, lines.first, across.first) if outer else (across.first,)
         start, width = self.channels.start, last.extent
-        data = self.source.at(self.batch, seen, start)
-        weight, made = self.weights.taps[(*first, start)], self.tile[row, ZERO]
+        data = self.source.at(self.batch, place, start)
+        weight, target = self.weights.taps[(*tap, start)], self.tile[row, ZERO]
         step = self.c.groups
         strides = (
             dims.mul(last.stride, step),
@@ -216,13 +215,13 @@ class _Line:
         )
         adds = binary("min", 1, sum(taps, start=ZERO))
         size = (rows, self.channels.count, count, across.count, adds)
-        buffers = tuple((load.buffer, load.indices) for load in (data, weight, made))
+        buffers = tuple((load.buffer, load.indices) for load in (data, weight, target))
         call = TensorIntrinsic("depthwise_tile", buffers, (*map(from_dim, strides), *size))
         return serial([(k, from_dim(w.size)) for k, w in zip(taps, above, strict=True)], call)
 
 
 def _inside(w: Window) -> tuple[int, TirExpr]:
-    """The first position whose window begins at data, and the one behind the last that ends so."""
+    """The first position whose window begins in data, and the end of those that end in data."""
     reach = from_dim(w.size) * w.dilation - (w.dilation - 1)
     room = from_dim(w.extent) + w.before - reach
     return max(0, -(-w.before // w.stride)), binary("max", 0, room + w.stride) // w.stride

@@ -1,6 +1,6 @@
-"""The images of a batch one after the other.
+"""The images of a batch, processed one after the other.
 
-Where data are copied first, the copy of an image is still in the cache when it is read.
+If data is copied first, the copy of an image is still in the cache when it is read.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
 
 FEWEST_POSITIONS = 256
-"""With fewer positions in an image, threads would share too little."""
+"""The minimal positions of an image; with fewer, threads would share too little."""
 
 
 def are_large(c: Convolution) -> bool:
-    """Whether there may be several images, each of which keeps threads busy."""
+    """Whether there may be several images that are large enough to keep all threads busy."""
     positions = dims.product(a.extent for a in c.positions)
-    several = not isinstance(c.batch.extent, int) or c.batch.extent > 1
-    return several and isinstance(positions, int) and positions >= FEWEST_POSITIONS
+    may_be_several = not isinstance(c.batch.extent, int) or c.batch.extent > 1
+    return may_be_several and isinstance(positions, int) and positions >= FEWEST_POSITIONS
 
 
 def of_image(
     c: Convolution, rest: Sequence[Stage], names: Names
 ) -> tuple[Axis, Convolution, tuple[Stage, ...]]:
-    """The loop over images, the convolution of one of them, and what follows it."""
+    """The loop over images, the convolution of one image, and the stages that follow it."""
     images = Axis(names.var("b"), c.batch.extent)
 
     def of_one(stage: Stage) -> Stage:

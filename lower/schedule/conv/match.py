@@ -1,4 +1,4 @@
-"""Recognises convolutions among the stages, by how their operands are indexed."""
+"""Recognition of convolutions among the stages, by the indices of their operands."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from relax_egraph.tir.rewrite import substitute, variables
 
 
 def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | None:
-    """`stage` as a convolution of float32; what pads its data may be one of `stages`."""
+    """`stage` as a float32 convolution; the padding of its data may be one of `stages`."""
     if not stage.sums_floats or not isinstance(stage.value, Binary) or stage.value.kind != "*":
         return None
     for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
-        read = _read(data, stages)
-        if not isinstance(weight, BufferLoad) or read is None:
+        source = _source(data, stages)
+        if not isinstance(weight, BufferLoad) or source is None:
             continue
-        if found := _convolution(stage, *read, weight):
-            return found
+        if match := _convolution(stage, *source, weight):
+            return match
     return None
 
 
-def _read(data: TirExpr, stages: Sequence[Stage]) -> tuple[BufferLoad, TirExpr | None] | None:
-    """The element of a tensor that `data` is, and for which condition it is not 0."""
+def _source(data: TirExpr, stages: Sequence[Stage]) -> tuple[BufferLoad, TirExpr | None] | None:
+    """The element that `data` loads, and the condition for which it is not 0."""
     if isinstance(data, BufferLoad):
         padding = next((s for s in stages if s.buffer is data.buffer), None)
         if padding is None or not isinstance(padding.value, Select):
@@ -59,7 +59,7 @@ def _convolution(
     inside = [_unclamped(i) for i in data.indices]
     if not _is_zero_outside(data, inside, condition, axes, feature):
         return None
-    found: list[Window] = []
+    windows: list[Window] = []
     places: list[int] = []
     batch: tuple[int, Axis] | None = None
     channel: tuple[int, TirVar, Dim] | None = None
@@ -76,14 +76,14 @@ def _convolution(
             window = _window(index, extent, axes, reduced, sizes)
             if window is None:
                 return None
-            found.append(window)
+            windows.append(window)
             places.append(place)
-    if batch is None or channel is None or not found:
+    if batch is None or channel is None or not windows:
         return None
-    taken = [batch[1].var, feature, *(w.position.var for w in found)]
-    if len(set(taken)) < len(taken) or set(taken) != {a.var for a in stage.axes}:
+    used = [batch[1].var, feature, *(w.position.var for w in windows)]
+    if len(set(used)) < len(used) or set(used) != {a.var for a in stage.axes}:
         return None
-    taps = [channel[1], *(w.tap for w in found if w.tap is not None)]
+    taps = [channel[1], *(w.tap for w in windows if w.tap is not None)]
     if len(set(taps)) < len(taps) or any(axes[v].extent != 1 for v in reduced - set(taps)):
         return None
     channels, per_group = sizes.get(channel[1], 1), channel[2]
@@ -97,7 +97,7 @@ def _convolution(
         batch=batch[1],
         feature=axes[feature],
         channel=channel[1],
-        windows=tuple(found),
+        windows=tuple(windows),
         channels=channels,
         features=per_group,
         groups=dims.floordiv(axes[feature].extent, per_group),
@@ -107,7 +107,7 @@ def _convolution(
 def _channel(
     index: TirExpr, feature: Axis, reduced: set[TirVar], sizes: dict[TirVar, Dim]
 ) -> tuple[TirVar, Dim] | None:
-    """The variable of the channel in its group, and how many features a group has."""
+    """The variable of the channel in its group, and the number of features of a group."""
     if isinstance(index, TirVar):
         return (index, feature.extent) if index in reduced else None
     match index:
@@ -163,7 +163,7 @@ def _window(
 
 
 def _quotient(index: TirExpr) -> tuple[TirExpr, int]:
-    """What is divided, and by what."""
+    """The dividend and the divisor of `index`; a divisor of 1 if it is no division."""
     match index:
         case Binary(kind="//", a=whole, b=Imm(value=int(divisor))) if divisor > 0:
             return whole, divisor
@@ -188,13 +188,13 @@ def _is_zero_outside(
     axes: dict[TirVar, Axis],
     feature: TirVar,
 ) -> bool:
-    """Whether `condition` holds for just those places of `inside` that `data` has."""
-    wanted = {_Bound(at, "below"): k for k, at in enumerate(inside)}
-    wanted |= {_Bound(at, "above"): k for k, at in enumerate(inside)}
+    """Whether `condition` holds exactly for the places of `inside` that are in `data`."""
+    places = {_Bound(at, "below"): k for k, at in enumerate(inside)}
+    places |= {_Bound(at, "above"): k for k, at in enumerate(inside)}
     for k, at in enumerate(inside):
         whole, up = _quotient(at)
         if up > 1 and feature not in variables(at):
-            wanted[_Bound(binary("%", whole, up), "whole")] = k
+            places[_Bound(binary("%", whole, up), "whole")] = k
     tested = set[_Bound]()
     for part in _conjuncts(condition):
         match part:
@@ -202,18 +202,18 @@ def _is_zero_outside(
                 test = _Bound(at, "below")
             case Binary(kind="<", a=at, b=limit):
                 test = _Bound(at, "above")
-                if test in wanted and dim_of(limit) != data.buffer.shape[wanted[test]]:
+                if test in places and dim_of(limit) != data.buffer.shape[places[test]]:
                     return False
             case Binary(kind="==", a=at, b=Imm(value=0)):
                 test = _Bound(at, "whole")
             case _:
                 return False
-        if test not in wanted:
+        if test not in places:
             return False
         tested.add(test)
     return all(
         test in tested or _never_beyond(test, data.buffer.shape[k], axes)
-        for test, k in wanted.items()
+        for test, k in places.items()
     )
 
 
@@ -232,15 +232,15 @@ def _conjuncts(condition: TirExpr | None) -> Iterator[TirExpr]:
 
 
 def _never_beyond(test: _Bound, extent: Dim, axes: dict[TirVar, Axis]) -> bool:
-    """Whether an index cannot be beyond this bound of its axis."""
+    """Whether an index is proven to respect this bound of its axis."""
     own = list(variables(test.at))
     if test.side == "whole":
         return False
     if test.side == "above":
-        # An index that is not tested is one that the loops keep inside, as all of TIR is.
+        # Untested indices are inside, like all indices of TIR.
         return True
     steps = coefficients(test.at, own)
     if steps is None:
-        return True  # of groups: made of quotients and products of what is not negative
+        return True  # of groups: quotients and products of nonnegative numbers
     least = dim_of(substitute(test.at, dict.fromkeys(own, ZERO)))
     return least is not None and dims.prove_ge(least, 0)

@@ -1,22 +1,22 @@
-"""Winograd's minimal filters for windows of 3 × 3: what they compute with, and how far they err.
+"""Winograd's minimal filters for 3 × 3 windows: their matrices and their errors.
 
-F(m × m, 3 × 3) makes a tile of m × m results of (m + 2) × (m + 2) places of data.  Both they and
-the window are evaluated at m + 1 points and at infinity, multiplied place by place, and the
-products interpolated.  (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.)
+F(m × m, 3 × 3) computes a tile of m × m results from (m + 2) × (m + 2) places of data.  Data and
+window are evaluated at m + 1 points and at infinity, multiplied elementwise, and the products are
+interpolated.  (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.)
 
 The points of F(4, 3) are 0, ±5/8, ±3/2, all exact in binary: errors are a third of those of 0, ±1,
 ±2 (Alam et al., Winograd Convolution for Deep Neural Networks: Efficient Point Selection, 2022).
 
-The largest errors against float64, as parts of the root mean square of the results, for 64 to 512
-channels: of normal numbers, of numbers that spread over six decades, and beside a single number
-that is huge, as a part of that:
+The largest errors against float64, relative to the root mean square of the results, for 64 to 512
+channels: for normal numbers, for numbers spread over six decades, and beside a single huge number,
+relative to that:
 
                               normal             spread             huge
     definition, a long sum    3e-6 to 1e-5
     F(2, 3)                   1.4e-6 to 3.7e-6   2.6e-6 to 4.2e-6   1e-7
     F(4, 3)                   7e-6 to 1.6e-5     8e-6 to 2.4e-5     5e-7
 
-The definition is exact where a huge number is not seen; filters err in all results of its tiles.
+The definition is exact for windows without the huge number; a filter errs in its whole tile.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from dataclasses import dataclass
 Matrix = Sequence[Sequence[float]]
 
 WINDOW = 3
-"""Taps along each side."""
+"""The taps along each side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How tiles of `step` × `step` results are made; `name` is what it is called.
+    """A filter for tiles of `step` × `step` results, with its `name`.
 
-    `data`, `weight` and `result` are what each is transformed by along both axes: a row for each
-    place after it.  `error` is more than the largest error that was met of a result, as a part of
-    the root mean square of all results.
+    `data`, `weight` and `result` are the matrices of their transforms along both axes, with a row
+    for each transformed place.  `error` is a bound on the errors met, relative to the root mean
+    square of all results.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Filter:
 
     @property
     def side(self) -> int:
-        """Places of data along each side of a tile."""
+        """The places of data along each side of a tile."""
         return self.step + WINDOW - 1
 
     @property
     def products(self) -> int:
-        """Products for each tile and channel."""
+        """The products for each tile and channel."""
         return self.side * self.side
 
 
@@ -63,7 +63,7 @@ F2 = Filter(
     result=((1, 1, 1, 0), (0, 1, -1, -1)),
     error=5e-6,
 )
-"""16 products where the definition has 36; no less accurate than it."""
+"""16 products in place of 36, no less accurate."""
 
 
 def _four(a: float, b: float) -> Filter:
@@ -100,7 +100,7 @@ def _four(a: float, b: float) -> Filter:
 
 
 F4 = _four(5 / 8, 3 / 2)
-"""36 products where the definition has 144."""
+"""36 products in place of 144."""
 
 APPROXIMATE = {F4.name: F4.error}
-"""The filters that err by more than the definition does, and by how much at the most."""
+"""The filters less accurate than the definition, with their largest errors."""

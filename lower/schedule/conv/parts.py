@@ -1,4 +1,4 @@
-"""What schedules of convolutions are made of: data with channels last, panels, statements."""
+"""Common parts of schedules of convolutions: data with channels last, panels, statements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirV
 from relax_egraph.tir.stmt import BlockAxis, For, Stmt, Store, TensorIntrinsic, TirBlock
 
 PANEL = 64
-"""Features that are computed at once: four vectors of the widest."""
+"""The features that are computed at once: four vectors of the widest."""
 
-NOTHING = Imm(0.0, "float32")
+FLOAT_ZERO = Imm(0.0, "float32")
 
 Size = tuple[TirExpr, TirExpr]
-"""Rows and columns."""
+"""The numbers of rows and columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Data that a convolution reads, from an `image` on; `places` are as those of that."""
+    """Data that a convolution reads from an `image` on; `places` are as in `Convolution`."""
 
     buffer: Buffer
     places: tuple[int, ...]
@@ -33,37 +33,37 @@ class Source:
 
     @classmethod
     def of(cls, c: Convolution) -> "Source":
-        """The data of `c` as it is."""
+        """The data of `c` in its own layout."""
         return cls(c.data, c.places, c.image)
 
     @property
     def channels_last(self) -> bool:
-        """Whether the channels of a place lie side by side."""
+        """Whether the channels of a place are adjacent."""
         batch, channel, *positions = self.places
         return (batch, *positions, channel) == (*range(len(self.places)),)
 
     @property
     def places_last(self) -> bool:
-        """Whether the places of a line lie side by side, those of each channel in one piece."""
+        """Whether the places of a line are adjacent, and those of each channel contiguous."""
         return self.places == (*range(len(self.places)),)
 
     def at(self, batch: TirExpr, positions: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
-        """An element."""
+        """The element of an image at `positions`, of a `channel`."""
         order = dict(zip(self.places, (self.image + batch, channel, *positions), strict=True))
         return BufferLoad(self.buffer, tuple(order[k] for k in range(len(order))))
 
 
 def channels_last(c: Convolution, names: Names) -> tuple[Source, Stmt | None]:
-    """Data with its channels last, and the copy that makes it so if it is not."""
-    given = Source.of(c)
-    if given.channels_last:
-        return given, None
+    """Data with channels last, and the copy to that layout, if any."""
+    source = Source.of(c)
+    if source.channels_last:
+        return source, None
     _, channel, *positions = (c.data.shape[k] for k in c.places)
     copy = Buffer(names.fresh("last"), (c.batch.extent, *positions, channel), "float32")
     axes = tuple(Axis(names.var("i"), d) for d in copy.shape)
     at = tuple(a.var for a in axes)
     b, *moved, k = at
-    stage = Stage("channels_last", copy, axes, at, given.at(b, moved, k))
+    stage = Stage("channels_last", copy, axes, at, source.at(b, moved, k))
     return Source(copy, (0, len(at) - 1, *range(1, len(at) - 1))), nest(stage, names)
 
 
@@ -76,24 +76,24 @@ class Panels:
 
     @classmethod
     def of(cls, c: Convolution) -> "Panels":
-        """Those of `c`."""
-        few = isinstance(c.features, int) and c.features < PANEL
-        return cls(c.features, max(1, int(c.features)) if few else PANEL)
+        """The panels of `c`."""
+        is_narrow = isinstance(c.features, int) and c.features < PANEL
+        return cls(c.features, max(1, int(c.features)) if is_narrow else PANEL)
 
     @property
     def count(self) -> Dim:
-        """How many there are."""
+        """The number of panels."""
         return dims.floordiv(dims.add(self.features, self.width - 1), self.width)
 
     def columns(self, panel: TirExpr) -> TirExpr:
-        """How many features the one with the number `panel` has."""
+        """The number of features of the panel with the number `panel`."""
         if dims.divides(self.width, self.features):
             return Imm(self.width, "int64")
         return binary("min", self.width, from_dim(self.features) - panel * self.width)
 
 
 def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, ...]]:
-    """The index of a loop over `extent`, and the loop; there is none for a single turn."""
+    """The index of a loop over `extent`, and the loop, which is omitted for a single iteration."""
     if extent == 1:
         return ZERO, ()
     var = names.var(prefix)
@@ -101,31 +101,31 @@ def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, 
 
 
 def equal_parts(extent: Dim, most: int) -> int:
-    """The size of parts of at most so many: of an `extent` that is known, equal parts."""
+    """The size of parts of at most `most`; equal parts if `extent` is constant."""
     if not isinstance(extent, int) or extent <= 0:
         return most
     return -(-extent // -(-extent // most))
 
 
 def let(names: Sequence[TirVar], values: Sequence[TirExpr], body: Stmt) -> Stmt:
-    """`body`, in which `names` have these `values`."""
+    """`body` with `names` bound to `values`."""
     one = Imm(1, "int64")
     pairs = zip(names, values, strict=True)
     return TirBlock("at", tuple(BlockAxis(v, one, "spatial", e) for v, e in pairs), body)
 
 
 def tests(place: TirExpr, extent: Dim) -> tuple[TirExpr, TirExpr]:
-    """Whether `place` is not below 0, and whether it is below `extent`."""
+    """The conditions that `place` is at least 0, and below `extent`."""
     return Binary(">=", place, ZERO), Binary("<", place, from_dim(extent))
 
 
 def all_of(conditions: Sequence[TirExpr]) -> TirExpr:
-    """Whether all of at least one condition hold."""
+    """The conjunction of `conditions`, of at least one."""
     return reduce(lambda a, b: Binary("and", a, b), conditions)
 
 
 def within(places: Sequence[tuple[TirExpr, Dim]]) -> TirExpr:
-    """Whether each place is within its extent."""
+    """The condition that each place is within its extent."""
     return all_of([test for place, extent in places for test in tests(place, extent)])
 
 
@@ -135,12 +135,12 @@ def store(place: BufferLoad, value: TirExpr) -> Store:
 
 
 def along(var: TirVar, extent: TirExpr, body: Stmt) -> For:
-    """`body` for all values of `var`, on vectors."""
+    """A vectorized loop of `body` over `var`."""
     return For(var, extent, "vectorized", body)
 
 
 def serial(axes: Sequence[tuple[TirVar, TirExpr]], body: Stmt) -> Stmt:
-    """`body` for all values of the variables, the last of which runs fastest."""
+    """Nested loops of `body` over the variables, the last one innermost."""
     for var, extent in reversed(axes):
         body = For(var, extent, "serial", body)
     return body
@@ -155,10 +155,10 @@ def gemm(
     adds: TirExpr = ZERO,
     ahead: TirExpr = ZERO,
 ) -> Stmt:
-    """``c = a · b`` by the micro-kernel, added to `c` where `adds` is not 0.
+    """``c = a · b`` by the micro-kernel, added to `c` unless `adds` is 0.
 
-    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.  What
-    lies `ahead` of `b` by so many elements is multiplied with next.
+    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.  The
+    next right operand begins `ahead` elements after `b`.
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
     of_a, of_b, of_c = map(from_dim, strides)
@@ -171,16 +171,16 @@ def gemm(
 
 
 def transpose(a: BufferLoad, b: BufferLoad, strides: tuple[Dim, Dim], size: Size) -> Stmt:
-    """``b = aᵀ`` by the micro-kernel; `size` is that of `a`, `strides` those of rows."""
+    """``b = aᵀ`` by the micro-kernel; `size` is that of `a`, `strides` are those of rows."""
     places = tuple((load.buffer, load.indices) for load in (a, b))
     return TensorIntrinsic("transpose_32", places, (*map(from_dim, strides), *size))
 
 
-def apart(number: TirExpr, axes: Sequence[Axis]) -> list[TirExpr]:
-    """The values of `axes` in the turn with this number."""
-    found: list[TirExpr] = []
+def unflatten(number: TirExpr, axes: Sequence[Axis]) -> list[TirExpr]:
+    """The values of `axes` in iteration `number` of their nest."""
+    indices: list[TirExpr] = []
     for k, axis in enumerate(axes):
         inner = dims.product(a.extent for a in axes[k + 1 :])
         part = binary("//", number, from_dim(inner))
-        found.append(binary("%", part, from_dim(axis.extent)) if k else part)
-    return found
+        indices.append(binary("%", part, from_dim(axis.extent)) if k else part)
+    return indices

@@ -1,8 +1,8 @@
 """Transposed convolutions as plain ones: one for each phase of the stride.
 
-With data spread out by a stride s, the results at ``y0, y0 + s, y0 + 2s, …`` see just the taps that
-fall on data, and those are side by side: a plain convolution of stride 1.  No zero between elements
-of data is multiplied with anything.
+On data dilated by a stride s, the results at ``y0, y0 + s, y0 + 2s, …`` use only the taps that fall
+on data, and these are adjacent: a plain convolution of stride 1.  The zeros between elements of
+data are never multiplied.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from math import gcd
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
-from relax_egraph.lower.schedule.conv.parts import Source, apart
+from relax_egraph.lower.schedule.conv.parts import Source, unflatten
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
 from relax_egraph.lower.schedule.epilogue import Point
@@ -28,22 +28,22 @@ from relax_egraph.tir.stmt import Stmt
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A plain convolution, and where in the result its positions are."""
+    """A plain convolution, and the positions of its results in the whole result."""
 
     c: Convolution
     places: Point
 
     @property
-    def seen(self) -> tuple[object, ...]:
-        """What it reads: phases for which this is the same see the same data at each position."""
+    def footprint(self) -> tuple[object, ...]:
+        """A key of the data it reads: phases of one key read the same data at each position."""
         return tuple(
             (w.position.extent, w.size, w.dilation, w.before, w.extent) for w in self.c.windows
         )
 
 
 def phases(c: Convolution, names: Names) -> list[Phase]:
-    """The phases of `c` that have a result, as far as that is known."""
-    found: list[Phase] = []
+    """The phases of `c` that may have results."""
+    result: list[Phase] = []
     for starts in product(*(range(w.up) for w in c.windows)):
         windows: list[Window] = []
         places: dict[TirVar, TirExpr] = {}
@@ -56,33 +56,33 @@ def phases(c: Convolution, names: Names) -> list[Phase]:
                 taps[w.tap] = tap
         weight = BufferLoad(c.weight.buffer, tuple(substitute(i, taps) for i in c.weight.indices))
         if all(w.position.extent != 0 for w in windows):
-            found.append(Phase(replace(c, windows=tuple(windows), weight=weight), places))
-    return found
+            result.append(Phase(replace(c, windows=tuple(windows), weight=weight), places))
+    return result
 
 
 def _of_phase(w: Window, start: int, names: Names) -> tuple[Window, TirExpr]:
-    """The window of the positions from `start` on, and the tap of `w` that each of its taps is."""
+    """The window of the positions from `start` on, and the tap of `w` for each of its taps."""
     assert isinstance(w.size, int)
     dilation = -w.dilation
-    first = next((k for k in range(w.size) if (start - w.before - k * dilation) % w.up == 0), 0)
+    first_tap = next((k for k in range(w.size) if (start - w.before - k * dilation) % w.up == 0), 0)
     every = w.up // gcd(w.up, dilation)
-    reaches = (start - w.before - first * dilation) % w.up == 0
+    reaches = (start - w.before - first_tap * dilation) % w.up == 0
     extent = dims.floordiv(dims.add(w.position.extent, w.up - 1 - start), w.up)
     position, tap = Axis(names.var("q"), extent), names.var("k")
-    if not reaches:  # a window without taps spans no places, as one of dilation 1 does
+    if not reaches:  # an empty window
         return Window(position, tap, 0, 1, 1, 0, w.extent), tap
-    count = len(range(first, w.size, every))
-    last = first + (count - 1) * every
+    count = len(range(first_tap, w.size, every))
+    last = first_tap + (count - 1) * every
     before = -((start - w.before - last * dilation) // w.up)
     window = Window(position, tap, count, 1, every * dilation // w.up, before, w.extent)
     return window, last - tap * every
 
 
-def _grouped(found: Sequence[Phase]) -> list[list[Phase]]:
-    """The phases in groups that read the same."""
+def _by_footprint(plain: Sequence[Phase]) -> list[list[Phase]]:
+    """The phases in groups that read the same data."""
     groups: dict[tuple[object, ...], list[Phase]] = {}
-    for phase in found:
-        groups.setdefault(phase.seen, []).append(phase)
+    for phase in plain:
+        groups.setdefault(phase.footprint, []).append(phase)
     return list(groups.values())
 
 
@@ -91,58 +91,59 @@ def by_phases(
 ) -> tuple[list[Stmt], list[Buffer]]:
     """A transposed convolution of data with channels last, and the buffers that it needs.
 
-    Results whose features do not lie side by side are made so first, and what follows after that.
+    If the features of results are not adjacent, they are computed with features last first, and the
+    epilogue runs after that.
     """
     after: list[Stmt] = []
     allocs: list[Buffer] = []
-    last = results
+    target_results = results
     if not results.features_last:
-        last, after = _features_last(c, results, names)
-        allocs.append(last.stage.buffer)
+        target_results, after = _features_last(c, results, names)
+        allocs.append(target_results.stage.buffer)
     prepared: list[Stmt] = []
     nests: list[Stmt] = []
-    for together in _grouped(phases(c, names)):
-        first = together[0].c
-        merged, weights = _as_one(first.positions), list[Buffer]()
-        for phase in together:
+    for group in _by_footprint(phases(c, names)):
+        leader = group[0].c
+        merged, weights = _flattened(leader.positions), list[Buffer]()
+        for phase in group:
             weight, prepare = packed(phase.c, names)
             weights.append(weight)
             prepared.append(prepare)
         allocs += weights
-        if is_faster(first):
-            for phase, weight in zip(together, weights, strict=True):
-                own = replace(last, values=phase.places)
+        if is_faster(leader):
+            for phase, weight in zip(group, weights, strict=True):
+                own = replace(target_results, values=phase.places)
                 nests.append(by_bands(phase.c, source, weight, own, names))
             continue
         targets = [
-            Target(weight, replace(last, values=_places(phase, merged.axes[0].var)))
-            for phase, weight in zip(together, weights, strict=True)
+            Target(weight, replace(target_results, values=_places(phase, merged.axes[0].var)))
+            for phase, weight in zip(group, weights, strict=True)
         ]
-        nests.append(by_rows(first, source, targets, merged, names))
+        nests.append(by_rows(leader, source, targets, merged, names))
     return [*prepared, *nests, *after], allocs
 
 
 def _features_last(c: Convolution, results: Results, names: Names) -> tuple[Results, list[Stmt]]:
-    """The results in a buffer with features last, and what makes of that what was asked for."""
+    """Results in a buffer with features last, and the loops from it to the final results."""
     axes = (c.batch, *c.positions, c.feature)
     at = tuple(a.var for a in axes)
-    made = Buffer(names.fresh("made"), tuple(a.extent for a in axes), "float32")
-    after = [nest(replace(results.stage, value=BufferLoad(made, at)), names)]
+    buffer = Buffer(names.fresh("made"), tuple(a.extent for a in axes), "float32")
+    after = [nest(replace(results.stage, value=BufferLoad(buffer, at)), names)]
     if results.rest:
         after.append(store_loops(results.rest, names, "parallel"))
-    stage = replace(results.stage, buffer=made, indices=at)
+    stage = replace(results.stage, buffer=buffer, indices=at)
     return replace(results, stage=stage, rest=(), is_output=True), after
 
 
-def _as_one(axes: Sequence[Axis]) -> Collapse:
-    """`axes` as one, which counts their turns and has the variable of the last."""
+def _flattened(axes: Sequence[Axis]) -> Collapse:
+    """`axes` as a single one, which numbers their iterations and has the last variable."""
     *outer, last = axes
     whole = Axis(last.var, dims.product(a.extent for a in axes))
     return Collapse((whole,), {a.var: ZERO for a in outer})
 
 
 def _places(phase: Phase, number: TirVar) -> Point:
-    """The places in the result of the position with this number."""
+    """The place in the whole result of the position with this number."""
     axes = phase.c.positions
-    own = {a.var: at for a, at in zip(axes, apart(number, axes), strict=True)}
+    own = {a.var: at for a, at in zip(axes, unflatten(number, axes), strict=True)}
     return {v: substitute(place, own) for v, place in phase.places.items()}

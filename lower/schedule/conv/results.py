@@ -1,4 +1,4 @@
-"""What is stored of a convolution: what follows it, computed from a tile that is still hot."""
+"""The stores of a convolution: its epilogue, computed from a tile that is still hot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What is stored of each element: the stages that follow the convolution, perhaps itself.
+    """The stores of each element: the stages that follow the convolution, perhaps with itself.
 
-    `values` are those of axes that are not in a point, computed of those that are.
+    `values` are those of axes that are not in a point, as functions of those that are.
     """
 
     stage: Stage
@@ -28,7 +28,7 @@ class Results:
 
     @property
     def features_last(self) -> bool:
-        """Whether the features of a position lie side by side."""
+        """Whether the features of a position are adjacent."""
         return self.stage.indices[-1] is self.feature
 
     def of(self, element: TirExpr, point: Point) -> Stmt:
@@ -46,8 +46,8 @@ class Results:
     ) -> Stmt:
         """The stores for a tile of positions by features that begins at `corner`.
 
-        `point` tells what a row and a column of it are.  Where the positions of a feature lie
-        side by side, the tile is transposed first.
+        `point` maps a row and a column of the tile to the point.  If the positions of a feature are
+        adjacent, the tile is transposed first.
         """
         row, column = names.var("r"), names.var("j")
         rows, columns = size
@@ -56,8 +56,8 @@ class Results:
             body = self.of(tile[(*before, row, column)], point(row, column))
             return serial([(row, rows)], along(column, columns, body))
         height, width = tile.shape[-2:]
-        turned = Buffer(names.fresh("turned"), (width, height), "float32", tile.scope)
-        turn = transpose(corner, turned[ZERO, ZERO], (width, height), size)
-        body = self.of(turned[column, row], point(row, column))
+        transposed = Buffer(names.fresh("turned"), (width, height), "float32", tile.scope)
+        turn = transpose(corner, transposed[ZERO, ZERO], (width, height), size)
+        body = self.of(transposed[column, row], point(row, column))
         stores = serial([(column, columns)], along(row, rows, body))
-        return TirBlock("turned", (), seq(turn, stores), allocs=(turned,))
+        return TirBlock("turned", (), seq(turn, stores), allocs=(transposed,))

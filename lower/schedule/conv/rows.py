@@ -1,7 +1,7 @@
-"""Convolutions as products: what each position sees is gathered to a row, and rows multiplied.
+"""Convolutions as products: the window of each position is gathered to a row (im2col).
 
-The rows of a block of positions are gathered at once, to stay in the second cache while they are
-multiplied with panel after panel of the weight.  What lies outside of data is gathered as zeros.
+The rows of a block of positions are gathered at once, and stay in the second-level cache while they
+are multiplied with all panels of the weight.  Padding is gathered as zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,16 +11,16 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.parts import (
-    NOTHING,
+    FLOAT_ZERO,
     Panels,
     Source,
     along,
-    apart,
     gemm,
     let,
     serial,
     store,
     turns,
+    unflatten,
     within,
 )
 from relax_egraph.lower.schedule.conv.results import Results
@@ -33,42 +33,42 @@ from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, f
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
 SCRATCH = 96 * 1024
-"""Floats of the rows that are gathered at once: 384 KiB."""
+"""The floats of the rows that are gathered at once: 384 KiB."""
 
 FEWEST_ROWS, MOST_ROWS = 24, 96
-"""How many they are at least, to make use of a panel, and at most, to share the work."""
+"""The minimal rows, to make use of a panel, and the maximal rows, to share the work."""
 
 WHOLE_ROWS = 6
 """The rows of the largest micro-kernel."""
 
 PIECE = 1024
-"""Steps of the depth that a panel is multiplied over at once: 256 KiB of it."""
+"""The steps of the depth over which a panel is multiplied at once: 256 KiB of it."""
 
 
 def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[group, panel, *taps, channel, feature]``, and what makes it.
+    """The weight as panels ``[group, panel, *taps, channel, feature]``, and the loops that pack it.
 
-    If data is read `as_planes`, of a channel each, the channel goes before the last tap.
+    For data read `as_planes`, one plane for each channel, the channel precedes the last tap.
     """
     panels = Panels.of(c)
     inner = (*c.taps, c.channels)
     if as_planes:
         inner = (*c.taps[:-1], c.channels, c.taps[-1])
     shape = (c.groups, panels.count, *inner, panels.width)
-    made = Buffer(names.fresh("packed"), shape, "float32")
+    weight = Buffer(names.fresh("packed"), shape, "float32")
     g, groups = turns(c.groups, "g", names)
     p, across = turns(panels.count, "p", names)
     taps, channel, j = [names.var("k") for _ in c.taps], names.var("c"), names.var("j")
     element = c.weight_at(g * from_dim(c.features) + (p * panels.width + j), channel, taps)
     order = (*taps[:-1], channel, taps[-1]) if as_planes else (*taps, channel)
-    fill = along(j, panels.columns(p), store(made[(g, p, *order, j)], element))
+    fill = along(j, panels.columns(p), store(weight[(g, p, *order, j)], element))
     loops = zip(order, map(from_dim, inner), strict=True)
-    return made, parallel((*groups, *across), serial([*loops], fill))
+    return weight, parallel((*groups, *across), serial([*loops], fill))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A `packed` weight that rows are multiplied with, and what is stored of the products."""
+    """A `packed` weight to multiply rows with, and the stores of the products."""
 
     weight: Buffer
     results: Results
@@ -77,9 +77,9 @@ class Target:
 def by_rows(
     c: Convolution, source: Source, targets: Sequence[Target], merged: Collapse, names: Names
 ) -> Stmt:
-    """Convolutions of data with channels last, which differ in nothing but their `targets`.
+    """Convolutions of data with channels last, which differ only in their `targets`.
 
-    `merged` are the axes of the positions as far as the results let them be one.
+    `merged` are the axes of the positions, collapsed as far as the results allow.
     """
     *outer, row = merged.axes or (Axis(names.var("q"), 1),)
     lines, values = names.renamed(outer, "i")
@@ -119,7 +119,7 @@ def by_rows(
 
 
 def _is_in_order(c: Convolution) -> bool:
-    """Whether data itself is what the windows see, one after the other."""
+    """Whether the windows, one after the other, are the data itself."""
     return c.groups == 1 and all(
         w.size == w.stride == 1 and w.before == 0 and dims.equal(w.extent, w.position.extent)
         for w in c.windows
@@ -127,7 +127,7 @@ def _is_in_order(c: Convolution) -> bool:
 
 
 def _block_height(rows: Dim, depth: Dim) -> int:
-    """How many rows to gather at once: of `rows` that are known, equal parts."""
+    """The rows to gather at once; equal parts if the number of `rows` is constant."""
     most = MOST_ROWS // 2
     if isinstance(depth, int):
         fitting = SCRATCH // max(1, depth) // WHOLE_ROWS * WHOLE_ROWS
@@ -143,19 +143,19 @@ def _positions(
 ) -> list[TirExpr]:
     """The position along each axis of the window, in the row `number`.
 
-    An axis that is merged into a later one is a part of the next that is left; `row` may be the
+    An axis that is merged into a later one is a digit of the next remaining axis; `row` may be the
     variable of an axis of extent 1, into which others are merged.
     """
-    found: dict[TirVar, TirExpr] = {}
-    together: list[Axis] = []
+    positions: dict[TirVar, TirExpr] = {}
+    digits: list[Axis] = []
     for axis in c.positions:
         if axis.extent != 1:
-            together.append(axis)
+            digits.append(axis)
         if axis.var is row.var or (axis.extent != 1 and axis.var not in merged.values):
             turn = number if axis.var is row.var else values[axis.var]
-            found |= zip((a.var for a in together), apart(turn, together), strict=True)
-            together = []
-    return [found.get(a.var, ZERO) for a in c.positions]
+            positions |= zip((a.var for a in digits), unflatten(turn, digits), strict=True)
+            digits = []
+    return [positions.get(a.var, ZERO) for a in c.positions]
 
 
 def _multiply(
@@ -167,7 +167,7 @@ def _multiply(
     size: tuple[TirExpr, TirExpr],
     names: Names,
 ) -> Stmt:
-    """All rows from `rows` on with a `panel` of the weight, piece by piece of the depth."""
+    """The product of all rows from `rows` on with a `panel` of the weight, piece by piece."""
     pieces = cut_sum(c.depth, PIECE, "ko", names)
     begin = [ZERO] * len(c.taps)
     width = tile.shape[1]
@@ -186,7 +186,7 @@ def _multiply(
 
 @dataclass(frozen=True, slots=True)
 class _Gather:
-    """Writes what a window sees, of data at `batch` and from `channel` on, to a row of `rows`."""
+    """Copies the window on data at `batch`, from `channel` on, to a row of `rows`."""
 
     c: Convolution
     source: Source
@@ -196,7 +196,7 @@ class _Gather:
     names: Names
 
     def window(self, i: TirVar, begins: Sequence[TirVar]) -> Stmt:
-        """The window that begins at these places, to row `i`."""
+        """Copy the window that begins at `begins` to row `i`."""
         *outer, last = self.c.windows
         *above, begin = begins
         taps = [self.names.var("k") for _ in outer]
@@ -205,28 +205,28 @@ class _Gather:
         body = self._line((i, *taps), at, begin)
         if outer:
             is_inside = within([(y, w.extent) for y, w in zip(at, outer, strict=True)])
-            nothing = self._run((i, *taps, ZERO), width, lambda _: NOTHING)
-            body = IfThenElse(is_inside, body, nothing)
+            zeros = self._run((i, *taps, ZERO), width, lambda _: FLOAT_ZERO)
+            body = IfThenElse(is_inside, body, zeros)
         return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], body)
 
     def _line(self, row: Sequence[TirExpr], at: Sequence[TirExpr], begin: TirVar) -> Stmt:
-        """The taps along the last axis: in one piece where they lie side by side in data."""
+        """Copy the taps along the last axis: at once if they are adjacent in data."""
         last, channels = self.c.windows[-1], self.c.channels
 
-        def seen(tap: TirExpr) -> Callable[[TirVar], TirExpr]:
+        def source_at(tap: TirExpr) -> Callable[[TirVar], TirExpr]:
             place = (*at, begin + tap * last.dilation)
             return lambda v: self.source.at(self.batch, place, self.channel + v)
 
         k = self.names.var("k")
         one = IfThenElse(
             within([(begin + k * last.dilation, last.extent)]),
-            self._run((*row, k), channels, seen(k)),
-            self._run((*row, k), channels, lambda _: NOTHING),
+            self._run((*row, k), channels, source_at(k)),
+            self._run((*row, k), channels, lambda _: FLOAT_ZERO),
         )
         each = serial([(k, from_dim(last.size))], one)
         if last.dilation != 1 or self.c.groups != 1:
             return each
-        whole = self._run((*row, ZERO), dims.mul(last.size, channels), seen(ZERO))
+        whole = self._run((*row, ZERO), dims.mul(last.size, channels), source_at(ZERO))
         places = dims.add(dims.sub(last.extent, last.size), 1)
         return IfThenElse(within([(begin, places)]), whole, each)
 

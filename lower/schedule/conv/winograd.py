@@ -1,8 +1,8 @@
-"""Convolutions with windows of 3 × 3 by Winograd's minimal filtering.
+"""Convolutions with 3 × 3 windows by Winograd's minimal filtering.
 
-Data and window are transformed, multiplied place by place, and the products transformed to the
-results.  Summed over channels, the products of one place of all tiles are a product of matrices.
-A number that is not finite makes NaN of results of its tiles that do not depend on it.
+Data and window are transformed, multiplied elementwise, and the products transformed to the
+results.  The products of one place of all tiles, summed over channels, are a matrix product.  A
+value that is not finite makes results of its tiles NaN even if they do not depend on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import F2, F4, WINDOW, Filter, Matrix
 from relax_egraph.lower.schedule.conv.parts import (
-    NOTHING,
+    FLOAT_ZERO,
     Panels,
     Source,
     along,
@@ -44,22 +44,22 @@ from relax_egraph.tir.expr import (
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
 FEWEST_TILES = 24
-"""How many tiles are transformed at once, at least: four times the rows of the micro-kernel."""
+"""The minimal tiles that are transformed at once: four times the rows of the micro-kernel."""
 
 FEWEST_LARGE_TILES = 24
-"""With fewer tiles of an image, reading the larger weight takes longer than what it saves."""
+"""The minimal tiles of an image for F(4, 3): with fewer, reading the larger weight costs more."""
 
 FEWEST_CHANNELS = 16
-"""With fewer channels, or features, the transforms take longer than what they save."""
+"""The minimal channels and features: with fewer, the transforms cost more than they save."""
 
 FEWEST_POSITIONS = 128
-"""How many results a weight that is no constant has to serve to be worth the transform."""
+"""The minimal results for which transforming a weight that is not constant pays."""
 
 
 def fastest(c: Convolution, *, is_constant: bool, tolerance: float) -> Filter | None:
-    """The fastest filter that errs by no more than `tolerance`, if one is faster than the rest.
+    """The fastest filter with an error of at most `tolerance`; ``None`` if no filter is faster.
 
-    A weight that `is_constant` is transformed beforehand.
+    A weight that `is_constant` is transformed at build time.
     """
     if not (
         c.taps == (WINDOW, WINDOW)
@@ -83,10 +83,10 @@ def _tiles_along(filter: Filter, axis: Axis) -> Dim:
 
 
 def transformed(c: Convolution, filter: Filter, names: Names) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[panel, product, channel, feature]``, and what makes it."""
+    """The weight as panels ``[panel, product, channel, feature]``, and loops to transform it."""
     panels, side = Panels.of(c), filter.side
     shape = (panels.count, filter.products, c.channels, panels.width)
-    made = Buffer(names.fresh("weights"), shape, "float32")
+    weight = Buffer(names.fresh("weights"), shape, "float32")
     p, across = turns(panels.count, "p", names)
     channel, v = names.var("c"), names.var("j")
 
@@ -97,12 +97,12 @@ def transformed(c: Convolution, filter: Filter, names: Names) -> tuple[Buffer, S
         return combined(left, lambda r: combined(right, lambda s: element(r, s)))
 
     stores = [
-        store(made[p, i * side + j, channel, v], element_of(left, right))
+        store(weight[p, i * side + j, channel, v], element_of(left, right))
         for i, left in enumerate(filter.weight)
         for j, right in enumerate(filter.weight)
     ]
     fill = along(v, panels.columns(p), seq(*stores))
-    return made, parallel(across, serial([(channel, from_dim(c.channels))], fill))
+    return weight, parallel(across, serial([(channel, from_dim(c.channels))], fill))
 
 
 _Element = Callable[[TirExpr, TirExpr, TirVar], TirExpr]
@@ -114,15 +114,15 @@ def _transform(
 ) -> Stmt:
     """``place(·, ·, v) = matrix · element(·, ·, v) · matrixᵀ`` for all ``v < extent``.
 
-    The product on the left goes to `half`.
+    The left product is stored in `half`.
     """
-    first = _left(matrix, element, half, extent, names)
+    left = _left(matrix, element, half, extent, names)
     i, v = names.var("i"), names.var("v")
     stores = [
         store(place(i, as_expr(j), v), combined(row, lambda k: half[i, k, v]))
         for j, row in enumerate(matrix)
     ]
-    return seq(first, serial([(i, as_expr(len(matrix)))], along(v, extent, seq(*stores))))
+    return seq(left, serial([(i, as_expr(len(matrix)))], along(v, extent, seq(*stores))))
 
 
 def _left(matrix: Matrix, element: _Element, half: Buffer, extent: TirExpr, names: Names) -> Stmt:
@@ -136,7 +136,7 @@ def _left(matrix: Matrix, element: _Element, half: Buffer, extent: TirExpr, name
 
 
 def combined(factors: Sequence[float], element: Callable[[int], TirExpr]) -> TirExpr:
-    """``Σ factors[i] · element(i)``, without what is 0."""
+    """``Σ factors[i] · element(i)``, without zero terms."""
     total: TirExpr | None = None
     for i, factor in sorted(enumerate(factors), key=lambda f: f[1] < 0):
         if factor == 0:
@@ -150,19 +150,19 @@ def combined(factors: Sequence[float], element: Callable[[int], TirExpr]) -> Tir
 
 @dataclass(frozen=True, slots=True)
 class _Tiles:
-    """The tiles of a block: `lines` of as many as cover the result, each `across` tiles long."""
+    """The tiles of a block: `lines` lines of tiles on the result, each `across` tiles long."""
 
     lines: Cut
     across: Dim
 
     @property
     def most(self) -> Dim:
-        """How many tiles a block has at most."""
+        """The maximal number of tiles of a block."""
         return dims.mul(self.lines.size, self.across)
 
     @property
     def count(self) -> TirExpr:
-        """How many this block has."""
+        """The number of tiles of this block."""
         return self.lines.count * from_dim(self.across)
 
     def number(self, line: TirExpr, column: TirExpr) -> TirExpr:
@@ -187,24 +187,26 @@ def by_tiles(
     p, over_panels = turns(panels.count, "p", names)
     data = Buffer(names.fresh("data"), (filter.products, tiles.most, c.channels), "float32")
     shape = (filter.products, tiles.most, panels.width)
-    made = Buffer(names.fresh("products"), shape, "float32")
+    products = Buffer(names.fresh("products"), shape, "float32")
     n = names.var("n")
     size = (tiles.count, panels.columns(p), from_dim(c.channels))
     strides = (c.channels, panels.width, panels.width)
     multiply = gemm(
         data[n, ZERO, ZERO],
         weight[p, n, ZERO, ZERO],
-        made[n, ZERO, ZERO],
+        products[n, ZERO, ZERO],
         strides,
         size,
         ahead=from_dim(dims.mul(c.channels, panels.width)),
     )
     multiply = serial([(n, as_expr(filter.products))], multiply)
-    panel = _Panel(c, filter, tiles, results, made, b, p * panels.width, panels.columns(p), names)
+    panel = _Panel(
+        c, filter, tiles, results, products, b, p * panels.width, panels.columns(p), names
+    )
     stores = panel.by_positions() if results.features_last else panel.by_features()
     body = around(over_panels, seq(multiply, stores))
     fill = _transformed_data(c, filter, tiles, source, data, b, names)
-    body = TirBlock("tiles", (), seq(fill, body), allocs=(data, made))
+    body = TirBlock("tiles", (), seq(fill, body), allocs=(data, products))
     return parallel((*batch, *tiles.lines.blocks), body)
 
 
@@ -217,7 +219,7 @@ def _transformed_data(
     b: TirExpr,
     names: Names,
 ) -> Stmt:
-    """The data of all tiles.  What is at an edge is copied first, with zeros around it."""
+    """The transformed data of all tiles; tiles at an edge are first copied with their padding."""
     line, column, y, x = (names.var(prefix) for prefix in ("t", "t", "y", "x"))
     number, channels, side = tiles.number(line, column), from_dim(c.channels), filter.side
     shape = (side, side, c.channels)
@@ -234,7 +236,7 @@ def _transformed_data(
     places = [(at, w.extent) for at, w in zip((y + i, x + j), c.windows, strict=True)]
     inside = along(v, channels, store(patch[i, j, v], source.at(b, (y + i, x + j), v)))
     v = names.var("v")
-    outside = along(v, channels, store(patch[i, j, v], NOTHING))
+    outside = along(v, channels, store(patch[i, j, v], FLOAT_ZERO))
     all_places = [(i, as_expr(side)), (j, as_expr(side))]
     copy = serial(all_places, IfThenElse(within(places), inside, outside))
     at_edge = seq(copy, fill(lambda i, j, v: patch[i, j, v]))
@@ -251,7 +253,7 @@ def _transformed_data(
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """The results of `columns` features from `start` on, of the `products` of all tiles."""
+    """The results of `columns` features from `start` on, from the `products` of all tiles."""
 
     c: Convolution
     filter: Filter
@@ -264,10 +266,10 @@ class _Panel:
     names: Names
 
     def by_positions(self) -> Stmt:
-        """Tile by tile: each result of a tile that is there."""
+        """The stores of each result of each tile."""
         step = self.filter.step
         line, column, i, y, x, v = (self.names.var(prefix) for prefix in "ttiyxv")
-        half, first = self._half(self.tiles.number(line, column))
+        half, transform = self._half(self.tiles.number(line, column))
         down, along_line = (a.extent for a in self.c.positions)
         stores: list[Stmt] = []
         for j, row in enumerate(self.filter.result):
@@ -282,14 +284,14 @@ class _Panel:
             each = IfThenElse(Binary("<", y, from_dim(down)), each)
         each = serial([(i, as_expr(step))], let((y, x), corner, each))
         loops = [(line, self.tiles.lines.count), (column, from_dim(self.tiles.across))]
-        return TirBlock("positions", (), serial(loops, seq(first, each)), allocs=(half,))
+        return TirBlock("positions", (), serial(loops, seq(transform, each)), allocs=(half,))
 
     def by_features(self) -> Stmt:
-        """Line by line: the results of a line of tiles, then those of each feature."""
+        """The stores of each line of tiles, feature by feature."""
         step = self.filter.step
         down, along_line = self.c.positions
         line, column, i = (self.names.var(prefix) for prefix in ("t", "t", "i"))
-        half, first = self._half(self.tiles.number(line, column))
+        half, transform = self._half(self.tiles.number(line, column))
         shape = (step, dims.mul(self.tiles.across, step), self.products.shape[-1])
         tile = Buffer(self.names.fresh("line"), shape, "float32")
         k, v = self.names.var("k"), self.names.var("v")
@@ -297,8 +299,8 @@ class _Panel:
             store(tile[k, column * step + j, v], combined(row, lambda n: half[k, n, v]))
             for j, row in enumerate(self.filter.result)
         ]
-        second = serial([(k, as_expr(step))], along(v, self.columns, seq(*stores)))
-        fill = serial([(column, from_dim(self.tiles.across))], seq(first, second))
+        transform_columns = serial([(k, as_expr(step))], along(v, self.columns, seq(*stores)))
+        fill = serial([(column, from_dim(self.tiles.across))], seq(transform, transform_columns))
         at = (self.tiles.lines.start + line) * step + i
 
         def point(row: TirExpr, feature: TirExpr) -> Point:

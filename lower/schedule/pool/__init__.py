@@ -1,8 +1,8 @@
-"""Windows over images, with what follows them: a line of data is reduced across, then along itself.
+"""Pooling with its epilogue: a line of data is reduced across lines, then along itself.
 
-Of a row of results, all that its windows see across is combined into a line, which lies in the
-nearest cache: neighbours are vectors.  Around the line is what combines to nothing, so that what
-the windows see along it needs no tests.  Across, loops run over the places that are in data.
+For a row of results, the data of its windows is combined across into a line in the nearest cache,
+with neighbours in vectors.  The line is padded with neutral elements, so windows along it need no
+tests.  Across, loops run over the places inside data.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.matmul import follows
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.pool.across import filled
+from relax_egraph.lower.schedule.pool.across import fill_line
 from relax_egraph.lower.schedule.pool.line import line_of
 from relax_egraph.lower.schedule.pool.results import Results
 from relax_egraph.lower.schedule.pool.windows import Pool, match_pool
@@ -23,10 +23,10 @@ from relax_egraph.tir.stmt import PrimFunc, Stmt, TirBlock, seq
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
-    """The schedule of `function` if it is one pool, and maps of it of the same shape.
+    """The schedule of `function` if it is one pool and maps of it of the same shape.
 
-    What comes before it and is not cheap enough to be inlined, or does not depend on data, is
-    computed first.
+    Stages before it that are too expensive to be inlined, or independent of data, are computed
+    first.
     """
     tables = [s.buffer for s in stages if not s.reduction and not loads(s.value)]
     stages = inline(stages, (*function.outputs, *tables), hoist=True)
@@ -46,6 +46,6 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
 def _loops(pool: Pool, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Stmt:
     line, axes = line_of(pool, names)
     w = pool.along
-    made = line.buffer("line", (line.whole(line.columns.size) - 1) * w.stride + w.reach)
-    body = seq(filled(line, made), Results(line, rest, is_output).of(made))
-    return parallel(axes, TirBlock("line", (), body, allocs=(made,)))
+    buffer = line.buffer("line", (line.whole(line.columns.size) - 1) * w.stride + w.reach)
+    body = seq(fill_line(line, buffer), Results(line, rest, is_output).of(buffer))
+    return parallel(axes, TirBlock("line", (), body, allocs=(buffer,)))

@@ -1,4 +1,4 @@
-"""Fills a line: each of its columns with all that the windows see of it across."""
+"""Filling of a line: each column with the reduction of the windows across it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import IfThenElse, Stmt, seq
 
 MOST_TAPS = 16
-"""How many elements one expression combines."""
+"""The maximal elements in one expression."""
 
 _Taps = Sequence[TirExpr]
 
 
-def filled(line: Line, made: Buffer) -> Stmt:
-    """`made`, whose first column is the first that windows see; around data nothing is combined."""
+def fill_line(line: Line, target: Buffer) -> Stmt:
+    """Fill `target`, whose first column is the first that windows read; padding is neutral."""
     w, columns = line.pool.along, line.columns
     length = binary("+", binary("-", columns.count, 1) * w.stride, w.reach)
 
     def from_first(first: TirExpr) -> Stmt:
         if not w.is_padded:
-            return _Across(line, made, ZERO, first, length).fill()
+            return _Across(line, target, ZERO, first, length).fill()
         before = binary("max", binary("min", binary("-", 0, first), length), 0)
         end = binary("min", binary("-", from_dim(w.extent), first), length)
         return line.named(before, lambda before: inside(first, before, end))
@@ -39,42 +39,42 @@ def filled(line: Line, made: Buffer) -> Stmt:
     def in_parts(first: TirExpr, before: TirExpr, count: TirExpr) -> Stmt:
         behind = binary("+", before, count)
         return seq(
-            _cleared(line, made, ZERO, before),
-            _Across(line, made, before, binary("+", first, before), count).fill(),
-            _cleared(line, made, behind, binary("-", length, behind)),
+            _cleared(line, target, ZERO, before),
+            _Across(line, target, before, binary("+", first, before), count).fill(),
+            _cleared(line, target, behind, binary("-", length, behind)),
         )
 
     return line.named(binary("-", columns.start * w.stride, w.before), from_first)
 
 
-def _cleared(line: Line, made: Buffer, start: TirExpr, count: TirExpr) -> Stmt:
+def _cleared(line: Line, target: Buffer, start: TirExpr, count: TirExpr) -> Stmt:
     init = line.pool.reduction.init
-    return line.over(count, lambda at: store(made[_moved(at, start)], init))
+    return line.over(count, lambda at: store(target[_moved(at, start)], init))
 
 
 @dataclass(frozen=True, slots=True)
 class _Across:
-    """What fills `count` columns of `made` from `start` on; the first is at `begin` in data."""
+    """Fills `count` columns of `target` from `start` on; the first is at `begin` in data."""
 
     line: Line
-    made: Buffer
+    target: Buffer
     start: TirExpr
     begin: TirExpr
     count: TirExpr
 
     def fill(self) -> Stmt:
-        """The statements, which test a row as a whole for whether all that is seen is in data."""
+        """The statements, which test once for a row whether all its windows are inside data."""
         if prod(w.size for w in self.windows) > MOST_TAPS:
             return self._in_turn()
         pairs = zip(self.windows, self._begins(), strict=True)
         tests = [t for w, begin in pairs for t in _tests(w, begin, w.reach)]
         if not tests:
-            return self._at_once(self._seen)
-        return IfThenElse(_all(tests), self._at_once(self._seen), self._at_once(self._guarded))
+            return self._at_once(self._element)
+        return IfThenElse(_all(tests), self._at_once(self._element), self._at_once(self._guarded))
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """Those across."""
+        """The windows across the line."""
         return self.line.pool.across
 
     def _begins(self) -> list[TirExpr]:
@@ -84,26 +84,26 @@ class _Across:
         every = [[*map(as_expr, taps)] for taps in product(*(range(w.size) for w in self.windows))]
 
         def combine(at: Place) -> Stmt:
-            place = self.made[_moved(at, self.start)]
+            place = self.target[_moved(at, self.start)]
             return store(place, self.line.combined(element(taps, at) for taps in every))
 
         return self.line.over(self.count, combine)
 
     def _in_turn(self) -> Stmt:
-        """One tap after the other, of those in data."""
+        """One tap after the other, of those inside data."""
         ranges = [_inside(w, at) for w, at in zip(self.windows, self._begins(), strict=True)]
         turns = [self.line.names.var("k") for _ in self.windows]
         taps = [binary("+", first, k) for (first, _), k in zip(ranges, turns, strict=True)]
 
         def add(at: Place) -> Stmt:
-            place = self.made[_moved(at, self.start)]
-            return store(place, self.line.combined([place, self._seen(taps, at)]))
+            place = self.target[_moved(at, self.start)]
+            return store(place, self.line.combined([place, self._element(taps, at)]))
 
         counts = [(k, count) for k, (_, count) in zip(turns, ranges, strict=True)]
-        clear = _cleared(self.line, self.made, self.start, self.count)
+        clear = _cleared(self.line, self.target, self.start, self.count)
         return seq(clear, serial(counts, self.line.over(self.count, add)))
 
-    def _seen(self, taps: _Taps, at: Place) -> TirExpr:
+    def _element(self, taps: _Taps, at: Place) -> TirExpr:
         windows = zip(self.windows, self._begins(), taps, strict=True)
         places = {w.place: begin + tap * w.dilation for w, begin, tap in windows}
         places[self.line.pool.along.place] = binary("+", self.begin, at[0])
@@ -113,7 +113,9 @@ class _Across:
     def _guarded(self, taps: _Taps, at: Place) -> TirExpr:
         windows = zip(self.windows, self._begins(), taps, strict=True)
         tests = [t for w, begin, tap in windows for t in _tests(w, begin + tap * w.dilation, 1)]
-        return Select(_all(tests), self._seen(taps, at), self.line.pool.reduction.init, lazy=True)
+        return Select(
+            _all(tests), self._element(taps, at), self.line.pool.reduction.init, lazy=True
+        )
 
 
 def _moved(at: Place, start: TirExpr) -> tuple[TirExpr, ...]:
@@ -121,7 +123,7 @@ def _moved(at: Place, start: TirExpr) -> tuple[TirExpr, ...]:
 
 
 def _tests(w: Window, begin: TirExpr, count: int) -> list[TirExpr]:
-    """Whether so many places from `begin` on are in data."""
+    """The conditions that `count` places from `begin` on are in data."""
     if not w.is_padded:
         return []
     end = from_dim(w.extent)
@@ -133,7 +135,7 @@ def _all(tests: Sequence[TirExpr]) -> TirExpr:
 
 
 def _inside(w: Window, begin: TirExpr) -> tuple[TirExpr, TirExpr]:
-    """The first tap in data of the window that begins at `begin`, and how many are in it."""
+    """The first tap inside data of the window from `begin` on, and the number of such taps."""
     if not w.is_padded:
         return ZERO, as_expr(w.size)
     first = binary("max", _steps(0 - begin, w.dilation), 0)
@@ -141,6 +143,6 @@ def _inside(w: Window, begin: TirExpr) -> tuple[TirExpr, TirExpr]:
     return first, binary("max", end - first, 0)
 
 
-def _steps(way: TirExpr, step: int) -> TirExpr:
-    """In how many steps a way is gone."""
-    return binary("//", way + (step - 1), step)
+def _steps(distance: TirExpr, step: int) -> TirExpr:
+    """The number of steps that cover a distance."""
+    return binary("//", distance + (step - 1), step)

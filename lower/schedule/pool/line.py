@@ -1,4 +1,4 @@
-"""A line of data: what the windows of a block of columns see of it, in the nearest cache."""
+"""Lines of data: the part under the windows of a block of columns, in the nearest cache."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.stmt import Stmt
 
 ELEMENTS = 1 << 12
-"""How many elements a line has, if one window needs no more."""
+"""The maximal elements of a line, unless a single window needs more."""
 
 INNER = 256
-"""How many neighbours along the inner axis a line has at once; if their number is not known, 64."""
+"""The maximal neighbours along the inner axis in a line; 64 if their number is not constant."""
 
 VECTOR = 512
-"""Bits of the widest vector."""
+"""The bits of the widest vector."""
 
 Place = Sequence[TirExpr]
 """A column of a line, and a place along the inner axis if there is one."""
@@ -29,9 +29,9 @@ Place = Sequence[TirExpr]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Of a row of results a block of `columns`, and of the inner axes, which may be none, blocks.
+    """A block of `columns` of a row of results, and blocks of the `inner` axes, if any.
 
-    `rows` are the values of the axes before.
+    `rows` are the values of the axes before them.
     """
 
     pool: Pool
@@ -41,12 +41,12 @@ class Line:
     inner: tuple[Cut, ...]
 
     def buffer(self, name: str, columns: int) -> Buffer:
-        """A local buffer of so many columns."""
+        """A local buffer of `columns` columns."""
         shape = (columns, *(max(1, blocks.size) for blocks in self.inner))
         return Buffer(self.names.fresh(name), shape, self.pool.stage.buffer.dtype, "local")
 
     def over(self, columns: TirExpr, body: Callable[[Place], Stmt]) -> Stmt:
-        """`body` for so many columns, and all of the inner axes, on vectors."""
+        """Loops of `body` over `columns` columns and all inner axes, the last one vectorized."""
         extents = (columns, *(blocks.count for blocks in self.inner))
         loops = [(self.names.var("x"), extent) for extent in extents]
         *outer, (last, extent) = loops
@@ -70,11 +70,11 @@ class Line:
 
     @property
     def is_apart(self) -> bool:
-        """Whether what neighbours on a vector see is not contiguous."""
+        """Whether the data of neighbours in a vector is not contiguous."""
         return not self.inner and self.pool.along.stride > 1
 
     def whole(self, columns: int) -> int:
-        """So many columns, or more: those that are apart are read by whole vectors, not masked."""
+        """At least `columns` columns: if they are strided, whole vectors, which need no mask."""
         if not self.is_apart:
             return columns
         lanes = VECTOR // max(8, TABLE[self.pool.stage.buffer.dtype].bits)
@@ -82,7 +82,7 @@ class Line:
 
 
 def line_of(pool: Pool, names: Names) -> tuple[Line, tuple[Axis, ...]]:
-    """A line of `pool`, and the loops over all of them."""
+    """A line of `pool`, and the loops over all lines."""
     rows, values = names.renamed(pool.rows, "i")
     inner = tuple(_inner(pool, names))
     columns = _columns(pool.along, prod(max(1, blocks.size) for blocks in inner))
@@ -98,7 +98,7 @@ def _inner(pool: Pool, names: Names) -> Iterator[Cut]:
 
 
 def _columns(w: Window, depth: int) -> int:
-    """How many results a line is for: about as many each."""
+    """The number of results of a line, about the same for all lines."""
     most = max(1, (ELEMENTS // depth - w.reach) // w.stride + 1)
     extent = w.position.extent
     return -(-extent // -(-extent // most)) if isinstance(extent, int) and extent > 0 else most

@@ -1,4 +1,4 @@
-"""What is stored of a line: what the windows see along it, and what follows that."""
+"""The stores of a line: the reduction along it, and the epilogue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,56 +14,56 @@ from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The stages of `rest`, which follow the pool; if it `is_output`, it is stored too."""
+    """The stages `rest`, which follow the pool; if it `is_output`, the pool is stored, too."""
 
     line: Line
     rest: Sequence[Stage]
     is_output: bool
 
-    def of(self, made: Buffer) -> Stmt:
-        """The stores of all columns, of the line in `made`."""
+    def of(self, source: Buffer) -> Stmt:
+        """The stores of all columns, from the line in `source`."""
         line, count = self.line, self.line.columns.count
         size = line.pool.along.size
         if size <= MOST_TAPS and not line.is_apart:
-            return line.over(count, lambda at: self._stored(self._at_once(made, at), at))
+            return line.over(count, lambda at: self._stored(self._at_once(source, at), at))
         row = line.buffer("row", line.whole(line.columns.size))
         if size <= MOST_TAPS:
-            every = self._whole(count)
-            fill = line.over(every, lambda at: store(row[tuple(at)], self._at_once(made, at)))
+            padded = self._whole(count)
+            fill = line.over(padded, lambda at: store(row[tuple(at)], self._at_once(source, at)))
         elif line.is_apart:
-            fill = self._one_by_one(made, row)
+            fill = self._one_by_one(source, row)
         else:
-            fill = self._in_turn(made, row)
+            fill = self._in_turn(source, row)
         stores = line.over(count, lambda at: self._stored(row[tuple(at)], at))
         return TirBlock("row", (), seq(fill, stores), allocs=(row,))
 
-    def _seen(self, made: Buffer, at: Place, tap: TirExpr) -> BufferLoad:
+    def _element(self, source: Buffer, at: Place, tap: TirExpr) -> BufferLoad:
         w = self.line.pool.along
-        return made[(at[0] * w.stride + tap * w.dilation, *at[1:])]
+        return source[(at[0] * w.stride + tap * w.dilation, *at[1:])]
 
-    def _at_once(self, made: Buffer, at: Place) -> TirExpr:
+    def _at_once(self, source: Buffer, at: Place) -> TirExpr:
         taps = map(as_expr, range(self.line.pool.along.size))
-        return self.line.combined(self._seen(made, at, tap) for tap in taps)
+        return self.line.combined(self._element(source, at, tap) for tap in taps)
 
-    def _in_turn(self, made: Buffer, row: Buffer) -> Stmt:
-        """One tap after the other, of all columns."""
+    def _in_turn(self, source: Buffer, row: Buffer) -> Stmt:
+        """One tap after the other, for all columns."""
         line, tap = self.line, self.line.names.var("k")
         init, count = line.pool.reduction.init, line.columns.count
 
         def add(at: Place) -> Stmt:
             place = row[tuple(at)]
-            return store(place, line.combined([place, self._seen(made, at, tap)]))
+            return store(place, line.combined([place, self._element(source, at, tap)]))
 
         clear = line.over(count, lambda at: store(row[tuple(at)], init))
         taps = as_expr(line.pool.along.size)
         return seq(clear, serial([(tap, taps)], line.over(count, add)))
 
-    def _one_by_one(self, made: Buffer, row: Buffer) -> Stmt:
-        """One column after the other, whose taps are on vectors."""
+    def _one_by_one(self, source: Buffer, row: Buffer) -> Stmt:
+        """One column after the other, whose taps are vectorized."""
         line, tap, column = self.line, self.line.names.var("k"), self.line.names.var("x")
         total = line.buffer("total", 1)
         clear = store(total[0], line.pool.reduction.init)
-        add = store(total[0], line.combined([total[0], self._seen(made, (column,), tap)]))
+        add = store(total[0], line.combined([total[0], self._element(source, (column,), tap)]))
         taps = along(tap, as_expr(line.pool.along.size), add)
         body = seq(clear, taps, store(row[column], total[0]))
         window = TirBlock("window", (), body, allocs=(total,))

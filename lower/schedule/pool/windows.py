@@ -1,4 +1,4 @@
-"""Recognises reductions over windows, by how their operands are indexed."""
+"""Recognition of reductions over windows, by the indices of their operands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from relax_egraph.tir.rewrite import loads, rewrite, substitute, variables
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How the window moves along an axis of data.
+    """The movement of a window along an axis of data.
 
-    Tap ``r`` at position ``p`` sees `place` ``p · stride + r · dilation - before``; if that may lie
-    outside of `extent`, the window `is_padded`, and sees nothing there.
+    Tap ``r`` at position ``p`` reads `place` ``p · stride + r · dilation - before``; if that may be
+    outside `extent`, the window `is_padded`, and reads nothing there.
     """
 
     position: Axis
@@ -31,16 +31,16 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How many places a window spans."""
+        """The number of places that a window spans."""
         return (self.size - 1) * self.dilation + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """``stage.buffer[…] = combine(value)`` over the places that a window sees.
+    """``stage.buffer[…] = combine(value)`` over the places of a window.
 
-    `across` are the windows of the outer axes, `along` that of the innermost axis that has one; the
-    `inner` axes after it are contiguous.
+    `across` are the windows of the outer axes, `along` that of the innermost axis with a window;
+    the `inner` axes after it are contiguous.
     """
 
     stage: Stage
@@ -58,9 +58,9 @@ class Pool:
 
 
 def match_pool(stage: Stage) -> Pool | None:
-    """`stage` as a pool, if its windows are of known sizes and more than one along an axis.
+    """`stage` as a pool, if its windows have constant sizes and there are several along an axis.
 
-    Its result has its axes in the order in which they are in data.
+    The axes of its result must be in the order of data.
     """
     reduction = stage.reduction
     if reduction is None:
@@ -70,20 +70,22 @@ def match_pool(stage: Stage) -> Pool | None:
     if not windows or all(w.position.extent == 1 for w in windows.values()):
         return None
     places: dict[TirExpr, TirExpr] = {index: w.place for index, w in windows.items()}
-    seen = rewrite(value, lambda e: places.get(e, e))
-    moved = {w.position.var for w in windows.values()} | {a.var for a in reduction.axes}
-    if variables(seen) & moved or not _in_order(stage, seen, [*windows.values()]):
+    inner_value = rewrite(value, lambda e: places.get(e, e))
+    window_vars = {w.position.var for w in windows.values()} | {a.var for a in reduction.axes}
+    if variables(inner_value) & window_vars or not _in_order(
+        stage, inner_value, [*windows.values()]
+    ):
         return None
     order = [a.var for a in stage.axes]
     *across, along = sorted(windows.values(), key=lambda w: order.index(w.position.var))
     inner = stage.axes[order.index(along.position.var) + 1 :]
     if len(inner) > 1:
         return None
-    return Pool(stage, reduction, seen, tuple(across), along, inner)
+    return Pool(stage, reduction, inner_value, tuple(across), along, inner)
 
 
 def _tested(value: TirExpr, reduction: Reduction) -> tuple[TirExpr, list[TirExpr]]:
-    """What is seen, and the conditions for it, without which `init` is."""
+    """The value inside data, and the conditions for it; outside, the value is `init`."""
     match value:
         case Select(condition=condition, a=inside, b=outside) if outside == reduction.init:
             return inside, [*_conjuncts(condition)]
@@ -103,32 +105,32 @@ def _conjuncts(condition: TirExpr) -> Iterator[TirExpr]:
 def _windows(
     stage: Stage, reduction: Reduction, value: TirExpr, tests: Sequence[TirExpr]
 ) -> Mapping[TirExpr, Window] | None:
-    """The windows by their indices; ``None`` if there are others, or some are tested otherwise."""
+    """The windows by their indices; ``None`` if there are others, or other conditions."""
     taps = {a.var: a for a in reduction.axes}
-    found: dict[TirExpr, Window] = {}
+    windows: dict[TirExpr, Window] = {}
     for load in loads(value):
         for index, extent in zip(load.indices, load.buffer.shape, strict=True):
-            if index in found or not variables(index) & taps.keys():
+            if index in windows or not variables(index) & taps.keys():
                 continue
             window = _window(index, extent, stage.axes, taps)
             if window is None:
                 return None
-            found[index] = window
+            windows[index] = window
     for test in tests:
         match test:
-            case Binary(kind=">=", a=index, b=limit) if index in found and limit == ZERO:
+            case Binary(kind=">=", a=index, b=limit) if index in windows and limit == ZERO:
                 pass
             case Binary(kind="<", a=index, b=limit) if (
-                index in found and dim_of(limit) == found[index].extent
+                index in windows and dim_of(limit) == windows[index].extent
             ):
                 pass
             case _:
                 return None
-        found[index] = replace(found[index], is_padded=True)
-    used = [v for index in found for v in variables(index)]
+        windows[index] = replace(windows[index], is_padded=True)
+    used = [v for index in windows for v in variables(index)]
     if len(set(used)) < len(used):
         return None
-    return None if any(a.extent != 1 and a.var not in used for a in reduction.axes) else found
+    return None if any(a.extent != 1 and a.var not in used for a in reduction.axes) else windows
 
 
 def _window(
@@ -151,7 +153,7 @@ def _window(
 
 
 def _in_order(stage: Stage, seen: TirExpr, windows: Sequence[Window]) -> bool:
-    """Whether what moves with a window moves with all, along axes in the order of the result's."""
+    """Whether axes that move with a window move with all, in the order of the result's axes."""
     order = {a.var: k for k, a in enumerate(stage.axes)}
     places = {w.place: order[w.position.var] for w in windows}
     order |= places
