@@ -108,8 +108,7 @@ class _ShapeLower(ExprMutator):
     # --- lowering of expressions ------------------------------------------------------
 
     def visit_function(self, function: Function) -> Expr:
-        message = "has a local function inside: run lambda_lift first"
-        raise NotLowerable(f"function {self._name!r} {message}")
+        raise NotLowerable(
             f"function {self._name!r} has a local function inside: run lambda_lift first"
         )
 
