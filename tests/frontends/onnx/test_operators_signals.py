@@ -140,4 +140,4 @@ def test_bits_of_integers_are_read_as_others() -> None:
     x = np.array([-1, 2**31 - 1, 0], np.int32)
 
     assert run("BitCast", x, to=12).tolist() == [2**32 - 1, 2**31 - 1, 0]
-    assert refusal("BitCast", x, to=1) == "it makes float32 of the bits of int32, needs integers"
+    assert refusal("BitCast", x, to=1) == "it reinterprets int32 as float32, needs integers"

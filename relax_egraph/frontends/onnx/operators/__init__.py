@@ -1,4 +1,4 @@
-"""The operators of ONNX: importing this registers how each is converted."""
+"""The converters of ONNX operators, which are registered when this is imported."""
 
 from relax_egraph.frontends.onnx.operators import activations as activations
 from relax_egraph.frontends.onnx.operators import alignment as alignment

@@ -1,13 +1,13 @@
-"""Which axes of two operands belong together."""
+"""Alignment of the axes of two operands."""
 
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir.expr import Expr
 
 
 def aligned(node: Node) -> tuple[Expr, Expr]:
-    """Both operands, so that they broadcast from the last axis on.
+    """Both operands, aligned so that they broadcast from the last axis on.
 
-    Below opset 7 the second may begin at the `axis` of the first.
+    Below opset 7 the axes of the second may begin at the attribute `axis`.
     """
     if not node.attrs.has("axis"):
         return node[0], node[1]
@@ -15,7 +15,7 @@ def aligned(node: Node) -> tuple[Expr, Expr]:
 
 
 def beginning_at(node: Node, y: Expr, axis: int) -> Expr:
-    """`y` with axes of extent 1 behind it, so that its first lies on `axis` of operand 0."""
+    """`y` with trailing axes of extent 1, so its first axis aligns with `axis` of operand 0."""
     rank = node.rank(1)
     behind = node.rank(0) - axis - rank
     if behind <= 0:

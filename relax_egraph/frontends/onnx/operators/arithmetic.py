@@ -1,4 +1,4 @@
-"""Quotients and remainders, where integers are not like floats."""
+"""Quotients and remainders, which differ between integers and floats."""
 
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.alignment import aligned
@@ -9,7 +9,7 @@ from relax_egraph.ir.expr import Expr
 
 @converts("Div")
 def divide(node: Node) -> Expr:
-    """A quotient; of integers it is rounded towards 0."""
+    """A quotient; integer quotients are rounded towards 0."""
     x, y = aligned(node)
     dtype = node.dtype(0)
     if is_float(dtype):
@@ -21,5 +21,5 @@ def divide(node: Node) -> Expr:
 
 @converts("Mod")
 def remainder(node: Node) -> Expr:
-    """A remainder: with the sign of the dividend if `fmod` is set, else with the divisor's."""
+    """A remainder, with the sign of the dividend if `fmod` is set, else of the divisor."""
     return node.emit("mod" if node.attrs.integer("fmod") else "floor_mod", node[0], node[1])

@@ -1,4 +1,4 @@
-"""ONNX's own attention, and the rotary embedding of positions."""
+"""The ONNX operators for attention and rotary position embedding."""
 
 import math
 
@@ -13,7 +13,7 @@ from relax_egraph.frontends.onnx.operators.heads import (
     joined,
     rows_of,
     shape_of,
-    turned,
+    swap_heads,
 )
 from relax_egraph.frontends.onnx.operators.positions import counted
 from relax_egraph.frontends.onnx.registry import converts
@@ -28,11 +28,11 @@ _MASK, _PAST_KEY, _PAST_VALUE, _VALID = 3, 4, 5, 6
 
 @converts("Attention")
 def attention(node: Node) -> tuple[Expr | None, ...]:
-    """By the one operator where no score is asked for or bent; a query that sees no key gets 0."""
+    """Attention: one operator unless scores are output or modified; 0 for fully masked queries."""
     flat = node.rank(0) == 3
     query, key, value = (_rows(node, place) for place in range(3))
     value = node.cast(value, dtype_of(query))
-    keys, values = turned(node, key), turned(node, value)
+    keys, values = swap_heads(node, key), swap_heads(node, value)
     if node.has(_PAST_KEY) != node.has(_PAST_VALUE):
         raise ModelError("of past_key and past_value it has only one")
     if node.has(_PAST_KEY):
@@ -40,19 +40,19 @@ def attention(node: Node) -> tuple[Expr | None, ...]:
             raise ModelError("it has both past_key and nonpad_kv_seqlen")
         keys = node.emit("concat", Tuple((node[_PAST_KEY], keys)), axis=2)
         values = node.emit("concat", Tuple((node[_PAST_VALUE], values)), axis=2)
-        key, value = turned(node, keys), turned(node, values)
+        key, value = swap_heads(node, keys), swap_heads(node, values)
     masking = _masking(node, shape_of(query)[1], shape_of(key)[1], dtype_of(query))
     scale = node.attrs.schema_default("scale")
     softcap = node.attrs.schema_default("softcap") or 0.0
     precision = _precision(node, dtype_of(query))
-    asked = len(node.outputs) > 3 and node.outputs[3]
-    if not (asked or softcap or precision):
+    outputs_scores = len(node.outputs) > 3 and node.outputs[3]
+    if not (outputs_scores or softcap or precision):
         out = in_one(node, query, key, value, masking, scale)
-        return joined(node, out) if flat else turned(node, out), keys, values, None
+        return joined(node, out) if flat else swap_heads(node, out), keys, values, None
     masking = _by_bias(node, masking, shape_of(query)[1], shape_of(key)[1], dtype_of(query))
-    made = in_parts(
+    scores = in_parts(
         node,
-        turned(node, query),
+        swap_heads(node, query),
         keys,
         values,
         masking,
@@ -60,14 +60,14 @@ def attention(node: Node) -> tuple[Expr | None, ...]:
         softcap=softcap,
         precision=precision,
     )
-    out = joined(node, turned(node, made.out)) if flat else made.out
-    return out, keys, values, _asked(node, made)
+    out = joined(node, swap_heads(node, scores.out)) if flat else scores.out
+    return out, keys, values, _score_output(node, scores)
 
 
 def _rows(node: Node, place: int) -> Expr:
     """Queries, keys or values as (batch, sequence, head, element)."""
     if node.rank(place) == 4:
-        return turned(node, node[place])
+        return swap_heads(node, node[place])
     if node.rank(place) != 3:
         raise ModelError(f"operand {place} has rank {node.rank(place)}, needs 3 or 4")
     return rows_of(
@@ -76,14 +76,14 @@ def _rows(node: Node, place: int) -> Expr:
 
 
 def _precision(node: Node, dtype: str) -> str | None:
-    """The dtype of the softmax, if it is not the one in which that is computed anyway."""
-    given = node.attrs.schema_default("softmax_precision")
-    asked = dtype_named(given) if given else dtype
-    return None if asked in (dtype, computed(dtype)) else asked
+    """The dtype of the softmax, if it differs from the one used by default."""
+    code = node.attrs.schema_default("softmax_precision")
+    precision = dtype_named(code) if code else dtype
+    return None if precision in (dtype, computed(dtype)) else precision
 
 
-def _asked(node: Node, scores: Scores) -> Expr:
-    """What output 3 is to hold."""
+def _score_output(node: Node, scores: Scores) -> Expr:
+    """The value of output 3."""
     modes = (scores.raw, scores.capped, scores.masked, scores.shares)
     mode = node.attrs.integer("qk_matmul_output_mode")
     if not 0 <= mode < len(modes):
@@ -95,7 +95,7 @@ def _asked(node: Node, scores: Scores) -> Expr:
 
 
 def _masking(node: Node, queries: Dim, keys: Dim, dtype: str) -> Masking:
-    """What the operand and the attributes of `node` hide."""
+    """The mask of the operand and the attributes of `node`."""
     causal = bool(node.attrs.integer("is_causal"))
     left, right = _windows(node)
     plain = not node.has(_MASK) and not node.has(_VALID)
@@ -107,21 +107,21 @@ def _masking(node: Node, queries: Dim, keys: Dim, dtype: str) -> Masking:
         return Masking(None, None, where, None if left is None else left + 1)
     if plain and causal and left is None and past == 0:
         return Masking(None, None, "TopLeft")
-    seen = _seen(node, queries, keys, past, causal=causal)
+    visible = _visible_keys(node, queries, keys, past, causal=causal)
     mask = _mask(node, keys) if node.has(_MASK) else None
     if mask is not None and dtype_of(mask) == "bool":
-        seen, mask = mask if seen is None else node.emit("logical_and", seen, mask), None
+        visible, mask = mask if visible is None else node.emit("logical_and", visible, mask), None
     bias = None if mask is None else node.cast(mask, dtype)
-    if seen is not None:
+    if visible is not None:
         hidden = node.scalar(-math.inf, dtype)
         shown = node.scalar(0, dtype) if bias is None else bias
-        bias = node.emit("where", seen, shown, hidden)
+        bias = node.emit("where", visible, shown, hidden)
     assert bias is not None
     return biased(node, bias)
 
 
 def _windows(node: Node) -> tuple[int | None, int | None]:
-    """How many keys before and behind its own place a query sees, if that is limited."""
+    """The numbers of keys before and after its own place that a query sees, if limited."""
     limits = [node.attrs.schema_default(f"{side}_window_size") for side in ("left", "right")]
     if any(limit is not None and limit < -1 for limit in limits):
         raise ModelError(f"its window sizes are {limits}, need -1 or more")
@@ -130,18 +130,18 @@ def _windows(node: Node) -> tuple[int | None, int | None]:
 
 
 def _by_bias(node: Node, masking: Masking, queries: Dim, keys: Dim, dtype: str) -> Masking:
-    """`masking` without what only the kernel can do."""
+    """`masking` as a bias, without options that only the kernel has."""
     if masking.causal_mask is None:
         return masking
     past = shape_of(node[_PAST_KEY])[2] if node.has(_PAST_KEY) else 0
-    seen = _seen(node, queries, keys, past, causal=True)
-    assert seen is not None
+    visible = _visible_keys(node, queries, keys, past, causal=True)
+    assert visible is not None
     hidden, shown = node.scalar(-math.inf, dtype), node.scalar(0, dtype)
-    return Masking(node.emit("where", seen, shown, hidden))
+    return Masking(node.emit("where", visible, shown, hidden))
 
 
-def _seen(node: Node, queries: Dim, keys: Dim, past: Dim, *, causal: bool) -> Expr | None:
-    """Which keys each query sees by its place, as (batch, 1, query, key); ``None`` for all."""
+def _visible_keys(node: Node, queries: Dim, keys: Dim, past: Dim, *, causal: bool) -> Expr | None:
+    """The keys that each query sees by position, as (batch, 1, query, key); ``None`` for all."""
     left, right = _windows(node)
     if causal:
         right = 0 if right is None else min(right, 0)
@@ -159,14 +159,14 @@ def _seen(node: Node, queries: Dim, keys: Dim, past: Dim, *, causal: bool) -> Ex
             conditions.append(node.emit("less_equal", ahead, node.scalar(right, "int64")))
     if not conditions:
         return None
-    first, *others = conditions
+    visible, *others = conditions
     for other in others:
-        first = node.emit("logical_and", first, other)
-    return first
+        visible = node.emit("logical_and", visible, other)
+    return visible
 
 
 def _own_places(node: Node, queries: Dim, past: Dim, valid: Expr | None) -> Expr:
-    """The place of each query among the keys."""
+    """The position of each query among the keys."""
     first, last = PrimValue(past), PrimValue(dims.add(past, queries))
     line = node.emit("arange", first, last, dtype="int64")
     own = node.emit("expand_dims", line, axis=(0, 1, 3))
@@ -177,7 +177,7 @@ def _own_places(node: Node, queries: Dim, past: Dim, valid: Expr | None) -> Expr
 
 
 def _mask(node: Node, keys: Dim) -> Expr:
-    """The mask with rank 4, and as wide as there are keys: what it lacks is hidden."""
+    """The mask with rank 4, extended to the number of keys by hidden ones."""
     mask = node[_MASK]
     rank = node.rank(_MASK)
     if rank > 4 or rank < 1:
@@ -198,7 +198,7 @@ def _mask(node: Node, keys: Dim) -> Expr:
 
 @converts("RotaryEmbedding")
 def rotary_embedding(node: Node) -> Expr:
-    """Pairs of elements turned by the angle of their place."""
+    """Pairs of elements, rotated by the angle of their position."""
     x, cos, sin = node[0], node[1], node[2]
     if node.has(3):
         cos, sin = (node.emit("take", angle, node[3], axis=0) for angle in (cos, sin))
@@ -213,7 +213,7 @@ def rotary_embedding(node: Node) -> Expr:
 
 
 def _check_pairs(node: Node, size: Dim, pairs: Dim) -> None:
-    """Raise `ModelError` unless there is an angle for each pair that is turned."""
+    """Raise `ModelError` unless there is an angle for each rotated pair."""
     elements = node.attrs.integer("rotary_embedding_dim") or size
     if dims.distinct(dims.mul(pairs, 2), elements):
         raise ModelError(f"{dims.text(pairs)} angles are not for {dims.text(elements)} elements")

@@ -1,4 +1,4 @@
-"""Axes that older opsets have as an attribute and newer ones as an operand."""
+"""Axes, which are attributes in older opsets and operands in newer ones."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
@@ -7,7 +7,7 @@ from relax_egraph.ir.expr import Expr
 
 
 def axes_of(node: Node, place: int) -> tuple[int, ...] | Expr | None:
-    """The axes that `node` names, or the tensor that does so at run time; ``None`` for all."""
+    """The axes of `node`, or a tensor that holds them at run time; ``None`` for all axes."""
     if node.attrs.has("axes"):
         return node.attrs.integers("axes")
     if not node.has(place):
@@ -19,7 +19,7 @@ def axes_of(node: Node, place: int) -> tuple[int, ...] | Expr | None:
 
 
 def count_of(node: Node, place: int) -> int | None:
-    """How many axes, or extents, operand `place` names, if that is known."""
+    """The number of axes, or extents, in operand `place`, if it is known."""
     shape = node.info(place).dims
     count = shape[0] if shape else None
     if isinstance(count, int) and count > MOST_AXES:

@@ -1,4 +1,4 @@
-"""The same bits as another dtype."""
+"""Reinterpretation of bits as another dtype."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
@@ -9,10 +9,10 @@ from relax_egraph.ir.expr import Expr
 
 @converts("BitCast")
 def bitcast(node: Node) -> Expr:
-    """Between integers, which wrap: there is no operator that reads the bits of floats."""
-    given, asked = node.dtype(0), node.attrs.dtype("to")
-    if TABLE[given].bits != TABLE[asked].bits:
-        raise ModelError(f"it makes {asked} of {given}, which has not as many bits")
-    if given != asked and (is_float(given) or is_float(asked)):
-        raise ModelError(f"it makes {asked} of the bits of {given}, needs integers")
-    return node.cast(node[0], asked)
+    """Supported between integers, which wrap; no operator reads the bits of floats."""
+    source, target = node.dtype(0), node.attrs.dtype("to")
+    if TABLE[source].bits != TABLE[target].bits:
+        raise ModelError(f"it reinterprets {source} as {target}, which differs in size")
+    if source != target and (is_float(source) or is_float(target)):
+        raise ModelError(f"it reinterprets {source} as {target}, needs integers")
+    return node.cast(node[0], target)

@@ -1,4 +1,4 @@
-"""Borders of a constant, as wide as dimensions say: of symbols, or of what the run computes."""
+"""Constant borders whose widths are dimensions, symbolic or computed at run time."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple, const
 
 
-def grown(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | None:
-    """The operand with a border of `fill` along the axes `places`, before and behind it.
+def add_border(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | None:
+    """The operand with a border of `fill` along the axes `places`.
 
-    Operand 1 has all widths before, then all behind; where one is negative, the operand is cut.
-    ``None`` if its shape, or how many widths there are, is not known.
+    Operand 1 has all widths before the axes, then all widths after them; negative widths crop the
+    operand.  ``None`` if its shape, or the number of widths, is unknown.
     """
     if node.info(0).dims is None:
         return None
@@ -32,14 +32,14 @@ def grown(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | None:
 def _widths(
     node: Node, places: Sequence[int]
 ) -> tuple[tuple[Dim, ...] | None, tuple[Dim, ...] | None]:
-    """How many elements are added at each end, and how many are cut off."""
-    known = node.elements(1)
+    """The numbers of elements to add at each end, and to remove."""
+    widths = node.elements(1)
     count = 2 * len(places)
-    if known is not None:
-        if len(known.dims) != count:
+    if widths is not None:
+        if len(widths.dims) != count:
             return None, None
-        less = (dims.canonical(-d) for d in known.dims)
-        return tuple(dims.maximum(d, 0) for d in known.dims), tuple(
+        less = (dims.canonical(-d) for d in widths.dims)
+        return tuple(dims.maximum(d, 0) for d in widths.dims), tuple(
             dims.maximum(d, 0) for d in less
         )
     if node.info(1).dims != (count,):
@@ -66,7 +66,7 @@ def _between(node: Node, x: Expr, place: int, before: Dim, behind: Dim, value: E
     assert shape is not None
 
     def border(width: Dim) -> list[Expr]:
-        wanted = ShapeExpr((*shape[:place], width, *shape[place + 1 :]))
-        return [node.emit("full", wanted, value)] if width != 0 else []
+        extents = ShapeExpr((*shape[:place], width, *shape[place + 1 :]))
+        return [node.emit("full", extents, value)] if width != 0 else []
 
     return node.emit("concat", Tuple((*border(before), x, *border(behind))), axis=place)

@@ -1,4 +1,4 @@
-"""Images of which the windows are given."""
+"""Images from the columns of their windows."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -20,7 +20,7 @@ from relax_egraph.ir.expr import Expr, ShapeExpr, const
 
 @converts("Col2Im")
 def image_of_columns(node: Node) -> Expr:
-    """The image whose windows are given as columns; where they overlap, their sum."""
+    """The image from its windows in columns; overlapping windows are summed."""
     image, block = extents_of(node, 1), extents_of(node, 2)
     rank = len(image)
     if len(block) != rank:
@@ -43,7 +43,7 @@ def image_of_columns(node: Node) -> Expr:
 
 
 def _channels(node: Node, block: Sequence[Dim]) -> Dim:
-    """How many channels there are: columns hold blocks of all of them."""
+    """The number of channels: each column contains a block of every channel."""
     columns, size = node.shape(0)[1], dims.product(block)
     if isinstance(columns, int) and isinstance(size, int):
         return dims.floordiv(columns, size)
@@ -53,7 +53,7 @@ def _channels(node: Node, block: Sequence[Dim]) -> Dim:
 
 
 def _counts(node: Node, image: Sequence[Dim], block: Sequence[Dim]) -> Sequence[Dim]:
-    """How many windows there are along each axis; new symbols for those of run time."""
+    """The number of windows along each axis; run-time numbers become new symbols."""
     rank = len(image)
     strides, dilations, pads = _moves(node, rank)
     spans: list[Dim] = []
@@ -78,7 +78,7 @@ def _moves(node: Node, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], tup
 def _image_places(
     node: Node, image: Sequence[Dim], block: Sequence[Dim], counts: Sequence[Dim]
 ) -> tuple[Expr, Expr]:
-    """Where each element of each window is in the image, flat, and whether that is inside."""
+    """The flat index into the image of each element of each window, and whether it is inside."""
     rank = len(image)
     strides, dilations, pads = _moves(node, rank)
     places: list[Expr] = []

@@ -29,19 +29,19 @@ _ENDLESS = 2**63 - 1
 
 @converts("If")
 def conditional(node: Node) -> Sequence[Expr]:
-    """One of two subgraphs, which have no inputs; if it is known which, it is the only one."""
+    """One of two subgraphs, which have no inputs; a constant condition selects it at build time."""
     then, other = (node.attrs.graph(name) for name in ("then_branch", "else_branch"))
-    known = node.elements(0)
-    if known is not None and isinstance(known.dims[0], bool):
+    condition = node.elements(0)
+    if condition is not None and isinstance(condition.dims[0], bool):
         frame = node.frame
         inner = Scope(frame.scope.bb, dict(frame.scope.values))
-        chosen = then if known.dims[0] else other
+        selected = then if condition.dims[0] else other
         return convert_graph(
-            chosen, (), Frame(inner, frame.model, frame.opsets, frame.attributes, frame.depth + 1)
+            selected, (), Frame(inner, frame.model, frame.opsets, frame.attributes, frame.depth + 1)
         )
     true, false = (_branch(call_graph(g, g.name or "branch", node.frame)) for g in (then, other))
-    chosen = If(_scalar(node, node[0]), true, false, result_info(true, false))
-    return node.fields(node.bind(chosen))
+    branch = If(_scalar(node, node[0]), true, false, result_info(true, false))
+    return node.fields(node.bind(branch))
 
 
 def _branch(called: Call) -> SeqExpr:
@@ -56,7 +56,7 @@ def _scalar(node: Node, value: Expr) -> Expr:
 
 @converts("Loop")
 def loop(node: Node) -> tuple[Expr, ...]:
-    """A subgraph again and again, up to so many times, and as long as it says so."""
+    """A subgraph, repeated up to a number of times, and while its condition holds."""
     graph = node.attrs.graph("body")
     last = node.get(0)
     last = const(_ENDLESS, "int64") if last is None else _scalar(node, last)
@@ -73,10 +73,10 @@ def loop(node: Node) -> tuple[Expr, ...]:
         raise ModelError(f"it has {len(state)} states, its body {has}")
     turns = Loop(node.op, body, state, count, decides=True, graph=graph)
     looped = run_loop(turns, last, go_on, node.frame)
-    given = zip(looped.scan_outputs, looped.kinds, strict=True)
+    scans = zip(looped.scan_outputs, looped.kinds, strict=True)
     return (
         *(node.bind(s) for s in looped.state),
-        *(stacked(node, g, kind, 0) for g, kind in given),
+        *(stacked(node, g, kind, 0) for g, kind in scans),
     )
 
 
@@ -97,7 +97,7 @@ def scan(node: Node) -> Sequence[Expr]:
 
 
 def _scan_inputs(node: Node, most: int) -> int:
-    """How many of the last operands it goes over."""
+    """The number of scanned tensors, which are the last operands."""
     count = node.attrs.integer("num_scan_inputs")
     if not 1 <= count <= most:
         raise ModelError(f"it goes over {count} tensors, of {most}")
@@ -105,7 +105,7 @@ def _scan_inputs(node: Node, most: int) -> int:
 
 
 def _scan_batch(node: Node) -> list[Expr]:
-    """Scans of opset 8: one for each element of a batch, which is the first axis of everything."""
+    """A scan of opset 8: one for each element of the batch, the first axis of all tensors."""
     if node.has(0):
         raise ModelError("scans over sequences of different lengths, of opset 8, are not here")
     operands = [node[place] for place in range(1, len(node.operands))]
@@ -117,9 +117,9 @@ def _scan_batch(node: Node) -> list[Expr]:
     rows: list[Sequence[Expr]] = []
     for number in range(batch):
         at = const(number, "int64")
-        given = [node.emit("take", o, at, axis=0) for o in operands]
-        rows.append(_scanned(node, given[:states], given[states:], [0] * count, backward))
-    return [node.emit("stack", Tuple(tuple(made)), axis=0) for made in zip(*rows, strict=True)]
+        slices = [node.emit("take", o, at, axis=0) for o in operands]
+        rows.append(_scanned(node, slices[:states], slices[states:], [0] * count, backward))
+    return [node.emit("stack", Tuple(tuple(parts)), axis=0) for parts in zip(*rows, strict=True)]
 
 
 def _scanned(
@@ -129,7 +129,7 @@ def _scanned(
     axes: Sequence[int],
     backward: Sequence[int],
 ) -> list[Expr]:
-    """The last state, and what is made of each slice of `scanned` along `axes`."""
+    """The final states, and the stacked outputs for the slices of `scanned` along `axes`."""
     graph = node.attrs.graph("body")
     if not scanned or len(graph.input) != len(state) + len(scanned):
         has = f"{len(state)} states and {len(scanned)} tensors to go over"
@@ -151,25 +151,25 @@ def _scanned(
         ]
         return convert_graph(graph, [*turn.state, *slices], frame)
 
-    made = len(graph.output) - len(state)
-    if made < 0:
+    num_outputs = len(graph.output) - len(state)
+    if num_outputs < 0:
         raise ModelError(f"it has {len(state)} states, its body {len(graph.output)} outputs")
-    turns = Loop(node.op, body, tuple(state), made, passed=scanned, graph=graph)
-    done = run_loop(turns, _scalar(node, extent), const(True, "bool"), node.frame)
-    outputs = len(done.scan_outputs)
-    given = zip(
-        done.scan_outputs,
-        done.kinds,
+    turns = Loop(node.op, body, tuple(state), num_outputs, passed=scanned, graph=graph)
+    finished = run_loop(turns, _scalar(node, extent), const(True, "bool"), node.frame)
+    outputs = len(finished.scan_outputs)
+    scans = zip(
+        finished.scan_outputs,
+        finished.kinds,
         _each(node, "scan_output_axes", outputs),
         _each(node, "scan_output_directions", outputs),
         strict=True,
     )
     whole: list[Expr] = []
-    for held, kind, axis, reverse in given:
+    for values, kind, axis, reverse in scans:
         place = node.normalized(axis, tensor_of(kind).ndim + 1)
-        result = stacked(node, held, kind, place)
+        result = stacked(node, values, kind, place)
         whole.append(node.emit("flip", result, axis=place) if reverse else result)
-    return [*(node.bind(s) for s in done.state), *whole]
+    return [*(node.bind(s) for s in finished.state), *whole]
 
 
 def _each(node: Node, name: str, count: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from relax_egraph.ir.expr import Expr, ShapeExpr
 
 @converts("Conv")
 def conv(node: Node) -> Expr:
-    """A convolution in NCHW order, or of one or three axes, with bias."""
+    """A convolution in NCHW layout, or over one or three axes, with bias."""
     moves = windows_of(node, _sizes(node))
     letters = SPATIAL[moves.rank]
     out = node.emit(
@@ -29,7 +29,7 @@ def conv(node: Node) -> Expr:
 
 @converts("ConvTranspose")
 def conv_transpose(node: Node) -> Expr:
-    """Its transpose; `output_shape` says the extents, which then say the padding."""
+    """A transposed convolution; `output_shape` gives extents that determine the padding."""
     sizes = _sizes(node)
     rank = len(sizes)
     letters = SPATIAL.get(rank, "")
@@ -58,12 +58,12 @@ def _transposed_padding(
     dilations: tuple[int, ...],
     extra: tuple[int, ...],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """What is cut before and after each axis, and what is added behind."""
+    """The cropping before and after each axis, and the padding of its end."""
     rank = len(sizes)
     if node.attrs.has("output_shape"):
-        wanted = node.attrs.integers("output_shape")[-rank:]
+        targets = node.attrs.integers("output_shape")[-rank:]
     elif node.attrs.text("auto_pad").startswith("SAME"):
-        wanted = [dims.mul(e, s) for e, s in zip(node.shape(0)[2:], strides, strict=True)]
+        targets = [dims.mul(e, s) for e, s in zip(node.shape(0)[2:], strides, strict=True)]
     else:
         pads = per_axis(node, "pads", 2 * rank, default=0)
         return pads[:rank], pads[rank:], extra
@@ -71,12 +71,12 @@ def _transposed_padding(
     after: list[int] = []
     behind: list[int] = []
     upper = node.attrs.text("auto_pad") == "SAME_UPPER"
-    each = zip(node.shape(0)[2:], wanted, sizes, strides, dilations, extra, strict=True)
+    each = zip(node.shape(0)[2:], targets, sizes, strides, dilations, extra, strict=True)
     for extent, target, size, stride, dilation, more in each:
         whole = dims.add(dims.mul(dims.sub(extent, 1), stride), (size - 1) * dilation + 1 + more)
         total = dims.sub(whole, target)
         if not isinstance(total, int):
-            raise ModelError("the padding that output_shape asks for is known only at run time")
+            raise ModelError("the padding for its output_shape is known only at run time")
         less, rest = max(total, 0) // 2, max(total, 0) - max(total, 0) // 2
         before.append(rest if not upper else less)
         after.append(less if not upper else rest)
@@ -96,7 +96,7 @@ def _sizes(node: Node) -> tuple[int, ...]:
 
 
 def _with_bias(node: Node, out: Expr, rank: int) -> Expr:
-    """`out` with operand 2 added to each channel."""
+    """`out` plus the bias of each channel, operand 2."""
     if not node.has(2):
         return out
     shape = node.shape(2)

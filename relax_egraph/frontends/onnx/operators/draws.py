@@ -1,9 +1,9 @@
 """Tensors of random numbers.
 
-A model is a function: it draws the same numbers each time it runs, and on every machine.  Number
-``i`` of a node is a hash of ``i`` and of the node's key (the finalizer of splitmix64, Steele, Lea
-and Flood 2014), so that the order in which they are computed does not matter.  The key is made of
-the attribute `seed`; of a node without one, of the name of its output, so that two nodes differ.
+A model is a function: it draws the same numbers in each run and on every machine.  Number ``i`` of
+a node is a hash of ``i`` and of the node's key (the finalizer of splitmix64, Steele, Lea and Flood
+2014), so numbers can be computed in any order.  The key is computed from the attribute `seed`, or
+without it from the name of the node's output, so that nodes differ.
 """
 
 import math
@@ -24,7 +24,7 @@ _ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 @converts("RandomUniform", "RandomUniformLike")
 def uniform(node: Node) -> Expr:
-    """From `low` on and below `high`."""
+    """Uniform numbers in [`low`, `high`)."""
     shape, dtype = _shape(node), _dtype(node)
     low, high = (node.attrs.number(name) for name in ("low", "high"))
     x = drawn(node, shape, _wide(dtype))
@@ -34,7 +34,7 @@ def uniform(node: Node) -> Expr:
 
 @converts("RandomNormal", "RandomNormalLike")
 def normal(node: Node) -> Expr:
-    """Of a normal distribution, by Box and Muller's transform of two uniform ones."""
+    """Normally distributed numbers, by the transform of Box and Muller (1958)."""
     shape, dtype = _shape(node), _dtype(node)
     wide = _wide(dtype)
     one = node.scalar(1, wide)
@@ -48,18 +48,18 @@ def normal(node: Node) -> Expr:
 
 @converts("Bernoulli")
 def bernoulli(node: Node) -> Expr:
-    """1 with the probability that the operand says, else 0."""
+    """1 with the probability in the operand, else 0."""
     dtype = node.dtype(0)
-    given = node.attrs.has("dtype")
+    has_dtype = node.attrs.has("dtype")
     wide = _wide(dtype)
     x = drawn(node, node.shape(0), wide)
     hit = node.emit("less", x, node.cast(node[0], wide))
-    return node.emit("astype", hit, dtype=node.attrs.dtype("dtype") if given else dtype)
+    return node.emit("astype", hit, dtype=node.attrs.dtype("dtype") if has_dtype else dtype)
 
 
 @converts("Multinomial")
 def multinomial(node: Node) -> Expr:
-    """Classes by the logarithms of their probabilities, up to a factor."""
+    """Classes drawn by the logarithms of their probabilities, which need not be normalised."""
     batch, classes = node.shape(0)
     count = node.attrs.integer("sample_size")
     if count < 0 or classes == 0:
@@ -74,7 +74,7 @@ def multinomial(node: Node) -> Expr:
 
 
 def drawn(node: Node, shape: Shape, dtype: str, stream: int = 0) -> Expr:
-    """Uniform numbers from 0 on and below 1, with as many bits as `dtype` holds."""
+    """Uniform numbers in [0, 1) with as many bits as `dtype` has."""
     bits = 53 if dtype == "float64" else 24
     place = node.emit("arange", PrimValue(dims.product(shape)), dtype="int64")
     step = node.emit("multiply", node.cast(place, "uint64"), _whole(_STEP))
@@ -101,7 +101,7 @@ def _whole(number: int) -> Constant:
 
 
 def _shape(node: Node) -> Shape:
-    """The shape that an attribute says, or the operand's."""
+    """The shape from an attribute, or that of the operand."""
     if not node.op.endswith("Like"):
         shape = node.attrs.integers("shape")
         if any(extent < 0 for extent in shape):

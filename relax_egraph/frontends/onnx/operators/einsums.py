@@ -1,4 +1,4 @@
-"""Sums of products along axes that letters name."""
+"""Einstein summation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,31 +24,31 @@ class _Term:
 
 @converts("Einsum")
 def einsum(node: Node) -> Expr:
-    """Products of matrices, one operand after the other, where each label has one extent.
+    """A chain of matrix products if each label has one extent.
 
-    A label twice in a term is a diagonal, and an axis of an ellipsis may have extent 1 in one
-    operand: such is one operator.
+    Equations with a repeated label in a term (a diagonal) or broadcast ellipsis axes become one
+    operator.
     """
     equation = node.attrs.text("equation")
     operands = node.all()
     try:
-        read = read_subscripts(equation, [node.rank(k) for k in range(len(operands))])
+        parsed = read_subscripts(equation, [node.rank(k) for k in range(len(operands))])
     except ValueError as problem:
         raise ModelError(f"its equation is {equation!r}: {problem}") from None
-    terms = [_Term(x, labels) for x, labels in zip(operands, read.terms, strict=True)]
+    terms = [_Term(x, labels) for x, labels in zip(operands, parsed.terms, strict=True)]
     extents = _extents(terms)
     if extents is None:
         return node.emit("einsum", Tuple(tuple(operands)), subscripts=equation)
-    first, *others = terms
+    term, *others = terms
     for k, other in enumerate(others, 1):
         later = {label for term in terms[k + 1 :] for label in term.labels}
-        first = _product(node, first, other, later.union(read.output), extents)
-    summed = _without(node, first, set(read.output))
-    return _ordered(node, summed, read.output)
+        term = _product(node, term, other, later.union(parsed.output), extents)
+    summed = _without(node, term, set(parsed.output))
+    return _ordered(node, summed, parsed.output)
 
 
 def _extents(terms: Sequence[_Term]) -> dict[str, Dim] | None:
-    """The extent of each label, if it has one, and no term has a label twice."""
+    """The extent of each label; ``None`` if it is ambiguous or a term repeats a label."""
     extents: dict[str, Dim] = {}
     for term in terms:
         shape = info_of(term.x).dims
@@ -61,7 +61,7 @@ def _extents(terms: Sequence[_Term]) -> dict[str, Dim] | None:
 
 
 def _product(node: Node, a: _Term, b: _Term, kept: set[str], extents: dict[str, Dim]) -> _Term:
-    """The product of `a` and `b`, summed over the labels of both that are not `kept`."""
+    """The product of `a` and `b`, summed over the common labels that are not `kept`."""
     a, b = _without(node, a, kept.union(b.labels)), _without(node, b, kept.union(a.labels))
     both = [label for label in a.labels if label in b.labels]
     batch = tuple(label for label in both if label in kept)
@@ -74,10 +74,10 @@ def _product(node: Node, a: _Term, b: _Term, kept: set[str], extents: dict[str, 
         return _Term(node.emit("multiply", *factors), labels)
     x = _matrices(node, a, batch, left, summed, extents)
     y = _matrices(node, b, batch, summed, right, extents)
-    made = node.emit("matmul", x, y)
+    product = node.emit("matmul", x, y)
     if len(left) != 1 or len(right) != 1:
-        made = node.emit("reshape", made, ShapeExpr(tuple(extents[k] for k in labels)))
-    return _Term(made, labels)
+        product = node.emit("reshape", product, ShapeExpr(tuple(extents[k] for k in labels)))
+    return _Term(product, labels)
 
 
 def _matrices(
@@ -108,7 +108,7 @@ def _ordered(node: Node, term: _Term, labels: Labels) -> Expr:
 
 
 def _aligned(node: Node, term: _Term, labels: Labels) -> Expr:
-    """`term` with an axis for each of `labels`, of extent 1 where it has none."""
+    """`term` with an axis for each of `labels`; new axes have extent 1."""
     x = _ordered(node, term, tuple(label for label in labels if label in term.labels))
     new = tuple(k for k, label in enumerate(labels) if label not in term.labels)
     return node.emit("expand_dims", x, axis=new) if new else x

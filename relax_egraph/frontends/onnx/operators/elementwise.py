@@ -1,4 +1,4 @@
-"""Operators that compute each element by itself, and are ours but for names and attributes."""
+"""Elementwise operators that map to one of ours."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -41,12 +41,12 @@ _SAME: Mapping[str, str] = {
     "Tanh": "tanh",
     "Where": "where",
 }
-"""Operators that are ours under another name."""
+"""Operators that are one of ours by another name."""
 
 
 @converts(*_SAME)
 def same(node: Node) -> Expr:
-    """The operator of ours, of the same operands."""
+    """Our operator on the same operands."""
     return node.emit(_SAME[node.op], *node.all())
 
 
@@ -76,9 +76,9 @@ _OF_MANY: Mapping[str, str] = {"Max": "maximum", "Mean": "add", "Min": "minimum"
 
 @converts(*_OF_MANY)
 def of_many(node: Node) -> Expr:
-    """An operator of two operands, applied from the left; the mean is a sum in parts."""
-    first, *others = node.all()
-    result = reduce(lambda a, b: node.emit(_OF_MANY[node.op], a, b), others, first)
+    """An operator of two operands, folded from the left; a mean is a sum that is divided."""
+    leading, *others = node.all()
+    result = reduce(lambda a, b: node.emit(_OF_MANY[node.op], a, b), others, leading)
     if node.op != "Mean" or not others:
         return result
     return node.emit("divide", result, node.scalar(1 + len(others), node.dtype(0)))
@@ -92,7 +92,7 @@ def reciprocal(node: Node) -> Expr:
 
 @converts("BitShift")
 def shift(node: Node) -> Expr:
-    """Bits moved in one direction."""
+    """A shift of bits in one direction."""
     direction = node.attrs.text("direction")
     if direction not in ("LEFT", "RIGHT"):
         raise ModelError(f"its direction is {direction!r}, needs 'LEFT' or 'RIGHT'")
@@ -101,7 +101,7 @@ def shift(node: Node) -> Expr:
 
 @converts("IsInf")
 def is_infinite(node: Node) -> Expr:
-    """Whether elements are infinite, of the signs that are asked for."""
+    """Whether elements are infinite, of the selected signs."""
     positive, negative = (
         node.attrs.schema_default(f"detect_{sign}") != 0 for sign in ("positive", "negative")
     )
@@ -121,11 +121,11 @@ def identity(node: Node) -> Expr:
 
 @converts("Cast")
 def cast(node: Node) -> Expr:
-    """Another dtype; what it says of rounding and saturation is for dtypes that are not here."""
+    """A cast; its options for rounding and saturation concern unsupported dtypes."""
     return node.cast(node[0], node.attrs.dtype("to"))
 
 
 @converts("CastLike")
 def cast_like(node: Node) -> Expr:
-    """The dtype of another tensor."""
+    """A cast to the dtype of another tensor."""
     return node.cast(node[0], node.dtype(1))

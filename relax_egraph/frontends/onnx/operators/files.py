@@ -1,4 +1,4 @@
-"""Images as files, which are not decoded here."""
+"""Encoded images, which are not supported."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
@@ -8,5 +8,5 @@ from relax_egraph.ir.expr import Expr
 
 @converts("ImageDecoder")
 def image_decoder(node: Node) -> Expr:
-    """Refused."""
+    """Refuse the node: images are not decoded."""
     raise ModelError("image files are not decoded here: give the model's input as pixels")

@@ -1,4 +1,4 @@
-"""Reading and writing at positions that other tensors give, and the positions of elements."""
+"""Gathers and scatters by index tensors, and positions of elements."""
 
 from collections.abc import Mapping
 
@@ -11,46 +11,46 @@ from relax_egraph.passes.drop_proven_checks import Range
 
 
 def _checked(node: Node, *axes: int) -> Expr:
-    """The indices in operand 1, which are refused where they are outside of `axes` of operand 0.
+    """The indices in operand 1, checked at run time to be inside `axes` of operand 0.
 
-    Those that are proven inside are as they are; so are those that are none.
+    Indices that are proven to be inside are not checked.
     """
     extents, elements = node.info(0).dims, node.elements(1)
     if not is_integer(node.dtype(1)):
         return node[1]
     if extents is not None and elements is not None and len(axes) == 1:
-        known = (Range(e, e) for e in elements.dims)
-        if all(r.within(extents[axes[0]]) for r in known):
+        ranges = (Range(e, e) for e in elements.dims)
+        if all(r.within(extents[axes[0]]) for r in ranges):
             return node[1]
     shape = node.emit("shape_of", node[0]) if extents is None else ShapeExpr(extents)
     return node.emit("check_indices", node[1], shape, axes=axes, operator=node.op)
 
 
 def _checked_rows(node: Node, first: int = 0) -> Expr:
-    """The same of rows of indices into axes from `first` on; rows of any length into all axes."""
+    """Like `_checked`, for rows of indices into axes from `first` on."""
     rows, rank = node.info(1).dims, node.info(0).ndim
-    known = rows[-1] if rows else None
-    axes = range(first, first + known if isinstance(known, int) else rank)
+    count = rows[-1] if rows else None
+    axes = range(first, first + count if isinstance(count, int) else rank)
     return node[1] if not axes or 0 <= rank <= axes[-1] else _checked(node, *axes)
 
 
 @converts("Gather")
 def gather(node: Node) -> Expr:
-    """Slices along an axis."""
+    """Slices at indices along an axis."""
     axis = node.axis()
     return node.emit("take", node[0], _checked(node, axis), axis=axis)
 
 
 @converts("GatherElements")
 def gather_elements(node: Node) -> Expr:
-    """Elements, each index along an axis."""
+    """Elements at indices along an axis."""
     axis = node.axis()
     return node.emit("gather_elements", node[0], _checked(node, axis), axis=axis)
 
 
 @converts("GatherND")
 def gather_nd(node: Node) -> Expr:
-    """Slices by several leading axes."""
+    """Slices at indices into leading axes."""
     batch = node.attrs.schema_default("batch_dims") or 0
     return node.emit("gather_nd", node[0], _checked_rows(node, batch), batch_dims=batch)
 
@@ -65,15 +65,15 @@ _REDUCTIONS: Mapping[str, str] = {
 
 
 def _reduction(node: Node) -> str:
-    asked = node.attrs.schema_default("reduction") or "none"
-    if asked not in _REDUCTIONS:
-        raise ModelError(f"its reduction is {asked!r}")
-    return _REDUCTIONS[asked]
+    reduction = node.attrs.schema_default("reduction") or "none"
+    if reduction not in _REDUCTIONS:
+        raise ModelError(f"its reduction is {reduction!r}")
+    return _REDUCTIONS[reduction]
 
 
 @converts("Scatter", "ScatterElements")
 def scatter_elements(node: Node) -> Expr:
-    """Elements written, each index along an axis."""
+    """Elements written at indices along an axis."""
     axis, (data, _, updates) = node.axis(), node.all()
     indices = _checked(node, axis)
     reduction = _reduction(node)
@@ -82,20 +82,20 @@ def scatter_elements(node: Node) -> Expr:
 
 @converts("ScatterND")
 def scatter_nd(node: Node) -> Expr:
-    """Slices written by several leading axes."""
+    """Slices written at indices into leading axes."""
     data, _, updates = node.all()
     return node.emit("scatter_nd", data, _checked_rows(node), updates, reduction=_reduction(node))
 
 
 @converts("NonZero")
 def nonzero(node: Node) -> Expr:
-    """Where the elements that are not 0 are, axis by axis."""
+    """The indices of the elements that are not 0, axis by axis."""
     return node.emit("nonzero", node[0])
 
 
 @converts("Compress")
 def compress(node: Node) -> Expr:
-    """The slices along an axis, or the elements, for which a condition holds."""
+    """The slices along an axis, or the elements, where a condition holds."""
     whole = not node.attrs.has("axis")
     x = node.emit("flatten", node[0]) if whole else node[0]
     places = node.emit("squeeze", node.emit("nonzero", node[1]), axis=0)
@@ -104,7 +104,7 @@ def compress(node: Node) -> Expr:
 
 @converts("Unique")
 def unique(node: Node) -> tuple[Expr, ...]:
-    """The distinct elements or slices: where each is first, which is where, and how often."""
+    """The distinct elements or slices, with first indices, inverse indices, and counts."""
     axis = node.axis() if node.attrs.has("axis") else None
     flags = ("return_index", "return_inverse", "return_counts")
     every = dict.fromkeys(flags, True)
@@ -114,6 +114,6 @@ def unique(node: Node) -> tuple[Expr, ...]:
 
 @converts("ReverseSequence")
 def reverse_sequence(node: Node) -> Expr:
-    """The first slices of each sequence in reverse order."""
+    """The leading slices of each sequence in reverse order."""
     time, batch = node.attrs.integer("time_axis"), node.attrs.integer("batch_axis")
     return node.emit("reverse_sequence", node[0], node[1], seq_axis=time, batch_axis=batch)

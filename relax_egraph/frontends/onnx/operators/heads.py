@@ -1,7 +1,7 @@
-"""Queries, keys and values in heads, and what attention makes of them.
+"""Attention on queries, keys and values that are split into heads.
 
-Two orders occur: *rows* are (batch, sequence, head, element), *heads* are (batch, head, sequence,
-element).
+There are two layouts: *rows* are (batch, sequence, head, element), *heads* are (batch, head,
+sequence, element).
 """
 
 import math
@@ -16,19 +16,19 @@ from relax_egraph.ir.expr import Expr, ShapeExpr
 from relax_egraph.ir.struct_info import Shape
 
 
-def turned(node: Node, x: Expr) -> Expr:
-    """Rows of heads, or heads of rows."""
+def swap_heads(node: Node, x: Expr) -> Expr:
+    """Rows as heads, or heads as rows."""
     return node.emit("permute_dims", x, axes=(0, 2, 1, 3))
 
 
 def rows_of(node: Node, x: Expr, heads: int) -> Expr:
-    """(batch, sequence, hidden) as rows of so many heads."""
+    """(batch, sequence, hidden) as rows of `heads` heads."""
     if heads < 1:
         raise ModelError(f"it has {heads} heads, needs 1 or more")
     batch, sequence, hidden = shape_of(x)
     each = dims.floordiv(hidden, heads)
     if dims.distinct(dims.mul(each, heads), hidden):
-        raise ModelError(f"{dims.text(hidden)} elements are no {heads} heads")
+        raise ModelError(f"{dims.text(hidden)} elements do not divide into {heads} heads")
     return node.emit("reshape", x, ShapeExpr((batch, sequence, heads, each)))
 
 
@@ -48,9 +48,9 @@ def shape_of(x: Expr) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """Which keys a query sees: by an additive `bias` of rank 4, and by the kernel itself.
+    """The keys that a query sees, by an additive `bias` of rank 4 and by options of the kernel.
 
-    `dead` is where a query sees no key, as (batch, head, query, 1); nothing where that cannot be.
+    `dead` marks queries that see no key, as (batch, head, query, 1); ``None`` if there are none.
     """
 
     bias: Expr | None = None
@@ -60,7 +60,7 @@ class Masking:
 
 
 def biased(node: Node, bias: Expr) -> Masking:
-    """A mask by `bias` alone, of which whole rows may be ``-inf``."""
+    """A mask by `bias` alone, which may hide all keys of a query."""
     greatest = node.emit("max", bias, axis=-1, keepdims=True)
     lowest = node.scalar(-math.inf, dtype_of(bias))
     return Masking(bias, node.emit("equal", greatest, lowest))
@@ -69,7 +69,7 @@ def biased(node: Node, bias: Expr) -> Masking:
 def in_one(
     node: Node, query: Expr, key: Expr, value: Expr, masking: Masking, scale: float | None
 ) -> Expr:
-    """Attention by one operator, of rows and as rows."""
+    """Attention by one operator, from rows to rows."""
     operands = [query, key, value]
     if masking.bias is not None:
         operands.append(node.cast(masking.bias, dtype_of(query)))
@@ -80,15 +80,15 @@ def in_one(
         causal_mask=masking.causal_mask,
         window_size=masking.window_size,
     )
-    return out if masking.dead is None else _blank(node, turned(node, masking.dead), out)
+    return out if masking.dead is None else _blank(node, swap_heads(node, masking.dead), out)
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Attention in parts: products of queries and keys, as they are when, and the result.
+    """Attention in steps: the scores after each step, and the result.
 
-    `raw`, `capped`, `masked` and `shares`, after the softmax, are (batch, head, query, key); the
-    result is heads.
+    `raw`, `capped`, `masked` and `shares` (after the softmax) are (batch, head, query, key); the
+    result has the layout of heads.
     """
 
     raw: Expr
@@ -109,7 +109,7 @@ def in_parts(
     softcap: float = 0.0,
     precision: str | None = None,
 ) -> Scores:
-    """Attention of heads by its parts; the softmax is computed in `precision`."""
+    """Attention of heads in steps; the softmax is computed in `precision`."""
     dtype = dtype_of(query)
     scaled = node.emit("multiply", query, _factor(node, shape_of(query)[3], scale, dtype))
     raw = _by_group(node, scaled, node.emit("permute_dims", key, axes=(0, 1, 3, 2)))
@@ -135,7 +135,7 @@ def _factor(node: Node, size: Dim, scale: float | None, dtype: str) -> Expr:
 
 
 def _by_group(node: Node, x: Expr, y: Expr) -> Expr:
-    """``x @ y`` of heads, where each head of `y` serves a run of heads of `x`."""
+    """``x @ y`` for heads, where each head of `y` serves a run of heads of `x`."""
     batch, heads, rows, size = shape_of(x)
     others, columns = shape_of(y)[1], shape_of(y)[3]
     if dims.equal(heads, others):
@@ -149,5 +149,5 @@ def _by_group(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 def _blank(node: Node, dead: Expr, x: Expr) -> Expr:
-    """`x`, and 0 where `dead` holds."""
+    """`x` with 0 where `dead` holds."""
     return node.emit("where", dead, node.scalar(0, dtype_of(x)), x)

@@ -1,4 +1,4 @@
-"""Elements between elements, axis by axis: coordinates, neighbours and their weights as tensors."""
+"""Interpolation axis by axis: coordinates, neighbours and their weights as tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _WIDE = "float64"
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """How elements are interpolated; names are those of `R.image.resize2d`, and modes of ONNX."""
+    """An interpolation method, with the names of `R.image.resize2d` and the modes of ONNX."""
 
     method: str
     mode: str
@@ -28,10 +28,10 @@ class Interpolation:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """An axis whose `extent` becomes `target`.
+    """An axis of `extent` that is resized to `target`.
 
-    `scale` is the quotient of the two if it is ``None``; `region` is what part of the axis a crop
-    resizes.  Expressions are tensors of rank 0 and float64.
+    `scale` is their quotient by default; `region` is the part of the axis that a crop resizes.
+    Expressions are float64 tensors of rank 0.
     """
 
     axis: int
@@ -42,7 +42,7 @@ class Along:
 
 
 def interpolated(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr:
-    """`x` resized along the axes of `moves`, of any dtype for the nearest element, else float64."""
+    """`x` resized along the axes of `moves`, in float64 unless by the nearest element."""
     for move in moves:
         x = _Axis(node, how, move).of(x)
     return x
@@ -58,11 +58,11 @@ class _Axis:
         """`x` resized along the axis."""
         at = self._coordinates()
         if self.how.method == "nearest_neighbor":
-            result = self._taken(x, self._nearest(at))
+            result = self._take(x, self._nearest(at))
         elif self.how.antialias:
             result = self._averaged(x, at)
         else:
-            result = self._weighted(x, at)
+            result = self._weight_neighbours(x, at)
         if self.how.mode != CROP:
             return result
         emit = self.node.emit
@@ -71,10 +71,10 @@ class _Axis:
         beyond = const(self.how.extrapolation, info_of(x).dtype or _WIDE)
         return emit("where", self._beside(inside, x), result, beyond)
 
-    # --- where points are ---------------------------------------------------------------
+    # --- coordinates --------------------------------------------------------------------
 
     def _coordinates(self) -> Expr:
-        """Where along the operand each point of the result is."""
+        """The coordinate in the operand of each point of the result."""
         emit, how, move = self.node.emit, self.how, self.move
         points = emit("arange", PrimValue(move.target), dtype=_WIDE)
         extent, scale = self._number(move.extent), self._scale()
@@ -125,7 +125,7 @@ class _Axis:
             return self.node.cast(single, _WIDE)
         return self.node.emit("subtract", self._number(dims.add(dim, 1)), _of(1))
 
-    # --- what is read there -------------------------------------------------------------
+    # --- elements -----------------------------------------------------------------------
 
     def _nearest(self, at: Expr) -> Expr:
         emit, rounding = self.node.emit, self.how.rounding
@@ -137,15 +137,15 @@ class _Axis:
             raise ModelError(f"its nearest_mode is {rounding!r}")
         return emit(rounding, at)
 
-    def _taken(self, x: Expr, places: Expr) -> Expr:
-        """The elements next to `places`, whole numbers, that the axis has."""
+    def _take(self, x: Expr, places: Expr) -> Expr:
+        """The elements at integral `places`, clamped to the axis."""
         emit = self.node.emit
         last = self._number(dims.sub(self.move.extent, 1))
         inside = emit("maximum", emit("minimum", places, last), _of(0))
         return emit("take", x, self.node.cast(inside, "int64"), axis=self.move.axis, mode="clip")
 
-    def _weighted(self, x: Expr, at: Expr) -> Expr:
-        """The sum of weighted neighbours: two, or four of a cubic."""
+    def _weight_neighbours(self, x: Expr, at: Expr) -> Expr:
+        """The weighted sum of two neighbours, or four for a cubic."""
         emit, axis = self.node.emit, self.move.axis
         before, after = (0, 1) if self.how.method == "linear" else (-1, 2)
         offsets = const([float(k) for k in range(before, after + 1)], _WIDE)
@@ -157,7 +157,7 @@ class _Axis:
             total = emit("sum", weights, axis=1, keepdims=True)
             some = emit("where", emit("equal", total, _of(0)), _of(1), total)
             weights = emit("divide", weights, some)
-        terms = emit("multiply", self._taken(x, places), self._beside(weights, x))
+        terms = emit("multiply", self._take(x, places), self._beside(weights, x))
         return emit("sum", terms, axis=axis + 1)
 
     def _exists(self, place: Expr) -> Expr:
@@ -165,7 +165,7 @@ class _Axis:
         return emit("logical_and", emit("less_equal", _of(0), place), emit("less", place, extent))
 
     def _weight(self, distance: Expr) -> Expr:
-        """The weight of an element at a distance: a tent, or Keys' cubic convolution."""
+        """The weight of an element by its distance: linear, or cubic convolution (Keys, 1981)."""
         emit, a = self.node.emit, self.how.alpha
         one = _of(1)
         if self.how.method == "linear":
@@ -183,11 +183,11 @@ class _Axis:
         return value
 
     def _averaged(self, x: Expr, at: Expr) -> Expr:
-        """The mean, weighted over as many elements as one of the result stands for.
+        """The weighted mean of all elements that a point of the result represents.
 
-        Weights are a matrix of points by elements.  As an axis shrinks to one element at least, and
-        a cubic reads two of the result's on each side, all are within `reach` of the ends; elements
-        there are those at the ends, but not if they are excluded.
+        The weights are a matrix of points by elements.  An axis shrinks to one element at least,
+        and a cubic reads two elements of the result on each side, so all elements are within
+        `reach` of the ends; elements beyond the ends repeat the end, unless they are excluded.
         """
         emit, move = self.node.emit, self.move
         narrow = emit("minimum", self._scale(), _of(1))
@@ -201,12 +201,12 @@ class _Axis:
         rank, axis = info_of(x).ndim, move.axis
         order = (*(k for k in range(rank) if k != axis), axis)
         back = (*range(axis), rank - 1, *range(axis, rank - 1))
-        rows = emit("permute_dims", self._taken(x, places), axes=order)
+        rows = emit("permute_dims", self._take(x, places), axes=order)
         matrix = emit("permute_dims", emit("divide", weights, total))
         return emit("permute_dims", emit("matmul", rows, matrix), axes=back)
 
     def _beside(self, values: Expr, x: Expr) -> Expr:
-        """`values`, of which the first axis is that of `x`, before the axes that `x` has there."""
+        """`values`, whose first axis is that of `x`, with unit axes for the later axes of `x`."""
         own, behind = info_of(values).ndim, info_of(x).ndim - 1 - self.move.axis
         axes = tuple(range(own, own + behind))
         return self.node.emit("expand_dims", values, axis=axes) if axes else values

@@ -1,4 +1,4 @@
-"""Limiting elements to a range."""
+"""Clamping of elements to a range."""
 
 import math
 
@@ -9,7 +9,7 @@ from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 
 @converts("Clip")
 def clip(node: Node) -> Expr:
-    """No less than `min`, and then no more than `max`."""
+    """The elements clamped to [`min`, `max`]."""
     x = node[0]
     low, high = _bound(node, "min", 1), _bound(node, "max", 2)
     if low is None and high is None:
@@ -23,10 +23,10 @@ def clip(node: Node) -> Expr:
 
 
 def _bound(node: Node, name: str, place: int) -> Expr | None:
-    """A bound as a tensor of rank 0, if there is one; below opset 11 it is an attribute."""
+    """A bound as a tensor of rank 0, if present; below opset 11 it is an attribute."""
     if node.version < 11:
-        given = node.attrs.has(name)
-        return node.scalar(node.attrs.number(name), node.dtype(0)) if given else None
+        is_set = node.attrs.has(name)
+        return node.scalar(node.attrs.number(name), node.dtype(0)) if is_set else None
     bound = node.get(place)
     if isinstance(bound, Constant) and bound.data.size == 1:
         return Constant(bound.data.reshape(()))
@@ -36,7 +36,7 @@ def _bound(node: Node, name: str, place: int) -> Expr | None:
 
 
 def _number(bound: Expr | None, unbounded: float) -> float | None:
-    """A bound as a number, if it is known and a float64 holds it."""
+    """A bound as a number, if it is constant and exact in float64."""
     if bound is None:
         return unbounded
     if not isinstance(bound, Constant):

@@ -1,4 +1,4 @@
-"""Losses of classes."""
+"""Classification losses."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node
@@ -7,18 +7,18 @@ from relax_egraph.ir.expr import Expr
 from relax_egraph.ir.ops.loss import REDUCTIONS
 
 _NO_CLASS = -(2**31)
-"""An index to be ignored that no target is."""
+"""An ignored index that is no target."""
 
 
 @converts("NegativeLogLikelihoodLoss")
 def likelihood(node: Node) -> Expr:
-    """Of each target, the logarithm of its probability with the opposite sign."""
+    """The negated log-likelihood of each target."""
     return _loss(node, node[0])
 
 
 @converts("SoftmaxCrossEntropyLoss")
 def cross_entropy(node: Node) -> tuple[Expr, ...]:
-    """The same of scores; the logarithms of their probabilities are output 1."""
+    """The cross entropy of scores; their log-softmax is output 1."""
     logarithms = node.emit("nn.log_softmax", node[0], axis=1)
     return _loss(node, logarithms), logarithms
 

@@ -1,4 +1,4 @@
-"""Tensors that are made of nothing, or of the shape of another."""
+"""Creation of tensors, from constants or from the shape of another tensor."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from relax_egraph.ir.struct_info import tensor
 
 @converts("Constant")
 def constant(node: Node) -> Expr:
-    """The constant that one of the attributes is."""
+    """The constant in one of the attributes."""
     attrs = node.attrs
     if attrs.has("value"):
         return Constant(node.frame.model.store.array(attrs.tensor("value")))
@@ -26,7 +26,7 @@ def constant(node: Node) -> Expr:
 
 @converts("Shape")
 def shape(node: Node) -> Expr:
-    """The extents from `start` to `end` of a tensor whose shape is known at run time only."""
+    """The extents from `start` to `end` of a tensor whose shape is known only at run time."""
     extents = node.emit("shape_to_tensor", node.emit("shape_of", node[0]))
     start, end = node.attrs.schema_default("start"), node.attrs.schema_default("end")
     if not start and end is None:
@@ -38,33 +38,33 @@ def shape(node: Node) -> Expr:
 
 @converts("Size")
 def size(node: Node) -> Expr:
-    """How many elements a tensor has."""
+    """The number of elements of a tensor."""
     return node.emit("size", node[0])
 
 
 @converts("ConstantOfShape")
 def constant_of_shape(node: Node) -> Expr:
-    """One value everywhere."""
+    """A tensor filled with one value."""
     value = const(0.0, "float32")
     if node.attrs.has("value"):
-        given = node.frame.model.store.array(node.attrs.tensor("value"))
-        value = Constant(given.reshape(()))
+        array = node.frame.model.store.array(node.attrs.tensor("value"))
+        value = Constant(array.reshape(()))
     return node.emit("full", node.as_shape(0), value)
 
 
 @converts("Range")
 def range_(node: Node) -> Expr:
-    """Numbers from a first one on, by steps, before a last one."""
+    """Numbers from a start, by steps, up to a limit."""
     dtype = node.dtype(0)
     numbers = [_number(node, place, dtype) for place in range(3)]
-    known = [n for n in numbers if n is not None]
-    if len(known) == len(numbers):
-        return node.emit("arange", *known, dtype=dtype)
+    values = [n for n in numbers if n is not None]
+    if len(values) == len(numbers):
+        return node.emit("arange", *values, dtype=dtype)
     return node.emit_late("arange", *node.all(), dtype=dtype, out=tensor(None, dtype, 1))
 
 
 def _number(node: Node, place: int, dtype: str) -> PrimValue | None:
-    """Operand `place` as a number of the host, if it is known."""
+    """Operand `place` as a Python number, if it is constant."""
     elements, constant_ = node.elements(place), node.constant(place)
     if elements is not None:
         return PrimValue(elements.dims[0], "int64")
@@ -75,14 +75,14 @@ def _number(node: Node, place: int, dtype: str) -> PrimValue | None:
 
 @converts("EyeLike")
 def eye_like(node: Node) -> Expr:
-    """Ones along a diagonal."""
+    """Ones on a diagonal."""
     dtype = node.attrs.dtype("dtype") if node.attrs.has("dtype") else node.dtype(0)
     return node.emit("eye_like", node[0], PrimValue(node.attrs.integer("k")), dtype=dtype)
 
 
 @converts("Trilu")
 def triangle(node: Node) -> Expr:
-    """What is on one side of a diagonal, and 0 on the other."""
+    """The elements on one side of a diagonal, and 0 on the other."""
     name = "triu" if node.attrs.integer("upper") else "tril"
     if not node.has(1):
         return node.emit(name, node[0])
@@ -94,7 +94,7 @@ def triangle(node: Node) -> Expr:
 
 @converts("OneHot")
 def one_hot(node: Node) -> Expr:
-    """One value where the index along a new axis is the operand's, another elsewhere."""
+    """One value where the index along a new axis equals the operand, another value elsewhere."""
     indices = node.cast(node[0], "int64")
     axis = node.normalized(node.attrs.integer("axis"), node.rank(0) + 1)
     depth = node.elements(1)

@@ -1,4 +1,4 @@
-"""The matrix of mel filters."""
+"""Mel filter banks."""
 
 import math
 
@@ -15,7 +15,7 @@ _HALF_MEL, _MELS = 700.0, 2595.0
 
 @converts("MelWeightMatrix")
 def mel_weights(node: Node) -> Expr:
-    """Triangles over the bins of a spectrum, as wide as the mel scale says; one in each column."""
+    """Triangular filters over the bins of a spectrum, equally wide on the mel scale, by columns."""
     filters, length = extent_of(node, 0), extent_of(node, 1)
     low, high = (_mel(node, node[place]) for place in (3, 4))
     count = dims.add(filters, 2)

@@ -1,4 +1,4 @@
-"""Operators of the domain ``com.microsoft``, as its optimizer of transformers leaves them."""
+"""Operators of the domain ``com.microsoft``, from its optimizer of transformers."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
@@ -8,7 +8,7 @@ from relax_egraph.frontends.onnx.operators.heads import (
     joined,
     rows_of,
     shape_of,
-    turned,
+    swap_heads,
 )
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.signatures import takes
@@ -53,9 +53,9 @@ def quick_gelu(node: Node) -> Expr:
     signature=takes(2, 2, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0),
 )
 def fused_matmul(node: Node) -> Expr:
-    """``alpha · A' @ B'``, where the last two axes of a matrix may be exchanged."""
+    """``alpha · A' @ B'``, where the last two axes of a matrix may be transposed."""
     if node.attrs.integer("transBatchA") or node.attrs.integer("transBatchB"):
-        raise ModelError("it exchanges axes of the batch")
+        raise ModelError("it transposes batch axes")
     out = node.emit("matmul", _transposed(node, 0, "transA"), _transposed(node, 1, "transB"))
     alpha = node.attrs.number("alpha")
     return out if alpha == 1 else node.emit("multiply", out, node.scalar(alpha, node.dtype(0)))
@@ -73,7 +73,7 @@ def _transposed(node: Node, place: int, name: str) -> Expr:
 
 @converts("SkipLayerNormalization", domain=DOMAIN, signature=takes(3, 5, epsilon=1e-12))
 def skip_layer_norm(node: Node) -> tuple[Expr | None, ...]:
-    """The layer norm of ``x + skip + bias``, and this sum as output 3."""
+    """The layer norm of ``x + skip + bias``, and that sum as output 3."""
     whole = _whole(node, 4)
     beta = node[3] if node.has(3) else node.emit("zeros_like", node[2])
     epsilon, last = node.attrs.number("epsilon"), (node.rank(0) - 1,)
@@ -83,7 +83,7 @@ def skip_layer_norm(node: Node) -> tuple[Expr | None, ...]:
 
 @converts("SkipSimplifiedLayerNormalization", domain=DOMAIN, signature=takes(3, 4, epsilon=1e-12))
 def skip_rms_norm(node: Node) -> tuple[Expr | None, ...]:
-    """The norm by the root mean square of ``x + skip + bias``, and this sum as output 3."""
+    """The RMS norm of ``x + skip + bias``, and that sum as output 3."""
     whole = _whole(node, 3)
     epsilon, last = node.attrs.number("epsilon"), (node.rank(0) - 1,)
     out = node.emit("nn.rms_norm", whole, node[2], axes=last, epsilon=epsilon)
@@ -91,7 +91,7 @@ def skip_rms_norm(node: Node) -> tuple[Expr | None, ...]:
 
 
 def _whole(node: Node, bias: int) -> Expr:
-    """The sum of the first two operands, and of operand `bias` if it is there."""
+    """The sum of the first two operands, and of operand `bias` if present."""
     whole = node.emit("add", node[0], node[1])
     return node.emit("add", whole, node[bias]) if node.has(bias) else whole
 
@@ -102,7 +102,7 @@ _PLAIN = takes(2, 2, axis=-1, epsilon=1e-5, stash_type=1)
 @converts("SimplifiedLayerNormalization", signature=_PLAIN)
 @converts("SimplifiedLayerNormalization", domain=DOMAIN, signature=_PLAIN)
 def rms_norm(node: Node) -> tuple[Expr, ...]:
-    """The axes from one on by their root mean square, whose inverse is output 1."""
+    """The RMS norm over trailing axes; the reciprocal root mean square is output 1."""
     axes = tuple(range(node.axis(), node.rank(0)))
     epsilon, dtype = node.attrs.number("epsilon"), node.dtype(0)
     scale = node.cast(node[1], dtype)
@@ -126,15 +126,15 @@ _KEY, _VALUE, _BIAS, _PADDING, _SCORES, _PAST_KEY, _PAST_VALUE = range(1, 8)
     signature=takes(1, 10, mask_filter_value=-10000.0, unidirectional=0),
 )
 def multi_head_attention(node: Node) -> tuple[Expr | None, ...]:
-    """Attention of queries, keys and values side by side or packed, with past ones before them."""
+    """Attention on separate or packed queries, keys and values, with past ones prepended."""
     if node.has(8) or node.has(9):
         raise ModelError("it has a length of the past or a cache of beams, operands 8 and 9")
     query, key, value = _parts(node)
-    keys, values = turned(node, key), turned(node, value)
+    keys, values = swap_heads(node, key), swap_heads(node, value)
     if node.has(_PAST_KEY):
         keys = node.emit("concat", Tuple((node[_PAST_KEY], keys)), axis=2)
         values = node.emit("concat", Tuple((node[_PAST_VALUE], values)), axis=2)
-        key, value = turned(node, keys), turned(node, values)
+        key, value = swap_heads(node, keys), swap_heads(node, values)
     where = "BottomRight" if node.attrs.integer("unidirectional") else None
     masking = Masking(_additive(node, dtype_of(query)), None, where)
     scale = node.attrs.schema_default("scale") or None
@@ -154,26 +154,26 @@ def _parts(node: Node) -> tuple[Expr, Expr, Expr]:
     for place in (0, _KEY, _VALUE):
         x = node[place]
         if node.rank(place) == 4:
-            rows.append(turned(node, x))
+            rows.append(swap_heads(node, x))
             continue
         rows.append(_split(node, x, begin))
         width = shape_of(x)[2]
         if not isinstance(width, int) and node.has(_BIAS):
-            raise ModelError("which part of the bias is whose is known only at run time")
+            raise ModelError("how the bias is split is known only at run time")
         begin += width if isinstance(width, int) else 0
     query, key, value = rows
     return query, key, value
 
 
 def _unpacked(node: Node, place: int, part: int) -> Expr:
-    """One of those that lie side by side in operand `place`: (…, head, part, element)."""
+    """One part of operand `place`, which is packed as (…, head, part, element)."""
     if node.has(_BIAS):
-        raise ModelError("it has a bias to what is packed")
+        raise ModelError("it has a bias for packed operands")
     return node.emit("take", node[place], node.scalar(part, "int64"), axis=3)
 
 
 def _split(node: Node, x: Expr, begin: int) -> Expr:
-    """`x` in heads, with what the bias has from `begin` on."""
+    """`x` in heads, plus its part of the bias, from `begin` on."""
     if node.has(_BIAS):
         end = dims.add(shape_of(x)[2], begin)
         cut = ShapeExpr((begin,)), ShapeExpr((end,))
@@ -182,19 +182,19 @@ def _split(node: Node, x: Expr, begin: int) -> Expr:
 
 
 def _additive(node: Node, dtype: str) -> Expr | None:
-    """What is added to the scores."""
+    """The bias that is added to the scores."""
     scores = node[_SCORES] if node.has(_SCORES) else None
     if not node.has(_PADDING):
         return scores
     mask, rank = node[_PADDING], node.rank(_PADDING)
     if rank not in (2, 3):
         raise ModelError(f"its key_padding_mask has rank {rank}, needs 2 or 3")
-    seen = node.emit("not_equal", mask, node.scalar(0, dtype_of(mask)))
+    visible = node.emit("not_equal", mask, node.scalar(0, dtype_of(mask)))
     hidden = node.scalar(node.attrs.number("mask_filter_value"), dtype)
-    added = node.emit("where", seen, node.scalar(0, dtype), hidden)
-    added = node.emit("expand_dims", added, axis=(1, 2) if rank == 2 else 1)
+    bias = node.emit("where", visible, node.scalar(0, dtype), hidden)
+    bias = node.emit("expand_dims", bias, axis=(1, 2) if rank == 2 else 1)
     if scores is None:
-        return added
+        return bias
     if info_of(scores).ndim != 4:
         raise ModelError(f"its attention_bias has rank {info_of(scores).ndim}, needs 4")
-    return node.emit("add", scores, added)
+    return node.emit("add", scores, bias)

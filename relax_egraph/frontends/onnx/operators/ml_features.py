@@ -1,4 +1,4 @@
-"""Features of the domain ``ai.onnx.ml``, where they are numbers."""
+"""Numeric feature operators of the domain ``ai.onnx.ml``."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import Constant, Expr, ShapeExpr, Tuple
 
 _TINY = 1e-30
-"""What a norm is at least."""
+"""The minimal value of a norm."""
 
 
 @converts("ArrayFeatureExtractor", domain=DOMAIN)
 def extract(node: Node) -> Expr:
-    """Elements along the last axis; of a vector, as a row."""
+    """Elements at indices along the last axis; those of a vector are a row."""
     x = node[0] if node.rank(0) > 1 else node.emit("expand_dims", node[0], axis=0)
     return node.emit("take", x, node.emit("flatten", node[1]), axis=-1)
 
@@ -35,7 +35,7 @@ def binarize(node: Node) -> Expr:
 
 @converts("Normalizer", domain=DOMAIN)
 def normalize(node: Node) -> Expr:
-    """Each row by its norm."""
+    """Each row divided by its norm."""
     x, norm = node.cast(node[0], "float32"), node.attrs.text("norm")
     if norm not in ("MAX", "L1", "L2"):
         raise ModelError(f"its norm is {norm!r}, needs 'MAX', 'L1' or 'L2'")
@@ -58,7 +58,7 @@ def scale(node: Node) -> Expr:
 
 @converts("Imputer", domain=DOMAIN)
 def impute(node: Node) -> Expr:
-    """One value in place of another, for all features or for each."""
+    """Replace missing values, by one value or by one for each feature."""
     x, dtype = node[0], node.dtype(0)
     values: Sequence[float]
     if is_float(dtype):
@@ -75,7 +75,7 @@ def impute(node: Node) -> Expr:
 
 @converts("FeatureVectorizer", domain=DOMAIN)
 def join(node: Node) -> Expr:
-    """Features side by side, of each operand so many."""
+    """Concatenated features, a fixed number from each operand."""
     parts: list[Expr] = []
     for place, width in enumerate(node.attrs.integers("inputdimensions")):
         x = node.cast(node[place], "float32")
@@ -83,18 +83,18 @@ def join(node: Node) -> Expr:
             x = node.emit("expand_dims", x, axis=1)
         cut = ShapeExpr((0,)), ShapeExpr((width,))
         x = node.emit("strided_slice", x, *cut, axes=(1,))
-        have = node.shape(place)[1] if node.rank(place) > 1 else 1
-        if not isinstance(have, int):
+        count = node.shape(place)[1] if node.rank(place) > 1 else 1
+        if not isinstance(count, int):
             raise ModelError(f"how many features operand {place} has is known only at run time")
-        if have < width:
-            x = node.emit("nn.pad", x, pad_width=(0, 0, 0, width - have))
+        if count < width:
+            x = node.emit("nn.pad", x, pad_width=(0, 0, 0, width - count))
         parts.append(x)
     return node.emit("concat", Tuple(tuple(parts)), axis=1)
 
 
 @converts("OneHotEncoder", domain=DOMAIN)
 def one_hot(node: Node) -> Expr:
-    """1 at the category, along a new last axis; 0 everywhere of what is none."""
+    """1 at the category along a new last axis; all 0 for unknown categories."""
     if not node.attrs.has("cats_int64s"):
         raise ModelError("its categories are strings")
     x = node.emit("expand_dims", node.cast(node[0], "int64"), axis=-1)
@@ -104,7 +104,7 @@ def one_hot(node: Node) -> Expr:
 
 @converts("LabelEncoder", domain=DOMAIN)
 def encode(node: Node) -> Expr:
-    """Of each key its value, and of what is no key a default."""
+    """The value of each key, and a default for unknown keys."""
     keys, values, default = _table(node)
     order = np.argsort(keys, kind="stable")
     ordered = Constant(keys[order])
@@ -112,25 +112,25 @@ def encode(node: Node) -> Expr:
     place = node.emit("bucketize", x, ordered)
     last = node.scalar(len(keys) - 1, "int64")
     place = node.emit("minimum", place, last)
-    found = node.emit("equal", node.emit("take", ordered, place, axis=0), x)
+    is_key = node.emit("equal", node.emit("take", ordered, place, axis=0), x)
     if is_float(keys.dtype.name) and np.isnan(keys).any():
-        found = node.emit("logical_or", found, node.emit("isnan", x))
+        is_key = node.emit("logical_or", is_key, node.emit("isnan", x))
     value = node.emit("take", Constant(values[order]), place, axis=0)
-    return node.emit("where", found, value, Constant(default))
+    return node.emit("where", is_key, value, Constant(default))
 
 
 _TYPES = (("int64s", "default_int64", np.int64), ("floats", "default_float", np.float32))
 
 
 def _table(node: Node) -> tuple[Any, Any, Any]:
-    """Keys, no two alike, their values, and the default, as arrays."""
+    """Distinct keys, their values, and the default, as arrays."""
     keys, _ = _column(node, "keys")
     values, default = _column(node, "values")
     if len(keys) != len(values) or not len(keys):
         raise ModelError(f"it has {len(keys)} keys and {len(values)} values")
     last = {key: place for place, key in enumerate(keys.tolist())}
-    chosen = list(last.values())
-    return keys[chosen], values[chosen], default
+    last_places = list(last.values())
+    return keys[last_places], values[last_places], default
 
 
 def _column(node: Node, name: str) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Decision trees as tables: all samples go down all trees at once, one level after the other."""
+"""Decision trees as tables: all samples descend all trees together, level by level."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,23 +22,23 @@ MODES: Mapping[str, str] = {
     "NEQ": "not_equal",
     "MEMBER": "",
 }
-"""How a feature is compared with the number of a node, or whether it is in its set."""
+"""Comparisons of a feature with the number of a node, or membership in its set."""
 
 LEAF = "LEAF"
 
 _DEEPEST = 64
-"""Trees of more levels are refused."""
+"""The maximal number of levels."""
 
 _MOST_TARGETS = 1 << 16
-"""More targets are refused."""
+"""The maximal number of targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The nodes of all trees in one table; a leaf is followed by itself.
+    """The nodes of all trees in one table; the children of a leaf are the leaf itself.
 
-    `sets` has a row for each node, of the members of its set and then NaN.  `tracks` is where a
-    feature that is NaN goes on as if the comparison held.
+    `sets` has a row for each node, with the members of its set, padded with NaN.  `tracks` marks
+    nodes where a NaN feature counts as if the comparison held.
     """
 
     features: Array
@@ -52,7 +52,7 @@ class Forest:
 
     @property
     def depth(self) -> int:
-        """How many levels there are below the roots; raises `ModelError` for a circle."""
+        """The number of levels below the roots; raises `ModelError` for a cycle."""
         inner = np.array([mode != LEAF for mode in self.modes], bool)
         level, depth = np.unique(self.roots), 0
         while inner[level].any():
@@ -65,14 +65,14 @@ class Forest:
 
 
 def checked(forest: Forest, features: int | None) -> Forest:
-    """`forest`, if all that its tables refer to is there; of `features`, if that is known."""
+    """`forest`, validated: all references exist, to `features` features if that is known."""
     count = len(forest.modes)
     tables = (forest.features, forest.splits, forest.if_true, forest.if_false, forest.tracks)
     if any(len(table) != count for table in tables):
         raise ModelError(f"its tables of nodes have {[len(t) for t in tables]} rows, need {count}")
     for table in (forest.if_true, forest.if_false, forest.roots):
         if table.size and not 0 <= table.min() <= table.max() < count:
-            raise ModelError("a tree has a node that is not there")
+            raise ModelError("a tree refers to an absent node")
     last = forest.features.max(initial=0)
     if forest.features.min(initial=0) < 0 or (features is not None and last >= features):
         raise ModelError(f"its trees ask for feature {last}, there are {features}")
@@ -82,7 +82,7 @@ def checked(forest: Forest, features: int | None) -> Forest:
 
 
 def leaves(node: Node, x: Expr, forest: Forest) -> Expr:
-    """The leaf where each sample ends in each tree, as (sample, tree)."""
+    """The leaf of each sample in each tree, as (sample, tree)."""
     start = node.emit("take", x, node.scalar(0, "int64"), axis=1)
     begin = node.emit("zeros_like", node.emit("expand_dims", start, axis=1), dtype="int64")
     place = node.emit("add", begin, Constant(forest.roots[None].astype(np.int64)))
@@ -94,15 +94,15 @@ def leaves(node: Node, x: Expr, forest: Forest) -> Expr:
 
 
 def _holds(node: Node, x: Expr, place: Expr, forest: Forest) -> Expr:
-    """Whether the comparison of the node in `place` holds."""
+    """Whether the comparison of the node at `place` holds."""
     dtype = dtype_of(x)
     value = node.emit("gather_elements", x, _of(node, forest.features, place), axis=1)
     split = _of(node, forest.splits.astype(dtype), place)
-    used = [mode for mode in MODES if mode in forest.modes]
-    holds = _compared(node, used[0], value, split, place, forest)
-    for mode in used[1:]:
+    modes = [mode for mode in MODES if mode in forest.modes]
+    holds = _compare(node, modes[0], value, split, place, forest)
+    for mode in modes[1:]:
         is_it = _of(node, np.array([m == mode for m in forest.modes]), place)
-        other = _compared(node, mode, value, split, place, forest)
+        other = _compare(node, mode, value, split, place, forest)
         holds = node.emit("where", is_it, other, holds)
     if not forest.tracks.any():
         return holds
@@ -110,7 +110,7 @@ def _holds(node: Node, x: Expr, place: Expr, forest: Forest) -> Expr:
     return node.emit("logical_or", holds, missing)
 
 
-def _compared(node: Node, mode: str, value: Expr, split: Expr, place: Expr, forest: Forest) -> Expr:
+def _compare(node: Node, mode: str, value: Expr, split: Expr, place: Expr, forest: Forest) -> Expr:
     if mode != "MEMBER":
         return node.emit(MODES[mode], value, split)
     if forest.sets is None:
@@ -121,14 +121,14 @@ def _compared(node: Node, mode: str, value: Expr, split: Expr, place: Expr, fore
 
 
 def _of(node: Node, table: Array, place: Expr) -> Expr:
-    """The rows of `table` that `place` says."""
+    """The rows of `table` at `place`."""
     return node.emit("take", Constant(np.ascontiguousarray(table)), place, axis=0)
 
 
-def collected(node: Node, place: Expr, weights: Array, how: str) -> Expr:
-    """The weights of the leaves in `place`, over all trees: their sum, mean, least or greatest.
+def collect(node: Node, place: Expr, weights: Array, how: str) -> Expr:
+    """The aggregate of the leaf weights at `place` over all trees: sum, mean, minimum or maximum.
 
-    `weights` has a row for each node, of a number for each target.
+    `weights` has a row for each node, with a number for each target.
     """
     each = _of(node, weights, place)
     names = {"SUM": "sum", "AVERAGE": "mean", "MIN": "min", "MAX": "max"}
@@ -138,18 +138,18 @@ def collected(node: Node, place: Expr, weights: Array, how: str) -> Expr:
 
 
 def blank(rows: int, targets: int, how: str, dtype: Any) -> Array:
-    """Weights for so many nodes and targets that add nothing to the collection `how`."""
+    """Neutral weights of the aggregate `how`, for `rows` nodes and `targets` targets."""
     if not 1 <= targets <= _MOST_TARGETS:
         raise ModelError(f"it has {targets} targets, needs 1 to {_MOST_TARGETS}")
     limits = np.finfo(dtype)
-    nothing = {"MIN": limits.max, "MAX": limits.min}.get(how, 0.0)
-    return np.full((rows, targets), nothing, dtype)
+    neutral = {"MIN": limits.max, "MAX": limits.min}.get(how, 0.0)
+    return np.full((rows, targets), neutral, dtype)
 
 
 def put(weights: Array, row: int, target: int, weight: float, how: str) -> None:
-    """Add `weight` to what a leaf has for `target`."""
+    """Combine `weight` with the weight of a leaf for `target`."""
     if not (0 <= target < weights.shape[1] and 0 <= row < weights.shape[0]):
-        raise ModelError(f"a leaf has a weight for target {target}, which is not there")
+        raise ModelError(f"a leaf has a weight for target {target}, which does not exist")
     joins = {"MIN": min, "MAX": max}
-    before = weights[row, target]
-    weights[row, target] = joins[how](before, weight) if how in joins else before + weight
+    old = weights[row, target]
+    weights[row, target] = joins[how](old, weight) if how in joins else old + weight

@@ -23,7 +23,7 @@ def linear_regressor(node: Node) -> Expr:
 
 @converts("LinearClassifier", domain=DOMAIN)
 def linear_classifier(node: Node) -> tuple[Expr, ...]:
-    """The label of the greatest score, and the scores; one score is that of the second class."""
+    """The label of the greatest score, and the scores; a single one is that of the second class."""
     classes = classes_of(node, "classlabels_ints")
     if len(classes) < 2:
         raise ModelError(f"it has {len(classes)} classes, needs 2 or more")
@@ -36,10 +36,10 @@ def linear_classifier(node: Node) -> tuple[Expr, ...]:
 
 
 def _scores(node: Node, rows: int) -> Expr:
-    """``x · coefficientsᵀ + intercepts``, of so many rows of coefficients."""
+    """``x · coefficientsᵀ + intercepts``, for `rows` rows of coefficients."""
     coefficients = np.array(node.attrs.numbers("coefficients"), np.float32)
     if rows < 1 or coefficients.size % rows:
-        raise ModelError(f"{coefficients.size} coefficients are no {rows} rows")
+        raise ModelError(f"{coefficients.size} coefficients do not divide into {rows} rows")
     weights = np.ascontiguousarray(coefficients.reshape(rows, -1).T)
     out = node.emit("matmul", node.cast(node[0], "float32"), Constant(weights))
     if not node.attrs.has("intercepts"):

@@ -1,4 +1,4 @@
-"""Scores of classes, or of targets, of the domain ``ai.onnx.ml``, and the labels they choose."""
+"""Scores of classes or targets of the domain ``ai.onnx.ml``, and the labels they select."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from relax_egraph.ir.expr import Constant, Expr
 DOMAIN = "ai.onnx.ml"
 
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
-"""What may be done to scores; ``SOFTMAX_ZERO`` and ``PROBIT`` are not here."""
+"""The supported transforms of scores; ``SOFTMAX_ZERO`` and ``PROBIT`` are not supported."""
 
 
 def transformed(node: Node, scores: Expr, post: str) -> Expr:
-    """`scores`, a row for each sample, after the transform `post`."""
+    """`scores`, a row for each sample, transformed by `post`."""
     match post:
         case "NONE":
             return scores
@@ -29,13 +29,13 @@ def transformed(node: Node, scores: Expr, post: str) -> Expr:
 
 
 def classes_of(node: Node, name: str) -> tuple[int, ...]:
-    """The labels in the attribute `name`; raises `ModelError` for those that are strings."""
+    """The labels in the attribute `name`; raises `ModelError` if they are strings."""
     if node.attrs.has("classlabels_strings"):
         raise ModelError("its labels are strings")
     return node.attrs.integers(name)
 
 
 def labels_of(node: Node, scores: Expr, classes: Sequence[int]) -> Expr:
-    """Of each sample, the class of the greatest score."""
+    """The class of the greatest score of each sample."""
     best = node.emit("argmax", scores, axis=1)
     return node.emit("take", Constant(np.array(classes, np.int64)), best, axis=0)

@@ -13,7 +13,7 @@ from relax_egraph.frontends.onnx.operators.ml_forest import (
     Forest,
     blank,
     checked,
-    collected,
+    collect,
     leaves,
     put,
 )
@@ -33,7 +33,7 @@ _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 @converts("TreeEnsemble", domain=DOMAIN)
 def tree_ensemble(node: Node) -> Expr:
-    """The weights of the leaves where samples end, collected over all trees."""
+    """The leaf weights of each sample, aggregated over all trees."""
     x, attrs = node[0], node.attrs
     store = node.frame.model.store
     splits = store.array(attrs.tensor("nodes_splits"))
@@ -66,12 +66,12 @@ def tree_ensemble(node: Node) -> Expr:
         put(table, inner + leaf, target, weights[leaf], how)
     place = leaves(node, x, checked(forest, _features(x)))
     post = _named(POST_TRANSFORMS, attrs.integer("post_transform"), "post_transform")
-    return transformed(node, collected(node, place, table, how), post)
+    return transformed(node, collect(node, place, table, how), post)
 
 
 @converts("TreeEnsembleRegressor", domain=DOMAIN)
 def tree_regressor(node: Node) -> Expr:
-    """The same, where trees and nodes have numbers of their own, and base values are added."""
+    """The same for explicitly numbered trees and nodes, with base values."""
     how = node.attrs.text("aggregate_function")
     out = _collected(node, "target", node.attrs.integer("n_targets"), how)
     return transformed(node, out, node.attrs.text("post_transform"))
@@ -79,7 +79,7 @@ def tree_regressor(node: Node) -> Expr:
 
 @converts("TreeEnsembleClassifier", domain=DOMAIN)
 def tree_classifier(node: Node) -> tuple[Expr, ...]:
-    """The label of the greatest sum of weights, and the sums; one class is weighed against 1."""
+    """The label of the greatest sum of weights, and the sums; a single class competes with 1."""
     classes = classes_of(node, "classlabels_int64s")
     ids, post = set(node.attrs.integers("class_ids")), node.attrs.text("post_transform")
     scores = _collected(node, "class", len(classes), "SUM")
@@ -96,7 +96,7 @@ def tree_classifier(node: Node) -> tuple[Expr, ...]:
 
 
 def _collected(node: Node, kind: str, targets: int, how: str) -> Expr:
-    """The weights of the attributes that begin with `kind`, in float32."""
+    """The aggregated weights from the attributes that begin with `kind`, in float32."""
     attrs, x = node.attrs, node[0]
     x = x if is_float(node.dtype(0)) else node.cast(x, "float32")
     forest, rows = _numbered(node)
@@ -108,14 +108,14 @@ def _collected(node: Node, kind: str, targets: int, how: str) -> Expr:
             put(weights, rows[tree, number], target, weight, how)
     except (KeyError, ValueError):
         raise ModelError(f"its weights of a {kind} do not fit its trees") from None
-    out = collected(node, leaves(node, x, checked(forest, _features(x))), weights, how)
+    out = collect(node, leaves(node, x, checked(forest, _features(x))), weights, how)
     if not any(attrs.has(name) for name in ("base_values", "base_values_as_tensor")):
         return out
     return node.emit("add", out, Constant(_floats(node, "base_values").astype(np.float32)))
 
 
 def _numbered(node: Node) -> tuple[Forest, dict[tuple[int, int], int]]:
-    """The forest, and the row of each node by the numbers of its tree and its own."""
+    """The forest, and the row of each node by its tree and its number."""
     attrs = node.attrs
     trees, numbers = attrs.integers("nodes_treeids"), attrs.integers("nodes_nodeids")
     modes = [mode.removeprefix("BRANCH_") for mode in attrs.texts("nodes_modes")]
@@ -124,17 +124,17 @@ def _numbered(node: Node) -> tuple[Forest, dict[tuple[int, int], int]]:
     def children(name: str) -> Array:
         below = zip(trees, attrs.integers(name), modes, strict=False)
         try:
-            found = [
+            targets = [
                 row if mode == LEAF else rows[tree, number]
                 for row, (tree, number, mode) in enumerate(below)
             ]
         except KeyError:
-            raise ModelError("a tree has a node that is not there") from None
-        return np.array(found, np.int64)
+            raise ModelError("a tree refers to an absent node") from None
+        return np.array(targets, np.int64)
 
-    first: dict[int, int] = {}
+    roots: dict[int, int] = {}
     for row, tree in enumerate(trees):
-        first.setdefault(tree, row)
+        roots.setdefault(tree, row)
     forest = Forest(
         np.array(attrs.integers("nodes_featureids"), np.int64),
         _floats(node, "nodes_values"),
@@ -142,13 +142,13 @@ def _numbered(node: Node) -> tuple[Forest, dict[tuple[int, int], int]]:
         children("nodes_truenodeids"),
         children("nodes_falsenodeids"),
         _tracks(node, len(modes)),
-        np.array(list(first.values()), np.int64),
+        np.array(list(roots.values()), np.int64),
     )
     return forest, rows
 
 
 def _floats(node: Node, name: str) -> Array:
-    """An attribute that is floats, or a tensor under a longer name."""
+    """A float attribute, or the tensor in the attribute with the longer name."""
     if node.attrs.has(f"{name}_as_tensor"):
         return node.frame.model.store.array(node.attrs.tensor(f"{name}_as_tensor")).reshape(-1)
     return np.array(node.attrs.numbers(name), np.float32)
@@ -156,12 +156,12 @@ def _floats(node: Node, name: str) -> Array:
 
 def _tracks(node: Node, count: int) -> Array:
     name = "nodes_missing_value_tracks_true"
-    given = node.attrs.integers(name) if node.attrs.has(name) else ()
-    return np.array(given or [0] * count, bool)
+    values = node.attrs.integers(name) if node.attrs.has(name) else ()
+    return np.array(values or [0] * count, bool)
 
 
 def _features(x: Expr) -> int | None:
-    """How many features there are, if that is known."""
+    """The number of features, if it is known."""
     shape = info_of(x).dims
     if shape is None or len(shape) != 2:
         raise ModelError(f"its operand is {info_of(x)}, needs rank 2")

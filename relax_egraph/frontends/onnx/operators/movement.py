@@ -1,4 +1,4 @@
-"""Operators that give the same elements another shape or order, and repeat them."""
+"""Operators that reshape, permute and repeat elements."""
 
 from collections.abc import Sequence
 
@@ -15,57 +15,57 @@ from relax_egraph.ir.struct_info import TupleStructInfo, tensor
 
 @converts("Transpose")
 def transpose(node: Node) -> Expr:
-    """Axes in another order, by default the reverse."""
+    """A permutation of axes, by default the reverse."""
     axes = node.attrs.integers("perm") if node.attrs.has("perm") else None
     return node.emit("permute_dims", node[0], axes=axes)
 
 
 @converts("Concat")
 def concat(node: Node) -> Expr:
-    """Tensors one behind the other."""
+    """Concatenated tensors."""
     return node.emit("concat", Tuple(tuple(node.all())), axis=node.axis())
 
 
 @converts("Flatten")
 def flatten(node: Node) -> Expr:
-    """Two axes: what is before an axis, and it with what is behind."""
+    """A matrix: the axes before `axis`, and the others."""
     shape, rank = node.shape(0), node.rank(0)
     axis = node.attrs.integer("axis")
     if not -rank <= axis <= rank:
         raise ModelError(f"axis {axis} of a tensor of rank {rank}")
     place = axis + rank if axis < 0 else axis
-    wanted = (dims.product(shape[:place]), dims.product(shape[place:]))
-    return node.emit("reshape", node[0], ShapeExpr(wanted))
+    target_shape = (dims.product(shape[:place]), dims.product(shape[place:]))
+    return node.emit("reshape", node[0], ShapeExpr(target_shape))
 
 
 @converts("Reshape")
 def reshape(node: Node) -> Expr:
-    """The same elements in another shape, of which -1 is what is left and 0 what it was."""
+    """The same elements in another shape; -1 stands for the rest, 0 for the own extent."""
     keeps = not node.attrs.schema_default("allowzero")
     if node.attrs.has("shape"):
-        wanted: list[Dim] = list(node.attrs.integers("shape"))
+        extents: list[Dim] = list(node.attrs.integers("shape"))
     elif (elements := node.elements(1)) is not None:
-        wanted = list(elements.dims)
+        extents = list(elements.dims)
     else:
         return _reshape_at_run_time(node, keeps)
     own = node.info(0).dims
-    if own is None and (-1 in wanted or (keeps and 0 in wanted)):
+    if own is None and (-1 in extents or (keeps and 0 in extents)):
         return _reshape_at_run_time(node, keeps)
-    for axis, extent in enumerate(wanted):
+    for axis, extent in enumerate(extents):
         if extent == 0 and keeps:
-            wanted[axis] = node.shape(0)[node.normalized(axis, node.rank(0))]
-    if -1 in wanted:
-        place = wanted.index(-1)
-        others = dims.product(d for k, d in enumerate(wanted) if k != place)
+            extents[axis] = node.shape(0)[node.normalized(axis, node.rank(0))]
+    if -1 in extents:
+        place = extents.index(-1)
+        others = dims.product(d for k, d in enumerate(extents) if k != place)
         if others == 0:
-            raise ModelError("an extent of -1 beside one of 0 is not decided")
-        wanted[place] = dims.floordiv(dims.product(node.shape(0)), others)
-    return node.emit("reshape", node[0], ShapeExpr(tuple(wanted)))
+            raise ModelError("an extent of -1 is ambiguous beside an extent of 0")
+        extents[place] = dims.floordiv(dims.product(node.shape(0)), others)
+    return node.emit("reshape", node[0], ShapeExpr(tuple(extents)))
 
 
 def _reshape_at_run_time(node: Node, keeps: bool) -> Expr:
-    """A shape that tensors give, with its 0 and -1 replaced when they are known."""
-    wanted, count, rank = node[1], count_of(node, 1), node.rank(0)
+    """A reshape by a shape tensor, with its 0 and -1 replaced at run time."""
+    extents, count, rank = node[1], count_of(node, 1), node.rank(0)
     own = node.emit("shape_to_tensor", node.emit("shape_of", node[0]))
     zero, one, rest = (const([n], "int64") for n in (0, 1, -1))
     if keeps:
@@ -75,29 +75,29 @@ def _reshape_at_run_time(node: Node, keeps: bool) -> Expr:
         longer = node.emit("concat", Tuple((own, padding)), axis=0)
         begin, end = ShapeExpr((0,)), ShapeExpr((count,))
         aligned = node.emit("strided_slice", longer, begin, end, axes=(0,))
-        wanted = node.emit("where", node.emit("equal", wanted, zero), aligned, wanted)
-    is_rest = node.emit("equal", wanted, rest)
-    others = node.emit("prod", node.emit("where", is_rest, one, wanted), axis=None)
+        extents = node.emit("where", node.emit("equal", extents, zero), aligned, extents)
+    is_rest = node.emit("equal", extents, rest)
+    others = node.emit("prod", node.emit("where", is_rest, one, extents), axis=None)
     total = node.emit("prod", own, axis=None)
-    left = node.emit("floor_divide", total, others)
-    shape = node.emit("where", is_rest, left, wanted)
+    remainder = node.emit("floor_divide", total, others)
+    shape = node.emit("where", is_rest, remainder, extents)
     return node.emit("reshape", node[0], node.emit("tensor_to_shape", shape))
 
 
 @converts("Squeeze")
 def squeeze(node: Node) -> Expr:
-    """Axes of extent 1 are left out; by default all such."""
+    """The tensor without axes of extent 1, by default without all of them."""
     axes = axes_of(node, 1)
     if axes is None or isinstance(axes, tuple):
         return node.emit("squeeze", node[0], axis=axes)
     count, rank = count_of(node, 1), node.info(0).ndim
-    left = rank - count if count is not None and rank >= 0 else -1
-    return node.emit_late("squeeze", node[0], axis=axes, out=tensor(None, node.dtype(0), left))
+    rank_left = rank - count if count is not None and rank >= 0 else -1
+    return node.emit_late("squeeze", node[0], axis=axes, out=tensor(None, node.dtype(0), rank_left))
 
 
 @converts("Unsqueeze")
 def unsqueeze(node: Node) -> Expr:
-    """New axes of extent 1, counted in the result."""
+    """The tensor with new axes of extent 1, counted in the result."""
     axes = axes_of(node, 1)
     if axes is None or isinstance(axes, tuple):
         return node.emit("expand_dims", node[0], axis=axes or ())
@@ -108,7 +108,7 @@ def unsqueeze(node: Node) -> Expr:
 
 @converts("Expand")
 def expand(node: Node) -> Expr:
-    """The shape that the operand's and a given one broadcast to."""
+    """The broadcast of the operand and a shape."""
     own, elements = node.info(0).dims, node.elements(1)
     if own is not None and elements is not None:
         shape = broadcast_shapes(own, elements.dims)
@@ -120,7 +120,7 @@ def expand(node: Node) -> Expr:
 
 @converts("Tile")
 def tile(node: Node) -> Expr:
-    """The operand so many times along each axis."""
+    """The operand repeated along each axis."""
     repeats = node.integers(1)
     if repeats is not None:
         return node.emit("tile", node[0], repeats=repeats)
@@ -129,7 +129,7 @@ def tile(node: Node) -> Expr:
     if own is None or times is None:
         out = tensor(None, node.dtype(0), node.rank(0))
         return node.emit_late("tile", node[0], repeats=node[1], out=out)
-    # One after the other along an axis is beside each other along a new axis in front of it.
+    # Repeating along an axis is broadcasting a new axis in front of it.
     apart = [d for extent in own for d in (1, extent)]
     repeated = [d for pair in zip(times, own, strict=True) for d in pair]
     rows = node.emit("broadcast_to", _reshaped(node, node[0], apart), ShapeExpr((*repeated,)))
@@ -138,11 +138,11 @@ def tile(node: Node) -> Expr:
 
 @converts("Split")
 def split(node: Node) -> tuple[Expr, ...]:
-    """Parts along an axis: of given extents, or as equal as may be."""
+    """Parts along an axis, with explicit extents or as equal as possible."""
     x, axis, count = node[0], node.axis(), len(node.outputs)
-    given = node.attrs.integers("split") if node.attrs.has("split") else node.integers(1)
-    if given is not None:
-        bounds = tuple(sum(given[: k + 1]) for k in range(len(given) - 1))
+    sizes = node.attrs.integers("split") if node.attrs.has("split") else node.integers(1)
+    if sizes is not None:
+        bounds = tuple(sum(sizes[: k + 1]) for k in range(len(sizes) - 1))
         return node.fields(node.emit("split", x, indices_or_sections=bounds, axis=axis))
     if not node.has(1):
         return node.fields(node.emit("split", x, indices_or_sections=count, axis=axis))
@@ -156,7 +156,7 @@ def split(node: Node) -> tuple[Expr, ...]:
 
 @converts("DepthToSpace")
 def depth_to_space(node: Node) -> Expr:
-    """Channels become pixels; `mode` says whether channels or pixels run faster in them."""
+    """Channels as pixels; `mode` selects whether channels or pixels vary faster in them."""
     n, c, h, w = node.shape(0)
     b = node.attrs.integer("blocksize")
     fewer = dims.floordiv(c, b * b)
@@ -170,7 +170,7 @@ def depth_to_space(node: Node) -> Expr:
 
 @converts("SpaceToDepth")
 def space_to_depth(node: Node) -> Expr:
-    """Pixels become channels."""
+    """Pixels as channels."""
     n, c, h, w = node.shape(0)
     b = node.attrs.integer("blocksize")
     rows, columns = dims.floordiv(h, b), dims.floordiv(w, b)

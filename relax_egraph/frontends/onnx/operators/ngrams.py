@@ -1,4 +1,4 @@
-"""How often runs of numbers occur."""
+"""Counts of n-grams of numbers."""
 
 from functools import reduce
 
@@ -12,7 +12,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 
 _MOST = 1 << 20
-"""A row of more counts is refused."""
+"""The maximal number of counts of a row."""
 
 Array = npt.NDArray[np.int64]
 Grams = dict[tuple[int, ...], int]
@@ -20,7 +20,7 @@ Grams = dict[tuple[int, ...], int]
 
 @converts("TfIdfVectorizer")
 def count_grams(node: Node) -> Expr:
-    """Of each run in a pool how often it occurs in a row, or whether it does, and its weight."""
+    """The counts of n-grams from a pool in each row, or their presence, with weights."""
     pool = _pool(node)
     width = max(node.attrs.integers("ngram_indexes"), default=-1) + 1
     if not 1 <= width <= _MOST or min(node.attrs.integers("ngram_indexes")) < 0:
@@ -29,14 +29,14 @@ def count_grams(node: Node) -> Expr:
     x = node.cast(node[0], "int64")
     if flat:
         x = node.emit("reshape", x, ShapeExpr((1, dims.product(node.shape(0)))))
-    counts = _counted(node, x, pool, width)
+    counts = _count_all(node, x, pool, width)
     if flat:
         counts = node.emit("squeeze", counts, axis=0)
     return _weighed(node, node.cast(counts, "float32"), width)
 
 
 def _pool(node: Node) -> dict[int, Grams]:
-    """By length, the runs that count, and the place of the count of each."""
+    """The n-grams by length, and the index of the count of each."""
     if not node.attrs.has("pool_int64s"):
         raise ModelError("it counts runs of strings")
     items, starts = node.attrs.integers("pool_int64s"), node.attrs.integers("ngram_counts")
@@ -54,42 +54,42 @@ def _pool(node: Node) -> dict[int, Grams]:
     return pool
 
 
-def _counted(node: Node, x: Expr, pool: dict[int, Grams], width: int) -> Expr:
+def _count_all(node: Node, x: Expr, pool: dict[int, Grams], width: int) -> Expr:
     """The counts of each row of `x`."""
     batch = (info_of(x).dims or (1,))[0]
     counts = node.emit("zeros", ShapeExpr((batch, width)), dtype="int64")
     steps = range(1, node.attrs.integer("max_skip_count") + 2)
     for length, grams in pool.items():
         runs = np.array(list(grams), np.int64)
-        each = [_found(node, x, runs, step) for step in (steps if length > 1 else (1,))]
-        found = reduce(lambda a, b: node.emit("add", a, b), each)
+        each = [_count(node, x, runs, step) for step in (steps if length > 1 else (1,))]
+        total = reduce(lambda a, b: node.emit("add", a, b), each)
         places = Constant(np.array(list(grams.values()), np.int64)[None])
         every = node.emit("broadcast_to", places, ShapeExpr((batch, len(grams))))
-        counts = node.emit("scatter_elements", counts, every, found, axis=1, reduction="add")
+        counts = node.emit("scatter_elements", counts, every, total, axis=1, reduction="add")
     return counts
 
 
-def _found(node: Node, x: Expr, grams: Array, step: int) -> Expr:
-    """How often each of `grams`, taking every `step`-th element, is in each row of `x`.
+def _count(node: Node, x: Expr, grams: Array, step: int) -> Expr:
+    """The count of each of `grams`, taking every `step`-th element, in each row of `x`.
 
-    Behind a row there is a number that no run has.
+    Rows are padded with a number that is in no n-gram.
     """
     (_, columns), length = info_of(x).dims or (1, 0), grams.shape[1]
-    behind, stranger = (length - 1) * step, float(int(grams.min()) - 1)
-    longer = node.emit("nn.pad", x, pad_width=(0, 0, 0, behind), pad_value=stranger)
+    behind, filler = (length - 1) * step, float(int(grams.min()) - 1)
+    longer = node.emit("nn.pad", x, pad_width=(0, 0, 0, behind), pad_value=filler)
     matches: Expr | None = None
     for k in range(0, behind + 1, step):
         begin, end = ShapeExpr((k,)), ShapeExpr((dims.add(columns, k),))
         part = node.emit("strided_slice", longer, begin, end, axes=(1,))
-        wanted = Constant(np.ascontiguousarray(grams[:, k // step]))
-        same = node.emit("equal", node.emit("expand_dims", part, axis=2), wanted)
+        items = Constant(np.ascontiguousarray(grams[:, k // step]))
+        same = node.emit("equal", node.emit("expand_dims", part, axis=2), items)
         matches = same if matches is None else node.emit("logical_and", matches, same)
     assert matches is not None
     return node.emit("sum", node.emit("astype", matches, dtype="int64"), axis=1)
 
 
 def _weighed(node: Node, counts: Expr, width: int) -> Expr:
-    """`counts` as the mode of the node says."""
+    """`counts` transformed by the mode of the node."""
     mode = node.attrs.text("mode")
     if mode not in ("TF", "IDF", "TFIDF"):
         raise ModelError(f"its mode is {mode!r}, needs 'TF', 'IDF' or 'TFIDF'")

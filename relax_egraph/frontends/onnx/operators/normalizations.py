@@ -1,4 +1,4 @@
-"""Normalisations, softmax and what goes with them."""
+"""Normalisations and softmax."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
@@ -9,7 +9,7 @@ from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
 
 @converts("BatchNormalization")
 def batch_norm(node: Node) -> tuple[Expr, ...]:
-    """Each channel by its moving mean and variance, or in training by its own."""
+    """Batch norm by moving statistics, or in training by those of the batch."""
     training = bool(node.attrs.schema_default("training_mode"))
     x = node[0]
     dtype = dtype_of(x)
@@ -29,7 +29,7 @@ def batch_norm(node: Node) -> tuple[Expr, ...]:
 
 @converts("InstanceNormalization")
 def instance_norm(node: Node) -> Expr:
-    """Each channel of each image by its own mean and variance."""
+    """Each channel of each image normalised by its own mean and variance."""
     axes = tuple(range(2, node.rank(0)))
     epsilon = node.attrs.number("epsilon")
     return node.emit("nn.instance_norm", *node.all(), channel_axis=1, axes=axes, epsilon=epsilon)
@@ -37,7 +37,7 @@ def instance_norm(node: Node) -> Expr:
 
 @converts("GroupNormalization")
 def group_norm(node: Node) -> Expr:
-    """Groups of channels by their mean and variance; up to opset 20 scaled by group."""
+    """Groups of channels normalised by mean and variance; up to opset 20 scaled by group."""
     x, scale, bias = node.all()
     groups, channels = node.attrs.integer("num_groups"), node.shape(0)[1]
     if node.version < 21:
@@ -58,7 +58,7 @@ def group_norm(node: Node) -> Expr:
 
 @converts("LayerNormalization")
 def layer_norm(node: Node) -> tuple[Expr, ...]:
-    """The axes from one on by their mean and variance, which are given too if asked for."""
+    """The layer norm over trailing axes; mean and reciprocal deviation are optional outputs."""
     axis = node.axis()
     axes = tuple(range(axis, node.rank(0)))
     x, scale = node[0], node[1]
@@ -81,7 +81,7 @@ def layer_norm(node: Node) -> tuple[Expr, ...]:
 
 @converts("RMSNormalization")
 def rms_norm(node: Node) -> Expr:
-    """The axes from one on by the root of their mean square."""
+    """The RMS norm over trailing axes."""
     axis = node.axis()
     axes = tuple(range(axis, node.rank(0)))
     scale = node[1]
@@ -91,7 +91,7 @@ def rms_norm(node: Node) -> Expr:
 
 
 def _over(node: Node, parameter: Expr, axis: int) -> Expr:
-    """`parameter`, which broadcasts, with the extents of the axes from `axis` on."""
+    """`parameter`, broadcast to the extents of the axes from `axis` on."""
     return node.emit("broadcast_to", parameter, ShapeExpr(node.shape(0)[axis:]))
 
 
@@ -106,7 +106,7 @@ def _normalized(
 
 @converts("LRN")
 def local_response(node: Node) -> Expr:
-    """``x / (bias + alpha/size · Σ x²)^beta``, the sum over channels near by."""
+    """``x / (bias + alpha/size · Σ x²)^beta``, with the sum over neighbouring channels."""
     x, size = node[0], node.attrs.integer("size")
     dtype = dtype_of(x)
     before = (size - 1) // 2
@@ -129,7 +129,7 @@ def local_response(node: Node) -> Expr:
 
 @converts("LpNormalization")
 def lp_norm(node: Node) -> Expr:
-    """``x / (Σ |x|^p)^(1/p)`` along an axis; 0 where all is 0."""
+    """``x / (Σ |x|^p)^(1/p)`` along an axis; 0 if all elements are 0."""
     x, axis = node[0], node.axis()
     dtype = dtype_of(x)
     if node.attrs.integer("p") == 1:
@@ -143,32 +143,32 @@ def lp_norm(node: Node) -> Expr:
 
 @converts("Softmax", "LogSoftmax", "Hardmax")
 def softmax(node: Node) -> Expr:
-    """Along an axis; up to opset 12 along all axes from one on, as if they were one."""
+    """Softmax along an axis; up to opset 12 over all trailing axes at once."""
     x, axis, rank = node[0], node.axis(), node.rank(0)
     if node.version >= 13 or axis == rank - 1:
         return _softmax(node, x, axis)
     shape = node.shape(0)
     flat = (dims.product(shape[:axis]), dims.product(shape[axis:]))
-    made = _softmax(node, node.emit("reshape", x, ShapeExpr(flat)), 1)
-    return node.emit("reshape", made, ShapeExpr(shape))
+    result = _softmax(node, node.emit("reshape", x, ShapeExpr(flat)), 1)
+    return node.emit("reshape", result, ShapeExpr(shape))
 
 
 def _softmax(node: Node, x: Expr, axis: int) -> Expr:
     if node.op != "Hardmax":
         return node.emit(f"nn.{'log_' * (node.op == 'LogSoftmax')}softmax", x, axis=axis)
-    first = node.emit("argmax", x, axis=axis, keepdims=True)
+    place = node.emit("argmax", x, axis=axis, keepdims=True)
     shape = info_of(x).dims
     if shape is None:
         raise ModelError("the shape of its operand is not known")
     places = node.emit("arange", PrimValue(shape[axis]), dtype="int64")
     behind = tuple(range(1, len(shape) - axis))
     along = node.emit("expand_dims", places, axis=behind) if behind else places
-    return node.cast(node.emit("equal", first, along), dtype_of(x))
+    return node.cast(node.emit("equal", place, along), dtype_of(x))
 
 
 @converts("Dropout")
 def dropout(node: Node) -> tuple[Expr, ...]:
-    """The operand itself, and a mask of which all holds; of training there is nothing here."""
+    """The operand itself and a mask of ones; training is not supported."""
     elements = node.elements(2)
     if node.has(2) and (elements is None or True in elements.dims):
         ratio = node.constant(1)

@@ -1,4 +1,4 @@
-"""Parts of tensors: in the middle, in a cache, and where points of images come from."""
+"""Parts of tensors: crops, writes to caches, and sampling positions of images."""
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
@@ -11,26 +11,26 @@ from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
 
 @converts("CenterCropPad")
 def center_crop_pad(node: Node) -> Expr:
-    """The middle of the operand along some axes; where that is too short, 0 around it."""
+    """The middle of the operand along some axes, padded with 0 if it is too short."""
     x, rank = node[0], node.rank(0)
-    given = node.attrs.integers("axes") if node.attrs.has("axes") else range(rank)
-    axes = [node.normalized(a, rank) for a in given]
-    wanted = extents_of(node, 1)
-    if len(wanted) != len(axes):
-        raise ModelError(f"its shape has {len(wanted)} extents for {len(axes)} axes")
-    for axis, extent in zip(axes, wanted, strict=True):
+    selected = node.attrs.integers("axes") if node.attrs.has("axes") else range(rank)
+    axes = [node.normalized(a, rank) for a in selected]
+    extents = extents_of(node, 1)
+    if len(extents) != len(axes):
+        raise ModelError(f"its shape has {len(extents)} extents for {len(axes)} axes")
+    for axis, extent in zip(axes, extents, strict=True):
         x = _centered(node, x, axis, node.shape(0)[axis], extent)
     return x
 
 
-def _centered(node: Node, x: Expr, axis: int, have: Dim, wanted: Dim) -> Expr:
-    """`x` with `wanted` of the `have` elements along an axis."""
-    if dims.equal(have, wanted):
+def _centered(node: Node, x: Expr, axis: int, extent: Dim, target: Dim) -> Expr:
+    """`x` centered along an axis: `wanted` in place of `have` elements."""
+    if dims.equal(extent, target):
         return x
-    fewer, more = dims.sub(have, wanted), dims.sub(wanted, have)
+    fewer, more = dims.sub(extent, target), dims.sub(target, extent)
     if dims.prove_ge(fewer, 0):
         begin = dims.floordiv(fewer, 2)
-        cut = ShapeExpr((begin,)), ShapeExpr((dims.add(begin, wanted),))
+        cut = ShapeExpr((begin,)), ShapeExpr((dims.add(begin, target),))
         return node.emit("strided_slice", x, *cut, axes=(axis,))
     if isinstance(more, int):
         widths = [0] * (2 * node.rank(0))
@@ -38,22 +38,22 @@ def _centered(node: Node, x: Expr, axis: int, have: Dim, wanted: Dim) -> Expr:
         return node.emit("nn.pad", x, pad_width=tuple(widths))
     before = dims.floordiv(dims.maximum(more, 0), 2)
     begin = dims.sub(dims.floordiv(dims.maximum(fewer, 0), 2), before)
-    first, last = PrimValue(begin), PrimValue(dims.add(begin, wanted))
+    first, last = PrimValue(begin), PrimValue(dims.add(begin, target))
     places = node.emit("arange", first, last, dtype="int64")
-    zero, end = node.scalar(0, "int64"), node.emit("shape_to_tensor", ShapeExpr((have,)))
+    zero, end = node.scalar(0, "int64"), node.emit("shape_to_tensor", ShapeExpr((extent,)))
     is_inside = node.emit(
         "logical_and",
         node.emit("greater_equal", places, zero),
         node.emit("less", places, end),
     )
-    taken = node.emit("take", x, node.emit("where", is_inside, places, zero), axis=axis)
+    selected = node.emit("take", x, node.emit("where", is_inside, places, zero), axis=axis)
     inside = along(node, is_inside, axis, node.rank(0))
-    return node.emit("where", inside, taken, node.scalar(0, dtype_of(x)))
+    return node.emit("where", inside, selected, node.scalar(0, dtype_of(x)))
 
 
 @converts("TensorScatter")
 def tensor_scatter(node: Node) -> Expr:
-    """A cache with an update written along an axis, of each batch from a place of its own on."""
+    """A cache with an update written along an axis, at a position of its own for each batch."""
     cache, update, rank = node[0], node[1], node.rank(0)
     axis, mode = node.axis(), node.attrs.text("mode")
     if mode not in ("linear", "circular"):
@@ -63,8 +63,8 @@ def tensor_scatter(node: Node) -> Expr:
     shape = node.shape(1)
     places = counted(node, shape[axis], axis, rank)
     if node.has(2):
-        first = along(node, node.cast(node[2], "int64"), 0, rank)
-        places = node.emit("add", places, first)
+        starts = along(node, node.cast(node[2], "int64"), 0, rank)
+        places = node.emit("add", places, starts)
     if mode == "circular":
         length = node.emit("shape_to_tensor", ShapeExpr((node.shape(0)[axis],)))
         places = node.emit("floor_mod", places, length)
@@ -74,7 +74,7 @@ def tensor_scatter(node: Node) -> Expr:
 
 @converts("AffineGrid")
 def affine_grid(node: Node) -> Expr:
-    """Where each point of an image or a volume comes from, by an affine map of each."""
+    """The sampling positions of an image or a volume, by an affine map for each."""
     size = extents_of(node, 1)
     rank = len(size) - 2
     if rank not in (2, 3):

@@ -1,4 +1,4 @@
-"""Pools: over windows, and over whole images."""
+"""Pooling over windows and over whole images."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ from relax_egraph.ir.struct_info import tensor
 
 @converts("MaxPool")
 def max_pool(node: Node) -> tuple[Expr, ...]:
-    """The greatest element of each window, and where in the operand it is, if that is asked for."""
+    """The maximum of each window, and optionally its index in the operand."""
     moves = windows_of(node, node.attrs.integers("kernel_shape"))
     if len(node.outputs) < 2 or not node.outputs[1]:
         return (node.emit(f"nn.max_pool{moves.rank}d", node[0], **_settings(node, moves)),)
@@ -28,14 +28,14 @@ def max_pool(node: Node) -> tuple[Expr, ...]:
 def average_pool(node: Node) -> Expr:
     """The mean of each window."""
     moves = windows_of(node, node.attrs.integers("kernel_shape"))
-    counted = bool(node.attrs.schema_default("count_include_pad"))
-    settings = _settings(node, moves) | {"count_include_pad": counted}
+    count_padding = bool(node.attrs.schema_default("count_include_pad"))
+    settings = _settings(node, moves) | {"count_include_pad": count_padding}
     return node.emit(f"nn.avg_pool{moves.rank}d", node[0], **settings)
 
 
 @converts("LpPool")
 def lp_pool(node: Node) -> Expr:
-    """``(Σ |x|^p)^(1/p)`` of each window: the mean, of what is padded with zeros, by its size."""
+    """``(Σ |x|^p)^(1/p)`` of each window: the mean of the zero-padded powers, times its size."""
     moves = windows_of(node, node.attrs.integers("kernel_shape"))
     x, p = node.emit("abs", node[0]), node.attrs.integer("p")
     dtype = dtype_of(x)
@@ -54,7 +54,7 @@ def lp_pool(node: Node) -> Expr:
 
 @converts("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(node: Node) -> Expr:
-    """One window, which is all of the spatial axes."""
+    """A single window over all spatial axes."""
     axes = tuple(range(2, node.rank(0)))
     if node.op == "GlobalAveragePool":
         return node.emit("mean", node[0], axis=axes, keepdims=True)
@@ -68,9 +68,9 @@ def global_pool(node: Node) -> Expr:
 
 @converts("MaxUnpool")
 def max_unpool(node: Node) -> Expr:
-    """Elements at the places where a pool found them, in zeros.
+    """Elements at the indices of a pool, and zeros elsewhere.
 
-    Places are those in what was pooled as the windows say; a greater extent is behind it.
+    Indices refer to the shape that was pooled; `output_shape` may extend it.
     """
     moves = windows_of(node, node.attrs.integers("kernel_shape"))
     shape = node.shape(0)
@@ -88,9 +88,9 @@ def max_unpool(node: Node) -> Expr:
 
 
 def _enlarged(node: Node, unpooled: Expr, whole: tuple[Dim, ...]) -> Expr:
-    """`unpooled`, of shape `whole`, with zeros behind it up to the extents of operand 2."""
-    wanted = node.integers(2)
-    if wanted is not None and wanted == whole:
+    """`unpooled`, of shape `whole`, extended with zeros to the extents in operand 2."""
+    extents = node.integers(2)
+    if extents is not None and extents == whole:
         return unpooled
     own = node.emit("shape_to_tensor", ShapeExpr(whole))
     more = node.emit("subtract", node[2], own)
@@ -116,8 +116,8 @@ def _attributes(moves: Windows, *, ceil: bool) -> dict[str, Attr]:
 
 
 def _positions(node: Node, moves: Windows) -> tuple[Dim, ...]:
-    """How many windows there are along each axis."""
-    how = pool_of(
+    """The number of windows along each axis."""
+    settings = pool_of(
         node.op,
         moves.rank,
         pool_size=moves.sizes,
@@ -129,12 +129,12 @@ def _positions(node: Node, moves: Windows) -> tuple[Dim, ...]:
         layout=f"NC{SPATIAL[moves.rank]}",
         out_layout=None,
     )
-    return how.shape(node.shape(0))[2:]
+    return settings.shape(node.shape(0))[2:]
 
 
 def _overhang(node: Node, moves: Windows) -> list[int]:
-    """By how much the last window of each axis sticks out of the padded operand."""
-    found: list[int] = []
+    """The excess of the last window of each axis over the padded operand."""
+    result: list[int] = []
     each = zip(node.shape(0)[2:], _positions(node, moves), range(moves.rank), strict=True)
     for extent, count, k in each:
         end = dims.add(dims.mul(dims.sub(count, 1), moves.strides[k]), moves.reach[k])
@@ -144,14 +144,14 @@ def _overhang(node: Node, moves: Windows) -> list[int]:
             if node.attrs.schema_default("ceil_mode"):
                 raise ModelError("where its last window ends is known only at run time")
             over = 0
-        found.append(over)
-    return found
+        result.append(over)
+    return result
 
 
 def _with_indices(node: Node, moves: Windows) -> tuple[Expr, ...]:
-    """The greatest element of each window and its place, found over the taps of the window.
+    """The maximum of each window and its index, computed over the taps of the window.
 
-    Of equal elements it is the first.  Places count all elements of the operand in row-major
+    The first of equal elements is selected.  Indices count all elements of the operand in row-major
     order, or, with `storage_order`, with the first spatial axis fastest.
     """
     shape, counts = node.shape(0), _positions(node, moves)
@@ -193,7 +193,7 @@ def _with_indices(node: Node, moves: Windows) -> tuple[Expr, ...]:
 
 
 def _places(node: Node, shape: tuple[Dim, ...]) -> Expr:
-    """The place of each element, in a tensor of `shape`."""
+    """The index of each element, in a tensor of `shape`."""
     count = dims.product(shape)
     along = node.emit("arange", PrimValue(count), dtype="int64")
     if not node.attrs.schema_default("storage_order"):

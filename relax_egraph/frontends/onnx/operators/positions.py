@@ -1,4 +1,4 @@
-"""Numbers that follow from a place in a tensor, and extents that tensors of rank 0 give."""
+"""Tensors of positions, and dimensions from tensors."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from relax_egraph.ir.struct_info import ShapeStructInfo
 
 
 def counted(node: Node, extent: Dim, axis: int = 0, rank: int = 1, dtype: str = "int64") -> Expr:
-    """``0, 1, …`` up to `extent` along `axis` of `rank`; the other extents are 1."""
+    """``0, 1, …`` below `extent` along `axis` of `rank`; the other extents are 1."""
     return along(node, node.emit("arange", PrimValue(extent), dtype=dtype), axis, rank)
 
 
@@ -21,13 +21,13 @@ def along(node: Node, vector: Expr, axis: int, rank: int) -> Expr:
 
 
 def extent_of(node: Node, place: int) -> Dim:
-    """The number that operand `place`, of one element, gives: a symbol if it is of run time."""
+    """The number in operand `place`, of one element; a new symbol if it is known at run time."""
     (extent,) = extents_of(node, place)
     return extent
 
 
 def extents_of(node: Node, place: int) -> Sequence[Dim]:
-    """The numbers in operand `place`, none negative: symbols if they are of run time."""
+    """The nonnegative numbers in operand `place`; new symbols if they are known at run time."""
     elements = node.elements(place)
     if elements is not None:
         return elements.dims
@@ -38,14 +38,14 @@ def extents_of(node: Node, place: int) -> Sequence[Dim]:
 
 
 def symbols_of(node: Node, extents: Expr) -> Sequence[Dim]:
-    """Symbols for the elements of a tensor of rank 1, none negative, of known extent."""
+    """Symbols for the elements of a tensor of rank 1, nonnegative and of known number."""
     (count,) = info_of(extents).dims or (None,)
     if not isinstance(count, int):
-        raise ModelError("how many extents are given is known only at run time")
-    made = tuple(node.frame.model.symbols.computed(f"{node.op}_{k}") for k in range(count))
+        raise ModelError("the number of extents is known only at run time")
+    symbols = tuple(node.frame.model.symbols.computed(f"{node.op}_{k}") for k in range(count))
     shape = node.emit("tensor_to_shape", node.cast(extents, "int64"))
-    node.scope.bb.emit_match_cast(shape, ShapeStructInfo(made))
-    return made
+    node.scope.bb.emit_match_cast(shape, ShapeStructInfo(symbols))
+    return symbols
 
 
 def number_of(node: Node, extent: Dim, dtype: str) -> Expr:

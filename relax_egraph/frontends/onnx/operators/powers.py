@@ -1,4 +1,4 @@
-"""Powers: of floats as they are, of integers exactly."""
+"""Powers: of floats, and exact powers of integers."""
 
 from relax_egraph.frontends.onnx.node import Node, dtype_of
 from relax_egraph.frontends.onnx.operators.alignment import aligned
@@ -7,12 +7,12 @@ from relax_egraph.ir.dtypes import computed, is_float, is_signed
 from relax_egraph.ir.expr import Constant, Expr
 
 _MOST = 64
-"""The power from which on an even number has wrapped to 0 in every dtype."""
+"""The power from which on an even number wraps to 0 in every dtype."""
 
 
 @converts("Pow")
 def power(node: Node) -> Expr:
-    """A power, in the dtype of its base."""
+    """A power in the dtype of its base."""
     x, y = aligned(node)
     base, exponent = dtype_of(x), dtype_of(y)
     if base == exponent and is_float(base):
@@ -27,7 +27,7 @@ def power(node: Node) -> Expr:
 
 
 def _times(node: Node, y: Expr) -> int | None:
-    """The exponent, if it is one small number that adds no axes."""
+    """The exponent, if it is a single small number that adds no axes."""
     if not isinstance(y, Constant) or y.data.size != 1 or y.data.ndim > max(node.info(0).ndim, 0):
         return None
     times = int(y.data.item())
@@ -35,16 +35,16 @@ def _times(node: Node, y: Expr) -> int | None:
 
 
 def _nearly_whole(node: Node, x: Expr, y: Expr) -> Expr:
-    """A power of an integer as a float: whole where rounding alone keeps it from that."""
-    made = node.emit("power", node.cast(x, "float64"), node.cast(y, "float64"))
-    whole = node.emit("round", made)
-    error = node.emit("abs", node.emit("subtract", made, whole))
-    allowed = node.emit("multiply", node.emit("abs", made), node.scalar(1e-14, "float64"))
-    return node.emit("where", node.emit("less_equal", error, allowed), whole, made)
+    """A power of an integer in floats, rounded if it is within an error of an integer."""
+    result = node.emit("power", node.cast(x, "float64"), node.cast(y, "float64"))
+    whole = node.emit("round", result)
+    error = node.emit("abs", node.emit("subtract", result, whole))
+    allowed = node.emit("multiply", node.emit("abs", result), node.scalar(1e-14, "float64"))
+    return node.emit("where", node.emit("less_equal", error, allowed), whole, result)
 
 
 def _product(node: Node, x: Expr, times: int) -> Expr:
-    """``x`` so many times, by squaring."""
+    """``x`` to the power `times`, by squaring."""
     product: Expr | None = None
     while times:
         if times & 1:
@@ -58,8 +58,8 @@ def _product(node: Node, x: Expr, times: int) -> Expr:
 def _of_integers(node: Node, x: Expr, y: Expr) -> Expr:
     """The product of those of x, x², x⁴, … whose bit is set in `y`; it wraps.
 
-    Powers beyond 64, all 0, 1 or -1 unless they have wrapped, are like the 64th or 65th.  A power
-    below 0 is 0, but of 1 and -1.
+    Powers beyond 64 equal the 64th or 65th, since they are 0, 1 or -1, or have wrapped.  Negative
+    powers are 0, except those of 1 and -1.
     """
     base, one = dtype_of(x), node.scalar(1, dtype_of(x))
     unit, below = node.emit("equal", node.emit("abs", x), one), None
@@ -76,8 +76,8 @@ def _of_integers(node: Node, x: Expr, y: Expr) -> Expr:
     size = node.emit("where", node.emit("greater", size, most), beyond, size)
     product: Expr = one
     for number in range(_MOST.bit_length()):
-        asked = node.emit("not_equal", bit(number), node.scalar(0, "uint64"))
-        factor = node.emit("where", asked, x, one)
+        is_set = node.emit("not_equal", bit(number), node.scalar(0, "uint64"))
+        factor = node.emit("where", is_set, x, one)
         product = factor if number == 0 else node.emit("multiply", product, factor)
         x = node.emit("multiply", x, x)
     if below is None:

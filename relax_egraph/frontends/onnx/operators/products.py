@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
@@ -7,7 +7,7 @@ from relax_egraph.ir.expr import Expr
 
 @converts("MatMul")
 def matmul(node: Node) -> Expr:
-    """As numpy's ``@``."""
+    """A matrix product like numpy's ``@``."""
     return node.emit("matmul", node[0], node[1])
 
 

@@ -1,7 +1,7 @@
-"""Scaled integers: to them and from them, and sums of their products, exactly.
+"""Quantization: conversions to and from scaled integers, and their exact products.
 
-A product of scaled integers is one of their differences from the zero points, in int32, and is
-scaled then: where the result is rounded to integers again, floats would not always round alike.
+A product of scaled integers is a product of differences from the zero points in int32, which is
+then scaled: floats would round differently where the result is rounded to integers again.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from relax_egraph.ir.dtypes import computed, is_float
 from relax_egraph.ir.expr import Expr, ShapeExpr
 from relax_egraph.ir.ops.quantize import NARROW
 
-# --- to integers and back ---------------------------------------------------------------
+# --- conversions ------------------------------------------------------------------------
 
 
 @converts("QuantizeLinear")
 def quantize(node: Node) -> Expr:
-    """``round(x / scale) + zero_point``, limited to what the dtype holds."""
+    """``round(x / scale) + zero_point``, saturated to the dtype."""
     x, scale = node[0], node[1]
     dtype = _quantized_dtype(node)
     wide = _precision(node, dtype_of(x), dtype_of(scale))
@@ -40,8 +40,8 @@ def quantize(node: Node) -> Expr:
 def dequantize(node: Node) -> Expr:
     """``(x - zero_point) · scale``."""
     x, scale = node[0], node[1]
-    given = node.attrs.schema_default("output_dtype")
-    dtype = dtype_named(given) if given else dtype_of(scale)
+    code = node.attrs.schema_default("output_dtype")
+    dtype = dtype_named(code) if code else dtype_of(scale)
     axis, block = _axis(node), node.attrs.schema_default("block_size") or 0
     whole = node.has(2) and dtype_of(node[2]) not in NARROW
     if info_of(scale).ndim < 2 and not block and not whole:
@@ -58,7 +58,7 @@ def dequantize(node: Node) -> Expr:
 
 @converts("DynamicQuantizeLinear")
 def quantize_dynamically(node: Node) -> tuple[Expr, ...]:
-    """Bytes whose scale and zero point are such that all elements and 0 are in their range."""
+    """Bytes with a scale and a zero point such that all elements and 0 are in range."""
     x, dtype = node[0], node.dtype(0)
     zero, most = node.scalar(0, dtype), node.scalar(255, dtype)
     low = node.emit("minimum", node.emit("min", x, axis=None), zero)
@@ -75,32 +75,32 @@ def quantize_dynamically(node: Node) -> tuple[Expr, ...]:
 
 
 def _quantized_dtype(node: Node) -> str:
-    given = node.attrs.schema_default("output_dtype")
+    code = node.attrs.schema_default("output_dtype")
     if node.has(2):
         dtype = node.dtype(2)
-        if given and dtype_named(given) != dtype:
-            raise ModelError(f"its output_dtype is {dtype_named(given)}, its zero point {dtype}")
+        if code and dtype_named(code) != dtype:
+            raise ModelError(f"its output_dtype is {dtype_named(code)}, its zero point {dtype}")
         return dtype
-    return dtype_named(given) if given else "uint8"
+    return dtype_named(code) if code else "uint8"
 
 
 def _precision(node: Node, x: str, scale: str) -> str:
     """The dtype of the quotient."""
-    given = node.attrs.schema_default("precision")
-    if given:
-        return dtype_named(given)
+    code = node.attrs.schema_default("precision")
+    if code:
+        return dtype_named(code)
     return x if x == scale and is_float(x) else np.result_type(x, scale).name
 
 
 def _axis(node: Node) -> int:
-    """The axis along which scales differ; of a number, any."""
+    """The axis along which scales differ; any axis for a single scale."""
     rank, axis = node.rank(0), node.attrs.schema_default("axis")
     whole = info_of(node[1]).ndim == 0 or info_of(node[1]).dims == (1,)
     return -1 if axis is None or whole else node.normalized(axis, rank)
 
 
 def _by_element(node: Node, parameter: Expr, axis: int, block: int) -> Expr:
-    """Scales or zero points, so that they broadcast to operand 0: each serves a block."""
+    """Scales or zero points, broadcastable to operand 0: each serves a block."""
     rank = info_of(parameter).ndim
     if rank == 0:
         return parameter
@@ -111,15 +111,15 @@ def _by_element(node: Node, parameter: Expr, axis: int, block: int) -> Expr:
     if block < 1:
         return parameter
     each = node.emit("repeat", parameter, repeats=block, axis=axis)
-    have, wanted = info_of(each).dims, node.shape(0)[axis]
-    if have is not None and dims.equal(have[axis], wanted):
+    shape, extent = info_of(each).dims, node.shape(0)[axis]
+    if shape is not None and dims.equal(shape[axis], extent):
         return each
-    cut = ShapeExpr((0,)), ShapeExpr((wanted,))
+    cut = ShapeExpr((0,)), ShapeExpr((extent,))
     return node.emit("strided_slice", each, *cut, axes=(axis,))
 
 
 def _limited(node: Node, x: Expr, dtype: str) -> Expr:
-    """`x`, of whole floats, in `dtype`: what it does not hold is as near as may be."""
+    """`x`, of integral floats, saturated to `dtype`."""
     limits = np.iinfo(dtype)
     return node.cast(node.emit("clip", x, min=float(limits.min), max=float(limits.max)), dtype)
 
@@ -136,7 +136,7 @@ def matmul_integer(node: Node) -> Expr:
 
 @converts("QLinearMatMul")
 def qlinear_matmul(node: Node) -> Expr:
-    """The product of scaled integers, scaled again."""
+    """The product of scaled integers, rescaled."""
     out = _product(node, (node[0], node[2]), (node[3], node[5]))
     left, right = _of_rows(node, node[1]), node[4]
     factor = node.emit("divide", node.emit("multiply", left, right), node[6])
@@ -151,7 +151,7 @@ def conv_integer(node: Node) -> Expr:
 
 @converts("QLinearConv")
 def qlinear_conv(node: Node) -> Expr:
-    """The convolution of scaled integers, with a bias in int32, scaled again."""
+    """The convolution of scaled integers, with a bias in int32, rescaled."""
     out = _convolved(node, node[0], node[2], 3, node[5])
     rank = node.rank(0)
     if node.has(8):
@@ -164,7 +164,7 @@ def qlinear_conv(node: Node) -> Expr:
 
 
 def _product(node: Node, a: tuple[Expr, Expr | None], b: tuple[Expr, Expr | None]) -> Expr:
-    """The product of matrices, each with its zero point: of `a` perhaps one for each row."""
+    """The product of matrices with zero points; `a` may have one for each row."""
     x, zero = a
     left = _difference(node, x, None if zero is None else _of_rows(node, zero))
     return node.emit("matmul", left, _difference(node, *b))
@@ -185,7 +185,7 @@ def _difference(node: Node, x: Expr, zero: Expr | None) -> Expr:
 
 
 def _convolved(node: Node, x: Expr, x_zero: Expr | None, place: int, w_zero: Expr | None) -> Expr:
-    """The convolution of `x` by operand `place`, each with its zero point."""
+    """The convolution of `x` with operand `place`, both with zero points."""
     sizes = tuple(e for e in node.shape(place)[2:] if isinstance(e, int))
     if len(sizes) != node.rank(place) - 2:
         raise ModelError("the extents of its kernel are known only at run time")

@@ -1,6 +1,6 @@
-"""Recurrent networks: a loop over time, of which the products with the input are one product.
+"""Recurrent networks: a loop over time, with the products of all inputs computed before it.
 
-The formulas are those of the ONNX operators RNN, GRU and LSTM, also their order of gates.
+The formulas and the order of gates are those of the ONNX operators RNN, GRU and LSTM.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ Emit = Callable[..., Expr]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A kind of cell: how many gates it has, and how many states."""
+    """A kind of cell, with its numbers of gates and states."""
 
     gates: int
     states: int
@@ -36,9 +36,9 @@ _CELLS: Mapping[str, Cell] = {
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a network: its weights, and what a turn has to know.
+    """One direction of a network: its weights, and the parameters of an iteration.
 
-    `projected` is the input by the weights, with their bias: (time, batch, gates · hidden).
+    `projected` is the product of input and weights, with bias: (time, batch, gates · hidden).
     """
 
     cell: Cell
@@ -89,7 +89,7 @@ class Activation:
             case "softplus":
                 return emit("nn.softplus", x)
             case _:
-                raise ModelError(f"there is no activation {self.name!r} here")
+                raise ModelError(f"activation {self.name!r} is not supported")
 
 
 _PARAMETERS: Mapping[str, tuple[float, float]] = {
@@ -100,15 +100,15 @@ _PARAMETERS: Mapping[str, tuple[float, float]] = {
     "hardsigmoid": (0.2, 0.5),
     "elu": (1.0, 0.0),
 }
-"""The parameters that an activation has if none are given."""
+"""The default parameters of activations."""
 
 
 @converts("RNN", "GRU", "LSTM")
 def recurrent(node: Node) -> tuple[Expr, ...]:
     """The outputs of all times, and the last states."""
     cell = _CELLS[node.op]
-    first = bool(node.attrs.schema_default("layout"))
-    x = node.emit("permute_dims", node[0], axes=(1, 0, 2)) if first else node[0]
+    batch_first = bool(node.attrs.schema_default("layout"))
+    x = node.emit("permute_dims", node[0], axes=(1, 0, 2)) if batch_first else node[0]
     lengths = node.get(4)
     if lengths is not None:
         lengths = node.cast(lengths, "int64")
@@ -116,17 +116,17 @@ def recurrent(node: Node) -> tuple[Expr, ...]:
     backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
     if kind not in backwards:
         raise ModelError(f"its direction is {kind!r}")
-    ran = [
-        _run(node, _direction(node, cell, x, lengths, k, reverse), x, lengths, k, first)
+    directions = [
+        _run(node, _direction(node, cell, x, lengths, k, reverse), x, lengths, k, batch_first)
         for k, reverse in enumerate(backwards[kind])
     ]
-    outputs = node.emit("stack", Tuple(tuple(every for every, _ in ran)), axis=1)
-    axis = 1 if first else 0
+    outputs = node.emit("stack", Tuple(tuple(every for every, _ in directions)), axis=1)
+    axis = 1 if batch_first else 0
     last = [
-        node.emit("stack", Tuple(tuple(states[s] for _, states in ran)), axis=axis)
+        node.emit("stack", Tuple(tuple(states[s] for _, states in directions)), axis=axis)
         for s in range(cell.states)
     ]
-    if first:
+    if batch_first:
         outputs = node.emit("permute_dims", outputs, axes=(2, 0, 1, 3))
     return (outputs, *last)
 
@@ -134,7 +134,7 @@ def recurrent(node: Node) -> tuple[Expr, ...]:
 def _direction(
     node: Node, cell: Cell, x: Expr, lengths: Expr | None, k: int, reverse: bool
 ) -> Direction:
-    """Direction `k` of the network, with the input already multiplied."""
+    """Direction `k` of the network, with the projected input."""
     dtype, hidden = dtype_of(x), node.attrs.integer("hidden_size")
     size = cell.gates * hidden
     weights, recurrent_weights = (
@@ -167,25 +167,25 @@ def _direction(
 
 
 def _functions(node: Node, cell: Cell, k: int) -> tuple[Activation, ...]:
-    """The activations of direction `k`; parameters go to those that have any, in order."""
+    """The activations of direction `k`; activations with parameters take them in order."""
     count = len(cell.functions)
     names = node.attrs.texts("activations") if node.attrs.has("activations") else ()
     names = names or cell.functions * (k + 1)
     if len(names) < (k + 1) * count:
         raise ModelError(f"its activations are {list(names)}, needs {count} for each direction")
-    given = {
+    parameters = {
         name: list(node.attrs.numbers(name)) if node.attrs.has(name) else []
         for name in ("activation_alpha", "activation_beta")
     }
-    found: list[Activation] = []
+    activations: list[Activation] = []
     for name in map(str.lower, names):
         alpha, beta = _PARAMETERS.get(name, (0.0, 0.0))
-        if name in _PARAMETERS and given["activation_alpha"]:
-            alpha = given["activation_alpha"].pop(0)
-        if name in ("affine", "scaledtanh", "hardsigmoid") and given["activation_beta"]:
-            beta = given["activation_beta"].pop(0)
-        found.append(Activation(name, alpha, beta))
-    return tuple(found[k * count : (k + 1) * count])
+        if name in _PARAMETERS and parameters["activation_alpha"]:
+            alpha = parameters["activation_alpha"].pop(0)
+        if name in ("affine", "scaledtanh", "hardsigmoid") and parameters["activation_beta"]:
+            beta = parameters["activation_beta"].pop(0)
+        activations.append(Activation(name, alpha, beta))
+    return tuple(activations[k * count : (k + 1) * count])
 
 
 def _part(node: Node, tensor: Expr, k: int) -> Expr:
@@ -194,14 +194,14 @@ def _part(node: Node, tensor: Expr, k: int) -> Expr:
 
 
 def _reversed(node: Node, x: Expr, lengths: Expr | None) -> Expr:
-    """`x` backwards in time, each sequence from its end."""
+    """`x` reversed in time, each sequence from its end."""
     if lengths is None:
         return node.emit("flip", x, axis=0)
     return node.emit("reverse_sequence", x, lengths, seq_axis=0, batch_axis=1)
 
 
 def _run(
-    node: Node, way: Direction, x: Expr, lengths: Expr | None, k: int, first: bool
+    node: Node, way: Direction, x: Expr, lengths: Expr | None, k: int, batch_first: bool
 ) -> tuple[Expr, tuple[Expr, ...]]:
     """The outputs of all times of one direction, and its last states."""
     time, batch = _extents(x)
@@ -210,7 +210,7 @@ def _run(
     for place in (5, 6)[: way.cell.states]:
         if node.has(place):
             whole = node[place]
-            if first:
+            if batch_first:
                 whole = node.emit("permute_dims", whole, axes=(1, 0, 2))
             start.append(_part(node, whole, k))
         else:
@@ -227,20 +227,22 @@ def _run(
         if lengths is None:
             return [*states, states[0]]
         alive = emit("expand_dims", emit("less", turn.number, rest[-1]), axis=1)
-        kept = [emit("where", alive, s, old) for s, old in zip(states, turn.state, strict=True)]
-        return [*kept, emit("where", alive, states[0], const(0.0, dtype))]
+        next_states = [
+            emit("where", alive, s, old) for s, old in zip(states, turn.state, strict=True)
+        ]
+        return [*next_states, emit("where", alive, states[0], const(0.0, dtype))]
 
     extent = node.emit("reshape", node.emit("shape_to_tensor", ShapeExpr((time,))), ShapeExpr(()))
-    turns = Loop(node.op, body, tuple(start), 1, passed=tuple(passed))
-    done = run_loop(turns, extent, const(True, "bool"), node.frame)
-    every = stacked(node, done.scan_outputs[0], done.kinds[0], 0)
+    time_loop = Loop(node.op, body, tuple(start), 1, passed=tuple(passed))
+    finished = run_loop(time_loop, extent, const(True, "bool"), node.frame)
+    every = stacked(node, finished.scan_outputs[0], finished.kinds[0], 0)
     whole = node.bind(call("reshape", every, ShapeExpr((time, batch, hidden))))
     outputs = _reversed(node, whole, lengths) if way.reverse else whole
-    return outputs, done.state
+    return outputs, finished.state
 
 
 def _extents(x: Expr) -> tuple[Dim, Dim]:
-    """How many times there are, and how many sequences."""
+    """The numbers of times and of sequences."""
     shape = info_of(x).dims
     if shape is None:
         raise ModelError("the shape of its input is not known")
@@ -292,13 +294,13 @@ def _gru(
     peepholes: tuple[Expr, ...],
     state: tuple[Expr, ...],
 ) -> list[Expr]:
-    """Update, reset and hidden gate, in that order."""
+    """The gates are update, reset and hidden, in that order."""
     f, g = way.functions
     (h,) = state
     own = list(_gates(emit, x, 3))
     if way.flags["linear_before_reset"]:
-        seen = emit("add", emit("matmul", h, weights), bias)
-        theirs = list(_gates(emit, seen, 3))
+        projected = emit("add", emit("matmul", h, weights), bias)
+        theirs = list(_gates(emit, projected, 3))
         z, r = (f.apply(emit, _clipped(emit, way, emit("add", own[k], theirs[k]))) for k in (0, 1))
         total = emit("add", own[2], emit("multiply", r, theirs[2]))
     else:
@@ -325,7 +327,7 @@ def _lstm(
     peepholes: tuple[Expr, ...],
     state: tuple[Expr, ...],
 ) -> list[Expr]:
-    """Input, output, forget and cell gate, in that order."""
+    """The gates are input, output, forget and cell, in that order."""
     f, g, outward = way.functions
     h, c = state
     i, o, forget, cell = _gates(emit, _sum(emit, way, x, h, weights, bias), 4)
@@ -334,11 +336,11 @@ def _lstm(
         forget = emit("add", forget, emit("multiply", peepholes[2], c))
     opened = f.apply(emit, _clipped(emit, way, i))
     if way.flags["input_forget"]:
-        kept = emit("subtract", const(1.0, dtype_of(c)), opened)
+        retained = emit("subtract", const(1.0, dtype_of(c)), opened)
     else:
-        kept = f.apply(emit, _clipped(emit, way, forget))
+        retained = f.apply(emit, _clipped(emit, way, forget))
     new = g.apply(emit, _clipped(emit, way, cell))
-    memory = emit("add", emit("multiply", kept, c), emit("multiply", opened, new))
+    memory = emit("add", emit("multiply", retained, c), emit("multiply", opened, new))
     if peepholes:
         o = emit("add", o, emit("multiply", peepholes[1], memory))
     shown = f.apply(emit, _clipped(emit, way, o))

@@ -1,4 +1,4 @@
-"""Reductions over axes, arguments of extremes, and scans."""
+"""Reductions over axes, arg-reductions, and scans."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,23 +22,23 @@ _PLAIN: Mapping[str, str] = {
 
 @converts(*_PLAIN)
 def reduction(node: Node) -> Expr:
-    """A reduction that is one of ours."""
+    """A reduction that is one of our operators."""
     x = node[0]
     if node.op in ("ReduceMax", "ReduceMin") and dtype_of(x) == "bool":
-        whole = _reduced(node, _PLAIN[node.op], node.cast(x, "uint8"))
+        whole = _reduce(node, _PLAIN[node.op], node.cast(x, "uint8"))
         return node.cast(whole, "bool")
-    return _reduced(node, _PLAIN[node.op], x)
+    return _reduce(node, _PLAIN[node.op], x)
 
 
 @converts("ReduceL1")
 def l1(node: Node) -> Expr:
     """``Σ |x|``."""
-    return _reduced(node, "sum", node.emit("abs", node[0]))
+    return _reduce(node, "sum", node.emit("abs", node[0]))
 
 
 @converts("ReduceL2")
 def l2(node: Node) -> Expr:
-    """``√(Σ x²)``; of integers computed in floats."""
+    """``√(Σ x²)``; for integers computed in floats."""
     return _in_floats(node, lambda x: node.emit("sqrt", _square_sum(node, x)))
 
 
@@ -51,23 +51,23 @@ def sum_square(node: Node) -> Expr:
 @converts("ReduceLogSum")
 def log_sum(node: Node) -> Expr:
     """``ln(Σ x)``."""
-    return _in_floats(node, lambda x: node.emit("log", _reduced(node, "sum", x)))
+    return _in_floats(node, lambda x: node.emit("log", _reduce(node, "sum", x)))
 
 
 @converts("ReduceLogSumExp")
 def log_sum_exp(node: Node) -> Expr:
-    """``ln(Σ eˣ)``, of what `x` is above its greatest element, so that no power overflows."""
+    """``ln(Σ eˣ)``, relative to the maximum of `x`, so that no exponential overflows."""
     return _in_floats(node, lambda x: _log_sum_exp(node, x))
 
 
 @converts("ArgMax", "ArgMin")
 def argument(node: Node) -> Expr:
-    """The first index of an extreme, or the last one: the first in reverse order."""
+    """The first index of an extreme, or the last: the first in reverse order."""
     name, axis = node.op.lower(), node.axis()
-    kept = bool(node.attrs.integer("keepdims"))
+    keepdims = bool(node.attrs.integer("keepdims"))
     if not node.attrs.schema_default("select_last_index"):
-        return node.emit(name, node[0], axis=axis, keepdims=kept)
-    last = node.emit(name, node.emit("flip", node[0], axis=axis), axis=axis, keepdims=kept)
+        return node.emit(name, node[0], axis=axis, keepdims=keepdims)
+    last = node.emit(name, node.emit("flip", node[0], axis=axis), axis=axis, keepdims=keepdims)
     extent = ShapeExpr((dims.sub(node.shape(0)[axis], 1),))
     greatest = node.emit("reshape", node.emit("shape_to_tensor", extent), ShapeExpr(()))
     return node.emit("subtract", greatest, last)
@@ -75,7 +75,7 @@ def argument(node: Node) -> Expr:
 
 @converts("CumSum", "CumProd")
 def scan(node: Node) -> Expr:
-    """A cumulative sum or product, perhaps without the element itself, perhaps from the end."""
+    """A cumulative sum or product, optionally exclusive, optionally from the end."""
     name, x = node.op.lower(), node[0]
     exclusive, reverse = (bool(node.attrs.integer(n)) for n in ("exclusive", "reverse"))
     axis = node.integers(1)
@@ -83,16 +83,16 @@ def scan(node: Node) -> Expr:
         where = node.emit("reshape", node[1], ShapeExpr(()))
         out = info_of(x)
         flipped = node.emit_late("flip", x, axis=where, out=out) if reverse else x
-        made = node.emit_late(name, flipped, axis=where, exclusive=exclusive, out=out)
-        return node.emit_late("flip", made, axis=where, out=out) if reverse else made
+        scanned = node.emit_late(name, flipped, axis=where, exclusive=exclusive, out=out)
+        return node.emit_late("flip", scanned, axis=where, out=out) if reverse else scanned
     flipped = node.emit("flip", x, axis=axis[0]) if reverse else x
-    made = node.emit(name, flipped, axis=axis[0], exclusive=exclusive)
-    return node.emit("flip", made, axis=axis[0]) if reverse else made
+    scanned = node.emit(name, flipped, axis=axis[0], exclusive=exclusive)
+    return node.emit("flip", scanned, axis=axis[0]) if reverse else scanned
 
 
 @converts("TopK")
 def topk(node: Node) -> tuple[Expr, ...]:
-    """The greatest or least elements along an axis, and where they are."""
+    """The greatest or least elements along an axis, and their indices."""
     axis = node.attrs.integer("axis")
     largest = bool(node.attrs.schema_default("largest") in (None, 1))
     known = (node.attrs.integer("k"),) if node.attrs.has("k") else node.integers(1)
@@ -105,7 +105,7 @@ def topk(node: Node) -> tuple[Expr, ...]:
     if count is None:
         count = node.extents_of(node.emit("reshape", node[1], ShapeExpr((1,))), 1) or ()
     begin = ShapeExpr((0,))
-    sorted_ = node.fields(node.emit("topk", node[0], k=0, **settings))  # all there are
+    sorted_ = node.fields(node.emit("topk", node[0], k=0, **settings))  # all elements
     place = (node.axis(),)
     return tuple(
         node.emit("strided_slice", x, begin, ShapeExpr(count), axes=place) for x in sorted_
@@ -123,22 +123,22 @@ def _in_floats(node: Node, function: Callable[[Expr], Expr]) -> Expr:
 
 
 def _square_sum(node: Node, x: Expr) -> Expr:
-    return _reduced(node, "sum", node.emit("square", x))
+    return _reduce(node, "sum", node.emit("square", x))
 
 
 def _log_sum_exp(node: Node, x: Expr) -> Expr:
     dtype = dtype_of(x)
     zero = node.scalar(0, dtype)
-    greatest = _reduced(node, "max", x, keepdims=True)
+    greatest = _reduce(node, "max", x, keepdims=True)
     finite = node.emit("where", node.emit("isfinite", greatest), greatest, zero)
     above = node.emit("exp", node.emit("subtract", x, finite))
-    logarithm = node.emit("log", _reduced(node, "sum", above))
-    own = _reduced(node, "max", x)
+    logarithm = node.emit("log", _reduce(node, "sum", above))
+    own = _reduce(node, "max", x)
     return node.emit("add", logarithm, node.emit("where", node.emit("isfinite", own), own, zero))
 
 
-def _reduced(node: Node, name: str, x: Expr, *, keepdims: bool | None = None) -> Expr:
-    """`x` reduced over the axes that `node` names, by default over all."""
+def _reduce(node: Node, name: str, x: Expr, *, keepdims: bool | None = None) -> Expr:
+    """`x` reduced over the axes of `node`, by default over all."""
     kept = bool(node.attrs.integer("keepdims")) if keepdims is None else keepdims
     axes = axes_of(node, 1)
     if axes == () or axes is None:
@@ -148,6 +148,6 @@ def _reduced(node: Node, name: str, x: Expr, *, keepdims: bool | None = None) ->
     if isinstance(axes, tuple):
         return node.emit(name, x, axis=axes, keepdims=kept)
     rank, count = info_of(x).ndim, count_of(node, 1)
-    left = rank if kept else rank - count if count is not None and rank >= 0 else -1
-    out = tensor(None, dtype_of(x), left)
+    out_rank = rank if kept else rank - count if count is not None and rank >= 0 else -1
+    out = tensor(None, dtype_of(x), out_rank)
     return node.emit_late(name, x, axis=axes, keepdims=kept, out=out)

@@ -1,7 +1,7 @@
-"""Tensors resized along some axes: by `R.image.resize2d` or `resize3d`, or axis by axis.
+"""Tensors resized along some axes, by `R.image.resize2d` or `resize3d`, or axis by axis.
 
-The operators compute coordinates of extents.  ONNX computes them of the scale, which is another
-number where extents were rounded, or where it is known only at run time.
+Our operators compute coordinates from extents.  ONNX computes them from the scale, which differs if
+extents were rounded, or if it is known only at run time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ METHODS: Mapping[str, str] = {
     "bilinear": "linear",
     "cubic": "cubic",
 }
-"""The methods of ours, by the modes of ONNX."""
+"""Our interpolation methods by the modes of ONNX."""
 
 
 def resized(node: Node, how: Interpolation, moves: Sequence[Along]) -> Expr:
@@ -61,7 +61,7 @@ def _is_exact(move: Along) -> bool:
 
 
 def _reads_further(how: Interpolation, moves: Sequence[Along]) -> bool:
-    """Whether points are averages of as many pixels as the image shrinks by."""
+    """Whether points are averages of several pixels of a shrunk image."""
     return how.antialias and not all(_grows(move) for move in moves)
 
 
@@ -76,11 +76,11 @@ _IMAGES: Mapping[int, Mapping[str, tuple[int, ...]]] = {
     4: {"NCHW": (2, 3), "NHWC": (1, 2)},
     5: {"NCDHW": (2, 3, 4), "NDHWC": (1, 2, 3)},
 }
-"""By rank and layout, which axes the operators resize; a signal is an image of one row."""
+"""The axes that the operators resize, by rank and layout; a signal is an image of one row."""
 
 
 def _by_operator(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr | None:
-    """A resize of images or volumes, where it computes the same coordinates; `x` is operand 0."""
+    """A resize of images or volumes, if it has the same coordinates; `x` is operand 0."""
     mode = "half_pixel" if how.mode == "half_pixel_symmetric" else how.mode
     exact = all(map(_is_exact, moves))
     if mode not in MODES or not exact or _reads_further(how, moves):

@@ -1,4 +1,4 @@
-"""Images in other sizes: what the operators say about each axis."""
+"""Resizing of images: the parameters of each axis."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from relax_egraph.ir.struct_info import ShapeStructInfo
 
 @converts("Upsample")
 def upsample(node: Node) -> Expr:
-    """Another size by scales; the points of the result are where they are if scaled back."""
+    """Resizing by scales, with the coordinates of the scaled grid."""
     if not node.attrs.has("scales"):
         return _by_operand(node, _interpolation(node))
     scales = node.attrs.numbers("scales")
@@ -25,7 +25,7 @@ def upsample(node: Node) -> Expr:
 
 
 def _by_operand(node: Node, how: Interpolation) -> Expr:
-    """Operand 0 by the scales in operand 1."""
+    """Operand 0, resized by the scales in operand 1."""
     scales = _floats(node, 1)
     if scales is None:
         raise ModelError("it has no scales")
@@ -34,13 +34,13 @@ def _by_operand(node: Node, how: Interpolation) -> Expr:
 
 @converts("Resize")
 def resize(node: Node) -> Expr:
-    """Another size along some axes, given by scales or extents."""
+    """Resizing along some axes, by scales or extents."""
     rank, how = node.rank(0), _interpolation(node)
     if node.version < 11:
         return _by_operand(node, how)
-    given = node.attrs.has("axes")
-    asked = node.attrs.integers("axes") if given else range(rank)
-    axes = [node.normalized(axis, rank) for axis in asked]
+    has_axes = node.attrs.has("axes")
+    selected = node.attrs.integers("axes") if has_axes else range(rank)
+    axes = [node.normalized(axis, rank) for axis in selected]
     scales = _floats(node, 2)
     if scales is not None:
         moves = _by_scales(node, axes, scales)
@@ -73,7 +73,7 @@ def _interpolation(node: Node) -> Interpolation:
 
 
 def _floats(node: Node, place: int) -> Sequence[float] | Expr | None:
-    """The numbers in operand `place`, or the tensor of them; ``None`` if there are none."""
+    """The numbers in operand `place`, or its tensor; ``None`` if it is absent."""
     if not node.has(place) or node.info(place).dims == (0,):
         return None
     constant = node.constant(place)
@@ -101,7 +101,7 @@ def _by_scales(node: Node, axes: Sequence[int], scales: Sequence[float] | Expr) 
 
 
 def _by_sizes(node: Node, axes: Sequence[int]) -> list[Along]:
-    """Extents as given, or the greatest or least scale of them for all axes."""
+    """The sizes in operand 3, perhaps with the minimal or maximal of their scales on all axes."""
     shape, elements = node.shape(0), node.elements(3)
     extents = [shape[axis] for axis in axes]
     policy = node.attrs.schema_default("keep_aspect_ratio_policy") or "stretch"
@@ -134,7 +134,7 @@ def _scaled(extent: Dim, scale: Fraction) -> Dim:
 
 
 def _extents(node: Node, axes: Sequence[int]) -> Expr:
-    """The operand's extents along `axes`, in a tensor of float64."""
+    """The operand's extents along `axes`, as a float64 tensor."""
     shape = node.shape(0)
     extents = node.emit("shape_to_tensor", ShapeExpr(tuple(shape[axis] for axis in axes)))
     return node.cast(extents, "float64")
@@ -146,10 +146,10 @@ def _times(node: Node, axes: Sequence[int], scales: Expr) -> Expr:
 
 
 def _computed(node: Node, sizes: Expr, count: int) -> Sequence[Dim]:
-    """Symbols for extents that the tensor `sizes` gives."""
-    known = info_of(sizes).dims
-    if known is not None and known != (count,):
-        raise ModelError(f"its sizes are of shape {known}, needs {count} extents")
+    """Symbols for the extents in the tensor `sizes`."""
+    actual = info_of(sizes).dims
+    if actual is not None and actual != (count,):
+        raise ModelError(f"its sizes are of shape {actual}, needs {count} extents")
     symbols = node.frame.model.symbols
     targets = tuple(symbols.computed(f"{node.outputs[0]}_{axis}") for axis in range(count))
     shape = node.emit("tensor_to_shape", sizes)
@@ -158,16 +158,16 @@ def _computed(node: Node, sizes: Expr, count: int) -> Sequence[Dim]:
 
 
 def _with_regions(node: Node, moves: Sequence[Along]) -> list[Along]:
-    """The moves with a start and an end each, which operand 1 gives."""
-    count, given = len(moves), _floats(node, 1)
-    if given is None:
+    """The moves, each with its start and end from operand 1."""
+    count, roi = len(moves), _floats(node, 1)
+    if roi is None:
         raise ModelError(f"its coordinate_transformation_mode is {CROP!r}, needs a roi")
-    if isinstance(given, Expr):
-        wide = node.cast(given, "float64")
+    if isinstance(roi, Expr):
+        wide = node.cast(roi, "float64")
         regions: Sequence[float | Expr] = [_one(node, wide, k) for k in range(2 * count)]
     else:
-        _check_count("roi", given, 2 * count)
-        regions = given
+        _check_count("roi", roi, 2 * count)
+        regions = roi
     return [
         Along(m.axis, m.extent, m.target, m.scale, (regions[k], regions[count + k]))
         for k, m in enumerate(moves)

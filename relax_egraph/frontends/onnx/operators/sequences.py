@@ -1,7 +1,7 @@
 """Sequences and optionals.
 
-A sequence of known length is a tuple, another an object of the machine; an optional is its value,
-or none.
+A sequence of known length is a tuple, others are objects of the machine; an optional is its value,
+or null.
 """
 
 from relax_egraph.errors import ModelError
@@ -26,67 +26,69 @@ def construct(node: Node) -> Expr:
 
 @converts("SequenceEmpty")
 def empty(node: Node) -> Expr:
-    """A sequence of nothing."""
+    """An empty sequence."""
     return Tuple(())
 
 
 @converts("SequenceInsert")
 def insert(node: Node) -> Expr:
-    """One value more, by default at the end."""
-    held, value = _fields(node[0]), node[1]
+    """The sequence with a value inserted, by default at the end."""
+    fields, value = _fields(node[0]), node[1]
     if not node.has(2):
-        return _packed(node, "append", node[0], value) if held is None else Tuple((*held, value))
+        return (
+            _packed(node, "append", node[0], value) if fields is None else Tuple((*fields, value))
+        )
     at = _place(node, 2)
-    if held is None or at is None:
+    if fields is None or at is None:
         return _packed(node, "insert", node[0], value, node[2])
-    return Tuple((*held[:at], value, *held[at:]))
+    return Tuple((*fields[:at], value, *fields[at:]))
 
 
 @converts("SequenceErase")
 def erase(node: Node) -> Expr:
-    """One value less, by default the last one."""
-    held = _fields(node[0])
+    """The sequence without a value, by default without the last one."""
+    fields = _fields(node[0])
     at = _place(node, 1) if node.has(1) else -1
-    if held is None or at is None:
+    if fields is None or at is None:
         position = node.get(1)
         return _packed(node, "erase", node[0], const(-1) if position is None else position)
-    kept = list(held)
-    if not -len(kept) <= at < len(kept):
-        raise ModelError(f"position {at} of a sequence of {len(kept)}")
-    del kept[at]
-    return Tuple(tuple(kept))
+    remaining = list(fields)
+    if not -len(remaining) <= at < len(remaining):
+        raise ModelError(f"position {at} of a sequence of {len(remaining)}")
+    del remaining[at]
+    return Tuple(tuple(remaining))
 
 
 @converts("SequenceAt")
 def at(node: Node) -> Expr:
     """The value at a position."""
-    held, place = _fields(node[0]), _place(node, 1)
-    if held is not None and place is not None:
-        if not -len(held) <= place < len(held):
-            raise ModelError(f"position {place} of a sequence of {len(held)}")
-        return held[place]
+    fields, place = _fields(node[0]), _place(node, 1)
+    if fields is not None and place is not None:
+        if not -len(fields) <= place < len(fields):
+            raise ModelError(f"position {place} of a sequence of {len(fields)}")
+        return fields[place]
     return node.bind(_call("at", node.item(0), node[0], node[1]))
 
 
 @converts("SequenceLength")
 def length(node: Node) -> Expr:
-    """How many values there are."""
-    held = _fields(node[0])
-    if held is not None:
-        return const(len(held), "int64")
+    """The length of a sequence."""
+    fields = _fields(node[0])
+    if fields is not None:
+        return const(len(fields), "int64")
     return node.bind(_call("length", tensor((), "int64"), node[0]))
 
 
 @converts("ConcatFromSequence")
 def concat(node: Node) -> Expr:
-    """The tensors of a sequence one behind the other, or side by side along a new axis."""
-    held, axis = _fields(node[0]), node.attrs.integer("axis")
+    """The tensors of a sequence, concatenated, or stacked along a new axis."""
+    fields, axis = _fields(node[0]), node.attrs.integer("axis")
     stacks = bool(node.attrs.integer("new_axis"))
-    if held:
-        return node.emit("stack" if stacks else "concat", Tuple(held), axis=axis)
+    if fields:
+        return node.emit("stack" if stacks else "concat", Tuple(fields), axis=axis)
     kind = node.item(0)
     if kind.dtype is None or kind.ndim < 0:
-        raise ModelError("of what tensors the sequence is is not known")
+        raise ModelError("the tensors of the sequence have no known dtype and rank")
     if not stacks:
         out = tensor(None, kind.dtype, kind.ndim)
         return node.bind(_call("concat", out, node[0], PrimValue(axis)))
@@ -95,20 +97,22 @@ def concat(node: Node) -> Expr:
 
 @converts("SplitToSequence")
 def split(node: Node) -> Expr:
-    """The parts of a tensor along an axis: of given extents, of one extent, or single slices."""
+    """The parts of a tensor along an axis: of explicit extents, of one extent, or single slices."""
     axis = node.axis()
     x, sizes = node[0], node.integers(1)
     extent = node.shape(0)[axis]
-    kept = bool(node.attrs.integer("keepdims")) or node.has(1)
+    keepdims = bool(node.attrs.integer("keepdims")) or node.has(1)
     info = node.info(1) if node.has(1) else None
     if isinstance(extent, int) and (not node.has(1) or sizes is not None):
         bounds = _bounds(extent, sizes, info is not None and info.ndim == 0)
-        made = node.emit("split", x, indices_or_sections=bounds, axis=axis)
-        parts = node.fields(made)
-        return Tuple(parts if kept else tuple(node.emit("squeeze", p, axis=axis) for p in parts))
-    given = const(1, "int64") if not node.has(1) else node[1]
+        pieces = node.emit("split", x, indices_or_sections=bounds, axis=axis)
+        parts = node.fields(pieces)
+        return Tuple(
+            parts if keepdims else tuple(node.emit("squeeze", p, axis=axis) for p in parts)
+        )
+    part_sizes = const(1, "int64") if not node.has(1) else node[1]
     return node.bind(
-        _call("split", ObjectStructInfo(), x, given, PrimValue(axis), PrimValue(int(kept)))
+        _call("split", ObjectStructInfo(), x, part_sizes, PrimValue(axis), PrimValue(int(keepdims)))
     )
 
 
@@ -142,12 +146,12 @@ def has_element(node: Node) -> Expr:
 
 @converts("OptionalGetElement")
 def get_element(node: Node) -> Expr:
-    """The value, which must be there."""
+    """The value, which must be present."""
     return node[0]
 
 
 def _fields(sequence: Expr) -> tuple[Expr, ...] | None:
-    """The values in a sequence of known length."""
+    """The values of a sequence of known length."""
     if isinstance(sequence, Tuple):
         return sequence.fields
     info = sequence.struct_info
@@ -157,7 +161,7 @@ def _fields(sequence: Expr) -> tuple[Expr, ...] | None:
 
 
 def _place(node: Node, place: int) -> int | None:
-    """Operand `place` as a position, if it is known."""
+    """Operand `place` as a position, if it is constant."""
     known = node.integers(place)
     return None if known is None else known[0]
 

@@ -1,7 +1,7 @@
 """Fourier transforms.
 
-A transform is a product with the matrix of cosines and sines, of lengths that are not known before
-they run, too.  The last axis of a signal holds real and imaginary parts, or real parts alone.
+A transform is a product with the matrix of cosines and sines, also for lengths that are known only
+at run time.  The last axis of a signal holds real and imaginary parts, or real parts alone.
 """
 
 import math
@@ -18,7 +18,7 @@ from relax_egraph.ir.struct_info import tensor
 
 @converts("DFT")
 def fourier(node: Node) -> Expr:
-    """Along an axis; of frequencies of real numbers, half are enough."""
+    """The transform along an axis; real signals need only half of the frequencies."""
     x, rank = node[0], node.rank(0)
     if node.version < 20:
         axis = node.axis()
@@ -28,18 +28,18 @@ def fourier(node: Node) -> Expr:
             return _along_late(node, x, node.emit("reshape", node[2], ShapeExpr((1,))))
         axis = node.normalized(known[0], rank)
     if axis == rank - 1:
-        raise ModelError("its axis is that of the parts of numbers")
+        raise ModelError("its axis is that of real and imaginary parts")
     order = [k for k in range(rank - 1) if k != axis]
-    turned = node.emit("permute_dims", x, axes=(*order, axis, rank - 1))
+    transposed = node.emit("permute_dims", x, axes=(*order, axis, rank - 1))
     back = tuple([*order, axis, rank - 1].index(k) for k in range(rank))
-    return node.emit("permute_dims", _along_last(node, turned), axes=back)
+    return node.emit("permute_dims", _along_last(node, transposed), axes=back)
 
 
-def _along_late(node: Node, x: Expr, given: Expr) -> Expr:
-    """The transform along an axis that a tensor gives at run time: in the last place meanwhile."""
+def _along_late(node: Node, x: Expr, axis_tensor: Expr) -> Expr:
+    """The transform along an axis that is known only at run time, which is moved to the end."""
     rank = node.rank(0)
-    given = node.cast(given, "int64")
-    axis = node.emit("floor_mod", given, node.scalar(rank, "int64"))
+    axis_tensor = node.cast(axis_tensor, "int64")
+    axis = node.emit("floor_mod", axis_tensor, node.scalar(rank, "int64"))
     own = node.emit("arange", PrimValue(rank - 1), dtype="int64")
     moved = node.emit("greater_equal", own, axis)
     one, parts = node.scalar(1, "int64"), const([rank - 1], "int64")
@@ -48,35 +48,35 @@ def _along_late(node: Node, x: Expr, given: Expr) -> Expr:
     others = node.emit("strided_slice", others, *cut, axes=(0,))
     order = node.emit("concat", Tuple((others, axis, parts)), axis=0)
     out = tensor(None, dtype_of(x), rank)
-    turned = node.emit_late("permute_dims", x, axes=order, out=out)
-    *leading, _ = _shape(turned)
+    transposed = node.emit_late("permute_dims", x, axes=order, out=out)
+    *leading, _ = _shape(transposed)
     whole = tensor((*leading, _shape(x)[-1]), dtype_of(x))
-    turned = node.scope.bb.emit_match_cast(turned, whole)
+    transposed = node.scope.bb.emit_match_cast(transposed, whole)
     lower = node.emit("less", own, axis)
     back = node.emit("where", lower, own, node.emit("subtract", own, one))
     last = node.emit("equal", own, axis)
     back = node.emit("where", last, node.scalar(rank - 2, "int64"), back)
     back = node.emit("concat", Tuple((back, parts)), axis=0)
-    return node.emit_late("permute_dims", _along_last(node, turned), axes=back, out=out)
+    return node.emit_late("permute_dims", _along_last(node, transposed), axes=back, out=out)
 
 
 def _along_last(node: Node, x: Expr) -> Expr:
-    """The transform along the last axis but that of parts, as the attributes of `node` say."""
+    """The transform along the last axis of the signal, by the attributes of `node`."""
     onesided, inverse = (bool(node.attrs.integer(name)) for name in ("onesided", "inverse"))
-    have = _shape(x)[-2]
+    extent = _shape(x)[-2]
     if node.has(1):
         length = extent_of(node, 1)
     else:
-        length = dims.mul(dims.sub(have, 1), 2) if inverse and onesided else have
+        length = dims.mul(dims.sub(extent, 1), 2) if inverse and onesided else extent
     return transformed(node, x, length, onesided=onesided, inverse=inverse)
 
 
 def transformed(
     node: Node, x: Expr, length: Dim, *, onesided: bool = False, inverse: bool = False
 ) -> Expr:
-    """The transform of `length` along the last axis but that of parts.
+    """The transform of `length` along the last axis of the signal.
 
-    What is behind `length` is left out, what lacks is 0.
+    Longer signals are cut, shorter ones are padded with 0.
     """
     wide = "float64" if dtype_of(x) == "float64" else "float32"
     if inverse and onesided:
@@ -88,8 +88,8 @@ def transformed(
         sines = node.emit("negative", sines)
     out = [node.emit("matmul", real, cosines), node.emit("matmul", real, sines)]
     if imaginary is not None:
-        turned = node.emit("matmul", imaginary, sines)
-        out[0] = node.emit("subtract", out[0], turned)
+        rotated = node.emit("matmul", imaginary, sines)
+        out[0] = node.emit("subtract", out[0], rotated)
         out[1] = node.emit("add", out[1], node.emit("matmul", imaginary, cosines))
     stacked = node.emit("stack", Tuple(tuple(out)), axis=-1)
     if inverse:
@@ -98,14 +98,15 @@ def transformed(
 
 
 def _real_of_half(node: Node, x: Expr, length: Dim) -> Expr:
-    """The real numbers of `length` of whose frequencies the first half are given.
+    """The real numbers of `length`, from the first half of their frequencies.
 
-    Every frequency counts twice, for itself and its mirror image, but the first and a middle one.
+    Every frequency counts twice, for itself and its mirror image, except the first and a middle
+    one.
     """
     real, imaginary = _parts(node, x)
-    dtype, have = dtype_of(real), _shape(real)[-1]
-    cosines, sines = _waves(node, have, length, length, dtype)
-    row = counted(node, have, 0, 2)
+    dtype, extent = dtype_of(real), _shape(real)[-1]
+    cosines, sines = _waves(node, extent, length, length, dtype)
+    row = counted(node, extent, 0, 2)
     twice = node.emit("multiply", row, node.scalar(2, "int64"))
     whole = node.cast(number_of(node, length, "int64"), "int64")
     zero = node.scalar(0, "int64")
@@ -118,13 +119,13 @@ def _real_of_half(node: Node, x: Expr, length: Dim) -> Expr:
     weight = node.emit("divide", weight, number_of(node, length, dtype))
     out = node.emit("matmul", real, node.emit("multiply", cosines, weight))
     if imaginary is not None:
-        turned = node.emit("matmul", imaginary, node.emit("multiply", sines, weight))
-        out = node.emit("subtract", out, turned)
+        rotated = node.emit("matmul", imaginary, node.emit("multiply", sines, weight))
+        out = node.emit("subtract", out, rotated)
     return node.emit("expand_dims", out, axis=-1)
 
 
 def _parts(node: Node, x: Expr) -> tuple[Expr, Expr | None]:
-    """Real and imaginary parts; of real numbers there are none."""
+    """Real and imaginary parts; real numbers have no imaginary part."""
     count = _shape(x)[-1]
     if count not in (1, 2):
         raise ModelError(f"its numbers have {dims.text(count)} parts, need 1 or 2")
@@ -133,7 +134,7 @@ def _parts(node: Node, x: Expr) -> tuple[Expr, Expr | None]:
 
 
 def _waves(node: Node, rows: Dim, columns: Dim, length: Dim, dtype: str) -> tuple[Expr, Expr]:
-    """Cosines and sines of ``2π · row · column / length``; 0 in rows behind `length`."""
+    """Cosines and sines of ``2π · row · column / length``; 0 in rows from `length` on."""
     row, column = counted(node, rows, 0, 2), counted(node, columns, 1, 2)
     whole = number_of(node, length, "int64")
     turn = node.emit("floor_mod", node.emit("multiply", row, column), whole)
@@ -157,7 +158,7 @@ def _shape(x: Expr) -> tuple[Dim, ...]:
 
 @converts("STFT")
 def short_time_fourier(node: Node) -> Expr:
-    """The transform of each frame of a signal, perhaps weighted by a window."""
+    """The transform of each frame of a signal, optionally weighted by a window."""
     length = node.shape(0)[1]
     size = length
     if node.has(2):
@@ -166,8 +167,8 @@ def short_time_fourier(node: Node) -> Expr:
         size = extent_of(node, 3)
     step = extent_of(node, 1)
     count = dims.add(dims.floordiv(dims.sub(length, size), step), 1)
-    first = counted(node, count, 0, 2)
-    begins = node.emit("multiply", first, number_of(node, step, "int64"))
+    frame = counted(node, count, 0, 2)
+    begins = node.emit("multiply", frame, number_of(node, step, "int64"))
     places = node.emit("add", begins, counted(node, size, 1, 2))
     frames = node.emit("take", node[0], places, axis=1)
     if node.has(2):

@@ -1,10 +1,10 @@
-"""Parts of tensors, and tensors with a border."""
+"""Slices of tensors, and padding."""
 
 from collections.abc import Mapping, Sequence
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
-from relax_egraph.frontends.onnx.operators.borders import grown
+from relax_egraph.frontends.onnx.operators.borders import add_border
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, const
@@ -37,7 +37,7 @@ def slice_(node: Node) -> Expr:
 
 
 def _numbers(node: Node, place: int) -> tuple[int, ...] | Expr | None:
-    """Operand `place` as numbers, or as the tensor of them; ``None`` if it is left out."""
+    """Operand `place` as numbers, or as a tensor; ``None`` if it is absent."""
     if not node.has(place):
         return None
     known = node.integers(place)
@@ -51,7 +51,7 @@ def _slice_at_run_time(
     count = shape[0] if shape else None
     if axes is None:
         if not isinstance(count, int):
-            raise ModelError("how many axes are cut is known only at run time")
+            raise ModelError("the number of sliced axes is known only at run time")
         axes = tuple(range(count))
     out = tensor(None, node.dtype(0), node.info(0).ndim)
     return node.emit_late(
@@ -61,7 +61,7 @@ def _slice_at_run_time(
 
 @converts("Pad")
 def pad(node: Node) -> Expr:
-    """A border around the operand; where it grows by less than nothing, it is cut."""
+    """A border around the operand; negative widths crop it."""
     mode = node.attrs.text("mode")
     if mode not in _PAD_MODES:
         raise ModelError(f"its mode is {mode!r}")
@@ -73,15 +73,15 @@ def pad(node: Node) -> Expr:
         return _pad_at_run_time(node, axes, settings)
     places = range(rank) if axes is None else [node.normalized(a, rank) for a in axes]
     if pads is None:
-        x = grown(node, places, settings["pad_value"]) if mode == "constant" else None
+        x = add_border(node, places, settings["pad_value"]) if mode == "constant" else None
         return _pad_at_run_time(node, axes, settings) if x is None else x
     if len(pads) != 2 * len(places):
         raise ModelError(f"its pads are {list(pads)}, needs {2 * len(places)} values")
     before, after = [0] * rank, [0] * rank
-    for place, first, last in zip(
+    for place, width_before, width_after in zip(
         places, pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True
     ):
-        before[place], after[place] = first, last
+        before[place], after[place] = width_before, width_after
     x = _cropped(node, before, after)
     widths = [max(n, 0) for pair in zip(before, after, strict=True) for n in pair]
     if not any(widths):
@@ -97,7 +97,7 @@ def _padded(x: Expr) -> TensorStructInfo:
 
 
 def _fill(node: Node) -> float | Expr:
-    """What the border holds."""
+    """The value of the border."""
     if node.attrs.has("value"):
         return node.attrs.number("value")
     if not node.has(2):
@@ -107,7 +107,7 @@ def _fill(node: Node) -> float | Expr:
 
 
 def _cropped(node: Node, before: Sequence[int], after: Sequence[int]) -> Expr:
-    """The operand, without what a border of less than nothing takes away."""
+    """The operand without the elements that negative widths remove."""
     axes = [k for k, pair in enumerate(zip(before, after, strict=True)) if min(pair) < 0]
     if not axes:
         return node[0]
@@ -121,28 +121,28 @@ def _cropped(node: Node, before: Sequence[int], after: Sequence[int]) -> Expr:
 def _pad_at_run_time(
     node: Node, axes: tuple[int, ...] | Expr | None, settings: Mapping[str, Attr | Expr]
 ) -> Expr:
-    """A border that a tensor of first all beginnings, then all ends, tells at run time."""
+    """A border whose widths are known only at run time: a tensor of all starts, then all ends."""
     rank = node.rank(0)
     pairs = node.emit("reshape", node[1], _halves(node))
     by_axis = node.emit("permute_dims", pairs)
     if axes is not None:
         places = const(list(axes), "int64") if isinstance(axes, tuple) else axes
         negative = node.emit("less", places, node.scalar(0, dtype_of(places)))
-        counted = node.emit("add", places, node.scalar(rank, dtype_of(places)))
-        where = node.emit("where", negative, counted, places)
+        nonnegative = node.emit("add", places, node.scalar(rank, dtype_of(places)))
+        where = node.emit("where", negative, nonnegative, places)
         rows = node.emit("expand_dims", where, axis=1)
-        none = node.emit("zeros", ShapeExpr((rank, 2)), dtype="int64")
-        by_axis = node.emit("scatter_nd", none, rows, by_axis)
+        zeros = node.emit("zeros", ShapeExpr((rank, 2)), dtype="int64")
+        by_axis = node.emit("scatter_nd", zeros, rows, by_axis)
     widths = node.emit("reshape", by_axis, ShapeExpr((2 * rank,)))
     return node.emit_late("nn.pad", node[0], pad_width=widths, out=_padded(node[0]), **settings)
 
 
 def _halves(node: Node) -> ShapeExpr:
-    """The shape of two rows of what operand 1 has."""
+    """The shape of operand 1 as two rows."""
     shape = node.shape(1)
     if len(shape) != 1:
         raise ModelError(f"its pads are of rank {len(shape)}, needs 1")
     (count,) = shape
     if not isinstance(count, int):
-        raise ModelError("how many axes grow is known only at run time")
+        raise ModelError("the number of padded axes is known only at run time")
     return ShapeExpr((2, count // 2))

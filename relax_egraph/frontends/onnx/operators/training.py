@@ -1,4 +1,4 @@
-"""Steps of optimizers, of the domain ``ai.onnx.preview.training``."""
+"""Steps of optimizers, from the domain ``ai.onnx.preview.training``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step for one tensor: the rate and the count of steps so far, both of rank 0."""
+    """A step for one tensor: the rate and the number of steps so far, both of rank 0."""
 
     node: Node
     rate: Expr
@@ -24,11 +24,11 @@ class _Step:
         return self.node.scalar(self.node.attrs.number(name), dtype_of(like))
 
     def rest(self, name: str, like: Expr) -> Expr:
-        """What the attribute `name` lacks to 1."""
+        """1 minus the attribute `name`."""
         return self.node.scalar(1 - self.node.attrs.number(name), dtype_of(like))
 
     def regularized(self, x: Expr, gradient: Expr) -> Expr:
-        """The gradient with that of the norm of `x`."""
+        """The gradient plus that of the norm of `x`."""
         return self.sum(self.product(self.number("norm_coefficient", x), x), gradient)
 
     def sum(self, a: Expr, b: Expr) -> Expr:
@@ -52,7 +52,7 @@ class _Step:
         return self.sum(self.node.emit("sqrt", squares), self.number("epsilon", squares))
 
     def begun(self, later: Expr, at_first: Expr) -> Expr:
-        """`later`, but `at_first` in the first step."""
+        """`later`, except `at_first` in the first step."""
         zero = self.node.scalar(0, dtype_of(self.count))
         return self.node.emit("where", self.node.emit("greater", self.count, zero), later, at_first)
 
@@ -60,25 +60,25 @@ class _Step:
 def _by_tensor(
     node: Node, states: int, step: Callable[[_Step, Sequence[Expr]], Sequence[Expr]]
 ) -> Sequence[Expr]:
-    """`step` for each tensor, of it, its gradient and so many states; all outputs of a kind first.
+    """The outputs of `step` for each tensor with its gradient and `states`, grouped by kind.
 
-    The operands are the rate, the count of steps, all tensors, all gradients, all first states, ….
+    The operands are the rate, the number of steps, all tensors, all gradients, all first states, ….
     """
     kinds = 2 + states
     rate, count, *tensors = node.all()
     each = len(tensors) // kinds
     if each * kinds != len(tensors):
         raise ModelError(f"it has {len(tensors)} tensors, needs {kinds} for each that is optimized")
-    made: list[Sequence[Expr]] = []
+    results: list[Sequence[Expr]] = []
     for k in range(each):
-        own = tensors[k::each]
-        made.append(step(_Step(node, node.cast(rate, dtype_of(own[0])), count), own))
-    return [result for kind in zip(*made, strict=True) for result in kind]
+        group = tensors[k::each]
+        results.append(step(_Step(node, node.cast(rate, dtype_of(group[0])), count), group))
+    return [result for kind in zip(*results, strict=True) for result in kind]
 
 
 @converts("Adagrad", domain=DOMAIN)
 def adagrad(node: Node) -> Sequence[Expr]:
-    """Each element at a rate that falls with the squares of its gradients."""
+    """Steps at a rate that falls with the squares of the gradients of each element."""
     return _by_tensor(node, 1, _adagrad)
 
 
@@ -95,7 +95,7 @@ def _adagrad(step: _Step, own: Sequence[Expr]) -> Sequence[Expr]:
 
 @converts("Adam", domain=DOMAIN)
 def adam(node: Node) -> Sequence[Expr]:
-    """By moving means of gradients and of their squares, corrected for their beginning at 0."""
+    """Steps by moving means of gradients and their squares, corrected for their start at 0."""
     return _by_tensor(node, 2, _adam)
 
 
@@ -108,12 +108,12 @@ def _adam(step: _Step, own: Sequence[Expr]) -> Sequence[Expr]:
     mean = step.sum(step.product(alpha, mean), new)
     new = step.product(step.rest("beta", x), step.product(whole, whole))
     squares = step.sum(step.product(beta, squares), new)
-    rate = step.begun(node.cast(_corrected(step), dtype_of(x)), step.rate)
+    rate = step.begun(node.cast(_corrected_rate(step), dtype_of(x)), step.rate)
     moved = step.less(x, step.product(rate, step.ratio(mean, step.root(squares))))
     return step.product(step.rest("norm_coefficient_post", x), moved), mean, squares
 
 
-def _corrected(step: _Step) -> Expr:
+def _corrected_rate(step: _Step) -> Expr:
     """``rate · √(1 - betaᵗ) / (1 - alphaᵗ)``."""
     node = step.node
     count, one = node.cast(step.count, "float64"), node.scalar(1, "float64")
@@ -127,7 +127,7 @@ def _corrected(step: _Step) -> Expr:
 
 @converts("Momentum", domain=DOMAIN)
 def momentum(node: Node) -> Sequence[Expr]:
-    """Along a moving sum of gradients; Nesterov's, ahead of it."""
+    """Steps along a moving sum of gradients; Nesterov's looks ahead."""
     if node.attrs.text("mode") not in ("standard", "nesterov"):
         raise ModelError(f"its mode is {node.attrs.text('mode')!r}")
     return _by_tensor(node, 1, _momentum)

@@ -1,4 +1,4 @@
-"""What the attributes of convolutions and pools say about their windows."""
+"""Windows of convolutions and pools, from the attributes of nodes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir import dims
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-"""The letters of so many spatial axes."""
+"""The letters of spatial axes by their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Windows:
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.sizes)
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How many elements a window spans along each axis."""
+        """The number of elements that a window spans along each axis."""
         pairs = zip(self.sizes, self.dilations, strict=True)
         return tuple((size - 1) * dilation + 1 for size, dilation in pairs)
 
@@ -55,7 +55,7 @@ def windows_of(node: Node, sizes: tuple[int, ...]) -> Windows:
 
 
 def per_axis(node: Node, name: str, rank: int, default: int = 1) -> tuple[int, ...]:
-    """The attribute `name`, of a value for each axis."""
+    """The attribute `name`, with a value for each axis."""
     values = node.attrs.integers(name) if node.attrs.has(name) else (default,) * rank
     if len(values) != rank:
         raise ModelError(f"its {name} are {list(values)}, needs {rank} values")
@@ -63,7 +63,7 @@ def per_axis(node: Node, name: str, rank: int, default: int = 1) -> tuple[int, .
 
 
 def _padded(node: Node, plain: Windows) -> Windows:
-    """`plain` with such padding that there is a window for every stride into the operand."""
+    """`plain` with padding such that there is a window for every stride into the operand."""
     before: list[int] = []
     after: list[int] = []
     extents = node.shape(0)[2:]
