@@ -9,7 +9,7 @@ from relax_egraph.tir.stmt import PrimFunc
 
 
 class Names:
-    """A generator of variables with distinct names that are not in `taken`."""
+    """A generator of variables with distinct names that are not in `used`."""
 
     def __init__(self, used: Iterable[str]) -> None:
         self._used = set(used)

@@ -61,8 +61,8 @@ def _example(verdict: Verdict) -> Iterator[str]:
     if example is None:
         yield from _labelled("because", verdict.reason.splitlines())
         return
-    given = operands(example.pattern, example.instance)
-    pairs = [m.groups() if (m := _OPERAND.fullmatch(line)) else ("", line) for line in given]
+    lines = operands(example.pattern, example.instance)
+    pairs = [m.groups() if (m := _OPERAND.fullmatch(line)) else ("", line) for line in lines]
     width = max((len(name) for name, _ in pairs), default=0)
     yield from _labelled("for", [f"{name:<{width}}  {value}" for name, value in pairs])
     yield from _labelled("gives", results(example.difference))

@@ -77,7 +77,7 @@ def _text(size: "Dim") -> str:
 
 
 def _tensors(plan: "MemoryPlan") -> Table:
-    table = Table("tensor", "bytes", "offset", "from", "to", "made by", "in place of")
+    table = Table("tensor", "bytes", "offset", "from", "to", "computed by", "in place of")
     for column in table.columns[1:5]:
         column.justify = "right"
     for t in plan.tensors:

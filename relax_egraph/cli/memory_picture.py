@@ -95,7 +95,7 @@ class _Picture:
         made_by = self._plan.steps[tensor.begin]
         tooltip = (
             f"{tensor.name}: {bytes_text(size)} at {at:,}, steps {tensor.begin} to {tensor.end}, "
-            f"made by {made_by}"
+            f"computed by {made_by}"
         )
         yield "<g>"
         yield f"<title>{escape(tooltip)}</title>"

@@ -84,13 +84,13 @@ class ModelFile:
         """Like `optimized`, for the loaded program `module`."""
         try:
             with step("optimizing"):
-                found = rx.explain(module, **how)
+                explanation = rx.explain(module, **how)
         except RelaxEgraphError:
             raise
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        warn_of_assumed(found.assumed)
-        return found
+        warn_of_assumed(explanation.assumed)
+        return explanation
 
     @contextmanager
     def _named(self) -> Generator[None]:

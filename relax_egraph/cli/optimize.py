@@ -42,31 +42,33 @@ def optimize(
     if output.suffix not in (EXECUTABLE, *TEXTS):
         suffixes = "use .rxe for an executable, or .py for the program as text"
         raise click.UsageError(f"{output}: unknown suffix: {suffixes}")
-    found = model.optimized(how)
+    explanation = model.optimized(how)
     if output.suffix == EXECUTABLE:
         with step("building"):
-            rx.build(found.module, portable=True).save(output)
+            rx.build(explanation.module, portable=True).save(output)
     else:
-        rx.save_module(found.module, output)
+        rx.save_module(explanation.module, output)
     from relax_egraph.reasons.accuracy import approximations
 
-    kernels = approximations(found.module)
+    kernels = approximations(explanation.module)
     if as_json:
-        fields = {"file": str(model), "output": str(output), **found.as_dict()}
+        fields = {"file": str(model), "output": str(output), **explanation.as_dict()}
         click.echo(json.dumps({**fields, "approximations": [asdict(kernel) for kernel in kernels]}))
         return
     if report:
-        table = found.table()
+        table = explanation.table()
         for kernel in kernels:
             table.add_row(kernel.kernel, str(kernel))
         Console().print(table)
-    click.echo(f"{output}: {_summary(found)}")
+    click.echo(f"{output}: {_summary(explanation)}")
 
 
-def _summary(found: "Explanation") -> str:
+def _summary(explanation: "Explanation") -> str:
     from relax_egraph.optimize.sizes import at_assumed
 
-    before, after = (f"{seconds * 1e6:.2f} µs" for seconds in (found.cost_before, found.cost))
-    rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
-    estimate = f"estimated {before} → {after}{at_assumed(found.assumed)}"
-    return f"{rules} fired, {estimate}, at most {found.gap:.2%} above the best"
+    before, after = (
+        f"{seconds * 1e6:.2f} µs" for seconds in (explanation.cost_before, explanation.cost)
+    )
+    rules = "1 rule" if len(explanation.rules) == 1 else f"{len(explanation.rules)} rules"
+    estimate = f"estimated {before} → {after}{at_assumed(explanation.assumed)}"
+    return f"{rules} fired, {estimate}, at most {explanation.gap:.2%} above the best"

@@ -32,8 +32,8 @@ def random_input(name: str, info: str, sizes: Sizes) -> Any:
     except MemoryError:
         raise RunError(f"parameter {name} of {info} is too large at these sizes") from None
     except (ValueError, TypeError, SyntaxError, RecursionError):
-        taken = info or "any object"
-        raise RunError(f"parameter {name} takes {taken}: use --input") from None
+        expected = info or "any object"
+        raise RunError(f"parameter {name} takes {expected}: use --input") from None
 
 
 def _value(info: ast.expr, sizes: Sizes, rng: np.random.Generator) -> Any:

@@ -74,10 +74,10 @@ def test_the_picture_has_a_rectangle_for_each_tensor(program: Path, tmp_path: Pa
     groups = ElementTree.parse(file).getroot().findall(f"{SVG}g")
     titles = [g.findtext(f"{SVG}title") for g in groups]
     assert titles == [
-        "a: 6.25 KiB at 0, steps 0 to 1, made by matmul",
-        "b: 6.25 KiB at 0, steps 1 to 2, made by softmax",
-        "c: 6.25 KiB at 6,400, steps 2 to 3, made by matmul",
-        "d: 6.25 KiB at 6,400, steps 3 to 4, made by softmax",
+        "a: 6.25 KiB at 0, steps 0 to 1, computed by matmul",
+        "b: 6.25 KiB at 0, steps 1 to 2, computed by softmax",
+        "c: 6.25 KiB at 6,400, steps 2 to 3, computed by matmul",
+        "d: 6.25 KiB at 6,400, steps 3 to 4, computed by softmax",
     ]
     assert [g.findtext(f"{SVG}text") for g in groups] == ["a", "b", "c", "d"]
     boxes = [

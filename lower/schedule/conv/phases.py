@@ -127,7 +127,7 @@ def _features_last(c: Convolution, results: Results, names: Names) -> tuple[Resu
     """Results in a buffer with features last, and the loops from it to the final results."""
     axes = (c.batch, *c.positions, c.feature)
     at = tuple(a.var for a in axes)
-    buffer = Buffer(names.fresh("made"), tuple(a.extent for a in axes), "float32")
+    buffer = Buffer(names.fresh("result"), tuple(a.extent for a in axes), "float32")
     after = [nest(replace(results.stage, value=BufferLoad(buffer, at)), names)]
     if results.rest:
         after.append(store_loops(results.rest, names, "parallel"))
