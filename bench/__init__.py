@@ -1,1 +1,1 @@
-"""Measurements: of the compiler itself, and of what it makes beside other systems."""
+"""Measurements of the compiler itself, and of its programs beside other systems."""

@@ -1,4 +1,4 @@
-"""``python -m bench``: this compiler beside others, and beside what the machine can do."""
+"""``python -m bench``: this compiler beside other systems, and beside the machine's limits."""
 
 import json
 import multiprocessing
@@ -48,7 +48,7 @@ def main(
     """Measure workloads on all systems that are installed, and the compiler itself.
 
     The tables are named language, encoders, architectures, machine, compile and models; workloads
-    by what is in the first column.
+    by their first column.
     """
 
     def chosen(name: str) -> bool:
@@ -110,7 +110,7 @@ def _architectures(seconds: float, out: Console) -> tuple[Table, ...]:
 def _measured(
     names: Iterable[str], models: Path | None, threads: int, seconds: float, out: Console
 ) -> list[Result]:
-    """The results of workloads, in a process that is new: systems read the environment early."""
+    """The results of workloads, in a new process: systems read the environment early."""
     os.environ.update(peers.environment(threads))
     context = multiprocessing.get_context("spawn")
     results: list[Result] = []
@@ -127,7 +127,7 @@ def _report(
     built: list[Building],
     results: list[Result],
 ) -> str:
-    """All of it, as JSON; times are in seconds, unless a title says another unit."""
+    """All results as JSON; times are in seconds, unless a title states another unit."""
     report = {
         "cpu": host().cpu,
         "peers": peers.installed(),

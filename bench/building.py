@@ -1,8 +1,8 @@
-"""What it takes to make a model ready: seconds with an empty cache and a full one, and memory.
+"""The cost of making a model ready: seconds with an empty and with a full cache, and memory.
 
-Each model is optimized and built in a process that is new, first with an empty cache, then with
-what that left.  A process has made a small model before.  Only Linux says how much memory a
-process holds; what is counted is what it holds beside the module that it is given.
+Each model is optimized and built in a new process, first with an empty cache, then with the cache
+of the first process.  Each process builds a small model before.  Only Linux reports the memory of a
+process; measured is the memory beyond that of the module.
 """
 
 import gc
@@ -19,24 +19,24 @@ import numpy as np
 
 import relax_egraph as rx
 from bench.census import census
-from bench.held import held, most
 from bench.measure import known
 from bench.networks import named_layers
 from bench.program import program_of
+from bench.resident import peak_resident, resident
 from bench.transformer import Sizes, encoder
 from bench.work import sizes_of
 from relax_egraph.lower.jit.object_cache import ENVIRONMENT
 from relax_egraph.passes.analyses.estimate_memory import estimate_memory
 
 DEPTHS = (12, 24, 48, 96)
-"""Layers of encoders of 256 elements: time is to grow as they do."""
+"""The layers of encoders of 256 elements, over which time should be linear."""
 
 LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """One process: CPU seconds of each step, and the bytes that it held more at the most."""
+    """One process: CPU seconds of each step, and its peak of additional bytes."""
 
     optimize: float
     build: float
@@ -44,16 +44,16 @@ class Making:
 
     @property
     def seconds(self) -> float:
-        """Of both steps."""
+        """The sum over both steps."""
         return self.optimize + self.build
 
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """A model: what it is made of, and how long that took `cold` and `warm`, by the cache.
+    """A model, with the times of its builds, `cold` and `warm` by the cache.
 
-    Bytes are of its weights, and of the tensors that live at once in a call.  The seconds are to
-    be no more than what is `wanted`, by the name of the process.
+    Bytes are of its weights, and of the tensors that live at once in a call.  The bounds on seconds
+    are `wanted`, by the name of the process.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Building:
 
     @property
     def held(self) -> float:
-        """The most bytes that were held, for each byte of weights and live tensors."""
+        """The peak memory for each byte of weights and live tensors."""
         return self.cold.peak / (self.weights + self.live)
 
 
 HELD_AT_MOST = 1.2
-"""What `Building.held` is to be."""
+"""The bound on `Building.held`."""
 
 Model = tuple[rx.IRModule, Mapping[str, int]]
 """A module, and sizes of its symbols."""
@@ -81,8 +81,8 @@ _WANTED: Mapping[str, Mapping[str, float]] = {_TWELVE: {"cold": 1.5, "warm": 0.5
 
 
 def buildings() -> list[Building]:
-    """All of them."""
-    made: dict[str, Callable[[], Model]] = {
+    """All models."""
+    models: dict[str, Callable[[], Model]] = {
         name: partial(_network, name)
         for name in (
             f"{named_layers(1)}, s = {LENGTH}",
@@ -93,12 +93,12 @@ def buildings() -> list[Building]:
             "LLaMA prefill, s = 128",
         )
     }
-    made |= {f"{named_layers(n)} of 256": partial(_deep, n) for n in DEPTHS}
-    return [building(name, model, _WANTED.get(name, {})) for name, model in made.items()]
+    models |= {f"{named_layers(n)} of 256": partial(_deep, n) for n in DEPTHS}
+    return [building(name, model, _WANTED.get(name, {})) for name, model in models.items()]
 
 
 def building(name: str, model: Callable[[], Model], wanted: Mapping[str, float]) -> Building:
-    """Make `model` in two processes, with one cache."""
+    """Build `model` in two processes with one cache."""
     context = multiprocessing.get_context("spawn")
     with (
         TemporaryDirectory() as folder,
@@ -122,7 +122,7 @@ def _deep(layers: int) -> Model:
 def _making(
     model: Callable[[], Model], cache: str, counted: bool
 ) -> tuple[Making, tuple[int, int, int]]:
-    """Make `model` once; kernels, and the bytes of weights and live tensors, if they are wanted."""
+    """Build `model` once; count kernels, and bytes of weights and live tensors, if requested."""
     with TemporaryDirectory() as other:
         os.environ[ENVIRONMENT] = other
         rx.build(rx.optimize(encoder(Sizes(1))))
@@ -130,13 +130,13 @@ def _making(
     module, sizes = model()
     _touch(sum(c.nbytes for c in program_of(module).constants.values()) * 2)
     gc.collect()
-    before = held()
+    before = resident()
     start = time.process_time()
-    made = [rx.optimize(module)]
+    modules = [rx.optimize(module)]
     optimized = time.process_time()
-    executable = rx.build(made.pop())  # weights that were made on the way are let go
+    executable = rx.build(modules.pop())  # releases intermediate weights
     built = time.process_time()
-    making = Making(optimized - start, built - optimized, most() - before)
+    making = Making(optimized - start, built - optimized, peak_resident() - before)
     if not counted:
         return making, (0, 0, 0)
     weights = sum(c.nbytes for c in program_of(module).constants.values())
@@ -147,8 +147,8 @@ def _making(
 
 
 def _touch(nbytes: int) -> None:
-    """Use so much memory, and let it go: a virtual machine may have to be given it first.
+    """Use and release memory, which a virtual machine may have to be granted first.
 
-    That takes 2 µs for each KiB where it is given in small pages, more than all that is measured.
+    That takes 2 µs for each KiB if it is granted in small pages, more than everything measured.
     """
     np.zeros(nbytes, np.uint8)[:: 1 << 12] = 1

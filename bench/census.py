@@ -1,4 +1,4 @@
-"""What a module runs: how often each operator, and in which kernels."""
+"""Counts of the operators and kernels that a module runs."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,23 +10,23 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.walk import bindings_of
 
 FREE = frozenset({"reshape", "flatten", "expand_dims", "squeeze", "shape_of"})
-"""Operators that give a tensor a new shape, or read it: they move nothing."""
+"""Operators that give a tensor a new shape, or read its shape: they move no data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """How often `main` runs each operator, and each kernel, under the name of its function.
+    """The number of runs of each operator of `main`, and of each kernel, by its function's name.
 
-    An operator that stands alone is a kernel under its own name, if it is not `FREE`.
+    A single operator is a kernel under its own name, unless it is `FREE`.
     """
 
     operators: Counter[str]
     kernels: Counter[str]
 
     def per_layer(self, shallower: "Census", layers: int) -> "Census":
-        """What one of the `layers` adds that this program has more than `shallower`.
+        """The share of each of the `layers` that this program has more than `shallower`.
 
-        Rounded up: what only some layers have is seen.
+        It is rounded up, so that parts of only some layers are visible.
         """
         return Census(
             _shared(self.operators, shallower.operators, layers),
@@ -52,7 +52,7 @@ def census(module: IRModule) -> Census:
 
 
 def _called(function: object) -> Iterator[Expr | Op]:
-    """What the bindings of `function` call; nothing of a loop function."""
+    """The callees of the bindings of `function`; none for loop functions."""
     if isinstance(function, Function):
         for binding in bindings_of(function.body):
             if isinstance(binding, VarBinding) and isinstance(binding.value, Call):

@@ -1,4 +1,4 @@
-"""Modules of many kernels that each do next to nothing: what is left is the machine."""
+"""Modules of many tiny kernels, which measure the machine itself."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ WIDTH = 8
 """The elements of each tensor."""
 
 PACKED = "bench.same"
-"""The packed function of `packed_between`: it returns what it is given."""
+"""The packed function of `packed_between`: the identity."""
 
 _KERNELS = """
 @T.prim_func(private=True)
@@ -62,7 +62,7 @@ def chain(count: int, *, symbolic: bool) -> IRModule:
 
 
 def additions(count: int) -> IRModule:
-    """The same as operators, for those who have kernels of their own."""
+    """The same as operators, for systems with kernels of their own."""
     bb = BlockBuilder()
     one, value = const(np.ones(WIDTH, np.float32)), Var("x", tensor((WIDTH,), "float32"))
     with bb.function("main", [value]):
@@ -98,7 +98,7 @@ def packed_between(count: int) -> IRModule:
 
 
 def loop(turns: int) -> IRModule:
-    """``main(x)`` adds 1 in each turn of a loop: a function whose last act is to call itself."""
+    """``main(x)`` adds 1 in each iteration of a loop: a tail-recursive function."""
     start = 'r = cls.loop(R.const(0, "int64"), x0)'
     return _module([start], "r", functions=_LOOP.format(turns=turns))
 

@@ -1,4 +1,4 @@
-"""The compiler's own time: on the digit classifier, and on what machine code is made of."""
+"""The compiler's own time: for the digit classifier, and for parts of code generation."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -25,9 +25,9 @@ TIMES = 6
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """Seconds of processor time: of the first call, the least and the most of the later ones.
+    """Seconds of processor time: of the first call, and the minimum and maximum of later ones.
 
-    The least is to be no more than what is `wanted`.
+    `wanted` is the bound on the minimum.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Compilation:
 
 
 def compilations() -> list[Compilation]:
-    """What is compiled, cold unless it says that it is from the cache."""
+    """The compilations, cold unless their name mentions the cache."""
     digits = build_model(Digits.load().weights)
     best = rx.optimize(digits)
     kernel = _elementwise()

@@ -1,4 +1,4 @@
-"""A core that is taken away."""
+"""Contention for a core."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def busy_core() -> Generator[None]:
-    """Keep one core busy with another process; a core of its own where the system can say which."""
+    """Keep one core busy with another process, pinned if the system allows it."""
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
         try:
             if hasattr(os, "sched_setaffinity"):

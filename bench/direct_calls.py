@@ -1,4 +1,4 @@
-"""A kernel called by a loop of machine code, and nothing else: what its calls cost at the least."""
+"""A loop of machine code that calls a kernel: the minimal cost of its calls."""
 
 from collections.abc import Callable
 from functools import cache
@@ -19,7 +19,7 @@ _NAME = "calls"
 
 
 def direct_calls(kernel: Callable[..., None], x: Array, y: Array, count: int) -> Run:
-    """A run that calls ``kernel(x, y, extent)``, and on what it wrote, `count` times in all.
+    """A run that calls ``kernel(x, y, extent)`` `count` times in all, back and forth.
 
     `count` is even; `x` and `y` are overwritten.
     """
@@ -28,7 +28,7 @@ def direct_calls(kernel: Callable[..., None], x: Array, y: Array, count: int) ->
     words = np.array([code.address, code.pool], np.int64)
     calls = _calls()
 
-    def run(_: Callable[..., None] = kernel) -> None:  # which keeps its code
+    def run(_: Callable[..., None] = kernel) -> None:  # keeps its code alive
         calls(words, x, y, x.size, count // 2)
 
     return run

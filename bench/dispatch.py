@@ -1,4 +1,4 @@
-"""What a machine spends between kernels, on its way in from Python, and before: nanoseconds."""
+"""The overhead of the machine between kernels, on entry from Python, and before: nanoseconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,13 +18,13 @@ from relax_egraph.vm import Executable, VirtualMachine
 from relax_egraph.vm.machine import Engine
 
 COUNT = 1000
-"""Kernels of a chain, turns of a loop."""
+"""The kernels of a chain, and the iterations of a loop."""
 
 STATIC, SYMBOLIC = ({"native": at_most, "interpreter": 2000.0} for at_most in (10.0, 20.0))
-"""What is wanted of each engine, for a kernel."""
+"""The bounds for each engine, for a kernel."""
 
 ENTRY = {"native": 1000.0}
-"""What is wanted of a call from Python."""
+"""The bound for a call from Python."""
 
 _ENGINES: Mapping[str, Engine] = {"native": "auto", "interpreter": "interpreter"}
 
@@ -50,7 +50,7 @@ class Module:
 
 
 class Tensor:
-    """An array as that of another library."""
+    """An array as a tensor of another library."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
@@ -60,12 +60,12 @@ class Tensor:
         return self._array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The processor."""
+        """The device: the processor."""
         return self._array.__dlpack_device__()
 
 
 def dispatch_figures(seconds: float) -> list[Figure]:
-    """Each kernel of 8 elements, and whatever is between it and the next."""
+    """Kernels of 8 elements, with the overhead between them."""
     steps = partial(_steps, seconds=seconds)
     static, symbolic = (rx.build(chains.chain(COUNT, symbolic=s)) for s in (False, True))
     return [
@@ -107,7 +107,7 @@ def entry_figures(seconds: float) -> list[Figure]:
 
 
 def digits_figures(seconds: float) -> list[Figure]:
-    """The digit classifier on one image: to be no slower than numpy's own code for it."""
+    """The digit classifier on one image, at least as fast as numpy's own code for it."""
     digits = Digits.load()
     x = np.ascontiguousarray(digits.images[:1])
     module = build_model(digits.weights)
@@ -121,7 +121,7 @@ def digits_figures(seconds: float) -> list[Figure]:
 
 
 def making_figures(seconds: float) -> list[Figure]:
-    """What is spent before the first call of a chain and of the classifier."""
+    """The time before the first call of a chain and of the classifier."""
     figures: list[Figure] = []
     modules = {
         f"{COUNT} kernels": chains.chain(COUNT, symbolic=False),
@@ -146,7 +146,7 @@ def _steps(
     bars: Mapping[str, float] | None = None,
     beside: Mapping[str, Run] | None = None,
 ) -> list[Figure]:
-    """Both engines on `COUNT` steps, each of which adds 1 to what it is given."""
+    """Both engines on `COUNT` steps, each of which adds 1 to its operand."""
     x = np.zeros(chains.WIDTH, np.float32)
     runs: dict[str, Run] = {
         name: partial(_machine(executable, engine)["main"], x, *args)
@@ -158,7 +158,7 @@ def _steps(
 
 
 def _kernels(executable: Executable) -> dict[str, Run]:
-    """What calls the kernel of a chain as often without a machine, and onnxruntime's own chain."""
+    """Calls of a chain's kernel without a machine, and onnxruntime's own chain."""
     assert executable.linker is not None
     x, y = empty(chains.WIDTH), empty(chains.WIDTH)
     x[:] = 0
@@ -173,7 +173,7 @@ def _kernels(executable: Executable) -> dict[str, Run]:
 def _by_engine(
     name: str, times: Mapping[str, float], bars: Mapping[str, float], steps: int = 1
 ) -> list[Figure]:
-    """A line for each engine that has a time, for one of so many `steps`."""
+    """A line for each engine with a time, for one of `steps` steps."""
     each = {system: time * 1e9 / steps for system, time in times.items()}
     beside = {system: time for system, time in each.items() if system not in _ENGINES}
     return [

@@ -1,4 +1,4 @@
-"""The optimizer on encoders of growing depth: its time, and what a layer becomes."""
+"""The optimizer on encoders of growing depth: its time, and the share of one layer."""
 
 import os
 import time
@@ -17,15 +17,15 @@ from relax_egraph.lower.jit.object_cache import ENVIRONMENT
 
 DEPTHS = (1, 2, 4, 8, 12, 24, 48, 96)
 COMPARED = (12, 48)
-"""The depths whose difference tells what a layer is."""
+"""The depths whose difference is one layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One optimization: seconds of its parts, and what came of it.
+    """One optimization: seconds of its parts, and its result.
 
-    `nodes` are of all regions that differ, and `moved` is what their saturation spends outside
-    of its phases: loading and reading back.  `rest` is encoding, decoding, folding constants.
+    `nodes` are of all distinct regions, and `moved` is the time of saturation outside its phases:
+    loading and reading back.  `rest` is encoding, decoding and constant folding.
     """
 
     layers: int
@@ -43,9 +43,9 @@ class Run:
 
 
 def optimized(sizes: Sizes) -> Run:
-    """Optimize one encoder; what is done once for a process is done before the clock starts."""
+    """Optimize one encoder; one-time work of the process is done before the clock starts."""
     module = encoder(sizes)
-    with nothing_kept():
+    with without_cache():
         rx.optimize(encoder(Sizes(1)))
         start = time.perf_counter()
         explained = rx.explain(module)
@@ -71,8 +71,8 @@ def optimized(sizes: Sizes) -> Run:
 
 
 @contextmanager
-def nothing_kept() -> Generator[None]:
-    """Plans are made inside, not read: a plan that is read says how long making it took."""
+def without_cache() -> Generator[None]:
+    """Compute plans anew inside, since the times of a cached plan are those of its computation."""
     before = os.environ.get(ENVIRONMENT)
     os.environ[ENVIRONMENT] = "off"
     try:
@@ -84,7 +84,7 @@ def nothing_kept() -> Generator[None]:
 
 
 def encoders_tables(depths: Sequence[int] = DEPTHS) -> Group:
-    """Times by depth, for shapes that are written out; a layer, for both ways to write them."""
+    """Times by depth, for explicit shapes; one layer, for both spellings."""
     runs = {layers: optimized(Sizes(layers)) for layers in depths}
     computed = {n: optimized(Sizes(n, computed_shapes=True)) for n in COMPARED}
     return Group(
@@ -96,7 +96,7 @@ def encoders_tables(depths: Sequence[int] = DEPTHS) -> Group:
 
 
 def times_table(title: str, runs: Sequence[Run]) -> Table:
-    """Seconds for each part, and microseconds for each binding, which linear growth keeps."""
+    """Seconds for each part, and microseconds for each binding, constant for linear growth."""
     parts = ("saturate", "load, read back", "extract", "rest")
     columns = ("layers", "bindings", "regions", "e-nodes", *parts, "µs a binding", "extraction")
     table = Table(*columns, "cost", title=title, title_justify="left")

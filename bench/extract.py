@@ -1,8 +1,8 @@
-"""``python -m bench.extract FOLDER``: e-graphs of other tools, extracted and proven optimal.
+"""``python -m bench.extract FOLDER``: extraction of e-graphs of other tools, to proven optima.
 
-For each ``*.json`` under the folder: the cost and the proven bound, what a greedy extraction and
-one by the cost of trees come to beside it, and seconds of processor time on one core.  Costs are
-compared with those in ``bench/extract_reference.json``; files that are not there yet are added.
+For each ``*.json`` under the folder: the cost and the proven bound, the costs of a greedy
+extraction and of one by tree cost, and seconds of processor time on one core.  Costs are compared
+with those in ``bench/extract_reference.json``; new files are added to it.
 """
 
 import json
@@ -20,15 +20,15 @@ from relax_egraph.extract import PlainExtraction, SerializedEGraph, extract_egra
 REFERENCE = Path(__file__).with_name("extract_reference.json")
 TIME_LIMIT = 120.0
 TOLERANCE = 1e-6
-"""By what share of the reference a cost may differ from it."""
+"""The relative difference allowed from the reference."""
 
 MOST_SECONDS = 30.0
-"""Processor time that no file may take."""
+"""The limit of processor time for a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of one file; `seconds` are of processor time."""
+    """The record of one file; `seconds` are of processor time."""
 
     cost: float
     bound: float
@@ -47,20 +47,20 @@ class Measured:
 
     @property
     def entry(self) -> Entry:
-        """What is kept of it."""
+        """Its record."""
         return Entry(self.best.cost, self.best.bound, round(self.seconds, 3))
 
     def faults(self, reference: Mapping[str, Entry]) -> list[str]:
-        """What is not as it must be."""
-        found: list[str] = []
+        """The defects of the results."""
+        faults: list[str] = []
         if self.best.status != "optimal":
-            found.append(f"{self.name}: {self.best.status}")
+            faults.append(f"{self.name}: {self.best.status}")
         if self.seconds > MOST_SECONDS:
-            found.append(f"{self.name}: {self.seconds:.1f} s, more than {MOST_SECONDS:.0f}")
+            faults.append(f"{self.name}: {self.seconds:.1f} s, more than {MOST_SECONDS:.0f}")
         known = reference.get(self.name)
         if known is not None and abs(self.best.cost - known.cost) > TOLERANCE * known.cost:
-            found.append(f"{self.name}: costs {self.best.cost}, and {known.cost} in the reference")
-        return found
+            faults.append(f"{self.name}: costs {self.best.cost}, and {known.cost} in the reference")
+        return faults
 
 
 def measured(name: str, egraph: SerializedEGraph) -> Measured:
@@ -73,7 +73,7 @@ def measured(name: str, egraph: SerializedEGraph) -> Measured:
 
 
 def table_of(results: list[Measured]) -> Table:
-    """A row a file; the other methods as what they cost beyond the optimum."""
+    """A row for each file; the other methods by their cost beyond the optimum."""
     columns = ("nodes", "classes", "cost", "bound", "status", "greedy", "trees", "s")
     table = Table(title="extraction", title_justify="left")
     table.add_column("e-graph", no_wrap=True, max_width=48)
@@ -92,20 +92,20 @@ def _beyond(cost: float, best: float) -> str:
 
 
 def read_reference() -> dict[str, Entry]:
-    """The entries by name; none if there is no reference yet."""
+    """The entries by name; empty if there is no reference yet."""
     if not REFERENCE.exists():
         return {}
     return {name: Entry(**e) for name, e in json.loads(REFERENCE.read_text("utf-8")).items()}
 
 
 def write_reference(entries: Mapping[str, Entry]) -> None:
-    """One entry a line, by name."""
+    """Write the entries by name, one on each line."""
     lines = (f"  {json.dumps(n)}: {json.dumps(asdict(e))}" for n, e in sorted(entries.items()))
     REFERENCE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def main() -> None:
-    """Extract all e-graphs of the folder that is named; status 1 if one is not as it must be."""
+    """Extract all e-graphs of the folder; the exit status is 1 if one has a defect."""
     if len(sys.argv) != 2 or not (folder := Path(sys.argv[1])).is_dir():
         raise SystemExit(f"{__doc__}\nneeds a folder")
     files = sorted(folder.rglob("*.json"))

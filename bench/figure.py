@@ -1,4 +1,4 @@
-"""One measured number, beside what is wanted of it and what others take."""
+"""A measured number, beside its bound and the numbers of other systems."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`value` is to be no more than what is `wanted`; `beside` are others, in the same unit."""
+    """`value` has the bound `wanted`; `beside` are other systems, in the same unit."""
 
     name: str
     value: float
@@ -15,5 +15,5 @@ class Figure:
 
     @property
     def falls_short(self) -> bool:
-        """Whether more was measured than is wanted."""
+        """Whether the value exceeds its bound."""
         return self.wanted is not None and self.value > self.wanted

@@ -1,7 +1,7 @@
-"""What a model takes of memory and of time around its calls, each part in a process that is new.
+"""The memory of a model, and the time around its calls, each part in a new process.
 
-A process grows by the most pages that it holds at once, those of files too.  What it needs to run
-anything at all is there before.  Only Linux says how much it holds.
+The growth of a process is its peak of resident pages, including those of files.  Memory that any
+run needs is allocated before.  Only Linux reports it.
 """
 
 import time
@@ -15,8 +15,8 @@ import numpy as np
 import relax_egraph as rx
 from bench import chains
 from bench.figure import Figure
-from bench.held import held, most
 from bench.program import Array
+from bench.resident import peak_resident, resident
 from bench.transformer import Sizes, encoder
 from relax_egraph.ir import dims
 from relax_egraph.lower.runtime.driver_link import memory_of
@@ -28,17 +28,17 @@ T = TypeVar("T")
 BATCH, LENGTH = 8, 512
 
 SMALL, LARGE = Sizes(12, 256, 8, 1024), Sizes(12, 768, 12, 3072)
-"""Encoders: one whose tensors take as much as its weights, and one of 340 MB of weights."""
+"""Encoders: one whose tensors are as large as its weights, and one of 340 MB of weights."""
 
 AT_MOST = 1.1
-"""What a model may take for each byte of its weights and of what lives at once at the most."""
+"""The bound on memory for each byte of weights and of tensors that live at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """A saved encoder; bytes are of its weights, and of tensors in a call.
 
-    `live` are those that live at once at the most, `made` all that there are.
+    `live` is the peak of live tensors, `made` the sum of all.
     """
 
     sizes: Sizes
@@ -49,7 +49,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the model."""
         return f"{self.sizes.layers} layers of {self.sizes.hidden}"
 
     def inputs(self) -> tuple[Array, Array]:
@@ -82,12 +82,12 @@ def load_model(model: Model) -> tuple[list[Figure], list[Figure]]:
     """Load an encoder and call it: milliseconds, and megabytes."""
     _warm_up()
     inputs = model.inputs()
-    before = held()
+    before = resident()
     executable, load = _timed(lambda: rx.load(model.file))
-    loaded = most() - before
+    loaded = peak_resident() - before
     main, create = _timed(lambda: rx.VirtualMachine(executable, num_threads=1)["main"])
     result, first = _timed(lambda: main(*inputs))
-    called = most() - before
+    called = peak_resident() - before
     again, later = _timed(lambda: main(*inputs))
     np.testing.assert_array_equal(again, result)
     _, read = _timed(model.file.read_bytes)
@@ -113,14 +113,14 @@ def load_model(model: Model) -> tuple[list[Figure], list[Figure]]:
 
 
 def _timed(run: Callable[[], T]) -> tuple[T, float]:
-    """What `run` returns, and the milliseconds that this thread was busy with it."""
+    """The result of `run`, and the milliseconds that this thread was busy with it."""
     start = time.thread_time()
     result = run()
     return result, (time.thread_time() - start) * 1e3
 
 
 def _warm_up() -> None:
-    """Do what a process does once: load libraries, and write the code that calls code."""
+    """Do one-time work of the process: load libraries, and write the code of calls."""
     vm = rx.VirtualMachine(rx.build(chains.chain(1, symbolic=True)), num_threads=1)
     vm["main"](np.zeros(chains.WIDTH, np.float32))
     workspace_functions()

@@ -1,12 +1,12 @@
-"""Where labels of points go: near them, inside of a frame, over nothing else."""
+"""Placement of labels near points, inside a frame and without overlaps."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 NEAR, STEP, DIRECTIONS = 8.0, 6.0, 16
-"""How far from its point the middle of a label is at first, by how much that grows, and in how many
-directions it is tried."""
+"""The initial distance of a label's middle from its point, its growth, and the number of directions
+to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Box:
         return self.x + self.width / 2, self.y + self.height / 2
 
     def meets(self, other: "Box") -> bool:
-        """Whether both have some area in common."""
+        """Whether both have a common area."""
         return (
             self.x < other.x + other.width
             and other.x < self.x + self.width
@@ -33,7 +33,7 @@ class Box:
         )
 
     def has(self, other: "Box") -> bool:
-        """Whether all of `other` is in this one."""
+        """Whether `other` is inside this box."""
         return (
             self.x <= other.x
             and self.y <= other.y
@@ -43,7 +43,7 @@ class Box:
 
 
 def around(point: tuple[float, float], width: float, height: float) -> Box:
-    """The box of which `point` is the middle."""
+    """The box around `point`."""
     x, y = point
     return Box(x - width / 2, y - height / 2, width, height)
 
@@ -51,26 +51,26 @@ def around(point: tuple[float, float], width: float, height: float) -> Box:
 def placed(
     points: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
-    taken: Sequence[Box],
+    obstacles: Sequence[Box],
     frame: Box,
 ) -> list[Box]:
-    """A box of the given size for each point: one after the other, each at the nearest free place.
+    """A box of `size` for each point, in order, each at the nearest free place.
 
-    Raises `ValueError` if there is no such place in the `frame`.
+    Raises `ValueError` if the `frame` has no free place.
     """
-    found: list[Box] = []
+    boxes: list[Box] = []
     for point, size in zip(points, sizes, strict=True):
         for box in _tried(point, size, math.hypot(frame.width, frame.height)):
-            if frame.has(box) and not any(box.meets(other) for other in (*taken, *found)):
-                found.append(box)
+            if frame.has(box) and not any(box.meets(other) for other in (*obstacles, *boxes)):
+                boxes.append(box)
                 break
         else:
             raise ValueError(f"no place for a label of {size} at {point}")
-    return found
+    return boxes
 
 
 def _tried(point: tuple[float, float], size: tuple[float, float], farthest: float) -> Iterator[Box]:
-    """Boxes around `point`, ever farther away: to the right first, then both ways from there."""
+    """Boxes around `point` at growing distances: to the right first, then on both sides."""
     width, height = size
     far = NEAR
     while far < farthest:

@@ -1,4 +1,4 @@
-"""How fast modules are read, printed and built: bindings per second."""
+"""The speed of parsing, printing and building modules: bindings per second."""
 
 import time
 from collections.abc import Callable
@@ -18,13 +18,13 @@ ROUNDS = 3
 
 
 def bindings_in(module: IRModule) -> int:
-    """How many bindings the functions of `module` have, those in branches not counted."""
+    """The number of bindings in the functions of `module`, without those in branches."""
     functions = [f for f in module.functions.values() if isinstance(f, Function)]
     return sum(len(list(bindings_of(f.body))) for f in functions)
 
 
 def cpu(run: Callable[[], object]) -> float:
-    """The least thread CPU time of a few runs."""
+    """The minimal thread CPU time of a few runs."""
     times: list[float] = []
     for _ in range(ROUNDS):
         start = time.thread_time()
@@ -34,7 +34,7 @@ def cpu(run: Callable[[], object]) -> float:
 
 
 def language_table() -> Table:
-    """Building with inference, printing and reading an encoder; what is read is what was built."""
+    """Building with inference, printing and parsing an encoder; both modules are equal."""
     module = encoder(Sizes(LAYERS))
     text, constants = print_with_constants(module)
     assert_structural_equal(parse(text, constants=constants), module)

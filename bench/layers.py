@@ -14,15 +14,15 @@ from relax_egraph.ir import BlockBuilder, IRModule, Var, call, const, tensor
 HEADS, WIDTH = 12, 64
 
 WITHIN = 1e-4
-"""The tolerance with which a convolution takes fewer products; peers know of none."""
+"""The tolerance of convolutions with fewer products; peers have none."""
 
 
 def single_layers() -> dict[str, Workload]:
-    """All of them, by name."""
-    found: list[Workload] = []
+    """All layers, by name."""
+    workloads: list[Workload] = []
 
     def add(name: str, wanted: Wanted, make: Callable[[], Task]) -> None:
-        found.append(Workload(name, wanted, make))
+        workloads.append(Workload(name, wanted, make))
 
     for length, wanted in _ATTENTION.items():
         name = f"attention {HEADS}×{WIDTH}, s = {length}"
@@ -35,7 +35,7 @@ def single_layers() -> dict[str, Workload]:
     add(
         f"conv 3×3, 64×56², within {WITHIN:g}", {"peer": 2.4}, partial(_convolution, 56, 64, WITHIN)
     )
-    return {workload.name: workload for workload in found}
+    return {workload.name: workload for workload in workloads}
 
 
 _PREFILL = on_two_threads({"peer": 1.15, "limit": 0.75})
@@ -47,7 +47,7 @@ _CONVOLUTION: Mapping[tuple[int, int], Wanted] = {
 
 
 def _attention(queries: int, keys: int) -> Task:
-    """As exporters write it, of heads that lie apart."""
+    """Attention as exporters write it, on separate heads."""
     shapes = [(1, HEADS, n, WIDTH) for n in (queries, keys, keys)]
     query, key, value = (
         Var(name, tensor(s, "float32")) for name, s in zip("qkv", shapes, strict=True)
@@ -69,7 +69,7 @@ def _attention(queries: int, keys: int) -> Task:
 
 
 def _convolution(extent: int, channels: int, tolerance: float) -> Task:
-    """With a bias and relu; a kernel of 3 × 3, and as large a result as the data."""
+    """A 3 × 3 convolution with bias and relu, with a result as large as the data."""
     module = _convolving(extent, channels, tolerance)
     inputs = (drawn(1, channels, extent, extent),)
     return Task((module,), inputs, "arithmetic", operations(program_of(module), inputs))

@@ -1,4 +1,4 @@
-"""What the machine can do, measured beside a workload: runs that each do a known amount."""
+"""The limits of the machine, measured beside a workload by runs of a known amount."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.runtime.limits import ACCUMULATORS, UNROLLED, flops_per_turn, limit_kernels
 
 FLOPS = 2e8
-"""Operations of one run of multiply-adds: long enough that the call is not seen."""
+"""The operations of one run of multiply-adds: enough that the call is negligible."""
 
 Measure = tuple[Run, float]
-"""A run, and how many operations it does or bytes it moves."""
+"""A run, and its operations or bytes."""
 
 
 def limits_of(task: Task) -> Mapping[str, Measure]:
-    """The runs of what bounds `task`, by name; as many bytes as it moves itself."""
+    """The runs for the limits of `task`, by name, with as many bytes as the task moves."""
     return _MEASURES[task.limit](task)
 
 
@@ -58,7 +58,7 @@ def _reading(count: int, places: int) -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """What the machine does a second: operations if it `is_level`, else bytes."""
+    """A limit of the machine per second: operations if it `is_level`, else bytes."""
 
     name: str
     rate: float
@@ -66,11 +66,11 @@ class Roof:
 
 
 MEMORY, CACHE = 1 << 28, 1 << 19
-"""Bytes that no cache holds, and that the second one does."""
+"""Bytes beyond all caches, and bytes that fit the second-level cache."""
 
 
 def roofs(seconds: float) -> list[Roof]:
-    """The limits of one core, each measured for about so many `seconds`."""
+    """The limits of one core, each measured for about `seconds`."""
     measures: dict[str, Measure] = {
         "multiply-adds": _multiply_adds(),
         "read, memory": _reading(MEMORY // 4, 1),

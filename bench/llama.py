@@ -1,8 +1,8 @@
-"""A decoder layer of LLaMA as exporters write it: of one token with a cache, or of a whole prompt.
+"""A decoder layer of LLaMA as exporters write it: for one token with a cache, or a whole prompt.
 
-Rms norms, rotary embeddings by halves, fewer heads of keys and values than of queries, and a gated
-inner layer.  The layer of one token sees what the cache has, and itself; of a prompt, each token
-sees those before it.  As servers write it, the layer of one token appends to the cache in place.
+It has RMS norms, rotary embeddings by halves, fewer heads of keys and values than of queries, and a
+gated inner layer.  For one token it attends to the cache and the token itself; for a prompt, each
+token attends to those before it.  In the form of servers, the layer appends to the cache in place.
 """
 
 import math
@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The widths of a layer; `groups` are the heads of keys and values."""
+    """The widths of a layer; `groups` is the number of heads of keys and values."""
 
     hidden: int = 1024
     heads: int = 16
@@ -40,7 +40,7 @@ class Widths:
 def decode_step(widths: Widths, seed: int = 0) -> IRModule:
     """``main(x: (1, 1, hidden), cos, sin: (1, head), keys, values: (1, groups, past, head))``.
 
-    `past`, how many tokens the cache has, is symbolic; weights differ by the `seed`.
+    `past`, the number of tokens in the cache, is symbolic; weights differ by `seed`.
     """
     writer = _Layer(widths, seed)
     past = symbol("past")
@@ -61,8 +61,8 @@ def decode_step(widths: Widths, seed: int = 0) -> IRModule:
 def decode_in_place(widths: Widths, seed: int = 0) -> IRModule:
     """``main(x: (1, 1, hidden), cos, sin: (1, head), keys, values: (1, groups, n, head))``.
 
-    The last of the `n` places of the caches, which is symbolic, is for the token: its key and its
-    value are written there.  Weights are those of `decode_step`.
+    The last of the `n` places of the caches, which is symbolic, is for the token: its key and value
+    are written there.  Weights are those of `decode_step`.
     """
     writer = _Layer(widths, seed)
     bb, cached = writer.bb, tensor((1, widths.groups, symbol("n"), widths.head), "float32")
@@ -72,7 +72,7 @@ def decode_in_place(widths: Widths, seed: int = 0) -> IRModule:
     with bb.function("main", [x, cos, sin, *caches]):
         with bb.dataflow():
             query, key, value = writer.projected(x, (cos, sin), 1)
-            outer = [bb.emit_output(made) for made in (query, key, value)]
+            outer = [bb.emit_output(result) for result in (query, key, value)]
         query, *rows = outer
         keys, values = (
             bb.emit(call_tir(append, (cache, row), cached, inplace_indices=(0,)))
@@ -122,7 +122,7 @@ def prefill(widths: Widths, length: int) -> IRModule:
 
 
 def angles(widths: Widths, first: int, length: int) -> tuple[Array, Array]:
-    """Cosines and sines for so many positions from `first` on."""
+    """Cosines and sines for `length` positions from `first` on."""
     rates = 10000.0 ** (-np.arange(0, widths.head, 2) / widths.head)
     turns = np.outer(np.arange(first, first + length), rates)
     both = np.concatenate((turns, turns), axis=1)
@@ -136,7 +136,7 @@ def _inputs(widths: Widths, length: Dim) -> tuple[Var, Var, Var]:
 
 
 class _Layer:
-    """Writes a layer into the open block; weights are drawn as they come."""
+    """Writes a layer into the open block, with weights drawn in order."""
 
     def __init__(self, widths: Widths, seed: int = 0) -> None:
         self.widths = widths
@@ -147,17 +147,17 @@ class _Layer:
         return self.bb.emit(call(name, *args, **attrs))
 
     def projected(self, x: Expr, turn: tuple[Expr, Expr], length: Dim) -> tuple[Var, Var, Var]:
-        """Queries, keys and values, (1, heads or groups, length, head); the first two turned."""
+        """Rotated queries and keys, and values, of shape (1, heads or groups, length, head)."""
         w, normed = self.widths, self.norm(x)
         query = self.heads(self.linear(normed, w.hidden, w.hidden), w.heads, length)
         key, value = (
             self.heads(self.linear(normed, w.hidden, w.groups * w.head), w.groups, length)
             for _ in range(2)
         )
-        return self.turned(query, turn), self.turned(key, turn), value
+        return self.rotate(query, turn), self.rotate(key, turn), value
 
     def attend_one(self, query: Var, keys: Expr, values: Expr) -> Var:
-        """Of one token: the heads that share keys and values are rows of one product."""
+        """Attention of one token: the heads that share keys and values are rows of one product."""
         w = self.widths
         rows = self.op("reshape", query, shape((1, w.groups, w.heads // w.groups, w.head)))
         shares = self.op("nn.softmax", self.scores(rows, keys))
@@ -168,7 +168,7 @@ class _Layer:
         return self.op("permute_dims", x, axes=(0, 2, 1, 3))
 
     def attend_before(self, query: Var, keys: Var, values: Var, length: int) -> Var:
-        """Of tokens that see those before them; keys and values are repeated for their heads."""
+        """Causal attention; keys and values are repeated for their heads."""
         w = self.widths
         seen = self.op("tril", self.op("ones", shape((length, length)), dtype="bool"))
         scores = self.scores(query, self.repeated(keys, length))
@@ -178,7 +178,7 @@ class _Layer:
         return self.op("reshape", self.by_token(mixed), shape((1, length, w.hidden)))
 
     def rest(self, x: Expr, mixed: Expr) -> Expr:
-        """What follows attention: its projection, and the inner layer, each added to its input."""
+        """The rest of the layer after attention: projection and inner layer, with residuals."""
         w = self.widths
         attended = self.op("add", x, self.linear(mixed, w.hidden, w.hidden))
         normed = self.norm(attended)
@@ -191,7 +191,7 @@ class _Layer:
         return self.op("multiply", product, const(1 / math.sqrt(self.widths.head)))
 
     def repeated(self, x: Var, length: int) -> Var:
-        """Each group as often as it has heads."""
+        """Each group repeated for its heads."""
         w = self.widths
         five = (1, w.groups, w.heads // w.groups, length, w.head)
         wide = self.op("broadcast_to", self.op("expand_dims", x, axis=(2,)), shape(five))
@@ -201,8 +201,8 @@ class _Layer:
         parted = self.op("reshape", x, shape((1, length, count, self.widths.head)))
         return self.by_token(parted)
 
-    def turned(self, x: Var, turn: tuple[Expr, Expr]) -> Var:
-        """Rotary embedding: each element of the first half is a pair with one of the second."""
+    def rotate(self, x: Var, turn: tuple[Expr, Expr]) -> Var:
+        """The rotary embedding, with pairs of elements from both halves."""
         cos, sin = turn
         half, head = self.widths.head // 2, self.widths.head
         first = self.op("strided_slice", x, shape((0,)), shape((half,)), axes=(3,))

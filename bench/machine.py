@@ -1,6 +1,6 @@
-"""The virtual machine: calls of next to nothing, and the memory of whole models.
+"""The virtual machine: calls of tiny kernels, and the memory of whole models.
 
-Bars are of the native engine unless they stand beside the interpreter.
+Bounds are for the native engine unless they are beside the interpreter.
 """
 
 import multiprocessing
@@ -30,7 +30,7 @@ class Group:
 
 
 def machine_groups(seconds: float) -> list[Group]:
-    """All of it; each part in a process that is new."""
+    """All figures, each part in a new process."""
     os.environ.update(peers.environment(1))
     context = multiprocessing.get_context("spawn")
     times: list[Figure] = []
@@ -45,10 +45,10 @@ def machine_groups(seconds: float) -> list[Group]:
         making = new.submit(making_figures, seconds).result()
         for sizes in (SMALL, LARGE):
             file = Path(folder) / f"{sizes.hidden}.rxe"
-            model, made = new.submit(save_model, sizes, file).result()
-            loaded, held = new.submit(load_model, model).result()
-            times += [*made, *loaded]
-            memory += held
+            model, build_times = new.submit(save_model, sizes, file).result()
+            loaded, megabytes = new.submit(load_model, model).result()
+            times += [*build_times, *loaded]
+            memory += megabytes
     return [
         Group("between kernels of 8 elements, ns", dispatch),
         Group("a call from Python, ns", entry),

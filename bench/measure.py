@@ -1,4 +1,4 @@
-"""One workload on all systems: outputs checked first, then times, taken in turns."""
+"""The measurement of one workload on all systems: outputs are checked, then times in turns."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,20 @@ UNITS: Mapping[bool, frozenset[Ratio]] = {
     False: frozenset({"peer", "limit", "unoptimized"}),
     True: frozenset({"two threads", "contended", "peer on two threads"}),
 }
-"""What is wanted on one thread, and on more."""
+"""The seconds of measurement on one thread, and on more."""
 
 PATIENCE = 4
-"""How much longer several threads are measured: their cores are seldom free at the same time."""
+"""The factor of measurement time for several threads, whose cores are seldom free together."""
 
 TOLERANCE = 1e-5
-"""Largest error, relative to the largest magnitude of the result, that passes the check."""
+"""The largest accepted error, relative to the largest magnitude of the result."""
 
 
 def measure(name: str, models: Path | None, threads: int, seconds: float) -> Result:
-    """Measure one workload for about so many `seconds` a system.
+    """Measure one workload for about `seconds` on each system.
 
-    A peer that does not run it, that fails, or whose result is wrong is left out; if that is one of
-    our own, raises `NotRunnable`.
+    A peer that does not support it, fails, or has a wrong result is left out; if it is one of our
+    own systems, raises `NotRunnable`.
     """
     workload = known(models)[name]
     task = workload.make()
@@ -85,14 +85,14 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
 
 
 def known(models: Path | None) -> dict[str, Workload]:
-    """What can be measured, by name."""
+    """The workloads, by name."""
     return workloads(models) | networks()
 
 
 def _checked(
     system: str, task: Task, expected: Sequence[Array], threads: int
 ) -> tuple[list[Bound], float]:
-    """What runs each module of `task`, and its error; raises `NotRunnable` if that is too large."""
+    """The compiled modules of `task` and their error; raises `NotRunnable` if it is too large."""
     bound = [_compiled(system, module, threads)(task.inputs) for module in task.modules]
     error = max(error_of(b.result(), e) for b, e in zip(bound, expected, strict=True))
     if not error < TOLERANCE:
@@ -102,7 +102,7 @@ def _checked(
 
 @lru_cache(maxsize=16)
 def _compiled(system: str, module: IRModule, threads: int) -> Bind:
-    """A module that is used again is used by the next workload: more than all systems is enough."""
+    """A compiled module, cached for the next workload."""
     if system == ONE_THREAD:
         return ours.optimized(module, 1)
     compilers = {OURS: ours.optimized, UNOPTIMIZED: ours.as_written}

@@ -1,4 +1,4 @@
-"""Models as tables: what it takes to make them ready, beside what is wanted of that."""
+"""The cost of making models ready, as tables with bounds."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def buildings_table(buildings: Sequence[Building]) -> Table:
 
 
 def _seconds(b: Building, process: str) -> tuple[Text, str]:
-    """Of both steps, and the most that is wanted of them together."""
+    """The sum of both steps, and its bound."""
     making = {"cold": b.cold, "warm": b.warm}[process]
     wanted = b.wanted.get(process)
     text = f"{making.optimize:.2f} + {making.build:.2f}"

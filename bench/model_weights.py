@@ -1,7 +1,7 @@
-"""How fast the weights of a model are read, and what is left of them within a tolerance.
+"""The speed at which a model reads its weights, and its error with smaller weights.
 
-A model that reads its weights as fast as the machine reads memory is as fast as it can be with
-them: then only fewer bytes make it faster.
+A model that reads its weights at the machine's bandwidth is as fast as possible with them: only
+fewer bytes make it faster.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,18 +13,18 @@ from rich.text import Text
 from bench.tables import ENOUGH
 
 STORED_WITHIN = 0.02
-"""The tolerance: what int8 with a scale for each column keeps to."""
+"""The tolerance that int8 weights with a scale for each column meet."""
 
 AT_THE_LIMIT = 0.9
-"""The share of the machine's bandwidth from which on nothing faster is to be expected."""
+"""The share of the machine's bandwidth above which no speedup is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """A form of a model: the bytes of its weights, and the seconds of a run.
 
-    `reading` are the seconds in which a loop reads as many bytes; `off` is how far its results are
-    from those of the model as it came, by the norm.
+    `reading` are the seconds of a loop that reads as many bytes; `off` is the difference of its
+    results from those of the original model, by the norm.
     """
 
     nbytes: int
@@ -34,13 +34,13 @@ class Form:
 
     @property
     def share(self) -> float:
-        """What share of a run the reading of its weights takes, at the machine's bandwidth."""
+        """The share of a run that reading its weights takes, at the machine's bandwidth."""
         return self.reading / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model as it came, as it was optimized, and so within `STORED_WITHIN`."""
+    """A model in its original form, optimized, and optimized within `STORED_WITHIN`."""
 
     before: Form
     after: Form
@@ -48,19 +48,19 @@ class Weights:
 
     @property
     def most(self) -> float:
-        """No program that reads the weights of the optimized one gains more."""
+        """A bound on the speedup of programs that read the weights of the optimized one."""
         return self.before.seconds / self.after.reading
 
     @property
     def is_at_the_limit(self) -> bool:
-        """Whether the optimized model does little but read its weights, at full bandwidth."""
+        """Whether the optimized model mostly reads its weights, at full bandwidth."""
         return self.after.share > AT_THE_LIMIT
 
 
 def weights_table(models: Sequence[tuple[str, Weights]]) -> Table:
-    """One line a model: what it reads, how near to the machine's bandwidth, what fewer bits gain.
+    """One line for each model: bytes read, share of the bandwidth, and the gain of fewer bits.
 
-    Where reading weights is all, the gain that is possible is marked.
+    If reading weights is everything, the possible gain is marked.
     """
     title = f"weights, each read once; within a tolerance of {STORED_WITHIN}"
     table = Table(title=title, title_justify="left")
@@ -86,7 +86,7 @@ def weights_table(models: Sequence[tuple[str, Weights]]) -> Table:
 
 
 def bounds(models: Sequence[tuple[str, Weights]]) -> list[str]:
-    """What is to be said of models that are as fast as their weights can be read."""
+    """Remarks on models that are as fast as their weights can be read."""
     return [
         f"{name}: {w.after.share:.0%} of the machine's read bandwidth: with weights of "
         f"float32 no gain is more than {w.most:.2f}"

@@ -1,9 +1,9 @@
 """``python -m bench.models FOLDER``: networks as lists of layers, optimized and run.
 
-Each ``*.json`` of the folder is optimized within a budget of e-nodes, built as it came, as it
-became, and as it becomes with weights in fewer bits, and run on one input, on one thread, taking
-turns with a loop that reads as much: the results must agree.  Printed are what fired, what it
-bought, and how much more there can be.
+Each ``*.json`` of the folder is optimized within a budget of e-nodes, built in its original form,
+optimized, and optimized with weights of fewer bits, and run on one input, on one thread, taking
+turns with a loop that reads as much: the results must agree.  The tables show matches of rules,
+their gain, and bounds on further gains.
 """
 
 import sys
@@ -34,13 +34,13 @@ from relax_egraph.optimize.explanation import Explanation
 
 MOST_NODES = 50_000
 TOLERANCE = 1e-4
-"""Largest difference, relative to the largest magnitude of the result, that counts as equal."""
+"""The largest difference that counts as equal, relative to the largest magnitude."""
 
 MOST_OFF = 0.1
-"""The same with weights in fewer bits, by the norm: errors of layers add up."""
+"""The same for weights of fewer bits, by the norm, since errors of layers add up."""
 
 SECONDS = 1.0
-"""How long each is run."""
+"""The measurement time of each run."""
 
 COUNTED = ("matmul", "nn.conv2d", "nn.batch_norm", "permute_dims", "concat", "nn.attention")
 
@@ -49,9 +49,9 @@ Arrays = list[npt.NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one model: `seconds` are of `rx.explain`, those of calls with the `weights`.
+    """The outcome of one model: `seconds` are of `rx.explain`, those of calls are in `weights`.
 
-    `greedy` is the cost of the program that greedy extraction chooses.
+    `greedy` is the cost of the program by greedy extraction.
     """
 
     name: str
@@ -65,17 +65,17 @@ class Outcome:
 
     @property
     def nodes(self) -> int:
-        """The e-nodes of all regions that differ."""
+        """The e-nodes of all distinct regions."""
         return sum(r.saturation.nodes for r in self.explained.regions)
 
     @property
     def gain(self) -> float:
-        """How many times faster the model became."""
+        """The speedup of the model."""
         return self.weights.before.seconds / self.weights.after.seconds
 
     @property
     def failures(self) -> list[str]:
-        """What is not as it must be."""
+        """The defects of the outcome."""
         failed: list[str] = []
         if self.nodes > MOST_NODES:
             failed.append(f"{self.name}: {self.nodes} e-nodes, over the budget of {MOST_NODES}")
@@ -88,7 +88,7 @@ class Outcome:
 
 
 def outcomes_of(folder: Path, seconds: float, out: Console) -> list[Outcome]:
-    """Of all models in `folder`, by name; `out` shows which one is at work."""
+    """The outcomes of all models in `folder`, by name; `out` shows the current one."""
     outcomes: list[Outcome] = []
     for path in sorted(folder.glob("*.json")):
         with out.status(path.stem):
@@ -97,7 +97,7 @@ def outcomes_of(folder: Path, seconds: float, out: Console) -> list[Outcome]:
 
 
 def outcome_of(path: Path, seconds: float) -> Outcome:
-    """Import, optimize, and run the model in the file `path` for about so many `seconds`."""
+    """Import, optimize and run the model in the file `path` for about `seconds`."""
     module = import_model(read_model(path))
     start = time.perf_counter()
     explained = rx.explain(module)
@@ -128,12 +128,12 @@ def outcome_of(path: Path, seconds: float) -> Outcome:
 
 def _weights(module: rx.IRModule) -> int:
     """The bytes of the constants of `module`."""
-    found = constants_of(*(f for _, f in module.relax_functions()))
-    return sum(c.data.nbytes for c in found)
+    constants = constants_of(*(f for _, f in module.relax_functions()))
+    return sum(c.data.nbytes for c in constants)
 
 
 def _reading(module: rx.IRModule, nbytes: int) -> Run:
-    """What reads so many bytes."""
+    """A run that reads `nbytes` bytes."""
     run, _ = limits_of(Task((module,), (), "read", float(nbytes)))["read"]
     return run
 
@@ -168,7 +168,7 @@ def _off(a: Arrays, b: Arrays) -> float:
 
 
 def models_table(outcomes: Sequence[Outcome]) -> Table:
-    """One line a model: what the optimizer did, cost and run time before and after; their mean."""
+    """One line for each model: optimization, cost and run time before and after; their mean."""
     columns = ("model", "regions", "e-nodes", "optimize", "extraction", "cost, ms", "greedy")
     more = ("optimal", "bound", "run, ms", "gain", "difference")
     table = Table(*columns, *more, title="models", title_justify="left")
@@ -194,7 +194,7 @@ def models_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def operators_table(outcomes: Sequence[Outcome]) -> Table:
-    """How many kernels and operators a model has before and after."""
+    """The kernels and operators of each model before and after."""
     table = Table("model", "kernels", *COUNTED, title="what is left", title_justify="left")
     for o in outcomes:
         counts = [_change(o.before.operators[n], o.after.operators[n]) for n in COUNTED]
@@ -208,7 +208,7 @@ def _change(before: int, after: int) -> str:
 
 
 def fired_table(outcomes: Sequence[Outcome]) -> Table:
-    """How often each rule matched in each model."""
+    """The matches of each rule in each model."""
     names = [o.name for o in outcomes]
     table = Table("rule", *names, title="what fired", title_justify="left")
     rules = dict.fromkeys(rule for o in outcomes for rule in o.explained.rules)
@@ -218,7 +218,7 @@ def fired_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def tables_of(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
-    """All of them."""
+    """All tables."""
     weights = weights_table([(o.name, o.weights) for o in outcomes])
     return models_table(outcomes), weights, operators_table(outcomes), fired_table(outcomes)
 

@@ -15,22 +15,22 @@ from bench.workloads import Task, Wanted, Workload, drawn, on_two_threads
 from relax_egraph.ir.module import IRModule
 
 LENGTHS = (1, 16, 128, 512)
-"""Tokens that an encoder is given: all by one module."""
+"""The lengths of inputs of an encoder, all for one module."""
 
 WIDTHS = llama.Widths()
 
 
 def networks() -> dict[str, Workload]:
-    """All of them, by name."""
-    found: list[Workload] = []
+    """All networks, by name."""
+    workloads: list[Workload] = []
 
     def add(name: str, wanted: Wanted, make: Callable[[], Task]) -> None:
-        found.append(Workload(name, wanted, make))
+        workloads.append(Workload(name, wanted, make))
 
     for layers, bars in _ENCODERS.items():
         for length in LENGTHS:
-            made = partial(_encoder, layers, length)
-            add(f"{named_layers(layers)}, s = {length}", bars.get(length, {}), made)
+            task = partial(_encoder, layers, length)
+            add(f"{named_layers(layers)}, s = {length}", bars.get(length, {}), task)
     add("ResNet basic block, 64×56²", on_two_threads({"peer": 1.2}), _basic_block)
     for batch in (1, 8):
         add(f"ResNet-50, n = {batch}", {"peer": 1.15}, partial(_resnet50, batch))
@@ -43,17 +43,17 @@ def networks() -> dict[str, Workload]:
     name = "LLaMA decode in place, cache 2048, weights in memory"
     add(name, {"peer": 1.0, "limit": 0.9}, in_memory)
     add("LLaMA prefill, s = 128", {}, partial(_prefill, 128))
-    return single_layers() | {workload.name: workload for workload in found}
+    return single_layers() | {workload.name: workload for workload in workloads}
 
 
 def named_layers(layers: int) -> str:
-    """What an encoder of so many layers is called."""
+    """The name of an encoder of `layers` layers."""
     return f"encoder, {layers} layer{'s' * (layers > 1)}"
 
 
 @cache
 def bert(layers: int, shared: bool = False) -> IRModule:
-    """The encoder of BERT-base, of so many layers; batch and length are symbolic."""
+    """The encoder of BERT-base with `layers` layers; batch and length are symbolic."""
     return encoder(Sizes(layers, 768, 12, 3072, shared=shared))
 
 
@@ -65,7 +65,7 @@ _DECODE: Mapping[int, Wanted] = dict.fromkeys((64, 512, 2048), on_two_threads({"
 
 
 def _task(module: IRModule, inputs: tuple[Array, ...], one_row: bool = False) -> Task:
-    """Bound by what it computes, or by what it reads if weights meet `one_row` only."""
+    """A task that is bound by computation, or by reading if `one_row` meets the weights."""
     program = program_of(module)
     if one_row:
         return Task((module,), inputs, "read", least_bytes(program, inputs))
@@ -91,7 +91,7 @@ def _decode_step(seed: int) -> IRModule:
 
 
 def _decode(past: int, layers: int = 1) -> Task:
-    """Of one layer, whose weights the last cache holds in part, or of several in turn."""
+    """Decoding with one layer, whose weights partly fit the last cache, or with several in turn."""
     cached = (1, WIDTHS.groups, past, WIDTHS.head)
     tokens = drawn(1, 1, WIDTHS.hidden), *llama.angles(WIDTHS, past, 1)
     caches = drawn(*cached, seed=1), drawn(*cached, seed=2)
@@ -107,7 +107,7 @@ def _step_in_place(seed: int) -> IRModule:
 
 
 def _decode_in_place(past: int, layers: int = 1) -> Task:
-    """The same, of caches that have a place for the token."""
+    """The same with caches that have a place for the token."""
     cached = (1, WIDTHS.groups, past + 1, WIDTHS.head)
     tokens = drawn(1, 1, WIDTHS.hidden), *llama.angles(WIDTHS, past, 1)
     inputs = (*tokens, drawn(*cached, seed=1), drawn(*cached, seed=2))

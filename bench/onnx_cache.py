@@ -1,7 +1,7 @@
-"""Attention over caches that grow in place, as ONNX: there the two are one operator.
+"""Attention over caches that grow in place, which is one operator in ONNX.
 
-``GroupQueryAttention`` is given the rows and the caches, and gives its result and the grown caches,
-which may be bound to the memory of those that were given.
+``GroupQueryAttention`` takes the rows and the caches, and returns its result and the grown caches,
+which may be bound to the memory of the original ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ TOKENS_FIRST = (0, 2, 1, 3)
 
 
 def grown(cache: str) -> str:
-    """What the grown cache is called that a parameter becomes."""
+    """The name of the grown cache of a parameter."""
     return f"{cache}_grown"
 
 

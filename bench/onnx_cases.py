@@ -1,4 +1,4 @@
-"""The cases of ONNX's public suite: which there are, and what they are given and expect."""
+"""The cases of ONNX's public suite, with their inputs and expected outputs."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,13 @@ import numpy as np
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 LIGHT = "real"
-"""The kind of nine networks that come without inputs: they get numbers from 0 to 1."""
+"""The kind of nine networks without inputs, which get numbers from 0 to 1."""
 
 PLAIN = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float", "double"),
 )
-"""What ONNX calls the dtypes that core cases are of."""
+"""ONNX's names of the dtypes of core cases."""
 
 
 def cases(words: Sequence[str] = ()) -> list[Any]:
@@ -25,9 +25,9 @@ def cases(words: Sequence[str] = ()) -> list[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [case for kind in KINDS for case in load_model_tests(kind=kind)]
-        found += [case for case in collect_testcases() if case.kind == LIGHT]
-    return [c for c in found if not words or any(word in c.name for word in words)]
+        suite = [case for kind in KINDS for case in load_model_tests(kind=kind)]
+        suite += [case for case in collect_testcases() if case.kind == LIGHT]
+    return [c for c in suite if not words or any(word in c.name for word in words)]
 
 
 def model_of(case: Any) -> Any:
@@ -40,7 +40,7 @@ def model_of(case: Any) -> Any:
 
 
 def is_core(model: Any) -> bool:
-    """Whether all nodes are ONNX's own, and inputs, outputs and weights are of plain dtypes."""
+    """Whether all nodes are ONNX's own, and inputs, outputs and weights have plain dtypes."""
     from onnx import TensorProto
 
     graph = model.graph
@@ -51,9 +51,11 @@ def is_core(model: Any) -> bool:
 
 
 def data_sets(case: Any, model: Any) -> list[tuple[list[Any], list[Any]]]:
-    """Inputs, and the outputs that are expected for them."""
+    """Inputs with their expected outputs."""
     if case.data_sets is not None:
-        return [([*map(_array, given)], [*map(_array, wanted)]) for given, wanted in case.data_sets]
+        return [
+            ([*map(_array, inputs)], [*map(_array, outputs)]) for inputs, outputs in case.data_sets
+        ]
     if case.kind == LIGHT:
         return [_of_light(case, model)]
     folders = sorted(Path(case.model_dir).glob("test_data_set_*"))
@@ -69,7 +71,7 @@ def _nodes(graph: Any) -> Iterator[Any]:
 
 
 def _elem_type(kind: Any) -> int:
-    """The dtype of a tensor, and of those in a sequence or an optional."""
+    """The dtype of a tensor, or of the tensors in a sequence or an optional."""
     name = kind.WhichOneof("value")
     if name in ("sequence_type", "optional_type"):
         return _elem_type(getattr(kind, name).elem_type)
@@ -87,14 +89,14 @@ def _of_light(case: Any, model: Any) -> tuple[list[Any], list[Any]]:
     from onnx.backend.test.runner import Runner
 
     weights = {t.name for t in model.graph.initializer}
-    given = [Runner.generate_dummy_data(i) for i in model.graph.input if i.name not in weights]
+    inputs = [Runner.generate_dummy_data(i) for i in model.graph.input if i.name not in weights]
     file = _light(case)
     outputs = [file.with_name(f"{file.stem}_output_{k}.pb") for k in range(len(model.graph.output))]
-    return given, [_array(TensorProto.FromString(output.read_bytes())) for output in outputs]
+    return inputs, [_array(TensorProto.FromString(output.read_bytes())) for output in outputs]
 
 
 def _array(value: Any) -> Any:
-    """`value`, an array where it is a protocol buffer of one."""
+    """`value`, converted to an array if it is a protocol buffer of one."""
     from onnx import TensorProto, numpy_helper
 
     return np.asarray(numpy_helper.to_array(value)) if isinstance(value, TensorProto) else value

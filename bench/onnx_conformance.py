@@ -1,7 +1,7 @@
-"""The public suite of ONNX, case by case: what passes, and why the others do not.
+"""ONNX's public suite, case by case: passes, and reasons of failures.
 
 Run from the top of the repository: ``python -m bench.onnx_conformance [WORDS] [--json FILE]``.
-Each case runs in a process of a pool; one that dies or takes too long is a failure of that case.
+Each case runs in a process of a pool; a crash or a timeout is a failure of its case.
 """
 
 import argparse
@@ -28,9 +28,9 @@ _FORK = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a case: the `reason` is empty where it passed.
+    """The outcome of a case: the `reason` is empty if it passed.
 
-    A `core` case is of ONNX's own operators and plain dtypes.
+    A `core` case has only ONNX's own operators and plain dtypes.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def outcome(case: Any) -> Outcome:
-    """Run `case` and compare, as the suite does."""
+    """Run `case` and compare the results, like the suite."""
     model = model_of(case)
     try:
         reason = _difference(case, model)
@@ -50,7 +50,7 @@ def outcome(case: Any) -> Outcome:
 
 
 def _difference(case: Any, model: Any) -> str:
-    """What is wrong with the results of `case`, or nothing."""
+    """The defect of the results of `case`, or an empty text."""
     from onnx.backend.test.runner import Runner
 
     from relax_egraph.frontends.onnx_backend import backend
@@ -73,7 +73,7 @@ def _work(channel: Connection, chosen: Sequence[Any]) -> None:
 
 
 def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
-    """The outcomes of `chosen`, in their order."""
+    """The outcomes of `chosen`, in order."""
     waiting, outcomes = list(reversed(range(len(chosen)))), dict[int, Outcome]()
     running: list[_Worker] = []
     while waiting or running:
@@ -81,10 +81,10 @@ def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
             running.append(_Worker(chosen, waiting.pop()))
         ready = wait([w.channel for w in running], 1.0)
         for worker in list(running):
-            found = worker.outcome(worker.channel in ready)
-            if found is None:
+            outcome_ = worker.outcome(worker.channel in ready)
+            if outcome_ is None:
                 continue
-            outcomes[worker.number] = found
+            outcomes[worker.number] = outcome_
             if not waiting or not worker.give(waiting[-1]):
                 running.remove(worker)
                 worker.process.kill()
@@ -94,7 +94,7 @@ def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
 
 
 class _Worker:
-    """A process that runs one case after the other."""
+    """A process that runs cases one after the other."""
 
     def __init__(self, chosen: Sequence[Any], number: int) -> None:
         self._chosen = chosen
@@ -105,7 +105,7 @@ class _Worker:
         self.give(number)
 
     def give(self, number: int) -> bool:
-        """Let it run case `number`; whether it is there to do that."""
+        """Start case `number`; returns whether the process is alive."""
         self.number, self._since = number, time.monotonic()
         try:
             self.channel.send(number)
@@ -114,7 +114,7 @@ class _Worker:
         return self.process.is_alive()
 
     def outcome(self, is_ready: bool) -> Outcome | None:
-        """What became of the case, if that is known."""
+        """The outcome of the case, if it is known."""
         case = self._chosen[self.number]
         try:
             if is_ready:
@@ -129,7 +129,7 @@ class _Worker:
 
 
 def reported(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """How many cases pass, of all and of the core ones, and why each other one does not."""
+    """The counts of passing cases, of all and of core ones, and the reasons of failures."""
 
     def counted(some: Sequence[Outcome]) -> dict[str, int]:
         return {"passed": sum(not o.reason for o in some), "of": len(some)}
@@ -140,15 +140,15 @@ def reported(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print what failed and how many passed."""
+    """Print the failures and the number of passes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     np.seterr(all="ignore")
-    outcomes = run(cases(given.words), given.workers)
+    outcomes = run(cases(options.words), options.workers)
     report = reported(outcomes)
     for failure in report["failures"]:
         print(f"{failure['name']}: {failure['reason']}")
@@ -156,8 +156,8 @@ def main() -> int:
         print(f"{count:5} {reason[:150]}")
     for kind in ("all", "core"):
         print("{passed} of {of} pass".format(**report[kind]), f"({kind})")
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
     return 0
 
 

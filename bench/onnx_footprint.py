@@ -1,8 +1,8 @@
-"""What importing an ONNX model of a gigabyte takes of memory, each way in a process that is new.
+"""The memory of importing an ONNX model of a gigabyte, each way in a new process.
 
-Run from the top of the repository: ``python -m bench.onnx_footprint``.  A process grows by the most
-pages that it holds at once; those of the mapped file that it has read count too, and stand beside
-it.  Only Linux says how much it holds.
+Run from the top of the repository: ``python -m bench.onnx_footprint``.  The growth of a process is
+its peak of resident pages; pages of the mapped file count too, and are also shown separately.  Only
+Linux reports it.
 """
 
 import argparse
@@ -18,19 +18,19 @@ import numpy as np
 
 import relax_egraph as rx
 from bench.figure import Figure
-from bench.held import held, held_of_files, most
+from bench.resident import peak_resident, resident, resident_of_files
 
-onnx: Any = import_module("onnx")  # it may not be there when types are checked
+onnx: Any = import_module("onnx")  # optional: absent when types are checked
 
 TENSORS, EXTENT = 8, 5600
-"""So many square weights of float32, a gigabyte."""
+"""The number of square float32 weights, a gigabyte in all."""
 
 AT_MOST = 1.3
-"""What the import may take for each byte of the model."""
+"""The bound on memory for each byte of the model."""
 
 
 def save_model(file: Path, *, external: bool, tensors: int = TENSORS, extent: int = EXTENT) -> int:
-    """Save a chain of products; the bytes of the model, with those beside it."""
+    """Save a chain of products; returns the bytes of the model, including external data."""
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     random = np.random.default_rng(0)
     weights = [
@@ -51,9 +51,9 @@ def save_model(file: Path, *, external: bool, tensors: int = TENSORS, extent: in
 def import_model(file: Path, size: int, name: str) -> list[Figure]:
     """Import a model of `size` bytes, and build it; megabytes."""
     _warm_up(file.with_suffix(".small"))
-    before, mapped_before = held(), held_of_files()
+    before, mapped_before = resident(), resident_of_files()
     module = rx.from_onnx(file)
-    grown, mapped = most() - before, held_of_files() - mapped_before
+    grown, mapped = peak_resident() - before, resident_of_files() - mapped_before
     figures = [
         Figure(
             f"{name}: import",
@@ -62,9 +62,9 @@ def import_model(file: Path, size: int, name: str) -> list[Figure]:
             {"model": size / 1e6, "of it pages of the file, at the end": mapped / 1e6},
         )
     ]
-    before = held()
+    before = resident()
     executable = rx.build(module)
-    grown, mapped = most() - before, held_of_files() - mapped_before
+    grown, mapped = peak_resident() - before, resident_of_files() - mapped_before
     del executable
     beside = {"pages of the file, at the end": mapped / 1e6}
     return [
@@ -74,15 +74,15 @@ def import_model(file: Path, size: int, name: str) -> list[Figure]:
 
 
 def _warm_up(file: Path) -> None:
-    """Do what a process does once, with a small model."""
+    """Do one-time work of the process, with a small model."""
     save_model(file, external=False, tensors=2, extent=64)
     rx.build(rx.from_onnx(file))
 
 
 def figures() -> list[Figure]:
-    """Both ways: all in one file, and with the weights beside it."""
+    """Both ways: a single file, and weights beside the file."""
     context = multiprocessing.get_context("spawn")
-    found: list[Figure] = []
+    results: list[Figure] = []
     for name, external in (("in one file", False), ("weights beside it", True)):
         with (
             TemporaryDirectory() as folder,
@@ -90,19 +90,19 @@ def figures() -> list[Figure]:
         ):
             file = Path(folder) / "model.onnx"
             size = new.submit(save_model, file, external=external).result()
-            found += new.submit(import_model, file, size, name).result()
-    return found
+            results += new.submit(import_model, file, size, name).result()
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures; 1 if one falls short."""
+    """Print the figures; returns 1 if one exceeds its bound."""
     argparse.ArgumentParser(description=__doc__).parse_args(arguments)
-    found = figures()
-    for figure in found:
+    results = figures()
+    for figure in results:
         wanted = "" if figure.wanted is None else f", wanted at most {figure.wanted:.0f}"
         beside = "; ".join(f"{name} {value:.0f}" for name, value in figure.beside.items())
         print(f"{figure.name}: {figure.value:.0f} MB{wanted} ({beside})")
-    return int(any(figure.falls_short for figure in found))
+    return int(any(figure.falls_short for figure in results))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The nine networks that ONNX brings along, with random weights, beside onnxruntime.
+"""The nine networks that ONNX includes, with random weights, beside onnxruntime.
 
-Run from the top of the repository: ``python -m bench.onnx_light [WORDS]``.  As they come, all their
-weights are one number, so that their results say nothing of arithmetic; here each is random, by a
-seed, of the size that keeps what flows through of one size.
+Run from the top of the repository: ``python -m bench.onnx_light [WORDS]``.  Their original weights
+are a single number, so that results test no arithmetic; here the weights are random, seeded, and
+scaled to keep the magnitude of activations.
 """
 
 import argparse
@@ -18,21 +18,21 @@ import numpy as np
 import relax_egraph as rx
 from bench.program import Array
 
-onnx: Any = import_module("onnx")  # it may not be there when types are checked
+onnx: Any = import_module("onnx")  # optional: absent when types are checked
 
 TOLERANCE = 1e-4
-"""How far a result may be off, of the greatest there is."""
+"""The allowed difference, relative to the largest result."""
 
 
 def networks(words: Sequence[str] = ()) -> list[Path]:
-    """The files whose names have any of `words`, or all."""
+    """The files with any of `words` in their names, or all."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     files = sorted(folder.glob("light_*.onnx"))
     return [f for f in files if not words or any(word in f.name for word in words)]
 
 
 def with_random_weights(model: Any, seed: int = 0) -> Any:
-    """`model`, each ``ConstantOfShape`` of which is a weight of random numbers."""
+    """`model` with random weights in place of ``ConstantOfShape`` nodes."""
     random = np.random.default_rng(seed)
     shapes = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
     roles = {
@@ -40,21 +40,23 @@ def with_random_weights(model: Any, seed: int = 0) -> Any:
         for node in model.graph.node
         for place, name in enumerate(node.input)
     }
-    made = [n for n in model.graph.node if n.op_type == "ConstantOfShape" and n.input[0] in shapes]
-    for node in made:
+    weight_nodes = [
+        n for n in model.graph.node if n.op_type == "ConstantOfShape" and n.input[0] in shapes
+    ]
+    for node in weight_nodes:
         shape = tuple(int(extent) for extent in shapes[node.input[0]])
         weight = _weight(shape, roles.get(node.output[0], ("", 0)), random)
         model.graph.initializer.append(onnx.numpy_helper.from_array(weight, node.output[0]))
         model.graph.node.remove(node)
     used = {name for node in model.graph.node for name in node.input}
-    for held in (model.graph.initializer, model.graph.input):
-        for unused in [each for each in held if each.name not in used]:
-            held.remove(unused)
+    for values in (model.graph.initializer, model.graph.input):
+        for unused in [each for each in values if each.name not in used]:
+            values.remove(unused)
     return model
 
 
 def with_logits(model: Any) -> Any:
-    """`model`, which gives besides what a softmax at its end is of: that may be all but 0 and 1."""
+    """`model` with the operand of a final softmax as a further output, which is less saturated."""
     last = model.graph.node[-1]
     if last.op_type == "Softmax":
         model.graph.output.add(name=last.input[0])
@@ -62,7 +64,7 @@ def with_logits(model: Any) -> Any:
 
 
 def _weight(shape: tuple[int, ...], role: tuple[str, int], random: np.random.Generator) -> Array:
-    """A weight for operand `place` of an operator: kernels are scaled by what they sum over."""
+    """A weight for an operand of an operator: kernels are scaled by the size of their sums."""
     kind, place = role
     if kind == "BatchNormalization" and place in (1, 4):
         return random.uniform(0.5, 1.5, shape).astype(np.float32)
@@ -73,14 +75,14 @@ def _weight(shape: tuple[int, ...], role: tuple[str, int], random: np.random.Gen
 
 
 def difference(file: Path) -> tuple[float, float]:
-    """The greatest difference to onnxruntime, of the greatest result; and the spread of logits."""
+    """The largest relative difference from onnxruntime, and the spread of the logits."""
     runtime: Any = import_module("onnxruntime")
     model = with_logits(with_random_weights(onnx.load(file)))
     weights = {t.name for t in model.graph.initializer}
-    (given,) = (i for i in model.graph.input if i.name not in weights)
-    shape = [d.dim_value for d in given.type.tensor_type.shape.dim]
+    (input_info,) = (i for i in model.graph.input if i.name not in weights)
+    shape = [d.dim_value for d in input_info.type.tensor_type.shape.dim]
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
-    theirs = runtime.InferenceSession(model.SerializeToString()).run(None, {given.name: x})
+    theirs = runtime.InferenceSession(model.SerializeToString()).run(None, {input_info.name: x})
     main = rx.VirtualMachine(rx.build(rx.optimize(rx.from_onnx(model))))["main"]
     results = main(x)
     ours: tuple[Array, ...] = results if isinstance(results, tuple) else (results,)
@@ -90,7 +92,7 @@ def difference(file: Path) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Print each network's difference; 1 if one is too great."""
+    """Print the difference of each network; returns 1 if one is too large."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*")
     failed = 0

@@ -1,4 +1,4 @@
-"""How each operator of a module is written as ONNX nodes: those that the workloads use."""
+"""The operators of modules as ONNX nodes, as far as workloads use them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Constant, ShapeExpr, Var
 from relax_egraph.ir.struct_info import TensorStructInfo
 
-onnx: Any = import_module("onnx")  # it may not be there when types are checked
+onnx: Any = import_module("onnx")  # optional: absent when types are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
     """The nodes so far, and the tensors that they read beside the parameters.
 
-    `names` are of all values of the program.  `appended` says of a cache that has grown which
-    parameter it was, and by what.
+    `names` are of all values of the program.  `appended` maps a grown cache to its parameter and
+    the appended row.
     """
 
     names: Mapping[Var | Constant, str]
@@ -29,20 +29,20 @@ class Writer:
     appended: dict[str, tuple[str, str]]
 
     def step(self, step: Step) -> None:
-        """Add the nodes of `step`; raises `NotRunnable` for an operator that is not written."""
+        """Add the nodes of `step`; raises `NotRunnable` for an unsupported operator."""
         if step.operator not in _OPERATORS:
             raise NotRunnable(f"no operator {step.operator}")
         _OPERATORS[step.operator](self, step)
 
     def node(self, kind: str, operands: list[str], result: str, *more: str, **attrs: Attr) -> str:
-        """Add a node that gives `result`, and `more`; returns `result`."""
+        """Add a node with the output `result`, and `more`; returns `result`."""
         self.nodes.append(onnx.helper.make_node(kind, operands, [result, *more], **attrs))
         return result
 
     def reshaped(self, x: str, result: str, shape: tuple[int, ...]) -> str:
         """Add a node that reshapes `x`; returns `result`."""
-        asked = self.tensor(f"{result}_shape", np.array(shape, np.int64))
-        return self.node("Reshape", [x, asked], result)
+        shape_name = self.tensor(f"{result}_shape", np.array(shape, np.int64))
+        return self.node("Reshape", [x, shape_name], result)
 
     def tensor(self, name: str, data: Array) -> str:
         """Add a tensor; returns `name`."""
@@ -54,7 +54,7 @@ class Writer:
         return self.names[step.result]
 
     def operands(self, step: Step) -> list[str]:
-        """The names of the operands of `step`, those of tuples too, which are all tensors."""
+        """The names of the operands of `step`, with tuples flattened; all are tensors."""
         return [self._name(operand) for operand in _flat(step.operands)]
 
     def _name(self, operand: Operand) -> str:
@@ -107,7 +107,7 @@ def _layer_norm(writer: Writer, step: Step) -> None:
 
 
 def _rms_norm(writer: Writer, step: Step) -> None:
-    """Written out, as exporters do: both peers know the pattern."""
+    """An RMS norm in several nodes, as exporters write it: both peers know the pattern."""
     (x, weight), result = writer.operands(step), writer.result(step)
     two = writer.tensor(f"{result}_two", np.array(2, np.float32))
     axes = writer.numbers(step, "axes", (_last(step),))
@@ -134,9 +134,9 @@ def _silu(writer: Writer, step: Step) -> None:
 def _reduction(kind: str) -> _Write:
     def write(writer: Writer, step: Step) -> None:
         axes, kept = step.attrs["axis"], step.attrs["keepdims"]
-        asked = [] if axes is None else [writer.numbers(step, "axes", _integers(axes))]
+        axes_operand = [] if axes is None else [writer.numbers(step, "axes", _integers(axes))]
         operands, result = writer.operands(step), writer.result(step)
-        writer.node(kind, [*operands, *asked], result, keepdims=int(bool(kept)))
+        writer.node(kind, [*operands, *axes_operand], result, keepdims=int(bool(kept)))
 
     return write
 
@@ -157,27 +157,27 @@ def _astype(writer: Writer, step: Step) -> None:
 
 
 def _reshape(writer: Writer, step: Step) -> None:
-    """An extent that is no number is that of the operand at its place, or what is left."""
+    """A reshape; a symbolic extent is that of the operand at its place, or the rest."""
     x, shape = step.operands
     before, after = extents_of(x), extents_of(shape)
     pairs = zip(after, (*before, *(None for _ in after)), strict=False)
     target = tuple(d if isinstance(d, int) else 0 if d == old else -1 for d, old in pairs)
     if target.count(-1) > 1:
         raise NotRunnable(f"reshape of {before} to {after}: needs one extent that is left")
-    asked = writer.numbers(step, "shape", target)
-    writer.node("Reshape", [writer.names[_tensor(x)], asked], writer.result(step))
+    target_name = writer.numbers(step, "shape", target)
+    writer.node("Reshape", [writer.names[_tensor(x)], target_name], writer.result(step))
 
 
 def _broadcast_to(writer: Writer, step: Step) -> None:
-    """An extent that is the operand's is 1, which leaves it."""
+    """A broadcast; extents of the operand become 1, which keeps them."""
     x, shape = step.operands
     before, after = extents_of(x), extents_of(shape)
     old = (*(None for _ in after[len(before) :]), *before)
     target = tuple(1 if d == o else d for d, o in zip(after, old, strict=True))
     if not all(isinstance(d, int) for d in target):
         raise NotRunnable(f"broadcast_to of {before} to {after}: needs extents that are numbers")
-    asked = writer.numbers(step, "shape", tuple(d for d in target if isinstance(d, int)))
-    writer.node("Expand", [writer.names[_tensor(x)], asked], writer.result(step))
+    target_name = writer.numbers(step, "shape", tuple(d for d in target if isinstance(d, int)))
+    writer.node("Expand", [writer.names[_tensor(x)], target_name], writer.result(step))
 
 
 def _strided_slice(writer: Writer, step: Step) -> None:
@@ -190,15 +190,15 @@ def _strided_slice(writer: Writer, step: Step) -> None:
         "axes": axes,
         "strides": (1,) * len(axes) if strides is None else _integers(strides),
     }
-    asked = [writer.numbers(step, use, values) for use, values in parts.items()]
-    writer.node("Slice", [writer.names[_tensor(x)], *asked], writer.result(step))
+    bounds = [writer.numbers(step, use, values) for use, values in parts.items()]
+    writer.node("Slice", [writer.names[_tensor(x)], *bounds], writer.result(step))
 
 
 def _ones(writer: Writer, step: Step) -> None:
     (shape,) = step.operands
-    asked = writer.numbers(step, "shape", _numbers_of(shape))
+    shape_name = writer.numbers(step, "shape", _numbers_of(shape))
     one = onnx.numpy_helper.from_array(np.ones(1, np.dtype(str(step.attrs["dtype"]))))
-    writer.node("ConstantOfShape", [asked], writer.result(step), value=one)
+    writer.node("ConstantOfShape", [shape_name], writer.result(step), value=one)
 
 
 def _numbers_of(shape: Operand) -> tuple[int, ...]:
@@ -250,9 +250,9 @@ def _max_pool2d(writer: Writer, step: Step) -> None:
 
 
 def _pads(padding: Attr) -> tuple[int, ...]:
-    """The zeros before both axes, then those behind them."""
-    given = _integers(padding)
-    return given * 2 if len(given) == 2 else given
+    """The padding before both axes, then after them."""
+    values = _integers(padding)
+    return values * 2 if len(values) == 2 else values
 
 
 def _global_mean(writer: Writer, step: Step) -> None:
@@ -270,7 +270,7 @@ def _batch_norm(writer: Writer, step: Step) -> None:
 
 
 def _first(writer: Writer, step: Step) -> None:
-    """The field 0 of a tuple is the one result that the node has."""
+    """Field 0 of a tuple is the single output of the node."""
     if step.attrs["index"] != 0:
         raise NotRunnable(f"field {step.attrs['index']} of a tuple: needs the first")
     writer.node("Identity", writer.operands(step), writer.result(step))

@@ -13,7 +13,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 OPSET, IR_VERSION = 20, 10
-"""The first version of the operators that has ``Gelu``, and one of the format for it."""
+"""The first opset with ``Gelu``, and a version of the format for it."""
 
 RESULT = "y"
 
@@ -21,8 +21,8 @@ RESULT = "y"
 def onnx_model(module: IRModule) -> Any:
     """``main`` as a ``ModelProto``; its parameters are ``x0 …``, its result is `RESULT`.
 
-    Caches that grow in place are results too, see `onnx_cache`.
-    Raises `NotRunnable` for an operator that is not written.
+    Caches that grow in place are results, too, see `onnx_cache`.  Raises `NotRunnable` for an
+    unsupported operator.
     """
     program = program_of(module)
     names = {**program.names, program.result: RESULT}
@@ -52,7 +52,7 @@ def onnx_model(module: IRModule) -> Any:
 
 
 def _declared(variable: Var, name: str) -> Any:
-    """The value `name` with the type of `variable`; symbolic extents go by their names."""
+    """The value `name` with the type of `variable`; symbolic extents have their names."""
     info = variable.struct_info
     assert isinstance(info, TensorStructInfo)
     assert info.dims is not None

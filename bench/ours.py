@@ -1,4 +1,4 @@
-"""Our own: a module, optimized or as it is written, on a virtual machine."""
+"""Our system: a module, optimized or in its original form, on a virtual machine."""
 
 import gc
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from bench.program import Array
 from bench.system import Bind, Bound
 
 REPEAT = 5
-"""Runs of a profile, of which the least times count."""
+"""The runs of a profile, of which the minimal times count."""
 
 
 def optimized(module: rx.IRModule, threads: int) -> Bind:
-    """The module that the optimizer makes of `module`."""
+    """The optimized form of `module`."""
     best = rx.optimize(module)
-    gc.collect()  # what is left of e-graphs is of this thread, and peers start others
+    gc.collect()  # e-graphs are freed by this thread, before peers start others
     return as_written(best, threads)
 
 
 def as_written(module: rx.IRModule, threads: int) -> Bind:
-    """`module`, without the optimizer."""
+    """`module` without the optimizer."""
     vm = rx.VirtualMachine(rx.build(module), num_threads=threads)
     main = vm["main"]
 

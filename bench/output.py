@@ -1,12 +1,12 @@
-"""Where tables are printed."""
+"""The console for tables."""
 
 from rich.console import Console
 
 _WIDE = 200
-"""Columns of what is no terminal: a table in a file is not cut."""
+"""The width of output that is no terminal, so that tables in files are not cut."""
 
 
 def console() -> Console:
-    """The terminal, or what output goes to in its place."""
-    found = Console()
-    return found if found.is_terminal else Console(width=max(found.width, _WIDE))
+    """The terminal, or a wide console for other outputs."""
+    standard = Console()
+    return standard if standard.is_terminal else Console(width=max(standard.width, _WIDE))

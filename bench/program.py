@@ -1,4 +1,4 @@
-"""A module as a straight line of operators, and that line as a Python function over other ones."""
+"""A module as a straight line of operators, and as a Python function over other operators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ Operand: TypeAlias = "Var | Constant | ShapeExpr | tuple[Operand, ...]"
 """A tensor, a shape, or several of them."""
 
 GET = "tuple_get"
-"""The operator of a step that takes a field of a tuple: the one at its attribute `index`."""
+"""The operator of a step that selects the field of a tuple with its attribute `index`."""
 
 Operators = Mapping[str, Callable[..., Callable[..., Any]]]
-"""For the name of an operator, what makes of its attributes a function of its operands."""
+"""Maps the name of an operator to a function from its attributes to a function of operands."""
 
 
 class NotRunnable(Exception):
-    """A module is beyond a system; the message says why."""
+    """A system does not support a module, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """``result = operator(*operands, **attrs)``; `attrs` are complete.
 
-    Of a loop function that writes to operands in place `operator` is its name.
+    For a loop function that writes to operands in place, `operator` is its name.
     """
 
     operator: str
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """The function ``main`` of a module: its steps, in order, and its one result."""
+    """The function ``main`` of a module: its steps, in order, and its single result."""
 
     params: tuple[Var, ...]
     steps: tuple[Step, ...]
@@ -66,7 +66,7 @@ class Program:
 
     @cached_property
     def names(self) -> Mapping[Var | Constant, str]:
-        """A name for each value: ``x0 …`` of parameters, ``c0 …`` of constants, ``v0 …``."""
+        """A name for each value: ``x0 …`` for parameters, ``c0 …`` for constants, ``v0 …``."""
         leaves = [leaf for s in self.steps for leaf in leaves_of(s.operands)]
         constants = [leaf for leaf in leaves if isinstance(leaf, Constant)]
         values = (("x", self.params), ("c", constants), ("v", [s.result for s in self.steps]))
@@ -90,7 +90,7 @@ def leaves_of(operand: Operand) -> list[Var | Constant | ShapeExpr]:
 
 
 def program_of(module: IRModule) -> Program:
-    """`module` as a program; raises `NotRunnable` if it is more than operators on tensors."""
+    """`module` as a program; raises `NotRunnable` unless it consists of operators on tensors."""
     main = module["main"]
     if not isinstance(main, Function):
         raise NotRunnable("main is a loop function: needs one of operators")
@@ -118,7 +118,7 @@ def program_of(module: IRModule) -> Program:
 
 
 def _in_place(call: Call, result: Var, known: Mapping[Expr, Var]) -> Step:
-    """The step that writes to an operand in place: its operator is the loop function, by name."""
+    """The step that writes to an operand in place; its operator is the loop function, by name."""
     function, operands, *_ = call.args
     assert isinstance(function, GlobalVar)
     assert isinstance(operands, Tuple)
@@ -126,16 +126,16 @@ def _in_place(call: Call, result: Var, known: Mapping[Expr, Var]) -> Step:
 
 
 def _operands(args: Sequence[Expr], known: Mapping[Expr, Var]) -> tuple[Operand, ...]:
-    found: list[Operand] = []
+    result: list[Operand] = []
     for arg in args:
         value = known.get(arg, arg)
         if isinstance(value, Tuple):
-            found.append(_operands(value.fields, known))
+            result.append(_operands(value.fields, known))
         elif isinstance(value, Var | Constant | ShapeExpr):
-            found.append(value)
+            result.append(value)
         else:
             raise NotRunnable(f"an operand is {value}: needs tensors and shapes alone")
-    return tuple(found)
+    return tuple(result)
 
 
 def as_function(
@@ -143,15 +143,15 @@ def as_function(
 ) -> Callable[..., Any]:
     """`program` over `operators`: one line of Python for each step, compiled.
 
-    Shapes are tuples of numbers, for which symbols are read off the parameters.  Raises
-    `NotRunnable` for an operator that is not in the table.
+    Shapes are tuples of numbers, whose symbols are read from the parameters.  Raises `NotRunnable`
+    for an operator that is not in the table.
     """
     names = program.names
     known: dict[str, Any] = {name: constant(data) for name, data in program.constants.items()}
     lines = [f"def main({', '.join(names[p] for p in program.params)}):"]
     lines += [f"    {symbol} = {where}" for symbol, where in _symbols(program).items()]
     for number, step in enumerate(program.steps):
-        operands = ", ".join(_written(o, names) for o in step.operands)
+        operands = ", ".join(_source(o, names) for o in step.operands)
         if step.operator == GET:
             lines.append(f"    {names[step.result]} = {operands}[{step.attrs['index']}]")
             continue
@@ -165,24 +165,24 @@ def as_function(
 
 
 def _symbols(program: Program) -> dict[str, str]:
-    """Where to read the symbols of its shapes: where a parameter has one as an extent, by name."""
+    """Expressions for the symbols of its shapes: extents of parameters, by name."""
     shapes = [o for s in program.steps for o in leaves_of(s.operands) if isinstance(o, ShapeExpr)]
-    asked = {name for shape in shapes for d in shape.values for name in dims.symbols(d)}
-    found: dict[str, str] = {}
+    names = {name for shape in shapes for d in shape.values for name in dims.symbols(d)}
+    expressions: dict[str, str] = {}
     for param in program.params:
         info = param.struct_info
         extents = info.dims if isinstance(info, TensorStructInfo) else None
         for axis, extent in enumerate(extents or ()):
-            if (name := dims.text(extent)) in asked:
-                found.setdefault(name, f"{program.names[param]}.shape[{axis}]")
-    return found
+            if (name := dims.text(extent)) in names:
+                expressions.setdefault(name, f"{program.names[param]}.shape[{axis}]")
+    return expressions
 
 
-def _written(operand: Operand, names: Mapping[Var | Constant, str]) -> str:
-    """`operand` as Python writes it."""
+def _source(operand: Operand, names: Mapping[Var | Constant, str]) -> str:
+    """`operand` as Python source."""
     match operand:
         case tuple():
-            return f"({''.join(f'{_written(o, names)}, ' for o in operand)})"
+            return f"({''.join(f'{_source(o, names)}, ' for o in operand)})"
         case ShapeExpr(values):
             return f"({''.join(f'{dims.text(d)}, ' for d in values)})"
         case _:
@@ -190,7 +190,7 @@ def _written(operand: Operand, names: Mapping[Var | Constant, str]) -> str:
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
-    """`function`, whatever the attributes: for a table of `Operators`."""
+    """`function` regardless of the attributes, for a table of `Operators`."""
 
     def chosen(**_: Attr) -> Callable[..., Any]:
         return function
@@ -199,7 +199,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
 
 
 def passing(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
-    """`function` with the attributes as keyword arguments: for a table of `Operators`."""
+    """`function` with the attributes as keyword arguments, for a table of `Operators`."""
 
     def chosen(**attrs: Attr) -> Callable[..., Any]:
         return partial(function, **attrs)
@@ -208,5 +208,5 @@ def passing(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
 
 
 def in_double(array: Array) -> Array:
-    """`array` in float64 if it is of another float."""
+    """`array`, converted to float64 if it is of another float dtype."""
     return array.astype(np.float64) if array.dtype.kind == "f" else array

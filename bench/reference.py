@@ -1,4 +1,4 @@
-"""What a module means, in float64: the operators' reference on wider copies of all floats."""
+"""The meaning of a module in float64: the operators' reference on widened floats."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def _reference(name: str) -> Callable[..., Callable[..., Any]]:
 
 
 def append_row(cache: Array, row: Array) -> Array:
-    """`row` at the last place of `cache`, along the axis before the last, in place."""
+    """Write `row` to the last place of `cache`, along the second last axis, in place."""
     cache[..., -1:, :] = row
     return cache
 
@@ -39,9 +39,9 @@ def exact(module: IRModule, inputs: Sequence[Array]) -> Array:
 
 
 def error_of(result: Array, expected: Array) -> float:
-    """The largest difference, relative to the largest magnitude that is expected.
+    """The largest difference, relative to the largest expected magnitude.
 
-    Infinite for a result of another shape, or with a NaN.
+    It is infinite for a result of another shape, or with a NaN.
     """
     if result.shape != expected.shape or np.isnan(result).any():
         return float("inf")

@@ -1,7 +1,7 @@
-"""Residual networks as exporters write them: convolutions without a bias, batch norms, relus.
+"""Residual networks as exporters write them: convolutions without bias, batch norms, relus.
 
-Data are NCHW, weights OIHW.  He et al., "Deep Residual Learning for Image Recognition"; of a
-bottleneck that halves the image the middle convolution does, as in later versions of it.
+Data is NCHW, weights are OIHW.  He et al., "Deep Residual Learning for Image Recognition" (2015);
+bottlenecks downsample in the middle convolution, as in later versions.
 """
 
 import math
@@ -18,14 +18,14 @@ from relax_egraph.ir.expr import Attr, Expr, TupleGetItem
 Array = npt.NDArray[np.float32]
 
 RESNET50 = (3, 4, 6, 3)
-"""How many bottlenecks each stage has."""
+"""The number of bottlenecks of each stage."""
 
 EXPANSION = 4
-"""How many times the channels of its middle a bottleneck returns."""
+"""The ratio of output channels to middle channels of a bottleneck."""
 
 
 def basic_block(batch: Dim, channels: int, side: int) -> IRModule:
-    """``main(x: (batch, channels, side, side))``: two 3×3 convolutions and the way around them."""
+    """``main(x: (batch, channels, side, side))``: two 3×3 convolutions and a residual."""
     writer = _Network()
     x = Var("x", tensor((batch, channels, side, side), "float32"))
     with writer.bb.function("main", [x]):
@@ -40,7 +40,7 @@ def basic_block(batch: Dim, channels: int, side: int) -> IRModule:
 def resnet(
     batch: Dim, depths: Sequence[int] = RESNET50, side: int = 224, classes: int = 1000
 ) -> IRModule:
-    """``main(x: (batch, 3, side, side))``: the logits of so many `classes`."""
+    """``main(x: (batch, 3, side, side))``: the logits of `classes` classes."""
     writer = _Network()
     x = Var("x", tensor((batch, 3, side, side), "float32"))
     with writer.bb.function("main", [x]):
@@ -63,7 +63,7 @@ def resnet(
 
 @dataclass(frozen=True)
 class _Network:
-    """Writes layers into the open block; weights are drawn as they come."""
+    """Writes layers into the open block, with weights drawn in order."""
 
     bb: BlockBuilder = field(default_factory=BlockBuilder)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))

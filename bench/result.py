@@ -1,4 +1,4 @@
-"""What is measured of one workload."""
+"""The measurements of one workload."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from bench.workloads import Limit, Ratio
 from relax_egraph.vm.call_report import CallSum
 
 OURS, UNOPTIMIZED, ONE_THREAD = "relax-egraph", "not optimized", "one thread"
-"""What we are called: as we run, without the optimizer, and on one thread beside two."""
+"""Our names: in normal form, without the optimizer, and on one thread beside two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload on so many threads.
+    """One workload on `threads` threads.
 
-    `seconds` are of one run, by system.  `rates` are what the machine does a second, by the loop
-    that shows it.  `errors` are relative to the largest magnitude of the result.  `left_out` says
-    why a system has no time.  `contended` are medians of seconds with a core taken away.  `nbytes`
-    are those of inputs, constants and the result; `kernels` are ours, timed one by one.
+    `seconds` are of one run, by system.  `rates` are the machine's limits per second, by the loop
+    that measures them.  `errors` are relative to the largest magnitude of the result.  `left_out`
+    is the reason of systems without a time.  `contended` are medians of seconds with a busy core.
+    `nbytes` are those of inputs, constants and the result; `kernels` are ours, timed one by one.
     """
 
     name: str
@@ -35,29 +35,29 @@ class Result:
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest of the others; ``None`` if there is none."""
+        """The fastest peer; ``None`` if there is none."""
         others = self.seconds.keys() - {OURS, UNOPTIMIZED, ONE_THREAD}
         return min(others, key=self.seconds.__getitem__, default=None)
 
     @property
     def ratios(self) -> dict[Ratio, float]:
-        """How fast we are, in the units that were measured."""
+        """Our speed, in the measured units."""
         own, peer = self.seconds[OURS], self.best_peer
-        found: dict[Ratio, float] = {}
+        ratios: dict[Ratio, float] = {}
         if peer is not None:
             unit: Ratio = "peer" if self.threads == 1 else "peer on two threads"
-            found[unit] = self.seconds[peer] / own
+            ratios[unit] = self.seconds[peer] / own
         if self.rates:
-            found["limit"] = self.amount / own / max(self.rates.values())
+            ratios["limit"] = self.amount / own / max(self.rates.values())
         if UNOPTIMIZED in self.seconds:
-            found["unoptimized"] = self.seconds[UNOPTIMIZED] / own
+            ratios["unoptimized"] = self.seconds[UNOPTIMIZED] / own
         if ONE_THREAD in self.seconds:
-            found["two threads"] = self.seconds[ONE_THREAD] / own
+            ratios["two threads"] = self.seconds[ONE_THREAD] / own
         if self.contended:
-            found["contended"] = self.contended[ONE_THREAD] / self.contended[OURS]
-        return found
+            ratios["contended"] = self.contended[ONE_THREAD] / self.contended[OURS]
+        return ratios
 
     @property
     def short(self) -> dict[Ratio, float]:
-        """The ratios that are less than is wanted."""
+        """The ratios below their bounds."""
         return {unit: r for unit, r in self.ratios.items() if r < self.wanted.get(unit, 0)}

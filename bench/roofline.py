@@ -1,8 +1,8 @@
-"""The roofline of a run: how fast systems and kernels compute, over how much they have to move.
+"""The roofline of a run: the speed of systems and kernels over their arithmetic intensity.
 
 Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore
-architectures".  What a workload or a kernel needs a second is below what the machine does: its peak
-of multiply-adds, or its bandwidth times the operations for each byte.
+architectures" (2009).  The rate of a workload or a kernel is below the machine's: its peak of
+multiply-adds, or its bandwidth times the operations for each byte.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from bench.limits import Roof
 from bench.result import OURS, Result
 
 SEEN = 0.01
-"""The share of the time of its workload from which on a kernel is shown."""
+"""The minimal share of a kernel in the time of its workload to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Subject:
 
     @property
     def remark(self) -> str:
-        """Our rate, and how that is beside the best of the others."""
+        """Our rate, relative to the best of the others."""
         rate = f"{self.ours.rate / 1e9:.3g} GFLOP/s"
         others = [p.rate for p in self.systems[1:]]
         return f"{rate}, {self.ours.rate / max(others):.2f}×" if others else rate
@@ -47,14 +47,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What a picture shows."""
+    """The contents of a picture."""
 
     roofs: tuple[Roof, ...]
     subjects: tuple[Subject, ...]
 
     @property
     def points(self) -> list[Point]:
-        """All of them."""
+        """All points."""
         return [p for s in self.subjects for p in (*s.systems, *s.kernels)]
 
     @property
@@ -64,10 +64,10 @@ class Roofline:
 
 
 def roofline(roofs: Sequence[Roof], results: Sequence[Result]) -> Roofline:
-    """The picture of `results` on one thread; those without operations that are known are left out.
+    """The picture of `results` on one thread, without those of unknown operations.
 
-    The operations of a workload are those of our kernels for it, its bytes those that it cannot do
-    without: all systems have one intensity.  A kernel has its own.
+    The operations of a workload are those of our kernels for it, its bytes the minimum: all systems
+    have one intensity.  Kernels have their own.
     """
     subjects = [s for r in results if r.threads == 1 and (s := _subject(r)) is not None]
     return Roofline(tuple(roofs), tuple(subjects))

@@ -1,4 +1,4 @@
-"""A roofline as an SVG file: axes in powers of ten, roofs, points, and a numbered list of them."""
+"""A roofline as an SVG file: logarithmic axes, roofs, points, and a numbered list of them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -27,10 +27,10 @@ MARK, KERNEL = 4.0, 2.5
 KERNEL_STYLE = 'fill="#e377c2" fill-opacity="0.7"'
 
 COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f")
-"""Of the systems: ours first."""
+"""Colours of the systems, ours first."""
 
 DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
-"""Of the roofs: lengths of lines and gaps."""
+"""Dash patterns of the roofs."""
 
 NOTE = (
     "Operations are counted as products are defined: minimal filters need fewer, and stand above "
@@ -50,7 +50,7 @@ _STYLE = """text { font: 11px sans-serif; fill: #222 }
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From numbers to pixels, by their logarithms; `first` and `last` are powers of ten."""
+    """A map from numbers to pixels, by logarithms; `first` and `last` are powers of ten."""
 
     first: int
     last: int
@@ -64,12 +64,12 @@ class Scale:
 
     @property
     def powers(self) -> range:
-        """The exponents that are marked."""
+        """The exponents of labelled ticks."""
         return range(self.first, self.last + 1)
 
 
 def roofline_svg(picture: Roofline, title: str) -> str:
-    """The text of the file; the same for the same `picture`.  There is at least one subject."""
+    """The text of the file; deterministic for `picture`, which has at least one subject."""
     x, y = _scales(picture)
     systems = list(dict.fromkeys(p.name for s in picture.subjects for p in s.systems))
     colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(systems)}
@@ -95,7 +95,7 @@ def roofline_svg(picture: Roofline, title: str) -> str:
 
 
 def _scales(picture: Roofline) -> tuple[Scale, Scale]:
-    """Whole powers of ten around all points, and around the peak."""
+    """Scales of whole powers of ten around all points and the peak."""
     intensities = [p.intensity for p in picture.points]
     rates = [*(p.rate for p in picture.points), picture.peak.rate]
     across, up = (
@@ -125,7 +125,7 @@ def _axes(x: Scale, y: Scale) -> list[str]:
 
 
 def _roof(roof: Roof, peak: Roof, dashes: str, x: Scale, y: Scale) -> list[str]:
-    """A level line, or one that rises up to the peak; none if all of it is outside."""
+    """A level line, or one that rises to the peak; none if all of it is outside."""
     low, high = 10.0**x.first, 10.0**x.last
     if roof.is_level:
         return [_line((x(low), y(roof.rate)), (x(high), y(roof.rate)), "roof", dashes)]
@@ -155,7 +155,7 @@ def _marks(picture: Roofline, colours: Mapping[str, str], x: Scale, y: Scale) ->
 
 
 def numbers_of(picture: Roofline) -> list[Box]:
-    """Where the numbers of workloads stand: over no other, and over no point of a workload."""
+    """The boxes of the numbers of workloads, without overlaps among them and with points."""
     x, y = _scales(picture)
     marks = [
         around((x(p.intensity), y(p.rate)), 2 * MARK, 2 * MARK)
@@ -210,9 +210,9 @@ def _legend_of_roofs(dashed: Iterable[tuple[Roof, str]]) -> Iterable[str]:
 
 
 def _circle(point: Point, name: str, radius: float, style: str, x: Scale, y: Scale) -> str:
-    said = escape(f"{name}: {point.rate / 1e9:.3g} GFLOP/s, {point.intensity:.3g} a byte")
+    caption = escape(f"{name}: {point.rate / 1e9:.3g} GFLOP/s, {point.intensity:.3g} a byte")
     where = f'cx="{x(point.intensity):.1f}" cy="{y(point.rate):.1f}"'
-    return f'<circle {where} r="{radius:g}" {style}><title>{said}</title></circle>'
+    return f'<circle {where} r="{radius:g}" {style}><title>{caption}</title></circle>'
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], kind: str, dashes: str = "") -> str:

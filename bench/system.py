@@ -1,4 +1,4 @@
-"""What runs modules: it compiles one, takes arguments for it, and is then called with none."""
+"""The interface of systems: they compile a module, bind arguments, and run without any."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from relax_egraph.vm.storage import aligned_bytes
 class Bound:
     """A compiled module with its arguments.
 
-    `run` computes, and returns when that is done; `result` is what it computes, in memory of its
-    own; `profile` says where the time goes, if the system can.  All keep alive what they use.
+    `run` computes synchronously; `result` returns the result in memory of its own; `profile`
+    returns the times of parts, if the system can.  All keep alive what they use.
     """
 
     run: Run
@@ -29,17 +29,17 @@ class Bound:
 Bind: TypeAlias = Callable[[Sequence[Array]], Bound]
 
 Compile: TypeAlias = Callable[[IRModule, int], Bind]
-"""Of a module and the number of threads, what binds arguments.
+"""Maps a module and the number of threads to a function that binds arguments.
 
-Raises `program.NotRunnable` for a module that the system does not run.
+Raises `program.NotRunnable` for a module that the system does not support.
 """
 
 
 def empty(count: int) -> Array:
-    """So many uninitialised float32 numbers, from a 64-byte line on."""
+    """Uninitialised float32 numbers, aligned to 64 bytes."""
     return aligned_bytes(4 * count).view(np.float32)
 
 
 def empty_like(array: Array) -> Array:
-    """Memory for a float32 array of the same shape, from a 64-byte line on."""
+    """Uninitialised memory for a float32 array of the same shape, aligned to 64 bytes."""
     return empty(array.size).reshape(array.shape)

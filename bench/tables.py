@@ -1,4 +1,4 @@
-"""What was measured, as tables: a ratio that falls short stands out, beside the one wanted."""
+"""Measurements as tables: a ratio below its bound is highlighted, beside the bound."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from bench.result import ONE_THREAD, OURS, UNOPTIMIZED, Result
 from bench.workloads import Ratio
 
 SHORT, ENOUGH = "bold red", "green"
-"""How a figure looks that falls short, and one that does not."""
+"""The styles of figures that miss their bounds, and of others."""
 
 
 def one_thread_table(results: Sequence[Result], title: str = "one thread, µs") -> Table:
-    """Microseconds by system, and how fast we are beside the best peer and the machine."""
+    """Microseconds by system, and our speed relative to the best peer and the machine."""
     peers = _peers(results)
     table = _table(title, OURS, *peers, "best / ours", "of limit", "limit", "error")
     for result in results:
@@ -33,7 +33,7 @@ def one_thread_table(results: Sequence[Result], title: str = "one thread, µs") 
 
 
 def two_threads_table(results: Sequence[Result]) -> Table:
-    """Microseconds on one thread and on two, and what is left of it when a core is taken away."""
+    """Microseconds on one thread and on two, and the effect of a busy core."""
     peers = _peers(results)
     ours = ("1 thread", "2 threads", "1 / 2", "contended: 1", "2", "1 / 2")
     table = _table("two threads, µs", *ours, *peers, "best / ours")
@@ -51,7 +51,7 @@ def two_threads_table(results: Sequence[Result]) -> Table:
 
 
 def optimizer_table(results: Sequence[Result]) -> Table:
-    """Microseconds of modules as they were written, and as the optimizer leaves them."""
+    """Microseconds of modules in their original and their optimized form."""
     table = _table("the optimizer, µs", "as written", "optimized", "ratio")
     for result in results:
         times = (_micro(result.seconds.get(system)) for system in (UNOPTIMIZED, OURS))
@@ -72,7 +72,7 @@ def compilations_table(compilations: Sequence[Compilation]) -> Table:
 
 
 def figures_table(title: str, figures: Sequence[Figure]) -> Table:
-    """Each figure beside what is wanted of it, and what others take."""
+    """Each figure beside its bound and the figures of others."""
     beside = list(dict.fromkeys(name for f in figures for name in f.beside))
     table = _table(title, "measured", "wanted", *beside, first="")
     for f in figures:
@@ -86,14 +86,14 @@ def figures_table(title: str, figures: Sequence[Figure]) -> Table:
 
 
 def remarks(results: Iterable[Result]) -> list[str]:
-    """What the tables do not say: who was left out, and what falls short."""
-    found: list[str] = []
+    """Remarks on the tables: systems that are left out, and ratios below their bounds."""
+    texts: list[str] = []
     for result in results:
         where = f"{result.name}, {result.threads} threads" if result.threads > 1 else result.name
-        found += [f"{where}: {peer} is left out: {why}" for peer, why in result.left_out.items()]
+        texts += [f"{where}: {peer} is left out: {why}" for peer, why in result.left_out.items()]
         for unit, ratio in result.short.items():
-            found.append(f"{where}: {_NAMES[unit]}: {ratio:.2f}, wanted {result.wanted[unit]:.2f}")
-    return found
+            texts.append(f"{where}: {_NAMES[unit]}: {ratio:.2f}, wanted {result.wanted[unit]:.2f}")
+    return texts
 
 
 _NAMES: dict[Ratio, str] = {
@@ -115,13 +115,13 @@ def _table(title: str, *columns: str, first: str = "workload") -> Table:
 
 
 def _peers(results: Sequence[Result]) -> list[str]:
-    """The peers that have a time somewhere, in order."""
+    """The peers with a time in any result, in order."""
     own = (OURS, ONE_THREAD, UNOPTIMIZED)
     return list(dict.fromkeys(s for r in results for s in r.seconds if s not in own))
 
 
 def _ratio(result: Result, unit: Ratio) -> Text:
-    """The ratio, and the one that is wanted."""
+    """The ratio and its bound."""
     ratio, wanted = result.ratios.get(unit), result.wanted.get(unit)
     if ratio is None:
         return Text("")
@@ -143,7 +143,7 @@ def _micro(seconds: float | None) -> str:
 
 
 def _short(number: float) -> str:
-    """Three digits, or all that are before the point."""
+    """Three significant digits, or all digits before the point."""
     return f"{number:,.{max(0, 2 - max(0, math.floor(math.log10(max(number, 1)))))}f}"
 
 

@@ -1,9 +1,9 @@
 """Networks as lists of layers, in the neutral format of the Tensat benchmark, as modules.
 
 A file is ``{"name", "nodes", "outputs"}``.  A node has `id`, `op`, `inputs` (the nodes that it
-reads), `attrs` and the `shape` of its result; data are NCHW, weights OIHW.  Weights are told by
-their shapes alone: they are drawn from a seeded generator, each as wide as keeps the magnitude of
-what flows through it.
+reads), `attrs` and the `shape` of its result; data is NCHW, weights are OIHW.  Files have only the
+shapes of weights: weights are drawn from a seeded generator, scaled to keep the magnitude of
+activations.
 """
 
 import json
@@ -20,12 +20,12 @@ from relax_egraph.ir.expr import Attr, Constant, Expr, Tuple, TupleGetItem
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 BATCH_NORM_INPUTS = ("data", "gamma", "beta", "mean", "variance")
-"""What a node `batchnorm` reads, in order."""
+"""The operands of a node `batchnorm`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One layer, or a value from outside: an ``input`` or a ``weight``."""
+    """One layer, or an ``input`` or a ``weight``."""
 
     id: int
     op: str
@@ -36,23 +36,23 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Nodes in an order in which they can run, and which of them are the results."""
+    """Nodes in a valid order of execution, and the results among them."""
 
     name: str
     nodes: tuple[Node, ...]
     outputs: tuple[int, ...]
 
     def needed(self) -> frozenset[int]:
-        """The nodes that the results need: files have weights that nothing reads."""
+        """The nodes that the results depend on: files have unused weights."""
         reads = {n.id: n.inputs for n in self.nodes}
-        found: set[int] = set()
+        reached: set[int] = set()
         todo = list(self.outputs)
         while todo:
             node = todo.pop()
-            if node not in found:
-                found.add(node)
+            if node not in reached:
+                reached.add(node)
                 todo.extend(reads[node])
-        return frozenset(found)
+        return frozenset(reached)
 
 
 def read_model(path: Path) -> Model:
@@ -66,9 +66,9 @@ def read_model(path: Path) -> Model:
 
 
 def import_model(model: Model, seed: int = 0) -> IRModule:
-    """``main`` of the model's inputs, in one dataflow block; its results are a tuple if several.
+    """``main`` of the model's inputs, in one dataflow block; several results are a tuple.
 
-    Raises `ValueError` for a node of another shape than the file says, or of an unknown operator.
+    Raises `ValueError` for a node whose shape differs from the file, or of an unknown operator.
     """
     needed = model.needed()
     nodes = [n for n in model.nodes if n.id in needed]
@@ -85,7 +85,7 @@ def import_model(model: Model, seed: int = 0) -> IRModule:
 
 
 def _reader_of(node: Node, nodes: Sequence[Node]) -> Node | None:
-    """For a weight, the first node that reads it."""
+    """The first node that reads a weight."""
     if node.op != "weight":
         return None
     return next((n for n in nodes if node.id in n.inputs), None)
@@ -101,7 +101,7 @@ class _Importer:
         self._random = random
 
     def add(self, node: Node, reader: Node | None) -> None:
-        """Emit `node`; `reader` is what a weight is for."""
+        """Emit `node`; `reader` is the node that a weight is for."""
         if node.op == "input":
             return
         if node.op == "weight":
@@ -113,9 +113,9 @@ class _Importer:
         value = layer(self, node, [self.values[i] for i in node.inputs])
         info = value.struct_info
         if not isinstance(info, TensorStructInfo) or info.dims != node.shape:
-            asked = ", ".join(str(self.values[i].struct_info) for i in node.inputs)
+            operands = ", ".join(str(self.values[i].struct_info) for i in node.inputs)
             raise ValueError(
-                f"{self._name}: node {node.id}: {node.op} of {asked} with {dict(node.attrs)} "
+                f"{self._name}: node {node.id}: {node.op} of {operands} with {dict(node.attrs)} "
                 f"is {info}, needs shape {list(node.shape)}"
             )
         self.values[node.id] = value
@@ -174,7 +174,7 @@ def _pool(name: str) -> _Layer:
 def _padding(
     node: Node, extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int]
 ) -> tuple[int, ...]:
-    """The zeros on each side: of ``SAME``, what makes ``⌈extent / stride⌉`` results, halved up."""
+    """The zeros on each side; for ``SAME``, as many as ``⌈extent / stride⌉`` results need."""
     if node.attrs["padding"] == "VALID":
         return (0, 0)
     wanted = [max(k - (e % s or s), 0) for e, k, s in zip(extents, kernel, strides, strict=True)]
@@ -191,7 +191,7 @@ def _matmul(to: _Importer, node: Node, operands: list[Expr]) -> Expr:
 def _transpose(to: _Importer, node: Node, operands: list[Expr]) -> Expr:
     """`perm`, or (`raw`) the rank and then the permutation.
 
-    If the shape is still the operand's, the product that reads it does the work (`transpose_b`).
+    If the shape is still the operand's, the product that reads it transposes it (`transpose_b`).
     """
     (x,) = operands
     known = _shape_of(x)

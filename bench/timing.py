@@ -1,7 +1,7 @@
-"""The least time of each of several runs, which take turns on one machine.
+"""The minimal time of each of several runs, which take turns on one machine.
 
-What runs on the calling thread alone is timed by the clock of that thread, which stands still
-while others are served; what hands work to other threads, by the clock on the wall.
+A run on the calling thread alone is timed by the clock of that thread, which stops while other
+threads run; a run on several threads is timed by the wall clock.
 """
 
 import time
@@ -15,7 +15,7 @@ Clock: TypeAlias = Callable[[], float]
 Name = TypeVar("Name", bound=Hashable)
 
 BATCH = 200e-6
-"""Seconds of calls in a row that are timed together, so that reading clocks is not seen."""
+"""Seconds of consecutive calls that are timed together, so that reading clocks is negligible."""
 
 TURN = 10e-3
 """Seconds of a turn, whose first calls find caches cold."""
@@ -25,46 +25,46 @@ LEAST_ROUNDS = 3
 _TRIES = 5
 _REST, _MOST_RESTS = 5e-3, 50
 _ALONE, _AWAKE = 0.95, 0.2
-"""What share of the work of this process the thread of a run does, and of the time it works at
-the least, if it waits for no other."""
+"""The minimal share of a run's thread in the work of the process, and in its own elapsed time, if
+it waits for no other thread."""
 
 
 def least(
     runs: Mapping[Name, Run], seconds: float, clock: Clock | None = None
 ) -> dict[Name, float]:
-    """Seconds of one call of each run, the least of the `samples`."""
+    """Seconds of one call of each run, the minimum of the `samples`."""
     return {name: min(times) for name, times in samples(runs, seconds, clock).items()}
 
 
 def samples(
     runs: Mapping[Name, Run], seconds: float, clock: Clock | None = None
 ) -> dict[Name, list[float]]:
-    """Times of one call of each run, taking turns until each had about so many `seconds`.
+    """Times of one call of each run, taking turns until each had about `seconds`.
 
-    By `clock`, else by the one that suits the run.
+    They are measured by `clock`, by default by the one that suits the run.
     """
     calls = {name: _calls_in(BATCH, run) for name, run in runs.items()}
     clocks = {name: clock or clock_of(run, calls[name]) for name, run in runs.items()}
     awake = {name for name, run in runs.items() if _stays_awake(run)}
-    found: dict[Name, list[float]] = {name: [] for name in runs}
+    times: dict[Name, list[float]] = {name: [] for name in runs}
     end, rounds = time.perf_counter() + seconds * len(runs), 0
     while rounds < LEAST_ROUNDS or time.perf_counter() < end:
         for name, run in runs.items():
             until, batches = time.perf_counter() + TURN, 0
             while batches < 2 or time.perf_counter() < until:
-                found[name].append(_seconds(run, calls[name], clocks[name]))
+                times[name].append(_seconds(run, calls[name], clocks[name]))
                 batches += 1
             if name in awake:
                 _settle()
         rounds += 1
-    return found
+    return times
 
 
 def clock_of(run: Run, calls: int = 1) -> Clock:
-    """The clock of this thread if `run`, called so often, works on no other; else the wall's.
+    """The thread clock if `run`, called `calls` times, uses no other thread; else the wall clock.
 
-    On a machine that is shared a run stands still at times, but then no other thread of this
-    process works for it either.
+    On a shared machine a run may be suspended, but then no other thread of this process works for
+    it.
     """
     alone = awake = 0.0
     for _ in range(_TRIES):
@@ -78,7 +78,7 @@ def clock_of(run: Run, calls: int = 1) -> Clock:
 
 
 def in_turn(runs: Sequence[Run]) -> Run:
-    """A run that is the next of `runs` at each call."""
+    """A run that calls the next of `runs` each time."""
     if len(runs) == 1:
         return runs[0]
     following = cycle(runs)
@@ -86,7 +86,7 @@ def in_turn(runs: Sequence[Run]) -> Run:
 
 
 def _stays_awake(run: Run) -> bool:
-    """Whether threads go on working after `run`: they wait in a loop for more."""
+    """Whether threads continue to work after `run`: they spin while they wait for more."""
     run()
     start = time.process_time()
     time.sleep(_REST)
@@ -96,7 +96,7 @@ def _stays_awake(run: Run) -> bool:
 
 
 def _settle() -> None:
-    """Wait until no thread of this process works, for a while at the most."""
+    """Wait until no thread of this process works, for a limited time."""
     for _ in range(_MOST_RESTS):
         start = time.process_time()
         time.sleep(_REST)

@@ -1,7 +1,7 @@
 """A transformer encoder, decomposed into small operators as exporters write it.
 
-Post-norm, about 45 operators a layer: a linear layer is a product with a transposed weight and a
-bias, the mask is added to the scores, softmax, layer norm and gelu are written out.
+Post-norm, about 45 operators a layer: a linear layer is a product with a transposed weight, plus a
+bias; the mask is added to the scores; softmax, layer norm and gelu are spelled out.
 """
 
 import math
@@ -14,7 +14,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Constant, Expr, Tuple
 
 MASKED = -1e9
-"""What is added to the score of a key that the mask hides."""
+"""The bias of the score of a hidden key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Sizes:
     """The widths of an encoder; batch and sequence are symbolic.
 
     Each layer has weights of its own, unless they are `shared`.  With `computed_shapes` the target
-    of each reshape is computed at run time, from the shape of what is reshaped.
+    of each reshape is computed at run time, from the shape of its operand.
     """
 
     layers: int
@@ -118,7 +118,7 @@ class _Encoder:
         return self.bb.emit(call(name, *args, **attrs))
 
     def added_mask(self, mask: Var) -> Var:
-        """What is added to the scores: 0, or `MASKED` where `mask` is 0."""
+        """The bias of the scores: 0, or `MASKED` where `mask` is 0."""
         wide = self.op("expand_dims", mask, axis=(1, 2))
         hidden = self.op("subtract", const(1.0), self.op("astype", wide, dtype="float32"))
         return self.op("multiply", hidden, const(MASKED))

@@ -1,4 +1,4 @@
-"""What a program has to do at the least: operations of its products, bytes it reads and writes."""
+"""The minimal work of a program: operations of its products, bytes of its operands and result."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 
 
 def operations(program: Program, inputs: Sequence[Array]) -> float:
-    """Two for each multiply-add of matrix products and convolutions, as they are defined.
+    """Two for each multiply-add of matrix products and convolutions, by their definitions.
 
-    What is elementwise is not counted; whoever needs fewer operations can be faster than the peak.
+    Elementwise operators do not count; a system that needs fewer operations can exceed the peak.
     """
     sizes = sizes_of(program, inputs)
     total = 0
@@ -28,22 +28,22 @@ def operations(program: Program, inputs: Sequence[Array]) -> float:
 
 
 def least_bytes(program: Program, inputs: Sequence[Array]) -> float:
-    """The bytes of inputs, constants and the result, which is of float32, each once."""
-    made = math.prod(_extents(program.result, sizes_of(program, inputs)))
+    """The bytes of inputs, constants and the float32 result, each once."""
+    num_results = math.prod(_extents(program.result, sizes_of(program, inputs)))
     read = sum(x.nbytes for x in (*inputs, *program.constants.values()))
-    return float(read + 4 * made)
+    return float(read + 4 * num_results)
 
 
 def sizes_of(program: Program, inputs: Sequence[Array]) -> dict[str, int]:
-    """The symbols of the parameters."""
-    found: dict[str, int] = {}
+    """The values of the symbols of the parameters."""
+    sizes: dict[str, int] = {}
     for param, x in zip(program.params, inputs, strict=True):
         info = param.struct_info
         assert isinstance(info, TensorStructInfo)
         for extent, size in zip(info.dims or (), x.shape, strict=True):
             if not isinstance(extent, int):
-                found[dims.text(extent)] = size
-    return found
+                sizes[dims.text(extent)] = size
+    return sizes
 
 
 def _extents(operand: Operand, sizes: Mapping[str, int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The workloads: a module, its inputs, what it costs at the least, and which ratios are wanted."""
+"""The workloads: a module, its inputs, its minimal work, and the bounds on ratios."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,34 +19,33 @@ from relax_egraph.ir.expr import Call, Function
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 Limit: TypeAlias = Literal["arithmetic", "copy", "read"]
-"""What of the machine bounds a workload: multiply-adds, copying input to output, or reading."""
+"""The limit of a workload: multiply-adds, copying input to output, or reading."""
 
 Ratio: TypeAlias = Literal[
     "peer", "limit", "unoptimized", "two threads", "contended", "peer on two threads"
 ]
-"""How fast we are in units of: the best peer; the machine's limit; the module as it was written;
-one thread, with two; the same, while another process keeps a core busy; the best peer, where both
-have two threads."""
+"""The units of our speed: the best peer; the machine's limit; the unoptimized module; one thread,
+for two; the same with a core kept busy by another process; the best peer, both on two threads."""
 
 Wanted: TypeAlias = Mapping[Ratio, float]
-"""The least ratios."""
+"""The lower bounds on ratios."""
 
 WITHIN = 0.95
-"""What part of a bar is kept on two threads."""
+"""The share of a bound that applies on two threads."""
 
 
 def on_two_threads(wanted: Wanted) -> Wanted:
-    """`wanted`, and on two threads of peers nearly the same."""
+    """`wanted`, with almost the same bounds on two threads relative to peers."""
     return {**wanted, "peer on two threads": round(WITHIN * wanted["peer"], 2)}
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is run.
+    """A computation to measure.
 
-    `modules` differ in their weights alone, and take turns: more than one where the weights are
-    to come from memory.  `amount` is how many operations one run takes at the least, or how many
-    bytes it moves, as `limit` counts them.
+    `modules` differ only in their weights, and take turns: there are several if weights should come
+    from memory.  `amount` is the minimal number of operations of one run, or of bytes, depending on
+    `limit`.
     """
 
     modules: tuple[ir.IRModule, ...]
@@ -57,9 +56,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is measured: what `make` makes, and how fast it is to be.
+    """A named measurement: the task by `make`, and the bounds on its speed.
 
-    The optimizer and two threads are tried where a ratio to them is `wanted`.
+    The optimizer and two threads are measured if a ratio to them is `wanted`.
     """
 
     name: str
@@ -68,11 +67,11 @@ class Workload:
 
 
 def workloads(models: Path | None = None) -> dict[str, Workload]:
-    """All of them, by name; NasRNN only if the folder of `models` is given."""
-    found: list[Workload] = []
+    """All workloads, by name; NasRNN only if the folder of `models` is passed."""
+    result: list[Workload] = []
 
     def add(name: str, wanted: Wanted, make: Callable[[], Task]) -> None:
-        found.append(Workload(name, wanted, make))
+        result.append(Workload(name, wanted, make))
 
     for rows, wanted in _GELU.items():
         add(f"gelu(x·w+b)+x ({rows}, 4096)", wanted, partial(_gelu, (rows, 4096)))
@@ -91,7 +90,7 @@ def workloads(models: Path | None = None) -> dict[str, Workload]:
         add(f"MLP 784-128-10, n = {rows}", wanted, partial(_mlp, rows))
     if models is not None:
         add("NasRNN", _NETWORK, partial(_network, models / "nasrnn.json"))
-    return {workload.name: workload for workload in found}
+    return {workload.name: workload for workload in result}
 
 
 _PARALLEL: dict[Ratio, float] = {"two threads": 1.0, "contended": 0.95}
@@ -117,14 +116,14 @@ _LAYERS = (784, 128, 10)
 
 
 def drawn(*shape: int, seed: int = 0) -> Array:
-    """Normal float32 numbers, the same for the same `seed`, from a 64-byte line on."""
+    """Normal float32 numbers, deterministic by `seed`, aligned to 64 bytes."""
     array = empty(math.prod(shape)).reshape(shape)
     np.random.default_rng(seed).standard_normal(dtype=np.float32, out=array)
     return array
 
 
 def _module(shapes: tuple[tuple[Dim, ...], ...], body: Callable[..., Call]) -> ir.IRModule:
-    """``main`` of parameters of these `shapes`, whose result is `body` of them."""
+    """``main`` of parameters of these `shapes`, with `body` as its result."""
     params = [ir.Var(f"x{i}", ir.tensor(s, "float32")) for i, s in enumerate(shapes)]
     bb = ir.BlockBuilder()
     with bb.function("main", params):

@@ -1,4 +1,4 @@
-"""Whole architectures as users have them: exported by torch with dynamic sizes, random weights.
+"""Whole architectures as users export them: by torch with dynamic sizes, random weights.
 
 ``python -m bench.architectures [WORDS] [--exporter torchscript] [--json FILE]`` imports, optimizes,
 builds and runs each, compares with torch at several sizes and times it beside onnxruntime.
@@ -10,5 +10,5 @@ NEEDED = ("torch", "onnxscript", "transformers", "onnx", "onnxruntime")
 
 
 def installed() -> bool:
-    """Whether everything is there that this takes."""
+    """Whether all required packages are installed."""
     return all(map(find_spec, NEEDED))

@@ -24,7 +24,7 @@ SECONDS = 0.5
 @click.option("--seconds", default=SECONDS, help="For each system, on each architecture.")
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path))
 def main(words: tuple[str, ...], exporter: Exporter, seconds: float, file: Path | None) -> None:
-    """Take those architectures whose names contain one of WORDS from torch to a program that runs.
+    """Take the architectures with one of WORDS in their names from torch to a running program.
 
     The exit status is 1 if one of them fails, or differs from torch.
     """

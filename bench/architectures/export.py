@@ -11,20 +11,20 @@ import onnx
 
 from bench.architectures.subject import Array, Sizes, Subject
 
-torch: Any = import_module("torch")  # it may not be there when types are checked
+torch: Any = import_module("torch")  # optional: absent when types are checked
 
 Exporter: TypeAlias = Literal["dynamo", "torchscript"]
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A network with weights, and the model that was exported of it."""
+    """A network with weights, and the model exported from it."""
 
     network: Any
     model: onnx.ModelProto
 
     def expected(self, inputs: dict[str, Array]) -> Array:
-        """What torch makes of `inputs`."""
+        """The result of torch for `inputs`."""
         with torch.no_grad():
             return self.network(*map(torch.from_numpy, inputs.values())).numpy()
 
@@ -42,17 +42,17 @@ def exported(subject: Subject, exporter: Exporter) -> Exported:
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         if exporter == "dynamo":
-            made = torch.onnx.export(
+            program = torch.onnx.export(
                 network, inputs, dynamo=True, verbose=False, dynamic_shapes=shapes, **names
             )
-            return Exported(network, made.model_proto)
+            return Exported(network, program.model_proto)
         file = io.BytesIO()
         torch.onnx.export(network, inputs, file, dynamo=False, dynamic_axes=axes, **names)
     return Exported(network, onnx.load_from_string(file.getvalue()))
 
 
 def _lively(network: Any) -> Any:
-    """`network` with statistics and scales of norms that are not those of a new one."""
+    """`network` with statistics and scales of norms unlike their initial values."""
     with torch.no_grad():
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.architectures.subject import BATCHES, Input, Sizes, Subject
 
-torch: Any = import_module("torch")  # it may not be there when types are checked
+torch: Any = import_module("torch")  # optional: absent when types are checked
 transformers: Any = import_module("transformers")
 nn: Any = torch.nn
 
@@ -19,7 +19,7 @@ PLANES: tuple[Sizes, ...] = (
 
 
 class Pooled(nn.Module):
-    """A classifier on what a backbone of transformers sees, averaged over the image."""
+    """A classifier on the features of a backbone of transformers, averaged over the image."""
 
     def __init__(self, backbone: Any, channels: int) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def swin() -> Any:
 
 
 class Dense(nn.Module):
-    """A layer that sees the channels of all before it."""
+    """A layer on the channels of all layers before it."""
 
     def __init__(self, channels: int, growth: int) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Dense(nn.Module):
         )
 
     def forward(self, x: Any) -> Any:
-        """`x` and what the layer adds."""
+        """`x` and the new channels of the layer."""
         return torch.cat((x, self.layer(x)), 1)
 
 
@@ -121,7 +121,7 @@ def _twice(inputs: int, outputs: int) -> Any:
 
 
 class UNet(nn.Module):
-    """Down and up again, with what was seen on the way down beside each step up."""
+    """A U-Net: down and up again, with skip connections between steps of equal size."""
 
     def __init__(self, widths: tuple[int, ...] = (16, 32, 64, 128)) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class UNet(nn.Module):
         self.last = nn.Conv2d(widths[0], 4, 1)
 
     def forward(self, image: Any) -> Any:
-        """A map of four classes, of the size of `image`."""
+        """A map of four classes, with the size of `image`."""
         x, seen = self.first(image), list[Any]()
         for down in self.down:
             seen.append(x)

@@ -1,4 +1,4 @@
-"""What becomes of an exported network: its program, its results, its times."""
+"""The outcome of an exported network: its program, results and times."""
 
 import time
 from collections import Counter
@@ -18,33 +18,33 @@ from bench.timing import Run, least
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.optimize.explanation import Explanation
 
-onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
+onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 TOLERANCE = 1e-4
-"""Of a difference from torch, relative to the largest magnitude of the result."""
+"""The allowed difference from torch, relative to the largest magnitude of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far the result is from torch's at `sizes`."""
+    """The difference of the result from torch's at `sizes`."""
 
     sizes: Sizes
     difference: float
 
     @property
     def is_close(self) -> bool:
-        """Whether that is near enough."""
+        """Whether the difference is small enough."""
         return self.difference < TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the subject `name`.
+    """The outcome of the subject `name`.
 
     `seconds` are CPU seconds of the steps ``export``, ``import``, ``optimize`` and ``build``;
-    `families` says how often rules of each family matched, `operators` how often the optimized
-    program has each; `runs` are seconds of a call, by system.  If a step failed, `failure` says
-    which and why, and there is nothing else.
+    `families` counts the matches of rules by family, `operators` the operators of the optimized
+    program; `runs` are seconds of a call, by system.  If a step failed, `failure` is the step and
+    the reason, and nothing else is set.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def outcome_of(subject: Subject, exporter: Exporter, seconds: float) -> Outcome:
-    """Take `subject` all the way; each system is timed for about so many `seconds`."""
+    """Run all steps for `subject`; each system is timed for about `seconds`."""
     steps: dict[str, float] = {}
 
     def step(name: str, work: Callable[[], Any]) -> Any:
@@ -77,23 +77,23 @@ def outcome_of(subject: Subject, exporter: Exporter, seconds: float) -> Outcome:
             steps[name] = time.process_time() - start
 
     try:
-        made: Exported = step("export", lambda: exported(subject, exporter))
-        module: rx.IRModule = step("import", lambda: rx.from_onnx(made.model))
+        export: Exported = step("export", lambda: exported(subject, exporter))
+        module: rx.IRModule = step("import", lambda: rx.from_onnx(export.model))
         explained: Explanation = step("optimize", lambda: rx.explain(module))
         executable = step("build", lambda: rx.build(explained.module))
         machine = rx.VirtualMachine(executable, num_threads=1)
-        agreements = step("run", lambda: _agreements(subject, made, machine))
-        runs = step("time", lambda: _times(subject, made, machine, seconds))
+        agreements = step("run", lambda: _agreements(subject, export, machine))
+        runs = step("time", lambda: _times(subject, export, machine, seconds))
     except _Failed as failed:
         return Outcome(subject.name, subject.layers, steps, str(failed))
-    found = census(explained.module)
+    counts = census(explained.module)
     return Outcome(
         subject.name,
         subject.layers,
         steps,
         families=_families(explained),
-        operators=dict(found.operators),
-        kernels=found.kernels.total(),
+        operators=dict(counts.operators),
+        kernels=counts.kernels.total(),
         agreements=agreements,
         runs=runs,
     )
@@ -104,47 +104,47 @@ class _Failed(Exception):
 
 
 def _agreements(
-    subject: Subject, made: Exported, machine: rx.VirtualMachine
+    subject: Subject, export: Exported, machine: rx.VirtualMachine
 ) -> tuple[Agreement, ...]:
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     for sizes in subject.sizes:
         inputs = subject.drawn(sizes)
-        wanted, result = made.expected(inputs), np.array(machine["main"](*inputs.values()))
-        found.append(Agreement(sizes, _difference(result, wanted)))
-    return tuple(found)
+        expected, result = export.expected(inputs), np.array(machine["main"](*inputs.values()))
+        agreements.append(Agreement(sizes, _difference(result, expected)))
+    return tuple(agreements)
 
 
-def _difference(result: Array, wanted: Array) -> float:
-    """The largest difference, relative to the largest magnitude of what is wanted."""
-    if result.shape != wanted.shape:
+def _difference(result: Array, expected: Array) -> float:
+    """The largest difference, relative to the largest magnitude of `expected`."""
+    if result.shape != expected.shape:
         return np.inf
-    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
+    return float(np.abs(result - expected).max() / np.abs(expected).max())
 
 
 def _times(
-    subject: Subject, made: Exported, machine: rx.VirtualMachine, seconds: float
+    subject: Subject, export: Exported, machine: rx.VirtualMachine, seconds: float
 ) -> dict[str, float]:
-    """Of ours and onnxruntime's, on one thread, taking turns."""
+    """The times of ours and onnxruntime's, on one thread, taking turns."""
     inputs = subject.drawn(subject.sizes[0])
     ours = partial(machine["main"], *inputs.values())
-    return least({"ours": ours, "onnxruntime": _session(made, inputs)}, seconds)
+    return least({"ours": ours, "onnxruntime": _session(export, inputs)}, seconds)
 
 
-def _session(made: Exported, inputs: dict[str, Array]) -> Run:
+def _session(export: Exported, inputs: dict[str, Array]) -> Run:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    data = made.model.SerializeToString()
+    data = export.model.SerializeToString()
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     return partial(session.run, None, inputs)
 
 
 def _families(explained: Explanation) -> dict[str, int]:
-    """How often rules of each family matched."""
-    family, found = _family_of(), Counter[str]()
+    """The number of matches of rules of each family."""
+    family, counts = _family_of(), Counter[str]()
     for rule, count in explained.rules.items():
-        found[family.get(rule, "generated")] += count
-    return dict(found)
+        counts[family.get(rule, "generated")] += count
+    return dict(counts)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The architectures, and what becomes of them."""
+"""The architectures and their outcomes."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,9 @@ SUBJECTS = (*images.SUBJECTS, *sequences.SUBJECTS)
 def outcomes_of(
     subjects: Sequence[Subject], exporter: Exporter, seconds: float, out: Console
 ) -> list[Outcome]:
-    """Of all `subjects`; `out` shows which one is at work.
+    """The outcomes of all `subjects`; `out` shows the current one.
 
-    What is done once for a process is done before the first clock starts.
+    Work that is done once for a process is done before the first clock starts.
     """
     rx.build(rx.optimize(encoder(Sizes(1))))
     outcomes: list[Outcome] = []
@@ -32,6 +32,6 @@ def outcomes_of(
 
 
 def architectures_tables(seconds: float, out: Console) -> tuple[Table, Table]:
-    """All of them, exported as torch does by default."""
+    """The tables of all architectures, exported by torch's default exporter."""
     outcomes = outcomes_of(SUBJECTS, "dynamo", seconds, out)
     return outcomes_table(outcomes, "dynamo"), fired_table(outcomes)

@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.architectures.subject import BATCHES, SEQUENCES, Input, Subject
 
-torch: Any = import_module("torch")  # it may not be there when types are checked
+torch: Any = import_module("torch")  # optional: absent when types are checked
 transformers: Any = import_module("transformers")
 nn: Any = torch.nn
 
@@ -35,7 +35,7 @@ class First(nn.Module):
         self.model, self.options = model, {"return_dict": False, **options}
 
     def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-        """Of tokens, and a mask of those that there are."""
+        """The output for tokens and their mask."""
         return self.model(input_ids, attention_mask=attention_mask, **self.options)[0]
 
 
@@ -45,7 +45,7 @@ def bert() -> Any:
 
 
 def gpt2() -> Any:
-    """Causal attention, positions that are learned."""
+    """Causal attention with learned positions."""
     config = transformers.GPT2Config(
         vocab_size=WORDS, n_positions=128, n_embd=128, n_layer=LAYERS, n_head=4
     )
@@ -80,7 +80,7 @@ class Encoded(nn.Module):
         self.encoder = encoder
 
     def forward(self, features: Any) -> Any:
-        """Of a spectrogram, whose number of frames the positions fix."""
+        """The output for a spectrogram, whose number of frames the positions fix."""
         return self.encoder(features, return_dict=False)[0]
 
 
@@ -99,7 +99,7 @@ def whisper() -> Any:
 
 
 class LSTM(nn.Module):
-    """Two layers that read a text both ways."""
+    """Two bidirectional layers on a text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class LSTM(nn.Module):
         self.head = nn.Linear(192, 16)
 
     def forward(self, input_ids: Any) -> Any:
-        """Logits of each word."""
+        """The logits of each word."""
         return self.head(self.lstm(self.words(input_ids))[0])
 
 

@@ -1,4 +1,4 @@
-"""What is compared: a network of torch, and its inputs for some sizes."""
+"""The subject of a comparison: a network of torch, with inputs for some sizes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ Array: TypeAlias = npt.NDArray[Any]
 Sizes: TypeAlias = Mapping[str, int]
 
 BATCHES: tuple[Sizes, ...] = ({"batch": 2}, {"batch": 1}, {"batch": 5})
-"""The sizes of what has no other dynamic dimension."""
+"""The sizes of subjects without other dynamic dimensions."""
 
 SEQUENCES: tuple[Sizes, ...] = (
     {"batch": 2, "sequence": 48},
     {"batch": 1, "sequence": 17},
     {"batch": 3, "sequence": 96},
 )
-"""No two dimensions of a network have one of these sizes by chance."""
+"""Sizes that no dimension of a network has by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input: its shape, of numbers and names of dimensions, and how many tokens there are.
+    """An input: its shape of numbers and names of dimensions, and its number of tokens.
 
-    Of 0 tokens it is an image or a signal of floats; a mask has ones, and zeros where a sequence
+    With 0 tokens it is an image or a signal of floats; a mask has ones, and zeros where a sequence
     of its batch is shorter.
     """
 
@@ -47,10 +47,10 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A network: `build` gives a ``torch.nn.Module`` whose forward takes `inputs` in this order.
+    """A network: `build` returns a ``torch.nn.Module`` whose forward takes `inputs` in this order.
 
-    It is exported with inputs of the first of `sizes`, and timed there.  `layers` are how often its
-    body repeats.
+    It is exported and timed at the first of `sizes`.  `layers` is the number of repetitions of its
+    body.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What became of the architectures, as tables."""
+"""The outcomes of architectures as tables."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ STEPS = ("import", "optimize", "build")
 
 
 def outcomes_table(outcomes: Sequence[Outcome], exporter: str) -> Table:
-    """One line an architecture: how near torch it is at which sizes, kernels, seconds."""
+    """One line for each architecture: its difference from torch by sizes, kernels, seconds."""
     columns = ("agrees at", "difference", "kernels", "a layer", *STEPS, "ours, ms")
     title = f"architectures, exported by {exporter}, one thread, CPU seconds"
     table = Table("architecture", *columns, "onnxruntime", "/ ours", title=title)
@@ -33,7 +33,7 @@ def outcomes_table(outcomes: Sequence[Outcome], exporter: str) -> Table:
 
 
 def fired_table(outcomes: Sequence[Outcome]) -> Table:
-    """How often rules of each family matched, and the operators that are left."""
+    """The matches of rules by family, and the remaining operators."""
     table = Table("architecture", "families that fired", "operators", title="what fired")
     table.title_justify = "left"
     for o in outcomes:

@@ -39,10 +39,10 @@ STEPS = ("import", "optimize", "build")
 def main(
     folder: Path, words: tuple[str, ...], seconds: float, file: Path | None, only_export: bool
 ) -> None:
-    """Take those networks whose names or kinds are among WORDS from torch to a program that runs.
+    """Take the networks with names or kinds in WORDS from torch to a running program.
 
-    What is exported lies in FOLDER, and is not exported again.  The exit status is 1 if one of them
-    fails, or differs from torch.
+    Exported networks stay in FOLDER and are not exported again.  The exit status is 1 if one fails,
+    or differs from torch.
     """
     chosen = [n for n in NETWORKS if not words or n.name in words or n.kind in words]
     if not chosen:
@@ -55,7 +55,7 @@ def main(
         return
     with TemporaryDirectory() as cache:
         os.environ[ENVIRONMENT] = cache
-        rx.build(rx.optimize(encoder(Sizes(1))))  # what is done once for a process
+        rx.build(rx.optimize(encoder(Sizes(1))))  # one-time work of the process
         outcomes: list[Outcome] = []
         for network in chosen:
             with out.status(network.name):

@@ -18,7 +18,7 @@ import click
 from rich.table import Table
 
 import relax_egraph as rx
-from bench.encoders import nothing_kept
+from bench.encoders import without_cache
 from bench.output import console
 from bench.peers import installed
 
@@ -133,7 +133,7 @@ def planned(path: Path) -> tuple[str, ...]:
     start = time.process_time()
     module = rx.from_onnx(path)
     imported = time.process_time()
-    with nothing_kept():
+    with without_cache():
         explained = rx.explain(module)
     done = time.process_time()
     found = [region.extraction for region in explained.regions]

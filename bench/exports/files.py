@@ -1,4 +1,4 @@
-"""Networks as files: models of ONNX beside inputs and what torch makes of them."""
+"""Networks as files: ONNX models with inputs and results of torch."""
 
 import logging
 import warnings
@@ -15,7 +15,7 @@ from bench.exports.network import Network
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Inputs at `sizes`, and what torch makes of them."""
+    """Inputs at `sizes`, and the result of torch."""
 
     sizes: Sizes
     inputs: dict[str, Array]
@@ -31,7 +31,7 @@ class Exported:
 
 
 def exported(network: Network, folder: Path) -> Exported:
-    """`network` as it lies in `folder`; it is exported if it does not yet."""
+    """The files of `network` in `folder`; it is exported if they are absent."""
     model, results = folder / f"{network.name}.onnx", folder / f"{network.name}.npz"
     if not model.exists() or not results.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def exported(network: Network, folder: Path) -> Exported:
 
 
 def _export(network: Network, model: Path, results: Path) -> None:
-    """Write `model` and, when that is done, `results`; the weights are seeded."""
+    """Write `model`, and `results` after it; the weights are seeded."""
     torch: Any = import_module("torch")
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -65,7 +65,7 @@ def _export(network: Network, model: Path, results: Path) -> None:
 
 
 def _first_output(torch: Any, network: Network) -> Any:
-    """The network as a module of torch that takes its inputs in order and gives one tensor."""
+    """The network as a module of torch with inputs in order and a single output."""
     transformers: Any = import_module("transformers")
     kind = getattr(transformers, network.model)
     model = kind(kind.config_class(**network.config)).eval()
@@ -77,8 +77,8 @@ def _first_output(torch: Any, network: Network) -> Any:
             self.model = model
 
         def forward(self, *values: Any) -> Any:
-            given = dict(zip(names, values, strict=True))
-            return self.model(**given, return_dict=False)[0]
+            inputs = dict(zip(names, values, strict=True))
+            return self.model(**inputs, return_dict=False)[0]
 
     with torch.no_grad():
         for module in model.modules():

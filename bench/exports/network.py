@@ -1,4 +1,4 @@
-"""What is exported: a class of transformers, its configuration, its inputs for some sizes."""
+"""The networks to export: a class of transformers, its configuration, and its inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import numpy as np
 from bench.architectures.subject import Array, Input, Sizes
 
 WORDS = 500
-"""How many tokens the vocabularies have."""
+"""The size of the vocabularies."""
 
 POSITIONS = 64
-"""How many positions the tables have that are learned."""
+"""The size of learned tables of positions."""
 
 TEXT: Mapping[str, Input] = {
     "input_ids": Input(("batch", "sequence"), WORDS),
@@ -31,15 +31,15 @@ SIZES: tuple[Sizes, ...] = (
     {"batch": 1, "sequence": 17, "target": 9, "samples": 4321},
     {"batch": 3, "sequence": 60, "target": 50, "samples": 10007},
 )
-"""No two dimensions of a network have one of these sizes by chance."""
+"""Sizes that no dimension of a network has by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The class `model` of transformers under a configuration that differs by `config`.
+    """The class `model` of transformers, with a configuration changed by `config`.
 
-    It takes `inputs` by name, and gives its first output.  It is exported with inputs of the first
-    of its sizes, and timed there.  What is `fixed` has that size in all of them.
+    It takes `inputs` by name, and its first output counts.  It is exported and timed at the first
+    of its sizes.  Dimensions that are `fixed` have one size in all of them.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Network:
 
     @property
     def sizes(self) -> tuple[Sizes, ...]:
-        """The sizes it is run at."""
+        """The sizes at which it runs."""
         fixed = {name: SIZES[0][name] for name in self.fixed}
         return tuple({**sizes, **fixed} for sizes in SIZES)
 
@@ -67,7 +67,7 @@ def networks_of(
     fixed: tuple[str, ...] = (),
     **models: tuple[str, Mapping[str, Any]],
 ) -> tuple[Network, ...]:
-    """Networks of one `kind` that take the same `inputs`, by name."""
+    """Networks of one `kind` with the same `inputs`, by name."""
     return tuple(
         Network(name.replace("_", "-"), model, config, inputs, kind, fixed)
         for name, (model, config) in models.items()

@@ -1,4 +1,4 @@
-"""What becomes of an exported network: seconds, calls that no kernel does, results, times."""
+"""The outcome of an exported network: seconds, calls without a kernel, results, times."""
 
 import time
 from collections import Counter
@@ -20,20 +20,20 @@ from relax_egraph.ir.run_time import PREFIX
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.instrument import CallEvent
 
-onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
+onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 TOLERANCE = 1e-4
-"""Of a difference from torch, relative to the largest magnitude of the result."""
+"""The allowed difference from torch, relative to the largest magnitude of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the network `name`.
+    """The outcome of the network `name`.
 
-    `seconds` are CPU seconds of the steps ``import``, ``optimize`` and ``build``; `late` says how
-    often a run at the first sizes calls each operator in numpy; `differences` are from torch, one
-    for each of the sizes; `runs` are seconds of a call, by system.  If a step failed, `failure`
-    says which and why.
+    `seconds` are CPU seconds of the steps ``import``, ``optimize`` and ``build``; `late` counts the
+    calls of each operator in numpy by a run at the first sizes; `differences` are from torch, one
+    for each of the sizes; `runs` are seconds of a call, by system.  If a step failed, `failure` is
+    the step and the reason.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """How many times as long onnxruntime takes."""
+        """The time of onnxruntime relative to ours."""
         return self.runs["onnxruntime"] / self.runs["ours"] if self.runs else float("nan")
 
     @property
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def outcome_of(network: Network, folder: Path, seconds: float) -> Outcome:
-    """Take `network` all the way; each system is timed for about so many `seconds`."""
+    """Run all steps for `network`; each system is timed for about `seconds`."""
     outcome = Outcome(network.name, network.kind, {})
 
     def step(name: str, work: Callable[[], Any]) -> Any:
@@ -103,7 +103,7 @@ def _difference(machine: rx.VirtualMachine, example: Example) -> float:
 
 
 def _late(executable: Executable, example: Example) -> dict[str, int]:
-    """How often a run calls each operator as a packed function."""
+    """The number of calls of each operator as a packed function, in one run."""
     machine, calls = rx.VirtualMachine(executable, num_threads=1), Counter[str]()
 
     def count(event: CallEvent) -> None:
@@ -118,7 +118,7 @@ def _late(executable: Executable, example: Example) -> dict[str, int]:
 def _times(
     path: Path, machine: rx.VirtualMachine, example: Example, seconds: float
 ) -> dict[str, float]:
-    """Of ours and onnxruntime's, on one thread, taking turns."""
+    """The times of ours and onnxruntime's, on one thread, taking turns."""
     ours = partial(machine["main"], *example.inputs.values())
     return least({"ours": ours, "onnxruntime": _session(path, example)}, seconds)
 
@@ -128,6 +128,6 @@ def _session(path: Path, example: Example) -> Run:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    taken = {i.name for i in session.get_inputs()}
-    inputs = {name: value for name, value in example.inputs.items() if name in taken}
+    names = {i.name for i in session.get_inputs()}
+    inputs = {name: value for name, value in example.inputs.items() if name in names}
     return partial(session.run, None, inputs)

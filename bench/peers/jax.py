@@ -1,4 +1,4 @@
-"""jax: a module as a function of arrays, compiled by XLA for the shapes it is given."""
+"""jax: a module as a function of arrays, compiled by XLA for the shapes of its arguments."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,11 +11,11 @@ from bench.program import Array, NotRunnable, Operators, as_function, passing, p
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
-jax: Any = import_module("jax")  # it may not be there when types are checked
+jax: Any = import_module("jax")  # optional: absent when types are checked
 
 
 def compiled(module: IRModule, threads: int) -> Bind:
-    """`module` under ``jax.jit``; the environment said how many `threads` XLA has."""
+    """`module` under ``jax.jit``; the environment sets the number of `threads` of XLA."""
     function = as_function(program_of(module), _OPERATORS, jax.numpy.asarray)
     jitted = jax.jit(function)
 
@@ -105,7 +105,7 @@ def _max_pool2d(
 
 
 def _sides(padding: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """What is before each axis, and behind it."""
+    """The padding before and after each axis."""
     half = len(padding) // 2 if len(padding) > 2 else 0
     return tuple(zip(padding[: half or None], padding[half:], strict=True))
 

@@ -1,4 +1,4 @@
-"""numpy, as its users write these operators: one call after the other, in float32."""
+"""numpy, in the style of its users: one call after the other, in float32."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from relax_egraph.ir.module import IRModule
 
 
 def compiled(module: IRModule, threads: int) -> Bind:
-    """`module` over numpy; the library of products was told `threads` by the environment."""
+    """`module` over numpy; the environment sets the `threads` of its BLAS library."""
     function = as_function(program_of(module), _OPERATORS, lambda data: data)
 
     def bind(inputs: Sequence[Array]) -> Bound:
@@ -37,7 +37,7 @@ def _gelu(x: Array) -> Array:
 
 
 def _erf(x: Array) -> Array:
-    """Abramowitz and Stegun 7.1.26: an error of 1.5e-7."""
+    """Abramowitz and Stegun 7.1.26, with an error of 1.5e-7."""
     t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
     p = t * np.float32(1.061405429) - np.float32(1.453152027)
     for c in (1.421413741, -0.284496736, 0.254829592):

@@ -13,16 +13,16 @@ from bench.program import Array
 from bench.system import Bind, Bound, empty_like
 from relax_egraph.ir.module import IRModule
 
-onnxruntime: Any = import_module("onnxruntime")  # it may not be there when types are checked
+onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 
 def compiled(module: IRModule, threads: int) -> Bind:
-    """A session of `module`, with all of its graph optimizations."""
+    """A session of `module` with all of its graph optimizations."""
     return _session(module, threads, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
 
 
 def as_written(module: IRModule, threads: int) -> Bind:
-    """A session of `module`, each operator of which is a kernel."""
+    """A session of `module` with a kernel for each operator."""
     return _session(module, threads, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
 
 
@@ -46,7 +46,7 @@ def _session(module: IRModule, threads: int, optimizations: Any) -> Bind:
             if (after := grown(cache)) in results:
                 x = feeds[cache]
                 binding.bind_output(after, "cpu", 0, np.float32, x.shape, x.ctypes.data)
-        binding.memory = (feeds, y)  # the binding itself holds addresses alone
+        binding.memory = (feeds, y)  # the binding has addresses only
         run = partial(session.run_with_iobinding, binding)
 
         def result() -> Array:

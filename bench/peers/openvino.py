@@ -11,14 +11,14 @@ from bench.program import Array, NotRunnable
 from bench.system import Bind, Bound, empty_like
 from relax_egraph.ir.module import IRModule
 
-openvino: Any = import_module("openvino")  # it may not be there when types are checked
+openvino: Any = import_module("openvino")  # optional: absent when types are checked
 
 _FIRST_LENGTH = 3
-"""Extent of a symbolic axis in the first call of a model: where that is 1, results are wrong."""
+"""The extent of symbolic axes in the first call of a model: results are wrong if it is 1."""
 
 
 def compiled(module: IRModule, threads: int) -> Bind:
-    """`module` read as an ONNX model; the default precision would be bfloat16."""
+    """`module` as an ONNX model; the default precision would be bfloat16."""
     core = openvino.Core()
     model = core.read_model(onnx_model(module).SerializeToString(), b"")
     if len(model.outputs) > 1:
@@ -30,7 +30,7 @@ def compiled(module: IRModule, threads: int) -> Bind:
     }
 
     def bind(inputs: Sequence[Array]) -> Bound:
-        """Of an executable of its own: one that had shorter inputs before corrupts memory."""
+        """Bind a new executable: one that had shorter inputs before corrupts memory."""
         executable = core.compile_model(model, "CPU", options)
         request = executable.create_infer_request()
         if model.is_dynamic():
@@ -40,7 +40,7 @@ def compiled(module: IRModule, threads: int) -> Bind:
         request.infer()
         y = empty_like(request.get_output_tensor(0).data)
         request.set_output_tensor(0, openvino.Tensor(y, shared_memory=True))
-        request.memory = (inputs, y)  # the request itself holds addresses alone
+        request.memory = (inputs, y)  # the request has addresses only
 
         def result() -> Array:
             request.infer()

@@ -1,4 +1,4 @@
-"""torch: its functions one after the other, and what its compiler makes of them."""
+"""torch: its functions one after the other, and its compiler."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from bench.system import Bind, Bound
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.module import IRModule
 
-torch: Any = import_module("torch")  # it may not be there when types are checked
+torch: Any = import_module("torch")  # optional: absent when types are checked
 functional: Any = import_module("torch.nn.functional")
 
 
 def compiled(module: IRModule, threads: int) -> Bind:
-    """`module` as a function of tensors, run as it is."""
+    """`module` as a function of tensors, in eager mode."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     function = as_function(program_of(module), _OPERATORS, torch.from_numpy)
@@ -27,7 +27,7 @@ def compiled(module: IRModule, threads: int) -> Bind:
 
 
 def compiled_by_inductor(module: IRModule, threads: int) -> Bind:
-    """`module` through ``torch.compile``, which needs a compiler of C++."""
+    """`module` through ``torch.compile``, which needs a C++ compiler."""
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise NotRunnable("torch.compile needs a compiler of C++")
     torch.set_num_threads(threads)

@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 import relax_egraph as rx
-from bench.held import held, most
+from bench.resident import peak_resident, resident
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.frontends.onnx import model as limits
 from tests.support.onnx_models import Array, in_words, model, node, one, refusal, value
@@ -28,9 +28,9 @@ def little_memory() -> Iterator[None]:
     if sys.platform != "linux":
         yield
         return
-    before = held()
+    before = resident()
     yield
-    assert most() - before < 512 << 20
+    assert peak_resident() - before < 512 << 20
 
 
 # --- graphs -----------------------------------------------------------------------------

@@ -1,21 +1,21 @@
-"""What this process holds of memory.  Only Linux says it."""
+"""The resident memory of this process, on Linux."""
 
 from pathlib import Path
 
 
-def held() -> int:
-    """The bytes of all pages that this process holds; the most is counted anew from here."""
+def resident() -> int:
+    """The bytes of all resident pages; resets the peak."""
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
 
-def most() -> int:
-    """The most that it held since."""
+def peak_resident() -> int:
+    """The peak of resident bytes since the last `resident`."""
     return _status("VmHWM")
 
 
-def held_of_files() -> int:
-    """The bytes of those pages that are of mapped files."""
+def resident_of_files() -> int:
+    """The bytes of resident pages of mapped files."""
     return _status("RssFile")
 
 
