@@ -1,4 +1,4 @@
-"""Which rules a run has: the families of the book and the user's files."""
+"""The rule book of a run: the families of the book and the rules of the user's files."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -49,12 +49,12 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """Rule texts by name; equal books are read once per process.
+    """The rules of a run, as names of families and texts; equal books are read once per process.
 
-    Making one reads every text: `RuleError` says all that is wrong with the first that is.  Rules
-    of float class ``fast`` are in it with `fast_math` only, those of ``bounded`` if it is
-    `bounded`, for a caller that states a tolerance.  It has no rule that could fire only where
-    something `absent` is.
+    The constructor reads every text: it raises a `RuleError` with all errors of the first wrong
+    text.  Rules of float class ``fast`` need `fast_math`; rules of class ``bounded`` need
+    `bounded`, for a caller that states a tolerance.  Rules that match an `absent` operator or
+    relation are left out, as they cannot fire.
     """
 
     families: tuple[str, ...]
@@ -79,7 +79,7 @@ class RuleBook:
         return f"<RuleBook: {' in '.join(counts)}{own}>"
 
     def __str__(self) -> str:
-        """A line for each ruleset: how many rules it has, and the first of them."""
+        """A line for each ruleset: its number of rules, and its first rules."""
         names: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules:
             names[rule.ruleset].append(rule.name)
@@ -101,10 +101,10 @@ class RuleBook:
         families: Iterable[str] = rules.FAMILIES,
         bounded: bool = False,
     ) -> "RuleBook":
-        """The families of the book (all, or those given) and the user's rules.
+        """The book with `families`, by default all, and the user's rules.
 
-        A `user` entry is a path, a text, or what ``rules.load`` returned.  `without` names families
-        of the book or single rules that are left out.
+        A `user` entry is a path, a text, or a result of ``rules.load``.  `without` names families
+        of the book or single rules to leave out.
         """
         left_out = frozenset(without)
         chosen = tuple(f for f in families if f not in left_out)
@@ -116,19 +116,19 @@ class RuleBook:
         return RuleBook(chosen, sources, names, fast_math, bounded=bounded)
 
     def for_operators(self, names: Iterable[str]) -> "RuleBook":
-        """What of this book can matter to blocks of the operators `names`: ``"add"``."""
+        """The part of this book that can fire in blocks of the operators `names`: ``"add"``."""
         return self.where(f"R.{name}" for name in names)
 
     def where(self, present: Iterable[str]) -> "RuleBook":
-        """What of this book can matter where no operators and relations but these are: ``R.add``.
+        """The part of this book that can fire in an e-graph that begins with `present`: ``R.add``.
 
-        Whatever its rules make of them is there, too.
+        Operators and relations that its rules add count as present, too.
         """
         return replace(self, absent=_chosen(self).relevance.absent(present))
 
     @property
     def reading(self) -> Reading:
-        """Everything that is read of its texts."""
+        """The entries and the scope that its texts declare."""
         return reading_of(self.families, self.user)
 
     @property
@@ -154,7 +154,7 @@ class RuleBook:
 
     @property
     def own(self) -> Mapping[str, str]:
-        """By rule the ruleset that has nothing but this rule; a family's ruleset combines them."""
+        """The ruleset of each single rule, by its name; the ruleset of a family combines them."""
         return _chosen(self).own
 
     @property
@@ -164,15 +164,15 @@ class RuleBook:
 
     @property
     def lowering(self) -> tuple[Rule, ...]:
-        """The rules by which operators become kernels, as far as they can matter."""
+        """The rules that lower operators to kernels, without the rules that cannot fire."""
         generated = (e for e in _chosen(self).generated if isinstance(e, Rule))
         return tuple(rule for rule in generated if rule.ruleset == "lower")
 
     @property
     def program(self) -> Program:
-        """What makes an empty e-graph one with this vocabulary and these rules.
+        """The egglog program that declares this vocabulary and these rules in an empty e-graph.
 
-        Its rulesets are those of the engine, and `own` ones of the rules.
+        Its rulesets are the engine's, and the `own` ruleset of each rule.
         """
         return _chosen(self).program
 
@@ -184,7 +184,7 @@ class RuleBook:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The rules of a book that are to run, and how egglog is told of them."""
+    """The rules of a book that can fire, and the egglog programs that declare them."""
 
     generated: tuple[Entry, ...]
     entries: tuple[Entry, ...]
@@ -197,12 +197,12 @@ class _Chosen:
 
     @cached_property
     def relevance(self) -> Relevance:
-        """What of them can matter to a program."""
+        """The test of which rules can fire in a program."""
         return Relevance((*self.generated, *self.entries))
 
     @cached_property
     def declarations(self) -> Mapping[str, Declaration]:
-        """What is declared, by name."""
+        """The declarations of all entries, by name."""
         forms = (e.form for e in (*generated(), *self.entries) if isinstance(e, Statement))
         return {d.name: d for form in forms for d in declarations_in(form)}
 
@@ -218,7 +218,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     own = {rule.name: f"engine/own/{k}" for k, rule in enumerate(reading.rules)}
     relevant = tuple(entry for entry in generated() if _can_matter(entry, book))
     forms, rulesets = forms_of((*relevant, *entries), own)
-    # of a file of the user a variable may have the name of what is declared behind it
+    # a variable in a file of the user may have a name that a later statement declares
     vocabulary = book.families, book.user, book.absent if book.user else None
     engine = [text for name, text in rulesets.items() if name in (*ENGINE_RULESETS, "lower")]
     return _Chosen(

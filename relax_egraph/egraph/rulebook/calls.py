@@ -1,11 +1,11 @@
-"""Calls of functions in rules, as demands for their values.
+"""Calls of engine functions in rules, as demands for their values.
 
     (rewrite (R.nn.pad (R.permute_dims x p) …) … :when ((= q (inverse-of p))))
     -->
     (rule ((= left-side (R.nn.pad (R.permute_dims x p) …))) ((engine/asked/inverse-of p)))
 
-A function is a table that the rule reads as any fact.  Before the rules of an iteration are
-applied, the engine puts the values in it that the demands ask for (`saturation.answers`).
+A function is a table, which rules read like any fact.  Before each iteration the engine computes
+the values that the demands ask for, and adds them to the table (`saturation.answers`).
 """
 
 import re
@@ -26,17 +26,17 @@ from relax_egraph.egraph.rulebook.guards import is_guard
 from relax_egraph.egraph.rulebook.rule import Rule
 
 ASKED = "engine/asked/"
-"""How the relation is called that has the arguments for which a function is asked."""
+"""The prefix of a demand relation: its rows are the arguments for which to compute a function."""
 
 
 def demanded(function: Function) -> str:
-    """The declaration of the arguments for which `function` is asked."""
+    """The declaration of the demand relation of `function`."""
     return f"(relation {ASKED}{function.name} ({' '.join(sort for _, sort in function.params)}))"
 
 
 @lru_cache(1 << 12)
 def demands(rule: Rule) -> tuple[Rule, ...]:
-    """What the other premises of `rule` ask for, as rules."""
+    """The rules that add demands for the function calls of `rule`, from its other premises."""
     if not any(calls_in(rule.form)):
         return ()
     bodies = [[tree for tree in d.matched if not is_guard(tree)] for d in rule.directions]
@@ -68,17 +68,17 @@ def _demands(body: Sequence[Tree]) -> Iterator[Form]:
             names = [_name(k, item) for k, item in enumerate(arguments)]
             named = (form_of("=", *pair) for pair in zip(names, arguments, strict=True))
             facts = (*needed, *(f for f in named if isinstance(f.items[2], Form)))
-            asked = form_of(form_of(f"{ASKED}{call.head}", *names))
-            yield form_of("rule", form_of(*facts), asked)
+            demand = form_of(form_of(f"{ASKED}{call.head}", *names))
+            yield form_of("rule", form_of(*facts), demand)
 
 
 def _name(k: int, argument: Tree) -> str:
-    """A variable, or the argument itself where it needs none."""
+    """The argument itself if it is an atom; else a new variable for its value."""
     return argument.text if isinstance(argument, Atom) else f"engine-argument-{k}"
 
 
 def _binding(call: Form, plain: Sequence[Tree], computed: Sequence[Tree]) -> list[Tree]:
-    """The premises that tell the arguments of `call`: all `plain` ones, and calls that it needs."""
+    """The premises that bind the arguments of `call`: all `plain` ones, and other calls."""
     needed, left = list(plain), list(computed)
     missing = variables([call]) - variables(needed)
     while missing:
@@ -92,7 +92,7 @@ def _binding(call: Form, plain: Sequence[Tree], computed: Sequence[Tree]) -> lis
 
 
 def _matched(plain: Sequence[Tree]) -> list[Tree]:
-    """The premises of `plain` that the value of no function is needed for."""
+    """The premises of `plain` that match without the value of any function."""
     bound = set[str]()
     while True:
         new = {name for tree in plain for name in _binds(tree, bound)} - bound
@@ -102,7 +102,7 @@ def _matched(plain: Sequence[Tree]) -> list[Tree]:
 
 
 def _binds(tree: Tree, bound: set[str]) -> set[str]:
-    """The variables that a premise gives values, if those that are `bound` have some."""
+    """The variables that a premise binds, if the variables `bound` have values."""
     if isinstance(tree, Atom):
         return set()
     if tree.head != "=":
@@ -125,4 +125,4 @@ _PRIMITIVE = re.compile(
     r"[^a-zA-Z]|(vec|unstable|to|bool|count|ordering|py|set|map|multiset)-|"
     r"(min|max|abs|not|and|or|log|log2|exp|sqrt|pow|neg)$"
 )
-"""What computes of its arguments, and matches nothing."""
+"""Names of primitives: they compute a value of their arguments, and match no table."""

@@ -1,7 +1,7 @@
-"""What is checked of a rule before egglog sees it: options, names, arities, sorts, variables.
+"""The check of a rule before egglog sees it: options, names, arities, sorts, variables.
 
-egglog checks everything once more; here the common mistakes get a message with the operator's
-arguments by name, the nearest known name, or the place of the other use.
+egglog checks everything once more.  The messages of this check are better for common mistakes:
+they name the operator's arguments, the nearest known name, or the place of the other use.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the options of a rule say; `form` is the rule without ruleset and name."""
+    """The options of a rule; `form` is the rule without ruleset and name."""
 
     form: Form
     ruleset: Atom | None = None
@@ -47,7 +47,7 @@ def options_of(form: Form, source: Source) -> Options:
     """The options of a rewrite, birewrite or rule; raises `RuleError`."""
     known = _OPTIONS[form.head]
     items = list(form.items[3:])
-    found: dict[str, Tree] = {}
+    values: dict[str, Tree] = {}
     kept = [*form.items[:3]]
     while items:
         option = items.pop(0)
@@ -60,10 +60,10 @@ def options_of(form: Form, source: Source) -> Options:
             continue
         if not items:
             raise source.error(option, f"{option.text} needs a value")
-        found[option.text] = value = items.pop(0)
+        values[option.text] = value = items.pop(0)
         if option.text == ":when":
             kept += [option, value]
-    when, ruleset, name = found.get(":when"), found.get(":ruleset"), found.get(":name")
+    when, ruleset, name = values.get(":when"), values.get(":ruleset"), values.get(":name")
     if when is not None and not (
         isinstance(when, Form) and all(isinstance(fact, Form) for fact in when.items)
     ):
@@ -77,7 +77,7 @@ def options_of(form: Form, source: Source) -> Options:
 
 
 def check_rule(form: Form, source: Source, scope: Scope) -> Options:
-    """Check a rewrite, birewrite or rule; raises `RuleError`, with others of the same form."""
+    """Check a rewrite, birewrite or rule; raises one `RuleError` with all errors of the form."""
     options = options_of(form, source)
     check = _RuleCheck(source, scope)
     errors = [*check.unknown(form)]
@@ -98,14 +98,14 @@ def check_rule(form: Form, source: Source, scope: Scope) -> Options:
 
 
 class _RuleCheck:
-    """The check of one rule; `uses` says of each variable its sort, and where that shows."""
+    """The check of one rule; `uses` has the sort of each variable, and the use that shows it."""
 
     def __init__(self, source: Source, scope: Scope) -> None:
         self.source, self.scope = source, scope
         self.uses: dict[str, tuple[str, Tree]] = {}
 
     def unknown(self, form: Form) -> Iterator[RuleError]:
-        """An error for each operator in `form` that there is not."""
+        """An error for each unknown operator in `form`."""
         known = self.scope.declarations
         for inner in forms_in(form):
             if inner.head.startswith(("R.", "K.")) and inner.head not in known:
@@ -135,19 +135,19 @@ class _RuleCheck:
             raise self.error(name, f"{text} is the name of a family", note)
 
     def guards(self, form: Form) -> None:
-        """Guards are premises, and ask about what other premises match."""
-        asked = [*filter(is_guard, premises_of(form))]
+        """Check that guards are premises, over variables that other premises bind."""
+        guards = [*filter(is_guard, premises_of(form))]
         for misplaced in applied(form, GUARD_NAMES):
-            if misplaced not in asked:
+            if misplaced not in guards:
                 note = "a guard is a premise: it stands in :when, or in a rule's body"
                 raise self.error(misplaced, f"{misplaced.head} is a guard", note)
         for matched in matched_in(form):
             bound = variables(tree for tree in matched if not is_guard(tree))
-            for guard in asked:
+            for guard in guards:
                 self._bound(guard, bound, "a guard only asks about what is matched besides")
 
     def calls(self, form: Form) -> None:
-        """Calls of functions are in premises, of what other premises match."""
+        """Check that functions are called in premises only."""
         facts = premises_of(form)
         called = [call for fact in facts for call in applied(fact, self.scope.functions)]
         for misplaced in applied(form, self.scope.functions):
@@ -168,9 +168,9 @@ class _RuleCheck:
         premises = premises_of(form)
         for fact in premises:
             self.sort(fact, None)
-        found = self.sort(right, sort)
-        if sort and found and found != sort:
-            sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(found)}"
+        other = self.sort(right, sort)
+        if sort and other and other != sort:
+            sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(other)}"
             raise self.error(right, f"the two sides differ in sort: {sorts}")
         bound = variables([left, *premises])
         self._bound(right, bound, "it occurs neither on the left side nor in :when")
@@ -206,16 +206,16 @@ class _RuleCheck:
             case (("set" | "union"), [target, value]):
                 self._bound(action, bound, why)
                 sort = self.sort(target, None)
-                found = self.sort(value, sort)
-                if sort and found and found != sort:
-                    raise self._ill_sorted(value, found, f"{action.head} of {_shown(target)}", sort)
+                other = self.sort(value, sort)
+                if sort and other and other != sort:
+                    raise self._ill_sorted(value, other, f"{action.head} of {_shown(target)}", sort)
             case _, values:
                 self._bound(action, bound, why)
                 for value in values if action.head in ("delete", "subsume") else (action,):
                     self.sort(value, None)
 
     def _writes(self, action: Form) -> None:
-        """Rules of users add to no fact that the engine knows of values by itself."""
+        """Check that a user's rule does not write to a fact that the engine deduces."""
         changed = action.head in ("set", "delete", "subsume")
         target = action.items[1] if changed and len(action.items) > 1 else action
         closed = () if self.scope.trusted else self.scope.closed
@@ -224,16 +224,16 @@ class _RuleCheck:
             raise self.error(action, f"{target.head} is a fact of the engine", note)
 
     def sort(self, tree: Tree, expected: str | None) -> str | None:
-        """The sort of `tree`, or ``None`` where only egglog can tell."""
+        """The sort of `tree`, or ``None`` if only egglog can infer it."""
         if isinstance(tree, Atom):
             return self._atom(tree, expected)
         if tree.head == "=":
             known: str | None = None
             for item in tree.items[1:]:
-                found = self.sort(item, known)
-                if known and found and found != known:
-                    raise self._ill_sorted(item, found, "this =", known)
-                known = found or known
+                sort = self.sort(item, known)
+                if known and sort and sort != known:
+                    raise self._ill_sorted(item, sort, "this =", known)
+                known = sort or known
             for item in tree.items[1:]:
                 self.sort(item, known)
             return None
@@ -248,9 +248,9 @@ class _RuleCheck:
             message = f"{tree.head} takes {count} {plural}, got {len(arguments)}"
             raise self.error(tree, message, f"it is written {declared.usage}")
         for argument, param in zip(arguments, declared.params, strict=True):
-            found = self.sort(argument, param.sort)
-            if found is not None and found != param.sort:
-                raise self._ill_sorted(argument, found, f"{param.name} of {tree.head}", param.sort)
+            sort = self.sort(argument, param.sort)
+            if sort is not None and sort != param.sort:
+                raise self._ill_sorted(argument, sort, f"{param.name} of {tree.head}", param.sort)
         return declared.result
 
     def _atom(self, atom: Atom, expected: str | None) -> str | None:
@@ -269,19 +269,19 @@ class _RuleCheck:
             if atom.text not in bound:
                 raise self.error(atom, f"{atom.text} is unbound: {why}")
 
-    def _ill_sorted(self, argument: Tree, found: str, place: str, needed: str) -> RuleError:
+    def _ill_sorted(self, argument: Tree, sort: str, place: str, needed: str) -> RuleError:
         shown = _shown(argument)
         note = ""
         if isinstance(argument, Atom) and argument.text in self.uses:
             use = self.source.span(self.uses[argument.text][1].start)
-            note = f"it is used as {_a(found)} at {use}"
+            note = f"it is used as {_a(sort)} at {use}"
         elif needed == "Shape":
             note = 'a shape is written (vec-of (DimSym "n") (DimSym "4"))'
         elif needed == "Dim":
             note = 'a dimension is written (DimSym "8")'
-        elif (found, needed) == ("i64", "f64"):
+        elif (sort, needed) == ("i64", "f64"):
             note = f"write {shown}.0"
-        return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(found)}", note)
+        return self.error(argument, f"{place} needs {_a(needed)}, {shown} is {_a(sort)}", note)
 
     def error(self, tree: Tree, message: str, note: str = "") -> RuleError:
         return self.source.error(tree, message, note)

@@ -1,4 +1,4 @@
-"""The text of a rule file as a tree of forms, each with its place."""
+"""Syntax trees of rule files: forms and atoms, each with its place in the text."""
 
 import re
 from bisect import bisect_right
@@ -22,12 +22,12 @@ RUNS = (
     *("print-function", "print-size", "print-stats", "let-scheduler", "with-ruleset"),
     *("unstable-combined-ruleset", "datatype*"),
 )
-"""The heads of forms that a rule file does not have: the engine runs it."""
+"""The heads of commands that a rule file must not contain: only the engine runs the e-graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A symbol, keyword or literal, as it is written from offset `start` of its file."""
+    """A symbol, keyword or literal at offset `start` of its file."""
 
     text: str
     start: int
@@ -40,7 +40,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A parenthesised list; the text of its file from `start` to `end` is what it was read from."""
+    """A parenthesised list, read from the text of its file between `start` and `end`."""
 
     items: tuple["Tree", ...]
     start: int
@@ -58,10 +58,7 @@ Tree: TypeAlias = Atom | Form
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A rule file: its name as messages show it, and its text.
-
-    `functions` are those of users that the text calls.
-    """
+    """A rule file: its name in messages, its text, and the users' functions that the text calls."""
 
     name: str
     text: str
@@ -83,7 +80,7 @@ class Source:
         return Span(self.name, line + 1, column + 1)
 
     def error(self, at: Tree | Span, message: str, note: str = "") -> RuleError:
-        """The error that points at a tree or a place of this file."""
+        """An error at a tree or a place of this file."""
         span = at if isinstance(at, Span) else self.span(at.start)
         return RuleError(span, message, _lines(self.text)[span.line - 1], note)
 
@@ -117,12 +114,12 @@ def written(tree: Tree) -> str:
 
 
 def form_of(*items: Tree | str, at: int = 0) -> Form:
-    """The form of `items`, a name or literal for each text, as if it stood at offset `at`."""
+    """A new form of `items` at offset `at`; a text becomes an atom."""
     return Form(tuple(Atom(i, at) if isinstance(i, str) else i for i in items), at, at)
 
 
 def premises_in(rule: Form) -> Form | None:
-    """The list of what must hold of a match: behind :when, or the body of a rule."""
+    """The list of premises: the value of :when, or the body of a rule."""
     if rule.head == "rule":
         premises = rule.items[1] if len(rule.items) > 1 else None
     else:
@@ -132,13 +129,13 @@ def premises_in(rule: Form) -> Form | None:
 
 
 def premises_of(rule: Form) -> tuple[Tree, ...]:
-    """What must hold of a match."""
+    """The premises of a rule."""
     premises = premises_in(rule)
     return premises.items if premises else ()
 
 
 def matched_in(rule: Form) -> tuple[tuple[Tree, ...], ...]:
-    """What must hold of a match, for each direction of a rule with the side that it matches."""
+    """The matched side and the premises of a rule, for each of its directions."""
     premises = premises_of(rule)
     if rule.head == "rule":
         return (premises,)
@@ -147,7 +144,7 @@ def matched_in(rule: Form) -> tuple[tuple[Tree, ...], ...]:
 
 
 def placed(tree: Tree, at: int = 0) -> Iterator[tuple[Tree, int, int]]:
-    """The trees in `tree`, operands first, each with start and end in what is `written`."""
+    """The trees in `tree`, operands first, each with its start and end in the `written` text."""
     end = at + len(written(tree))
     if isinstance(tree, Form):
         here = at + 1
@@ -158,7 +155,7 @@ def placed(tree: Tree, at: int = 0) -> Iterator[tuple[Tree, int, int]]:
 
 
 def original(tree: Tree, offset: int) -> int:
-    """Where in its file there is what stands at `offset` of `tree` as it is written."""
+    """The offset in the file that corresponds to `offset` in the `written` text of `tree`."""
     return max((start, inner.start) for inner, start, _ in placed(tree) if start <= offset)[1]
 
 
@@ -172,7 +169,7 @@ def atoms(tree: Tree) -> Iterator[Atom]:
 
 
 def heads(tree: Tree) -> Iterator[str]:
-    """What is applied in `tree`, in order."""
+    """The heads of all forms in `tree`, in order."""
     return (form.head for form in forms_in(tree) if form.head)
 
 
@@ -187,7 +184,7 @@ def applied(tree: Tree, names: Container[str]) -> Iterator[Form]:
 
 
 def forms_in(tree: Tree) -> Iterator[Form]:
-    """The forms in `tree`, which may be one, from the outside in."""
+    """The forms in `tree`, in preorder."""
     if isinstance(tree, Form):
         yield tree
         for item in tree.items:
@@ -195,7 +192,7 @@ def forms_in(tree: Tree) -> Iterator[Form]:
 
 
 def symbols(tree: Tree) -> list[Atom]:
-    """The atoms that stand for variables: no literals, no wildcards, no names in front."""
+    """The atoms that are variables: no literals, no wildcards, no heads."""
     if isinstance(tree, Atom):
         return [] if is_literal(tree.text) or tree.text == "_" else [tree]
     first = tree.items[:1] if not tree.head else ()
@@ -203,7 +200,7 @@ def symbols(tree: Tree) -> list[Atom]:
 
 
 def sort_of_literal(text: str) -> str | None:
-    """The sort of the number, text or truth value that an atom is; ``None`` of a variable."""
+    """The sort of a literal: a number, text or truth value; ``None`` for a variable."""
     return next((sort for sort, pattern in _LITERALS if pattern.fullmatch(text)), None)
 
 
@@ -216,5 +213,5 @@ _LITERALS = (
 
 
 def is_literal(text: str) -> bool:
-    """Whether an atom is a number, a text or a truth value, and no variable."""
+    """Whether an atom is a number, a text or a truth value."""
     return sort_of_literal(text) is not None

@@ -1,8 +1,7 @@
-"""The part of the rule book that is generated from the operator table.
+"""Generated declarations and rules of the book, from the operator table.
 
-Declarations, and for each operator: its dtype, what makes its result a compile-time constant, or
-one known number, its shape, the one-shape law of elementwise operators, and its lowering into a
-kernel.
+The rules of an operator deduce its dtype and shape, whether its result is constant or one known
+number, and the equal shapes of elementwise operands; one rule lowers it to a kernel.
 """
 
 from collections.abc import Iterator
@@ -26,10 +25,10 @@ from relax_egraph.egraph.rulebook.vocabulary import (
 from relax_egraph.ir.op import Op
 
 ORACLE = "relax_egraph.egraph.saturation.dim_oracle"
-"""The module whose functions rules call: ``canonical`` in ``dim``, ``holds`` in guards."""
+"""The module of the Python functions in rules: ``canonical`` in ``dim``, ``holds`` in guards."""
 
 COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewise_fma"})
-"""Operators whose first two operands may change places: one kernel serves both orders."""
+"""Operators that commute in their first two operands: one kernel serves both orders."""
 
 _SORTS = (
     "(sort Tensor)",
@@ -60,10 +59,10 @@ _APPLICATIONS = (
     "(relation folding-reduction (Tensor Reduction Tensor Axes bool))",
     "(relation together (Tensor Tensor Tensor))",
 )
-"""``(binary t f x y)``: t is f(x, y), element by element; ``(unstable-app f x y)`` makes another.
+"""``(binary t f x y)``: t is f(x, y), element by element; ``(unstable-app f x y)`` applies f.
 
-So one rule speaks of all elementwise operators without attributes, or of all reductions.
-``(together t x y)``: x is an operand of such a t, and y the next one, in a circle.
+With these relations one rule covers all elementwise operators without attributes, or all
+reductions.  ``(together t x y)``: x and y are neighbouring operands of such a t, in cyclic order.
 """
 
 _KINDS = {
@@ -72,15 +71,15 @@ _KINDS = {
     "extreme-reduction": ("max", "min"),
     "folding-reduction": ("sum", "mean", "max", "min", "prod"),
 }
-"""Relations of some of these operators: those of which the same laws hold."""
+"""Relations for groups of operators that obey the same laws."""
 
 APPLICATIONS = ("unary", "binary", "ternary", "reduction", *_KINDS)
-"""The relations that say of a value that it is a function applied."""
+"""The relations that describe a value as an application of a function."""
 
 _REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "variance", "std"})
 
 MOVES = ("broadcast_to", "reshape", "permute_dims", "expand_dims", "squeeze", "strided_slice")
-"""Operators that only move elements of their first operand: equal ones stay so."""
+"""Operators that only move elements: if all elements of the operand are equal, they stay so."""
 
 _CONFLICTS = (
     "(relation shape-conflict (Tensor Shape Shape))",
@@ -95,25 +94,25 @@ _CONFLICTS = (
 
 @cache
 def generated() -> tuple[Entry, ...]:
-    """The generated entries of every book, in the order in which they are to be run."""
+    """The generated entries of every book, in the order in which egglog runs them."""
     source = Source("generated", "\n".join(_texts()))
     return tuple(_entry(form, source) for form in read(source))
 
 
 @cache
 def generated_rules() -> tuple[Rule, ...]:
-    """The rules among them."""
+    """The rules among the generated entries."""
     return tuple(entry for entry in generated() if isinstance(entry, Rule))
 
 
 def _entry(form: Form, source: Source) -> Entry:
     if form.head != "rule":
         return Statement(form)
-    stated = options_of(form, source)
-    assert stated.name
-    assert stated.ruleset
-    name, ruleset = stated.name.text.strip('"'), stated.ruleset.text
-    return Rule(name, ruleset, stated.form)
+    options = options_of(form, source)
+    assert options.name
+    assert options.ruleset
+    name, ruleset = options.name.text.strip('"'), options.ruleset.text
+    return Rule(name, ruleset, options.form)
 
 
 def _texts() -> tuple[str, ...]:
@@ -147,10 +146,10 @@ def _texts() -> tuple[str, ...]:
 
 
 def _numbers_of_elements() -> Iterator[str]:
-    """The product of all dimensions, once for each shape.
+    """Rules that compute the product of all dimensions of each shape.
 
-    Every shape has one, and new shapes come in most iterations: so it is not asked for between two
-    of them, as the value of a function is.
+    Every shape needs its product, and most iterations add shapes; an engine function, which is
+    computed between iterations, would delay each of them.
     """
     yield "(relation factors (Shape i64 String))"
     yield "(relation number-of-elements (Shape Dim))"
@@ -158,19 +157,19 @@ def _numbers_of_elements() -> Iterator[str]:
     factor = "(factors s i text) (< i (vec-length s)) (= d (dim-text (vec-get s i)))"
     product = '(factors s (+ i 1) (+ text " * (" d ")"))'
     yield _rule("numel-walk", factor, product, "facts")
-    asked = "(py-call (dim-oracle) (py-from-string text))"
-    every = f"(factors s i text) (= i (vec-length s)) (= n (py-to-string {asked}))"
+    canonical = "(py-call (dim-oracle) (py-from-string text))"
+    every = f"(factors s i text) (= i (vec-length s)) (= n (py-to-string {canonical}))"
     yield _rule("numel-of-shape", every, "(number-of-elements s (DimSym n))", "facts")
     known = "(= s (shape-of t)) (number-of-elements s n)"
     yield _rule("numel-of-tensor", known, "(set (numel-of t) n)", "facts")
 
 
 def _python(name: str, function: str) -> tuple[str, str]:
-    """The Python function that rules call as ``(py-call (name) …)``."""
-    found = f"__import__('{ORACLE}', fromlist=['{function}']).{function}"
+    """The declaration of a Python function that rules call as ``(py-call (name) …)``."""
+    imported = f"__import__('{ORACLE}', fromlist=['{function}']).{function}"
     return (
         f"(function {name} () PyObject :no-merge)",
-        f'(set ({name}) (py-eval "{found}" (py-dict) (py-dict)))',
+        f'(set ({name}) (py-eval "{imported}" (py-dict) (py-dict)))',
     )
 
 
@@ -213,7 +212,7 @@ def _laws(traits: Traits) -> Iterator[str]:
 
 
 def _application(op: Op) -> str:
-    """The relation that says that a value is `op` applied; empty if there is none."""
+    """The relation for applications of `op`; empty if there is none."""
     if op.name in _REDUCTIONS:
         return "reduction"
     plain = op.elementwise and not op.attrs
@@ -221,7 +220,7 @@ def _application(op: Op) -> str:
 
 
 def _ordered(name: str, variables: list[str]) -> list[str]:
-    """The arguments of the kernel's operator: of a commutative one always in the same order."""
+    """The arguments of the kernel's operator, in canonical order if it is commutative."""
     if name not in COMMUTATIVE:
         return variables
     x, y, *rest = variables
@@ -229,24 +228,24 @@ def _ordered(name: str, variables: list[str]) -> list[str]:
 
 
 def _dtype(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
-    """The result has the dtype of an operand, of an attribute, or a fixed one."""
+    """The rule for the dtype of the result: that of an operand, an attribute, or a fixed one."""
     op, source = traits.op, traits.dtype
     names = [p.name for p in (*op.operands, *op.attrs)]
     if source.startswith('"'):
         yield _rule(f"dtype-{op.name}", node, f"(dtype-claim t {source})", "facts")
     elif source in {a.name for a in op.attrs}:
         chosen = variables[names.index(source)]
-        said = " ".join(f'(!= {chosen} "{nothing}")' for nothing in NO_DTYPE)
-        yield _rule(f"dtype-{op.name}", f"{node} {said}", f"(dtype-claim t {chosen})", "facts")
+        explicit = " ".join(f'(!= {chosen} "{nothing}")' for nothing in NO_DTYPE)
+        yield _rule(f"dtype-{op.name}", f"{node} {explicit}", f"(dtype-claim t {chosen})", "facts")
     elif source:
         known = f"(= d (dtype-of {variables[names.index(source)]}))"
         yield _rule(f"dtype-{op.name}", f"{node} {known}", "(dtype-claim t d)", "facts")
 
 
 def _constness(traits: Traits, node: str, variables: list[str]) -> Iterator[str]:
-    """What is made of constants is constant, unless a shape operand has symbols.
+    """The rules for constant results: all operands are constant, and shapes have no symbols.
 
-    What is made of shapes alone is not: it is better made at run time than kept.
+    A result of shapes alone does not count: it is cheaper to compute at run time than to store.
     """
     op, name = traits.op, traits.op.name
     of_kind = {
@@ -268,7 +267,7 @@ def _constness(traits: Traits, node: str, variables: list[str]) -> Iterator[str]
 
 
 def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:
-    """The operands of an elementwise operator have one shape, which is the result's."""
+    """The rules of elementwise operators: operands and result have the same shape."""
     same = " ".join(f"(= s (shape-of {v}))" for v in tensors)
     yield _rule(f"shape-{name}", f"{node} {same}", "(shape-claim t s)", "facts")
     for other in tensors[1:]:
@@ -280,7 +279,7 @@ def _one_shape(name: str, node: str, tensors: list[str]) -> Iterator[str]:
 def _shape(
     function: Function, name: str, node: str, variables: list[str], tensors: list[str]
 ) -> Iterator[str]:
-    """The result has the shape that the operator's struct-info rule says."""
+    """The rule for the shape of the result, computed by the operator's struct-info rule."""
     shapes = [f"s{v}" if v in tensors else v for v in variables]
     known = " ".join(f"(= s{v} (shape-of {v}))" for v in tensors)
     call = f"(= s ({function.name} {' '.join(shapes)}))"

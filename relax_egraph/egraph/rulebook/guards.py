@@ -1,4 +1,4 @@
-"""Guards: premises about dimensions that sympy answers, as egglog reads them.
+"""Guards: premises about dimensions that sympy decides, and their translation for egglog.
 
     (dim-ge a (DimSym "8"))
     -->
@@ -6,8 +6,8 @@
     (= true (py-to-bool (py-call (dim-judge) (py-from-string "dim-ge") (py-from-string guard-1)
                                  (py-from-string "8"))))
 
-A guard waits for the texts of its dimensions: a match of the other premises is asked about when
-they are known.  What a guard builds of dimensions is not looked for in the e-graph.
+A guard is evaluated for each match of the other premises, once the texts of its dimensions are
+known.  An expression of dimensions in a guard need not be in the e-graph.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def is_guard(tree: Tree) -> TypeGuard[Form]:
 
 
 def asking(premises: Sequence[Tree]) -> tuple[Tree, ...]:
-    """`premises` with those that ask sympy for each guard; they stand where the guard stands."""
+    """`premises`, in which calls of sympy replace the guards."""
     if not any(map(is_guard, premises)):
         return tuple(premises)
     used = {atom.text for premise in premises for atom in atoms(premise)}
@@ -50,7 +50,7 @@ def asking(premises: Sequence[Tree]) -> tuple[Tree, ...]:
 
 
 def expand(rule: Form) -> Form:
-    """`rule` with the premises that its guards stand for."""
+    """`rule`, in which calls of sympy replace the guards."""
     premises = premises_in(rule)
     if premises is None or not any(map(is_guard, premises.items)):
         return rule
@@ -59,7 +59,7 @@ def expand(rule: Form) -> Form:
 
 
 def _asked(guard: Form, fresh: Iterator[str]) -> Iterator[Tree]:
-    """The premises of `guard`."""
+    """The premises that evaluate `guard` by a call of sympy."""
     known: list[Tree] = []
     texts = [_text(argument, fresh, known) for argument in guard.items[1:]]
     yield from known
@@ -71,7 +71,7 @@ def _asked(guard: Form, fresh: Iterator[str]) -> Iterator[Tree]:
 
 
 def _text(dim: Tree, fresh: Iterator[str], known: list[Tree]) -> Tree:
-    """The text of `dim` as an expression of strings, over premises that are added to `known`."""
+    """The text of `dim` as an expression of strings; adds the premises that it needs to `known`."""
     at = dim.start
     if isinstance(dim, Form) and dim.head == "DimSym":
         return dim.items[1]

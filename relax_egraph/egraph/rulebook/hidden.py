@@ -1,7 +1,7 @@
-"""What rules may not do: a value keeps a node from which it can be computed.
+"""Checks that rules hide no value: each keeps a node from which it can be computed.
 
-``:subsume`` hides what a rewrite matches, as what it makes is there instead.  A rewrite that
-matches what it makes hides both:
+``:subsume`` hides the left side of a rewrite in favour of the right side.  A rewrite whose left
+side matches its own right side hides both:
 
     (rewrite (R.add x y) (R.add y x) :subsume)
 """
@@ -22,7 +22,7 @@ _COMMANDS = frozenset(RUNS) - {"let", "set", "union", *_REFUSED}
 
 
 def check_hidden(form: Form, source: Source) -> None:
-    """Raise `RuleError` for a rewrite, without conditions, that hides what it makes."""
+    """Raise `RuleError` for a rewrite, without conditions, that hides its own right side."""
     options = [item for item in form.items[3:] if isinstance(item, Atom)]
     hides = next((o for o in options if o.text == ":subsume"), None)
     if hides and all(o.text != ":when" for o in options):
@@ -34,7 +34,7 @@ def check_hidden(form: Form, source: Source) -> None:
 
 
 def check_action(action: Form, source: Source) -> None:
-    """Raise `RuleError` for an action that takes something away, or is a command."""
+    """Raise `RuleError` for an action that deletes nodes or facts, or is a command."""
     if action.head in _REFUSED:
         why, note = _REFUSED[action.head]
         raise source.error(action, f"{action.head} is not allowed: {why}", note)
@@ -44,7 +44,7 @@ def check_action(action: Form, source: Source) -> None:
 
 
 def _matches(pattern: Tree, term: Tree, known: dict[str, str]) -> bool:
-    """Whether `pattern` matches `term`; `known` is what its variables stand for."""
+    """Whether `pattern` matches `term`; `known` has the texts that its variables match."""
     if isinstance(pattern, Atom):
         if pattern.text == "_":
             return True

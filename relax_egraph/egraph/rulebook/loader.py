@@ -1,4 +1,4 @@
-"""From the text of a rule file to egglog commands, with diagnostics that point into the text.
+"""The loader of rule files: texts to rules and statements, with diagnostics at their places.
 
 Each top-level form is parsed alone: egglog's spans carry a copy of their whole text, so that
 parsing takes memory quadratic in its length.
@@ -29,8 +29,8 @@ _FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
 def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
     """Check all forms of `source`, run them on `trial`, and add their names to `scope`.
 
-    Raises one `RuleError` for all forms that are wrong; `scope` and `trial` are then of no use.
-    Without `trial` the rules count as checked: that takes a third of the time.
+    Raises one `RuleError` for all wrong forms; `scope` and `trial` are then unusable.  Without
+    `trial` the rules are trusted and not checked, which takes a third of the time.
     """
     entries = [*_functions(source, scope, trial)]
     wrong = WrongForms(source, scope)
@@ -67,7 +67,7 @@ def _functions(source: Source, scope: Scope, trial: EGraph | None) -> Iterator[E
 
 
 def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:
-    """What `form` adds to a book; raises `RuleError`."""
+    """The entries that `form` adds to a book; raises `RuleError`."""
     if form.head in DECLARATIONS:
         declare(form, source, scope)
         entry: Entry = Statement(form)
@@ -109,21 +109,21 @@ def _rule(options: Options, source: Source, scope: Scope) -> Rule:
 
 
 def _place(file: str, span: Span, scope: Scope) -> str:
-    """A name for the rule at `span` that no rule has: ``my.egg:3``, or one that is longer."""
+    """An unused name for the rule at `span`: ``my.egg:3``, or a longer one."""
     line = f"{file}:{span.line}"
     more = (f"{line}:{span.column}" + f" ({k})" * (k > 1) for k in count(1))
     return next(name for name in chain((line,), more) if name not in scope.rules)
 
 
 def _family(file: str, scope: Scope) -> str:
-    """The ruleset of rules without one in `file`; a file of a user joins none of the book's."""
+    """The default ruleset of rules in `file`; a user's file never joins a family of the book."""
     stem = re.sub(r"\W+", "-", file.removesuffix(".egg")).strip("-") or "rules"
     own = not scope.trusted and stem in (*ENGINE_RULESETS, "lower", *FAMILIES)
     return f"user/{stem}" if own else stem
 
 
 def _try(entry: Entry, source: Source, scope: Scope, trial: EGraph) -> None:
-    """Run `entry` on `trial`, for what only egglog finds out."""
+    """Run `entry` on `trial`, for errors that only egglog detects."""
     try:
         trial.run_program(*trial.parse_program(entry.text))
     except EggSmolError as problem:

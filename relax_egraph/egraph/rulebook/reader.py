@@ -1,4 +1,4 @@
-"""The text of a rule file, read form by form; reading goes on behind what is no form."""
+"""The parser of rule files, form by form; it goes on after a syntax error."""
 
 import re
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ _OVER_FORMS = re.compile(r"\n\s*\(")
 _COMMAND = re.compile(rf"\((?:{'|'.join((*RULES, *DECLARATIONS))})(?![^\s()])")
 
 MOST = 10_000
-"""Forms that one file may have: egglog takes a millisecond for each, and up to 20 kB."""
+"""The most forms of one file: egglog takes a millisecond and up to 20 kB for each."""
 
 LONGEST = 20_000
-"""Characters that one form may have: egglog takes memory quadratic in its length."""
+"""The most characters of one form: egglog takes memory quadratic in its length."""
 
 DEEPEST = 200
-"""How deep forms may be nested: they are walked by recursion, here and in egglog."""
+"""The deepest nesting of forms: walks over them are recursive, here and in egglog."""
 
 _SHOWN = 40
 """Characters of a token that a message quotes."""
@@ -34,7 +34,7 @@ _NO_FORM = "a rule is a form, (rewrite …); a name of a file ends in .egg, or t
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The text from `start` to `end`, which is no form, and why."""
+    """A text from `start` to `end` that is no form, and its error."""
 
     error: RuleError
     start: int
@@ -65,9 +65,9 @@ def read_all(source: Source) -> Iterator[Form | Unread]:
 
 
 def is_start(source: Source, start: int, before: int) -> bool:
-    """Whether what is at `start` looks like a form of its own behind the one at `before`.
+    """Whether the text at `start` looks like a new form after the form at `before`.
 
-    It is the first of its line, and no further to the right.
+    A new form is the first of its line, and not further to the right.
     """
     if source.text[start] != "(":
         return False
@@ -77,12 +77,12 @@ def is_start(source: Source, start: int, before: int) -> bool:
 
 
 def is_command(source: Source, start: int) -> bool:
-    """Whether what is at `start` is a form that states a rule or declares a name."""
+    """Whether the form at `start` is a rule or a declaration."""
     return _COMMAND.match(source.text, start) is not None
 
 
 def _next(source: Source, at: int) -> Form | Unread | None:
-    """What comes next in the text from `at`; ``None`` if nothing does."""
+    """The next form, or text that is no form, from `at` on; ``None`` at the end of the text."""
     tokens = (m for m in _TOKEN.finditer(source.text, at) if m.lastgroup != "space")
     first = next(tokens, None)
     if first is None:
@@ -95,7 +95,7 @@ def _next(source: Source, at: int) -> Form | Unread | None:
 
 
 def _stray(source: Source, token: re.Match[str]) -> RuleError:
-    """The error of a token that stands outside of any form."""
+    """The error of a token outside of any form."""
     span = source.span(token.start())
     if token.lastgroup == "close":
         return source.error(span, "unexpected ')'", "every parenthesis before it is closed already")
@@ -107,10 +107,10 @@ def _stray(source: Source, token: re.Match[str]) -> RuleError:
 
 
 def _form(source: Source, begin: int) -> Form | Unread:
-    """The form at `begin`, or why there is none."""
+    """The form at `begin`, or the text there with its syntax error."""
     stack: list[tuple[int, list[Tree]]] = []
     seam: tuple[int, int] | None = None
-    """What is open where the next form seems to start, and where that is."""
+    """The unclosed form, and the offset where the next form seems to start."""
 
     def refused(at: int, message: str, note: str = "") -> Unread:
         error = source.error(source.span(at), message, note)
@@ -153,6 +153,6 @@ _SPLIT = "split it into several"
 
 
 def _start_behind(source: Source, at: int, begin: int) -> int:
-    """Where behind `at` the next form starts, of which the one at `begin` is no part."""
-    found = (match.end() - 1 for match in _INDENTED.finditer(source.text, at + 1))
-    return next((k for k in found if is_start(source, k, begin)), len(source.text))
+    """The start of the first form after `at` that is not part of the form at `begin`."""
+    starts = (match.end() - 1 for match in _INDENTED.finditer(source.text, at + 1))
+    return next((k for k in starts if is_start(source, k, begin)), len(source.text))

@@ -1,4 +1,4 @@
-"""What is read of the texts of a rule book, once per process."""
+"""The cache of rule books that are read and checked, once per process."""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,7 +21,7 @@ from relax_egraph.workers.process import Death, Limits
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read of `families` of the book and texts of the `user`, which have been checked.
+    """The checked entries of `families` of the book and of texts of the `user`.
 
     The first `of_book` entries are the book's.  `scope` has the names that a further text can use.
     """
@@ -34,7 +34,7 @@ class Reading:
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules among them."""
+        """The rules among the entries."""
         return [entry for entry in self.entries if isinstance(entry, Rule)]
 
 
@@ -43,17 +43,17 @@ _adopted: dict[_Texts, Reading] = {}
 
 
 def reading_of(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
-    """What is read of families of the book and texts of the user; raises `RuleError`."""
+    """The entries of families of the book and texts of the user; raises `RuleError`."""
     return _adopted.get((families, user)) or _reading_of(families, user)
 
 
 def is_adopted(families: tuple[str, ...], user: tuple[Source, ...]) -> bool:
-    """Whether the reading of these texts is one of another process."""
+    """Whether the reading of these texts came from another process."""
     return (families, user) in _adopted
 
 
 def adopt(reading: Reading) -> None:
-    """Take `reading`, of another process, for that of its texts: they need no second check."""
+    """Cache `reading`, from another process: its texts need no second check."""
     _adopted[reading.families, reading.user] = reading
 
 
@@ -80,11 +80,11 @@ def _read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Read
 
 
 _SECONDS = 60.0
-"""What a worker may take to read rules."""
+"""The time limit of a worker that reads rules."""
 
 
 def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
-    """Raise `RuleError` if a text of the book itself is wrong, which runs trust not to be."""
+    """Check the texts of the book itself, which runs trust; raises `RuleError`."""
     trial = new_egraph()
     for entry in generated():
         run_text(trial, entry.text)
@@ -103,7 +103,7 @@ def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
 
 
 def _closed(scope: Scope) -> frozenset[str]:
-    """The facts of which `scope` has the names, and those that are generated."""
+    """The names of facts in `scope`, and of generated facts, that users' rules must not write."""
     known = {name for name, d in scope.declarations.items() if d.kind in ("function", "relation")}
     facts = (e.form for e in generated() if e.form.head in ("function", "relation"))
     named = (declaration.name for form in facts for declaration in declarations_in(form))
@@ -112,6 +112,6 @@ def _closed(scope: Scope) -> frozenset[str]:
 
 @lru_cache(16)
 def _declarations(reading: Reading) -> Program:
-    """What a further text can build on: everything but the rules."""
+    """The declarations of a reading, without its rules: the vocabulary for a further text."""
     forms = [e.text for e in (*generated(), *reading.entries) if isinstance(e, Statement)]
     return Program(("declarations", reading.families, reading.user), forms)

@@ -1,4 +1,4 @@
-"""What egglog refuses in a rule file, in our words, at its place in the text."""
+"""Diagnostics for egglog's errors in rule files: reworded, and placed in the text."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,39 +24,39 @@ _PLACE = re.compile(
 
 
 def explained(context: str, expanded: Form, form: Form, source: Source, scope: Scope) -> RuleError:
-    """The error that egglog reports as `context`, in our words where there are better ones.
+    """The diagnostic for the error that egglog reports as `context`, reworded if it is common.
 
-    Egglog read `expanded`, which is `form` or begins as it does, with what its guards ask.
+    Egglog reads `expanded`, which is `form` with its guards expanded.
     """
-    said, places = _without_places(context)
+    message, places = _without_places(context)
     span, quoted = source.span(form.start), "a fact"
     if places:
         line, column, quoted = places[0]
         before = written(expanded).split("\n")[: line - 1]
         offset = sum(len(text) + 1 for text in before) + column - 1
         span = source.span(original(expanded, offset))
-    if name := re.match(r"Unbound (?:function|symbol) (\S+)", said):
+    if name := re.match(r"Unbound (?:function|symbol) (\S+)", message):
         note = near(name[1], (*scope.declarations, *PRIMITIVES))
         return source.error(span, f"unknown operator {name[1]}", note)
-    if sorts := re.match(r"Expect expression \S+ to have type (\S+), but get type (\S+)", said):
+    if sorts := re.match(r"Expect expression \S+ to have type (\S+), but get type (\S+)", message):
         return source.error(span, f"this is of sort {sorts[2]}, where {sorts[1]} is needed")
-    if name := re.match(r"Shadowing is not allowed, but found (\S+)", said):
+    if name := re.match(r"Shadowing is not allowed, but found (\S+)", message):
         return _shadowing(name[1], form, source, scope)
-    if said.startswith("Value lookup of non-constructor"):
+    if message.startswith("Value lookup of non-constructor"):
         note = f"bind it where the rule matches: (= v {quoted})"
         return source.error(span, f"{quoted} cannot be looked up in what a rule makes", note)
-    if said.endswith("is ungrounded"):
+    if message.endswith("is ungrounded"):
         atom, note = _never_matched(form, scope) or (form, "")
         shown = atom.text if isinstance(atom, Atom) else "a variable"
         place = atom if isinstance(atom, Atom) else span
         return source.error(place, f"nothing that can be matched gives {shown} a value", note)
-    if said.startswith("All alternative definitions"):
+    if message.startswith("All alternative definitions"):
         return source.error(span, "no form of this primitive takes arguments of these sorts")
-    return source.error(span, said[0].lower() + said[1:])
+    return source.error(span, message[0].lower() + message[1:])
 
 
 def _without_places(context: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """The first line of `context` that is no place; line, column and text of each that is one."""
+    """The message in `context`, and its places, each as line, column and text."""
     places: list[tuple[int, int, str]] = []
     while place := _PLACE.search(context):
         line = int(place["line"])
@@ -69,13 +69,13 @@ def _without_places(context: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def _never_matched(form: Form, scope: Scope) -> tuple[Atom, str] | None:
-    """The first variable that stands under primitives only where `form` matches, and what helps.
+    """The first variable of `form` that occurs under primitives only, and a hint.
 
-    egglog may name another.
+    egglog may name another variable.
     """
     for where in matched_in(form):
-        giving = [f for tree in where for f in applied(tree, {"=", *scope.declarations})]
-        matched = {item.text for f in giving for item in f.items[1:] if isinstance(item, Atom)}
+        binding = [f for tree in where for f in applied(tree, {"=", *scope.declarations})]
+        matched = {item.text for f in binding for item in f.items[1:] if isinstance(item, Atom)}
         rest = (a for tree in where for a in symbols(tree) if a.text not in matched)
         if atom := next(rest, None):
             vectors = [v.items[1:] for tree in where for v in applied(tree, {"vec-of"})]
@@ -84,7 +84,7 @@ def _never_matched(form: Form, scope: Scope) -> tuple[Atom, str] | None:
 
 
 def _what_helps(atom: Atom, vectors: Iterable[Sequence[Tree]]) -> str:
-    """How to match the variable `atom`, which may be one of the elements of `vectors`."""
+    """A hint on how to match the variable `atom`, which may be an element of one of `vectors`."""
     for items in vectors:
         if atom in items:
             element = f"(= {atom.text} (vec-get ts {items.index(atom)}))"
@@ -94,7 +94,7 @@ def _what_helps(atom: Atom, vectors: Iterable[Sequence[Tree]]) -> str:
 
 
 def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError:
-    """The error for a variable, or what is declared, whose `name` stands for something else."""
+    """The error for a variable or a declaration whose `name` has another meaning already."""
     place = next((atom for atom in _arguments(form) if atom.text == name), form)
     declared = scope.declarations.get(name)
     if form.head not in RULES:
@@ -106,7 +106,7 @@ def _shadowing(name: str, form: Form, source: Source, scope: Scope) -> RuleError
 
 
 def _arguments(form: Form) -> Iterator[Atom]:
-    """The atoms in `form` that no parenthesis opens with, in order."""
+    """The atoms in `form` that are not heads, in order."""
     for item in form.items[1:] if form.head else form.items:
         if isinstance(item, Form):
             yield from _arguments(item)

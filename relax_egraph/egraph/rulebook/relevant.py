@@ -1,7 +1,8 @@
-"""Which part of a rule book can matter to a block: egglog pays for every table and every rule.
+"""Relevance analysis: the part of a rule book that can fire in a block.
 
-A rule can fire only if each operator and relation that it matches is in the block, or is made by a
-rule that can fire.  All others, and the operators that none of the rest names, are left out.
+egglog pays for every table and every rule.  A rule can fire only if each operator and relation
+that it matches is in the block, or is added by a rule that can fire.  Other rules are left out,
+and so are the declarations of operators that no remaining rule uses.
 """
 
 from collections import defaultdict
@@ -21,9 +22,9 @@ _DECLARES = ("constructor", "function", "relation")
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names that a form needs in order to do something, and those that it then makes.
+    """The names that a form needs in order to fire, and the names that it then adds.
 
-    A rule that matches either of two sides needs one of `needs`.
+    A birewrite needs one of the two sets in `needs`.
     """
 
     declares: str | None
@@ -32,25 +33,25 @@ class _Names:
 
 
 _Way: TypeAlias = tuple[frozenset[str], frozenset[str]]
-"""The names that a form needs, and those that it then makes."""
+"""The names that a direction of a rule needs, and the names that it then adds."""
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """Which of the `entries` of a book can matter to a program."""
+    """The test of which `entries` of a book can fire in a program."""
 
     entries: tuple[Entry, ...]
 
     def absent(self, present: Iterable[str]) -> frozenset[str]:
-        """What is declared and cannot be where only the operators `present` are: ``R.add``.
+        """The declared names that no run from the operators `present` can reach: ``R.add``.
 
-        Facts are given with what is loaded, and relations are made by rules.
+        Facts come with the loaded program; rules add relations.
         """
-        there = set(present)
-        there |= {ASKED + name for name in there & FUNCTIONS.keys()}
-        missing = set(self._declared.difference(_given(), there))
+        names = set(present)
+        names |= {ASKED + name for name in names & FUNCTIONS.keys()}
+        missing = set(self._declared.difference(_always_present(), names))
         waiting: dict[str, list[_Way]] = defaultdict(list)
-        found: list[str] = []
+        reached: list[str] = []
 
         def wait(way: _Way) -> None:
             needed, makes = way
@@ -60,12 +61,12 @@ class Relevance:
                 if name in missing:
                     waiting[name].append(way)
                     return
-            found.extend(missing.intersection(makes))
+            reached.extend(missing.intersection(makes))
             missing.difference_update(makes)
 
         for way in self._ways:
             wait(way)
-        for name in found:  # which grows
+        for name in reached:  # which grows
             for way in waiting[name]:
                 wait(way)
         return frozenset(missing)
@@ -76,17 +77,17 @@ class Relevance:
 
     @cached_property
     def _ways(self) -> tuple[_Way, ...]:
-        """The ways in which rules make names, demands and the answers to them among them."""
+        """The ways in which rules, demands and the answers to demands add names."""
         rules = (entry for entry in self.entries if isinstance(entry, Rule))
-        asking = dict.fromkeys(demand for rule in rules for demand in demands(rule))
-        every = map(_names, (*self.entries, *asking))
+        demanding = dict.fromkeys(demand for rule in rules for demand in demands(rule))
+        every = map(_names, (*self.entries, *demanding))
         ways = ((needed, names.makes) for names in every if names.makes for needed in names.needs)
         answers = ((frozenset((ASKED + name,)), frozenset((name,))) for name in FUNCTIONS)
         return (*ways, *answers)
 
 
 def can_matter(entry: Entry, missing: frozenset[str]) -> bool:
-    """Whether a rule or a declaration does anything where `missing` are absent."""
+    """Whether an entry has an effect in an e-graph without the names `missing`."""
     names = _names(entry)
     if not names.makes.isdisjoint(missing):
         return False
@@ -94,10 +95,10 @@ def can_matter(entry: Entry, missing: frozenset[str]) -> bool:
 
 
 @cache
-def _given() -> frozenset[str]:
-    """What may be in any e-graph: all of the vocabulary but operators and functions."""
-    named = {f"{letter}.{name}" for name in operators() for letter in "RK"}
-    return frozenset(d.name for d in vocabulary_table()) - named - FUNCTIONS.keys()
+def _always_present() -> frozenset[str]:
+    """The names that any e-graph may contain: the vocabulary without operators and functions."""
+    of_operators = {f"{letter}.{name}" for name in operators() for letter in "RK"}
+    return frozenset(d.name for d in vocabulary_table()) - of_operators - FUNCTIONS.keys()
 
 
 @lru_cache(1 << 13)
@@ -114,7 +115,7 @@ def _names(entry: Entry) -> _Names:
 
 
 def _applied(*trees: Tree) -> frozenset[str]:
-    """What is applied, or passed on by its name; no variable, which may bear any name."""
+    """The heads in `trees`, and names passed to ``unstable-fn``; no variables."""
     forms = [form for tree in trees for form in forms_in(tree)]
     functions = (form for form in forms if form.head == "unstable-fn")
     passed = (atom.text for form in functions for atom in atoms(form) if atom.text.startswith('"'))

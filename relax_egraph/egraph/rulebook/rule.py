@@ -1,7 +1,6 @@
-"""What a rule book consists of: rules and other statements, each parsed once.
+"""The entries of a rule book: rules and other statements, each parsed once.
 
-A rule has one direction, a ``birewrite`` two.  Whoever asks what a rule matches or does reads its
-directions.
+A rule has one direction, a ``birewrite`` two.  A direction has the premises, sides and actions.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ RuleKind: TypeAlias = Literal["rewrite", "birewrite", "rule"]
 FloatClass: TypeAlias = Literal["exact", "reassociates", "fast", "bounded", "unstated"]
 
 _OF_ENGINE = Span("engine", 1, 1)
-"""The place of rules that are in no file."""
+"""The place of generated rules."""
 
 ROOT = "left-side"
 """The variable that stands for the left side of a rewrite."""
@@ -35,8 +34,9 @@ ROOT = "left-side"
 class Rule:
     """A rule of the book.
 
-    `law` is the comment above it, `float_class` what it does to rounding (``rules/README.md``),
-    `form` its tree without ruleset and name.  A birewrite is reported as ``name=>`` and ``name<=``.
+    `law` is the comment above it, `float_class` its effect on rounding (``rules/README.md``),
+    `form` its tree without ruleset and name.  Reports name the directions of a birewrite ``name=>``
+    and ``name<=``.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Rule:
 
     @property
     def kind(self) -> RuleKind:
-        """What states the rule."""
+        """The head of the form."""
         return cast(RuleKind, self.form.head)
 
     @property
@@ -58,7 +58,7 @@ class Rule:
 
     @cached_property
     def directions(self) -> tuple["Direction", ...]:
-        """The directions in which it is applied: two of a birewrite."""
+        """The directions in which it is applied: two for a birewrite, else one."""
         premises, (first, second) = premises_of(self.form), self.form.items[1:3]
         if self.kind == "rule":
             actions = second.items if isinstance(second, Form) else ()
@@ -87,7 +87,7 @@ class Rule:
 class Row:
     """A row of the table `head`, which a premise reads or an action adds.
 
-    `value` is ``None`` of a relation.
+    `value` is ``None`` for a relation.
     """
 
     head: str
@@ -97,10 +97,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Direction:
-    """One direction of a rule: what it matches and what it does.
+    """One direction of a rule: its premises, sides and actions.
 
-    `name` is the one that reports use.  `left` and `right` are the sides of a rewrite, `actions`
-    the head of a rule.
+    `name` is its name in reports.  `left` and `right` are the sides of a rewrite, `actions` the
+    head of a rule.
     """
 
     rule: Rule
@@ -112,14 +112,14 @@ class Direction:
 
     @property
     def body(self) -> tuple[Tree, ...]:
-        """Everything that a match fulfils, as premises of a rule."""
+        """The premises, and the left side as a premise."""
         if self.left is None:
             return self.premises
         return (form_of("=", ROOT, self.left), *self.premises)
 
     @property
     def head(self) -> tuple[Form, ...]:
-        """Everything that a match causes, as actions of a rule."""
+        """The actions, or the union of both sides as an action."""
         return self.actions if self.right is None else (form_of("union", ROOT, self.right),)
 
     @property
@@ -129,7 +129,7 @@ class Direction:
 
     @property
     def reads(self) -> Iterator[str]:
-        """What the premises and the left side apply, in order."""
+        """The heads of all forms in the premises and the left side, in order."""
         trees = self.premises if self.left is None else (*self.premises, self.left)
         return (head for tree in trees for head in heads(tree))
 
@@ -150,13 +150,13 @@ class Direction:
 
     @property
     def unites(self) -> bool:
-        """Whether it equates values, rather than deducing facts from which others do."""
+        """Whether it equates values; other directions deduce facts only."""
         return bool(self.unions) or any(row.head == "const-scalar" for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A form of a rule book that is no rule: it declares names, or runs once."""
+    """A form of a rule book that is no rule: a declaration, or a command that runs once."""
 
     form: Form
 
@@ -175,7 +175,7 @@ Entry: TypeAlias = Rule | Statement
 
 
 def row_of(tree: Tree) -> Row | None:
-    """The row that a premise reads or an action adds; ``None`` if it does neither."""
+    """The row that a premise reads or an action adds; ``None`` if there is none."""
     match tree:
         case Form(items=(Atom(text="="), value, Form() as row)):
             return Row(row.head, row.items[1:], value)

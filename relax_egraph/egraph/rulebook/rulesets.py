@@ -1,4 +1,4 @@
-"""The rulesets that egglog declares for a book: one for each rule, and what combines them."""
+"""The egglog rulesets of a book: one for each rule, and combinations of them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from relax_egraph.egraph.rulebook.scope import DEMANDS, LOAD
 def forms_of(
     entries: Iterable[Entry], own: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The forms of a book, each rule in a ruleset of its own; and by name what combines these.
+    """The forms of a book, each rule in its own ruleset, and the combined rulesets by name.
 
-    `own` are the rulesets of rules that are read from files; the others are generated.  ``lower``
-    combines generated rules only.
+    `own` has the rulesets of rules from files; all other rules are generated.  ``lower`` combines
+    generated rules only.
     """
     forms: list[str] = []
     members: dict[str, dict[str, None]] = defaultdict(dict)

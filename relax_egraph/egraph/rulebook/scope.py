@@ -16,19 +16,19 @@ from relax_egraph.egraph.rulebook.vocabulary import (
 from relax_egraph.errors import Span, nearest
 
 LOAD = "load"
-"""The ruleset to which rules are added while the engine runs: each loads a part of a program."""
+"""The ruleset of temporary rules that the engine adds to load a part of a program."""
 
 DEMANDS = "demands"
-"""The ruleset of what asks for values of functions."""
+"""The ruleset of demands for values of functions."""
 
 ENGINE_RULESETS = ("facts", "dim", "conflict", DEMANDS, LOAD)
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 
 ENGINE_PREFIX = "engine/"
-"""How the names begin that the engine makes up while it runs."""
+"""The prefix of names that the engine generates while it runs."""
 
 WRITTEN_BY_RULES = ("const-scalar", "triangle")
-"""Facts that every rule may add to.  What else is known of values, rules of users only read."""
+"""Facts that every rule may add.  Rules of users only read the other facts of the engine."""
 
 
 PRIMITIVES = (
@@ -46,10 +46,10 @@ def vocabulary() -> tuple[Declaration, ...]:
 
 @dataclass(slots=True)
 class Scope:
-    """The names declared so far, with the place of those that a file declares.
+    """The names that are in scope, with the places of declarations in files.
 
-    Rules of a `trusted` file may be in the engine's own rulesets, and add to the facts that are
-    `closed` to others.  `functions` are the names of what is computed outside of the e-graph.
+    Rules of a `trusted` file may be in the engine's own rulesets, and add facts that are `closed`
+    to other rules.  `functions` are the names of functions computed outside of the e-graph.
     """
 
     declarations: dict[str, Declaration] = field(
@@ -65,7 +65,7 @@ class Scope:
     functions: set[str] = field(default_factory=lambda: {f.name for f in OF_ENGINE})
 
     def copy(self) -> "Scope":
-        """A scope of its own with the same names."""
+        """An independent scope with the same names."""
         return Scope(
             dict(self.declarations),
             set(self.sorts),
@@ -145,7 +145,7 @@ def _declaration(name: Atom, params: Sequence[Atom], result: Atom | None) -> Dec
 
 
 def check_own(name: Atom, source: Source) -> None:
-    """Raise `RuleError` if `name`, which a file gives to something, is one of the engine's."""
+    """Raise `RuleError` if `name`, which a file declares, has the prefix of the engine's names."""
     if name.text.strip('"').startswith(ENGINE_PREFIX):
         note = f"names that begin with {ENGINE_PREFIX} are its own; choose another"
         raise source.error(name, f"{name.text} is a name of the engine", note)
@@ -162,7 +162,7 @@ _USAGE = {
 
 
 def _sorts(items: Sequence[object]) -> list[Atom]:
-    """The argument sorts of a declaration: what stands before its options."""
+    """The argument sorts of a declaration: its items before the options."""
     sorts: list[Atom] = []
     for item in items:
         if not isinstance(item, Atom) or item.text.startswith(":"):
@@ -188,7 +188,7 @@ def _new_sort(name: Atom, source: Source, scope: Scope) -> None:
 def _check_name(
     name: Atom, params: Sequence[Atom], result: Atom | None, source: Source, scope: Scope
 ) -> None:
-    """Raise `RuleError` if a constructor, function or relation cannot be declared so."""
+    """Raise `RuleError` if a constructor, function or relation has a known name or unknown sort."""
     if name.text in scope.declarations:
         raise source.error(name, f"{name.text} is declared already")
     for sort in (*params, *((result,) if result else ())):

@@ -1,7 +1,8 @@
-"""What an operator's struct-info rule says of it, found by asking the rule.
+"""Traits of operators: the sources of dtype and shape, inferred from the struct-info rule.
 
-The rule is applied to small operands of every dtype; what all answers have in common is a
-property of the operator.  So a new operator has its vocabulary and its dtype facts at once.
+The rule is applied to small operands of every dtype; a property that all answers share is a
+trait of the operator.  So the vocabulary and dtype facts of a new operator follow from its
+definition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,13 +37,13 @@ _OWN_SAMPLES: Mapping[str, dict[str, Any]] = {
     "einsum": {"subscripts": "ij->ij"},
     "nn.pad": {"pad_width": (0, 0, 0, 0)},
 }
-"""Attributes of operators that take none of those, for operands of rank 2."""
+"""Attributes of operators that refuse the general samples, for operands of rank 2."""
 
-_DTYPES_SAID = ("float32", "float64", "int32", "bool")
+_DTYPE_ATTRS = ("float32", "float64", "int32", "bool")
 """Values of an attribute that names a dtype."""
 
 NO_DTYPE = ("", "void")
-"""Values of such an attribute that leave it to the operands, where they are allowed."""
+"""Values of such an attribute that leave the dtype to the operands, if they are allowed."""
 
 _MAX_RANK = 4
 
@@ -52,13 +53,13 @@ _EXTENTS = (5, 7)
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """An operator that makes a tensor, or a tuple of them.
+    """Properties of an operator that returns a tensor, or a tuple of tensors.
 
-    `in_kernel`: it is fusible, and the result's shape follows from the operands' shapes, so it
-    can be computed within a kernel.  `dtype` is the name of the operand or attribute whose dtype
-    the result has, or a dtype in quotes; empty if neither is so.  An attribute has it unless it is
-    one of `NO_DTYPE`.  `shape` is the name of the operand that is the result's shape, as that of a
-    reshape is; empty if there is none.
+    `in_kernel`: it can be computed within a kernel, as it is fusible and the result's shape follows
+    from the operands' shapes.  `dtype` is the source of the result's dtype: the name of an operand,
+    the name of an attribute (unless its value is in `NO_DTYPE`), a dtype in quotes, or empty if
+    there is no such source.  `shape` is the name of the operand that is the result's shape, as for
+    a reshape; empty if there is none.
     """
 
     op: Op
@@ -69,23 +70,23 @@ class Traits:
 
 
 def traits_of(op: Op) -> Traits | None:
-    """The traits of `op`; ``None`` of one that rules cannot see: it takes or makes other things."""
+    """The traits of `op`; ``None`` if rules cannot use it: its operands or results have no sort."""
     if op.intrinsic or not op.pure or any(o.kind == "any" for o in op.operands):
         return None
-    unsaid: list[str | None] = [None] * len(op.operands)
-    ranks = next((r for r in _ranks(op) if _ask(op, r, unsaid)), None)
-    made = _ask(op, ranks, unsaid)
-    if not isinstance(made, TensorStructInfo):
+    unknown: list[str | None] = [None] * len(op.operands)
+    ranks = next((r for r in _ranks(op) if _ask(op, r, unknown)), None)
+    result = _ask(op, ranks, unknown)
+    if not isinstance(result, TensorStructInfo):
         return (
-            Traits(op, False, "", makes_tuple=True) if isinstance(made, TupleStructInfo) else None
+            Traits(op, False, "", makes_tuple=True) if isinstance(result, TupleStructInfo) else None
         )
     plain = all(o.kind in ("tensor", "shape") and not o.optional for o in op.operands)
-    known = plain and op.fusible and ranks is not None and made.dims is not None
+    known = plain and op.fusible and ranks is not None and result.dims is not None
     return Traits(op, known, _dtype(op, ranks) if plain else "", _shape(op))
 
 
 def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
-    """Ranks to try the operands at: one for all of them first, then vectors beside a tensor."""
+    """Candidate ranks of the operands: first one rank for all, then vectors beside a tensor."""
     count = len(op.operands)
     yield from ((rank,) * count for rank in (2, 3, 4, 1, 0))
     yield from ((rank, *(1,) * (count - 1)) for rank in (2, 3, 4) if count)
@@ -132,9 +133,11 @@ def _sample(operand: Operand, rank: int | None, dtype: str | None) -> StructInfo
 
 
 def _attrs(op: Op) -> dict[str, Any]:
-    """Defaults; a value where there is none, or no dtype: rules see only calls that say it."""
-    asked = {a.name for a in op.attrs if a.default is REQUIRED or (_is_dtype(a) and not a.default)}
-    usual = {a.name: _SAMPLES[a.kind] if a.name in asked else a.default for a in op.attrs}
+    """Sample attributes: defaults, or a sample if there is none; a dtype is always explicit."""
+    sampled = {
+        a.name for a in op.attrs if a.default is REQUIRED or (_is_dtype(a) and not a.default)
+    }
+    usual = {a.name: _SAMPLES[a.kind] if a.name in sampled else a.default for a in op.attrs}
     return usual | _OWN_SAMPLES.get(op.name, {})
 
 
@@ -143,18 +146,18 @@ def _is_dtype(attr: AttrParam) -> bool:
 
 
 def _choices(op: Op) -> Iterator[dict[str, Any]]:
-    """The attributes to ask with, and these with each flag turned and with other dtypes."""
+    """The sample attributes, then copies with one flag inverted or with another dtype."""
     usual = _attrs(op)
     yield usual
     for attr in op.attrs:
         if attr.kind == "bool":
             yield {**usual, attr.name: not usual[attr.name]}
         elif _is_dtype(attr):
-            yield from ({**usual, attr.name: dtype} for dtype in _DTYPES_SAID)
+            yield from ({**usual, attr.name: dtype} for dtype in _DTYPE_ATTRS)
 
 
 def _dtype(op: Op, ranks: tuple[int, ...] | None) -> str:
-    """Where the result's dtype comes from."""
+    """The source of the result's dtype, as in `Traits`."""
     answers: list[tuple[tuple[str, ...], dict[str, Any], str | None]] = []
     for dtypes, attrs in product(_combinations(len(op.operands)), _choices(op)):
         info = _ask(op, ranks, list(dtypes), attrs)
@@ -173,7 +176,7 @@ def _dtype(op: Op, ranks: tuple[int, ...] | None) -> str:
 
 
 def _shape(op: Op) -> str:
-    """The operand whose extents the result has, whatever the shapes of tensors are."""
+    """The shape operand that is the result's shape, for any shapes of tensors."""
     for place, operand in enumerate(op.operands):
         if operand.kind == "shape":
             infos = [_sample(o, None, None) for o in op.operands]
@@ -185,7 +188,7 @@ def _shape(op: Op) -> str:
 
 
 def _combinations(count: int) -> Iterator[tuple[str, ...]]:
-    """All operands of one dtype, and all but one of them."""
+    """Dtypes of the operands: all equal, then all but one equal."""
     for dtype in _DTYPES:
         yield (dtype,) * count
     for k, common, other in product(range(count), _DTYPES, _DTYPES):

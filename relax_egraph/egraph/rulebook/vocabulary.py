@@ -1,10 +1,11 @@
-"""What rule writers can say: sorts, operators and facts, generated from the operator table.
+"""The vocabulary of rules: sorts, operators and facts, generated from the operator table.
 
 A constructor takes the operands in order, then *all* attributes in order of definition.
-Attributes are canonical (`attributes`): axes count from the front, of reductions and ``squeeze``
-they ascend, and an axis that the program leaves out is written out.  What stays out is ``""`` for
-a text, ``-1`` for a number, ``(R.none)`` and ``(Prim.none)`` for an operand.  Operands of an
-elementwise operator have one shape: a broadcast is an explicit ``R.broadcast_to``.
+Attributes are canonical (`attributes`): axes count from the front, in ascending order for
+reductions and ``squeeze``, and an axis that the program omits is explicit.  Other omitted
+arguments are ``""`` for a text, ``-1`` for a number, ``(R.none)`` and ``(Prim.none)`` for an
+operand.  Operands of an elementwise operator have one shape: a broadcast is an explicit
+``R.broadcast_to``.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ SORT_OF_OPERAND: Mapping[OperandKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """An argument: its name, which is that of the operand or attribute, and its sort."""
+    """An argument: the name of the operand or attribute, and its sort."""
 
     name: str
     sort: str
@@ -45,7 +46,7 @@ class Param:
 class Declaration:
     """A name that a rule may use.
 
-    Of two values of a function `merge` stays; a relation's `result` is ``Unit``.
+    `merge` combines two values of a function; a relation's `result` is ``Unit``.
     """
 
     kind: Kind
@@ -116,7 +117,7 @@ DIM_OPERATORS: Mapping[str, Sign] = {
     "DimFloorDiv": "//",
     "DimMod": "%",
 }
-"""The constructors of dimensions, and how dimensions write them."""
+"""The constructors of dimensions, and their signs in the text of a dimension."""
 
 _PRIMS = (
     _declare("constructor", "Prim.dim value:Dim dtype:String", "Prim", "a whole number"),
@@ -167,13 +168,13 @@ _FACTS = (
 
 @cache
 def operator(name: str) -> Traits | None:
-    """What rules see of the operator `name`; ``None`` of one that is not in `operators`."""
+    """The traits of the operator `name`; ``None`` if it is not in `operators`."""
     return traits_of(OPS[name]) if name in OPS else None
 
 
 @cache
 def operators() -> dict[str, Traits]:
-    """The operators that rules see, by name: what makes tensors of tensors, shapes and numbers."""
+    """The operators that rules can use, by name: from tensors, shapes and numbers to tensors."""
     every = {name: operator(name) for name in OPS}
     return {name: traits for name, traits in every.items() if traits is not None}
 
@@ -189,7 +190,7 @@ def vocabulary_table() -> tuple[Declaration, ...]:
 
 
 def function_declaration(function: Function) -> Declaration:
-    """A function as rules see it."""
+    """The declaration of a function in the vocabulary of rules."""
     params = tuple(Param(name, sort) for name, sort in function.params)
     return Declaration("function", function.name, params, function.result, function.meaning)
 

@@ -1,4 +1,4 @@
-"""The wrong forms of a rule file: all are reported, and nothing that is wrong only with them."""
+"""Error recovery in rule files: every wrong form is reported, consequential errors are not."""
 
 import re
 
@@ -13,14 +13,14 @@ _NAME = re.compile(r"[^\s()\"]+")
 _NAMED = re.compile(r':name\s+"([^"\n]+)"')
 
 MOST = 100
-"""Errors of one file that are reported: the file is not read behind them."""
+"""The most errors that are reported for one file; reading stops after them."""
 
 
 class WrongForms:
     """The errors of the forms of `source`, in order.
 
-    Two kinds of forms are passed over: what follows a wrong form and does not look like the start
-    of the next one, and what uses a name that a wrong form declares.
+    Two kinds of forms are skipped: text after a wrong form that does not look like the start of the
+    next one, and forms that use a name that a wrong form declares.
     """
 
     def __init__(self, source: Source, scope: Scope) -> None:
@@ -30,7 +30,7 @@ class WrongForms:
         self._last: int | None = None
 
     def explain(self, item: Form | Unread) -> bool:
-        """Whether `item` need not be right: other forms are wrong."""
+        """Whether to skip `item`, as its errors would follow from errors of other forms."""
         if self._last is not None and not self._starts(item.start, self._last):
             return True
         self._last = None
@@ -43,7 +43,7 @@ class WrongForms:
         return True
 
     def add(self, item: Form | Unread, error: RuleError) -> bool:
-        """Report `error`, of `item`, with its others; whether there may be more."""
+        """Record `error` of `item`, and its further errors; whether reading goes on."""
         self._errors += [error.with_others(()), *error.others]
         if len(self._errors) >= MOST:
             del self._errors[MOST - 1 :]
@@ -70,7 +70,7 @@ class WrongForms:
         return self._source.text[item.start : item.end]
 
     def _lose(self, text: str) -> None:
-        """Forget the names that the form `text` declares."""
+        """Record the names that the form `text` declares as lost."""
         if declared := _DECLARED.match(text):
             self._lost.add(declared[1])
             variants = _VARIANT.findall(text, 1) if text.startswith("(datatype") else ()
