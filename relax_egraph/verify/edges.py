@@ -86,7 +86,7 @@ def _is_representable(instance: Instance) -> bool:
 
 def _is_usual(instance: Instance) -> bool:
     problem = instance.problem
-    leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.made]
+    leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.producers]
     return all(instance.info(t).dtype in _USUAL for t in leaves)
 
 

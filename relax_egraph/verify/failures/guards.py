@@ -97,7 +97,7 @@ def _guards(pattern: Direction, instances: Sequence[Instance]) -> Iterator[Guard
 
 def _is_operand(instance: Instance, variable: str) -> bool:
     problem = instance.problem
-    return problem.sorts.get(variable) in VALUES and variable not in problem.made
+    return problem.sorts.get(variable) in VALUES and variable not in problem.producers
 
 
 def _get(instance: Instance, name: str) -> Any:

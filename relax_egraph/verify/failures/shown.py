@@ -33,7 +33,7 @@ def operands(pattern: Direction, instance: Instance) -> list[str]:
     lines: list[str] = []
     for variable in dict.fromkeys(order):
         name = names.get(variable) or variable.rpartition(".")[2]
-        sort, node = problem.sorts.get(variable, ""), problem.made.get(variable)
+        sort, node = problem.sorts.get(variable, ""), problem.producers.get(variable)
         if sort in VALUES and node is None and variable in problem.needed:
             lines.append(f"{name}: {instance.info(variable)}{_elements(instance, variable)}")
         elif sort in VALUES and node is not None and node.text not in rule:

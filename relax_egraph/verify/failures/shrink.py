@@ -124,7 +124,7 @@ def free_values(instance: Instance) -> Values:
 def _order(instance: Instance) -> Iterator[str]:
     """All variables: dtypes and shapes of leaves first, then attributes, then all others."""
     problem = instance.problem
-    leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.made]
+    leaves = [t for t in problem.shapes if t in problem.needed and t not in problem.producers]
     yield from (d for t in leaves if isinstance(d := problem.dtypes[t], str))
     yield from (s for t in leaves if isinstance(s := problem.shapes[t], str))
     yield from (a for n in problem.nodes for a in n.args if isinstance(a, str))

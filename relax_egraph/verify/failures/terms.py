@@ -82,7 +82,7 @@ class Terms:
             return known.value
         if known in problem.elements:
             return tuple(self.variable(t) for t in problem.elements[known])
-        if (node := problem.made.get(known)) is not None and node.head == "R.none":
+        if (node := problem.producers.get(known)) is not None and node.head == "R.none":
             return None
         if problem.sorts.get(known) in ("Tensor", "Kernel", "Tuple"):
             return self.domain.tensor(known)

@@ -1,1 +1,1 @@
-"""Random instances of what a rule matches."""
+"""Random instances of rules' patterns."""

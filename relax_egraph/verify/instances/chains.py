@@ -1,4 +1,4 @@
-"""Chains of rules: one that equates values, then those that deduce what the one before reads."""
+"""Chains of rules: one that equates values, then rules that deduce a premise of the one before."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,18 +12,18 @@ from relax_egraph.verify.instances.resolve import problem_of
 from relax_egraph.verify.instances.unfold import unfold
 
 _ATTEMPTS = 8
-"""Unfoldings of a chain that all contradict themselves, after which the chain counts as void."""
+"""Contradictory unfoldings of a chain after which the chain counts as impossible."""
 
 
 def chains_to(pattern: Direction, book: RuleBook) -> list[tuple[Direction, ...]]:
-    """For each rule that equates and reads what `pattern` deduces, the chain of the two.
+    """A chain of two for each rule that equates values and reads a relation that `pattern` deduces.
 
-    `pattern` alone is one more if it equates values itself; where no such rule is there, the one
-    chain is that of `chain_to`, which may be empty.
+    If `pattern` equates values itself, it is one more chain alone.  Without any of these, the only
+    chain is `chain_to`, which may be empty.
     """
     makers = makers_of(book)
-    made = {row.head for row in pattern.rows} - NATIVE
-    readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and made & reads_of(p))
+    deduced = {row.head for row in pattern.rows} - NATIVE
+    readers = dict.fromkeys(p for p in makers.uniting if p is not pattern and deduced & reads_of(p))
     chains: list[tuple[Direction, ...]] = [(reader, pattern) for reader in readers]
     if pattern.unites:
         chains.append((pattern,))
@@ -33,7 +33,7 @@ def chains_to(pattern: Direction, book: RuleBook) -> list[tuple[Direction, ...]]
 def chain_to(pattern: Direction, book: RuleBook) -> tuple[Direction, ...]:
     """A shortest chain to `pattern` of rules that can match together; empty if there is none.
 
-    Where the rules of every chain contradict each other, a shortest one of these.
+    If the rules of every chain contradict each other, it is a shortest contradictory chain.
     """
     makers = makers_of(book)
     chains: list[tuple[Direction, ...]] = [(pattern,)]
@@ -49,17 +49,17 @@ def chain_to(pattern: Direction, book: RuleBook) -> tuple[Direction, ...]:
         if first.unites:
             return chain
         seen.add(first.name)
-        made = {row.head for row in first.rows}
+        deduced = {row.head for row in first.rows}
         readers = [p for name in makers.of for p, _ in makers.of[name]] + list(makers.uniting)
-        readers = [p for p in readers if p.name not in seen and made & reads_of(p)]
+        readers = [p for p in readers if p.name not in seen and deduced & reads_of(p)]
         chains += [(p, *chain) for p in sorted(readers, key=lambda p: not p.unites)]
     return contradictory
 
 
 def can_match(chain: Sequence[Direction], book: RuleBook) -> bool:
-    """Whether the rules of `chain` can match together, as far as literals tell.
+    """Whether the rules of `chain` can match together, judged by their literals.
 
-    A reader of ``uint8`` and a rule that deduces of ``int8`` cannot.
+    A rule that reads a fact about ``uint8`` cannot match with one that deduces it for ``int8``.
     """
     if len(chain) == 1:
         return True
@@ -76,7 +76,7 @@ def can_match(chain: Sequence[Direction], book: RuleBook) -> bool:
 
 @cache
 def deduced_by_none(chain: Sequence[Direction], book: RuleBook) -> str:
-    """A relation that one of `chain` reads and no rule of `book` makes; empty if there is none."""
+    """A relation that `chain` reads and no rule of `book` deduces; empty if there is none."""
     makers, declarations = makers_of(book), book.declarations
     for name in (name for pattern in chain for name in pattern.reads):
         relation = name in declarations and declarations[name].result == "Unit"

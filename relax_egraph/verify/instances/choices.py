@@ -1,4 +1,4 @@
-"""Values for what no premise tells: shapes like others, attributes, numbers."""
+"""Random values for variables without constraints: shapes like others, attributes, numbers."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ _NUMBERS = (
     *(70000.0, 16777217.0, -16777217.0),
 )
 _UNBOUNDED = (math.inf, -math.inf, math.nan)
-"""Numbers that a program may say: a mask hides by them, a bound that is none is one."""
+"""Numbers that programs use in masks, and as absent bounds."""
 
 
 def any_value(known: Known, variable: str, sort: str) -> Any:
@@ -60,7 +60,7 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
 
 
 def _rounded(known: Known, variable: str, value: float) -> float:
-    """`value` as the tensors have it of which `variable` is the value."""
+    """`value`, rounded to the dtypes of the tensors with the constant `variable`."""
     tensors = [t for t, constant in known.problem.scalars.items() if constant == variable]
     for dtype in {known.get(known.problem.dtypes[t]) for t in tensors} - {MISSING}:
         if is_float(dtype):

@@ -1,4 +1,4 @@
-"""Which arguments of a query are one, by congruence: equal operands, equal results."""
+"""Congruence closure of a query's arguments: equal operands have equal results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from relax_egraph.verify.instances.query import Apply, Arg, Literal
 
 @dataclass(slots=True)
 class Congruence:
-    """Classes of arguments of `applies`, as a forest of parents."""
+    """Classes of the arguments of `applies`, as a union-find forest."""
 
     applies: Sequence[Apply]
     parent: dict[str, Arg] = field(default_factory=dict[str, Arg])
 
     def find(self, arg: Arg) -> Arg:
-        """What stands for `arg` and all that are one with it: a literal, if one is among them."""
+        """The representative of the class of `arg`: a literal if the class has one."""
         while isinstance(arg, str) and arg in self.parent:
             arg = self.parent[arg]
         return arg
 
     def unite(self, a: Arg, b: Arg) -> None:
-        """Make `a` and `b` one; raises `Contradiction` of two literals."""
+        """Unite the classes of `a` and `b`; raises `Contradiction` for different literals."""
         a, b = self.find(a), self.find(b)
         if a == b:
             return
@@ -33,9 +33,9 @@ class Congruence:
         self.parent[a] = b
 
     def close(self) -> None:
-        """Make the results of equal applications one, and the operands of one result.
+        """Unite the results of equal applications, and the operands of equal results.
 
-        A value may be made in several ways, but an instance makes it in one.
+        Several nodes may compute a value in an e-graph, but an instance has one node for it.
         """
         changed = True
         while changed:
@@ -51,7 +51,7 @@ class Congruence:
                     changed = True
 
     def _unite_operands(self) -> bool:
-        """Make applications with one result one; whether there was something to do."""
+        """Unite the operands of applications with equal results; return whether any changed."""
         changed = False
         known: dict[Arg, Apply] = {}
         for apply in self.applies:

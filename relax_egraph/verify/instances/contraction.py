@@ -1,4 +1,4 @@
-"""Proposals for operators that sum products, and for those with parameters along some axes."""
+"""Proposals for contractions (products, convolutions, attention), pools, and normalizations."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,7 +10,7 @@ from relax_egraph.verify.instances.movement import Propose
 from relax_egraph.verify.instances.slots import Slots
 
 Letters = dict[str, Dim]
-"""Extents by the letter that stands for their axis."""
+"""Extents by the letter of their axis."""
 
 
 def _matmul(s: Slots) -> None:
@@ -43,7 +43,7 @@ def _matmul(s: Slots) -> None:
 
 
 def _unified(letters: Letters, names: str, shape: Shape | None) -> None:
-    """Add what `shape` says of the letters in `names`; the first to say it is believed."""
+    """Add the extents of `shape` for the letters in `names`; known extents stay."""
     if shape is not None and len(shape) == len(names):
         for letter, extent in zip(names, shape, strict=True):
             letters.setdefault(letter, extent)
@@ -86,20 +86,18 @@ def _conv(rank: int, transposed: bool, s: Slots) -> None:
     _unified(letters, data_layout, s.shape("data"))
     weights: Letters = {}
     _unified(weights, kernel_layout, s.shape("weight"))
-    made: Letters = {}
-    _unified(made, out_layout, s.result)
-    if "N" in made:
-        letters.setdefault("N", made["N"])
-        weights.setdefault("O", made.get("C", 1))
+    outputs: Letters = {}
+    _unified(outputs, out_layout, s.result)
+    if "N" in outputs:
+        letters.setdefault("N", outputs["N"])
+        weights.setdefault("O", outputs.get("C", 1))
     groups = s.choose("groups", 1, 1, 1, 2)
     groups = groups if isinstance(groups, int) and groups > 0 else 1
     ones = (1,) * rank
-    strides = s.choose("strides", ones, ones, (2,) * rank)
+    s.choose("strides", ones, ones, (2,) * rank)
     s.choose("dilation", ones, ones, ones, (2,) * rank)
     padding = s.choose("padding", (0,) * rank, (0,) * 2 * rank, (1,) * 2 * rank, (1,) * rank)
-    del strides
     channels = letters.get("C")
-    inside, outside = ("O", "I") if transposed else ("I", "O")
     if channels is None:
         known = weights.get("I")
         each = known if known is not None else s.random.choice((1, 2, 3))
@@ -108,20 +106,19 @@ def _conv(rank: int, transposed: bool, s: Slots) -> None:
         else:
             channels = dims.mul(each, groups)
         letters["C"] = channels
-    del inside
     if transposed:
         weights.setdefault("I", channels)
         weights.setdefault("O", s.random.choice((1, 2, 3)))
     else:
         weights.setdefault("I", dims.floordiv(channels, groups))
-        weights.setdefault(outside, groups * s.random.choice((1, 2, 3)))
+        weights.setdefault("O", groups * s.random.choice((1, 2, 3)))
     letters.setdefault("N", s.random.choice((1, 2, s.palette.extent())))
     around = padding[0] if isinstance(padding, tuple) and padding else 0
     for letter in space:
         weights.setdefault(letter, s.random.choice((1, 1, 2, 3)))
         size = weights[letter]
         least = size if isinstance(size, int) else 3
-        same = made.get(letter)
+        same = outputs.get(letter)
         symbolic = s.palette.extent()
         wide = (
             symbolic
@@ -146,7 +143,7 @@ def _pool(rank: int, s: Slots) -> None:
 
 
 def _along(parameters: Sequence[str], attribute: str, s: Slots) -> None:
-    """`parameters` have the extents of the axes of ``data`` that `attribute` names."""
+    """Propose `parameters` with the extents of the axes of ``data`` that `attribute` names."""
     data, axes = s.shape("data"), s.attr(attribute)
     rest = s.attr("axes") if attribute == "channel_axis" else None
     if data is None:

@@ -1,8 +1,8 @@
-"""Random instances of what a rule matches.
+"""Random instances of a rule's pattern.
 
-What is known spreads to what follows from it; then the slots of one node, preferably of one that
-is half known, are filled by a proposal, which is taken back if a premise or the operator's rule
-refuses it.  Nothing here has to be complete: egglog has the last word on what matches.
+Known values propagate to all values that follow from them.  Then a proposal fills the slots of one
+node, preferably of a node with known operands; it is withdrawn if a premise or the operator's
+struct-info rule refuses it.  The search may be incomplete: egglog decides what matches.
 """
 
 from collections import Counter
@@ -27,15 +27,15 @@ from relax_egraph.verify.values.inputs import Array
 
 _TRIES = 16
 _LAST = ("reshape", "broadcast_to")
-"""Operators that fit anything: they are drawn when what they connect is known."""
+"""Operators that accept any operand, which are drawn after the values that they connect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Values for all variables of `problem`; `rules` are those that it is matched by.
+    """Values for all variables of `problem`; `rules` are the rules that should match.
 
-    `arrays` are elements of leaves by variable, and `extents` those of symbols: as they were when
-    a difference was seen.  What is not among them is random.
+    `arrays` are the elements of leaves by variable, and `extents` the extents of symbols, for which
+    a difference was seen.  All others are random.
     """
 
     problem: Problem
@@ -49,7 +49,7 @@ class Instance:
         return arg.value if isinstance(arg, Literal) else self.values[arg]
 
     def info(self, variable: str) -> TensorStructInfo:
-        """What is known of a tensor."""
+        """The struct info of a tensor."""
         shape, dtype = self.problem.shapes[variable], self.problem.dtypes[variable]
         return tensor(self.get(shape), self.get(dtype))
 
@@ -62,18 +62,18 @@ def draw_instance(
     small: bool = False,
     dtypes: Sequence[str] = (),
 ) -> Instance | None:
-    """An instance, or ``None`` if this attempt came to nothing; `refused` counts what refused.
+    """An instance, or ``None`` if this attempt fails; `refused` counts the reasons.
 
-    It is of few and small extents if `small`; the usual dtype is one of `dtypes`, if given.
+    A `small` instance has few and small extents.  The usual dtype is one of `dtypes`, if any.
     """
-    said = {d.value for d in problem.dtypes.values() if isinstance(d, Literal)}
-    palette = palette_of(random, small, dtypes or sorted(map(str, said)))
+    literals = {d.value for d in problem.dtypes.values() if isinstance(d, Literal)}
+    palette = palette_of(random, small, dtypes or sorted(map(str, literals)))
     known = Known(problem, palette, refused)
     return Instance(problem, known.values, rules) if _complete(known) else None
 
 
 def _complete(known: Known) -> bool:
-    """Draw all that the program of an instance says; whether that was possible."""
+    """Draw all values in the program of an instance; return whether that was possible."""
     problem = known.problem
     if not _tried(known, lambda _: None, 1):
         return False
@@ -90,7 +90,7 @@ def _complete(known: Known) -> bool:
 
 
 def _tried(known: Known, draw: Callable[[int], None], tries: int) -> bool:
-    """Whether one of so many tries to `draw` something agrees with what is known."""
+    """Whether one of `tries` calls of `draw` agrees with the known values; others are undone."""
     for attempt in range(tries):
         before = known.values, known.done
         known.values, known.done = dict(known.values), set(known.done)
@@ -104,14 +104,16 @@ def _tried(known: Known, draw: Callable[[int], None], tries: int) -> bool:
 
 
 def _next(known: Known) -> Application | None:
-    """The node to draw: one that is connected to what is known, and the pickiest of these.
+    """The node to draw next: one with known operands, the most restrictive of these.
 
-    What a rule makes is drawn last: it follows from what is matched, and drawn first it would
-    decide that, as a mean over no axes does that a norm is over none.
+    Nodes of the right side come last: they follow from the pattern, and drawn first they would
+    determine it, as a mean over no axes would determine a norm over none.
     """
     every = [(n, *known.open(n)) for n in known.problem.nodes]
     waiting = [(n, connected) for n, missing, connected in every if missing]
-    return min(waiting, key=lambda w: (w[0].made, not w[1], _freedom(w[0])))[0] if waiting else None
+    return (
+        min(waiting, key=lambda w: (w[0].built, not w[1], _freedom(w[0])))[0] if waiting else None
+    )
 
 
 def _fill(known: Known, node: Application, attempt: int) -> None:
@@ -132,7 +134,7 @@ def _fill(known: Known, node: Application, attempt: int) -> None:
 
 
 def _draw(known: Known, variable: str, sort: str) -> None:
-    """Draw a variable that no node tells."""
+    """Draw a variable that no node determines."""
     if sort in VALUES:
         shape, dtype = known.of(variable)
         if known.get(shape) is MISSING:
@@ -144,7 +146,7 @@ def _draw(known: Known, variable: str, sort: str) -> None:
 
 
 def _freedom(node: Application) -> int:
-    """How much an operator fits: the pickier, the earlier it is drawn."""
+    """A sort key: the number of operands that an operator accepts; restrictive ones go first."""
     if node.op is None:
         return 0
     if node.op.name in _LAST:

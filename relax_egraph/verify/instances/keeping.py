@@ -1,4 +1,4 @@
-"""Operators whose result has a shape that is known before it is computed."""
+"""Operators whose result has the shape of an operand, or a shape operand as its shape."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,13 +16,13 @@ _NAMED = tuple(map(dims.symbol, "abcde"))
 
 @cache
 def keeps_shape(op: Op) -> bool:
-    """Whether the result has the shape of the first operand, whatever that is."""
+    """Whether the result of `op` has the shape of the first operand, for all ranks."""
     if not op.operands or op.operands[0].kind != "tensor":
         return False
     attrs = dict(_sampled(op))
     if len(attrs) != len(op.attrs):
         return False
-    answers = [_asked(op, rank, attrs) for rank in (1, 2, 3, 4)]
+    answers = [_keeps_rank(op, rank, attrs) for rank in (1, 2, 3, 4)]
     return any(answers) and None not in answers[1:] and all(a is not False for a in answers)
 
 
@@ -36,12 +36,12 @@ def _sampled(op: Op) -> Iterator[tuple[str, object]]:
             yield attr.name, "float32"
 
 
-def _asked(op: Op, rank: int, attrs: dict[str, object]) -> bool | None:
-    """Whether `op` keeps a shape of `rank`; ``None`` if it refuses it."""
+def _keeps_rank(op: Op, rank: int, attrs: dict[str, object]) -> bool | None:
+    """Whether `op` keeps a shape of `rank`; ``None`` if it refuses the shape."""
     shape = _NAMED[:rank]
     others = [None if o.optional else TensorStructInfo() for o in op.operands[1:]]
     try:
-        made = op.rule(tensor(shape, "float32"), *others, **attrs)
+        result = op.rule(tensor(shape, "float32"), *others, **attrs)
     except (IllTyped, AttributeError, TypeError, ValueError):
         return None
-    return isinstance(made, TensorStructInfo) and made.dims == shape
+    return isinstance(result, TensorStructInfo) and result.dims == shape

@@ -1,4 +1,4 @@
-"""What is known of an instance, and what follows from it."""
+"""The known values of an instance, and their propagation through nodes and premises."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from relax_egraph.verify.instances.slots import MISSING, Palette
 
 @dataclass(slots=True)
 class Known:
-    """The values of variables so far; `refused` counts what contradicted something."""
+    """The values of variables so far; `refused` counts the steps that contradict them."""
 
     problem: Problem
     palette: Palette
@@ -37,11 +37,11 @@ class Known:
     done: set[int] = field(default_factory=set[int])
 
     def get(self, arg: Arg) -> Any:
-        """What is known of `arg`, or `MISSING`."""
+        """The value of `arg`, or `MISSING`."""
         return arg.value if isinstance(arg, Literal) else self.values.get(arg, MISSING)
 
     def learn(self, arg: Arg | None, value: Any) -> bool:
-        """Whether this was new; raises `Fails` if something else is known."""
+        """Set `arg` and return whether it was unknown; raises `Fails` if its value differs."""
         if arg is None:
             if value is not True:
                 raise Fails
@@ -55,7 +55,7 @@ class Known:
         return False
 
     def spread(self) -> None:
-        """Find all that follows from what is known; raises `Fails`."""
+        """Propagate known values until nothing changes; raises `Fails`."""
         changed = True
         while changed:
             changed = False
@@ -63,11 +63,11 @@ class Known:
                 if id(step) in self.done:
                     continue
                 try:
-                    found = self.follow(step)
+                    conclusions = self.follow(step)
                 except (Fails, IllTyped):
                     self.refused[step.text] += 1
                     raise Fails from None
-                for arg, value in found or ():
+                for arg, value in conclusions or ():
                     try:
                         changed |= self.learn(arg, value)
                     except Fails:
@@ -77,7 +77,7 @@ class Known:
             self.fits(variable, constant)
 
     def fits(self, variable: str, constant: Arg) -> None:
-        """A tensor of integers has no value that is none."""
+        """Raise `Fails` if a tensor of integers cannot have the value `constant`."""
         dtype, value = self.get(self.problem.dtypes[variable]), self.get(constant)
         if MISSING in (dtype, value) or is_float(str(dtype)):
             return
@@ -88,12 +88,12 @@ class Known:
             raise Fails
 
     def follow(self, step: Application | Apply) -> list[tuple[Arg | None, Any]] | None:
-        """What follows from `step`, if enough is known."""
+        """The values that follow from `step`; ``None`` if too little is known."""
         if isinstance(step, Application):
-            made = self.made(step)
-            if made is not None:
+            conclusions = self.results(step)
+            if conclusions is not None:
                 self.done.add(id(step))
-            return made
+            return conclusions
         args = [self.get(a) for a in step.args]
         if step.head in ("vec-of", "Prim.dim", "Prim.number") and step.result is not None:
             known = self.get(step.result)
@@ -109,10 +109,10 @@ class Known:
             (at,) = unknown
             upward = self.palette.chance(0.5)
             try:
-                found = argument(step.head, tuple(args), at, self.get(step.result), upward)
+                value = argument(step.head, tuple(args), at, self.get(step.result), upward)
             except Fails:
                 return None
-            return [(step.args[at], found)]
+            return [(step.args[at], value)]
         if unknown:
             return None
         self.done.add(id(step))
@@ -120,8 +120,8 @@ class Known:
             return None
         return [(step.result, compute(step.head, tuple(args)))]
 
-    def made(self, node: Application) -> list[tuple[Arg | None, Any]] | None:
-        """What a node says of its result, if enough is known."""
+    def results(self, node: Application) -> list[tuple[Arg | None, Any]] | None:
+        """The shape and dtype of a node's result; ``None`` if too little is known."""
         shape, dtype = self.of(node.result)
         match node.head:
             case "R.none" | "K.load" | "K.store":
@@ -145,7 +145,7 @@ class Known:
                 return [(shape, info.dims), (dtype, info.dtype)]
 
     def either(self, a: Arg, b: Arg) -> Iterator[tuple[Arg, Any]]:
-        """What two arguments that are one are, if one of them is known."""
+        """The value of one of two equal arguments, from the other one."""
         if (value := self.get(b)) is not MISSING:
             yield a, value
         elif (value := self.get(a)) is not MISSING:
@@ -158,7 +158,7 @@ class Known:
         return self.problem.shapes[variable], self.problem.dtypes[variable]
 
     def infer(self, node: Application, partial: bool) -> TensorStructInfo | TupleStructInfo | None:
-        """The struct info of the result; ``None`` if too little is known for it.
+        """The struct info of the result; ``None`` if too little is known.
 
         If `partial`, dtypes may be unknown.  Raises `Fails` or `IllTyped`.
         """
@@ -170,8 +170,8 @@ class Known:
                 case "tensor":
                     info = self.known(str(arg), partial)
                     if info is None:
-                        made = self.problem.made.get(str(arg))
-                        if made is None or made.head != "R.none":
+                        producer = self.problem.producers.get(str(arg))
+                        if producer is None or producer.head != "R.none":
                             return None
                     operands.append(info)
                 case "tensors":
@@ -209,7 +209,7 @@ class Known:
         return info if isinstance(info, TensorStructInfo | TupleStructInfo) else None
 
     def known(self, variable: str, partial: bool) -> TensorStructInfo | None:
-        """The struct info of a tensor, if it is known; of a `partial` one the shape is."""
+        """The struct info of a tensor, if it is known; `partial` accepts an unknown dtype."""
         if variable not in self.problem.shapes:
             return None
         shape, dtype = (self.get(a) for a in self.of(variable))
@@ -218,24 +218,24 @@ class Known:
         return tensor(shape, None if dtype is MISSING else dtype)
 
     def none(self, variable: str) -> bool:
-        """Whether a variable stands for an operand that is left out."""
-        made = self.problem.made.get(variable)
-        return made is not None and made.head == "R.none"
+        """Whether a variable stands for an absent operand."""
+        producer = self.problem.producers.get(variable)
+        return producer is not None and producer.head == "R.none"
 
     def static(self, variable: str) -> bool:
-        """Whether what a constant is made of are tensors whose shape is known."""
-        made = self.problem.made.get(variable)
-        if made is None:
+        """Whether all leaves of a constant have static shapes."""
+        producer = self.problem.producers.get(variable)
+        if producer is None:
             shape = self.get(self.problem.shapes[variable])
             if all(isinstance(d, int) for d in shape):
                 return True
             self.refused["a constant has no symbolic shape"] += 1
             return False
-        below = [str(a) for a in made.args if str(a) in self.problem.shapes]
+        below = [str(a) for a in producer.args if str(a) in self.problem.shapes]
         return all(self.static(v) for v in below)
 
     def agrees(self, node: Application) -> None:
-        """Raise `Fails` if what is known of `node` is not one application of its operator."""
+        """Raise `Fails` if the known values of `node` do not fit its operator."""
         info = self.infer(node, partial=True)
         if isinstance(info, TensorStructInfo):
             shape = self.get(self.problem.shapes[node.result])
@@ -243,18 +243,18 @@ class Known:
                 raise Fails
 
     def beside(self, arg: Arg) -> list[Any]:
-        """The literals that stand in a premise with `arg`, directly or in what it is part of."""
-        found: list[Any] = []
+        """The literals in premises with `arg`, or with terms that contain it."""
+        literals: list[Any] = []
         reached: set[Arg] = {arg}
         for _ in range(3):
             for premise in self.problem.premises:
                 sides = (*premise.args, *(() if premise.result is None else (premise.result,)))
                 if computes(premise.head) and reached & set(sides):
-                    found += [s.value for s in sides if isinstance(s, Literal)]
+                    literals += [s.value for s in sides if isinstance(s, Literal)]
                     reached |= {s for s in sides if isinstance(s, str)}
         sort = self.problem.sorts.get(str(arg), "")
         kind = {"f64": float, "i64": int, "String": str}.get(sort)
-        return [v for v in found if kind is not None and type(v) is kind]
+        return [v for v in literals if kind is not None and type(v) is kind]
 
     def open(self, node: Application) -> tuple[bool, bool]:
         """Whether slots of `node` are empty, and whether it touches a known shape."""
@@ -277,7 +277,7 @@ class Known:
                     continue
                 shape, dtype = self.of(t)
                 shapes.append(self.get(shape))
-                missing |= t not in self.problem.made and self.get(dtype) is MISSING
+                missing |= t not in self.problem.producers and self.get(dtype) is MISSING
             if not tensors:
                 missing |= operand.kind != "tensors" and self.get(arg) is MISSING
         missing |= any(v is MISSING for v in shapes)
@@ -289,7 +289,7 @@ class Known:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values of one sort are equal; dimensions may be so for another reason."""
+    """Whether two values of one sort are equal; dimensions are compared as expressions."""
     if a == b or isinstance(a, bool) or isinstance(b, bool):
         return a is b if isinstance(a, bool) or isinstance(b, bool) else True
     if isinstance(a, tuple) and isinstance(b, tuple):
@@ -299,7 +299,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def prim_info(value: PrimValue | None) -> StructInfo | None:
-    """What a rule of an operator gets of a scalar of the host."""
+    """A host scalar as an operand of an operator's struct-info rule."""
     if value is None:
         return None
     info = value.struct_info

@@ -1,6 +1,6 @@
-"""Which rules deduce what others read.
+"""The rules that deduce each relation.
 
-A relation such as ``(cube-of y x)`` means whatever the rules that make it say.
+A relation such as ``(cube-of y x)`` has no other meaning than the rules that deduce it.
 """
 
 from collections import defaultdict
@@ -21,14 +21,14 @@ NATIVE = frozenset(
         *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
     )
 )
-"""Facts that are known of an instance as it is drawn."""
+"""Facts that an instance determines by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """`of` a name: the patterns that deduce it, each with the row that it adds.
+    """The patterns that deduce each relation, with the row that they add, and those that equate.
 
-    `walks` are names that are read by a rule that makes them: such rules compute.
+    `walks` are the relations with a recursive rule, which computes step by step.
     """
 
     of: Mapping[str, Sequence[tuple[Direction, Row]]]
@@ -38,7 +38,7 @@ class Makers:
 
 @cache
 def makers_of(book: RuleBook) -> Makers:
-    """What the rules of `book`, those that deduce facts among them, make."""
+    """The makers among the rules of `book`, the rules of facts included."""
     of: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
     uniting: list[Direction] = []
     for rule in (*book.rules, *generated_rules()):
@@ -48,19 +48,19 @@ def makers_of(book: RuleBook) -> Makers:
                     of[row.head].append((pattern, row))
             if pattern.unites:
                 uniting.append(pattern)
-    walks = (name for name, ways in of.items() if any(name in reads_of(p) for p, _ in ways))
+    walks = (name for name, rows in of.items() if any(name in reads_of(p) for p, _ in rows))
     return Makers(dict(of), tuple(uniting), tuple(walks))
 
 
 @cache
 def reads_of(pattern: Direction) -> frozenset[str]:
-    """What the premises and the left side of `pattern` apply, each once."""
+    """The heads of the terms in the premises and the left side of `pattern`."""
     return frozenset(pattern.reads)
 
 
 @cache
 def reads_in(rule: Rule) -> frozenset[str]:
-    """What the premises and the left sides of `rule` apply, each once."""
+    """The heads of the terms in the premises and the left sides of `rule`."""
     return frozenset().union(*map(reads_of, rule.directions))
 
 
@@ -71,13 +71,13 @@ def relations_of(rule: Rule) -> tuple[str, ...]:
 
 
 def needed(rule: Rule, makers: Makers) -> tuple[Rule, ...]:
-    """`rule`, and all rules that deduce what it reads, and what they read."""
-    found = {rule.name: rule}
+    """`rule`, and all rules that deduce its premises, transitively."""
+    rules = {rule.name: rule}
     todo = list(rule.directions)
     for pattern in todo:
         for name in pattern.reads:
             for maker, _ in makers.of.get(name, ()):
-                if maker.rule.name not in found and maker.rule.ruleset not in FACTS:
-                    found[maker.rule.name] = maker.rule
+                if maker.rule.name not in rules and maker.rule.ruleset not in FACTS:
+                    rules[maker.rule.name] = maker.rule
                     todo.append(maker)
-    return tuple(found.values())
+    return tuple(rules.values())

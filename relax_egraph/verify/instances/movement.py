@@ -1,7 +1,7 @@
-"""Proposals for operators that move elements: shapes and attributes that fit what is known.
+"""Proposals for data movement and reductions: shapes and attributes that fit the known values.
 
-A proposal fills empty slots from either side, operand or result; the operator's own rule has the
-last word on what it proposes.
+A proposal fills empty slots from either side, operand or result; the operator's struct-info rule
+decides whether they fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ def _permute_dims(s: Slots) -> None:
 
 
 def _regrouped(s: Slots, shape: Shape) -> Shape:
-    """A shape of as many elements."""
+    """A shape with mostly the same number of elements."""
     items = list(shape)
     for _ in range(s.random.choice((0, 1, 1, 2, 3))):
         at = s.random.randrange(len(items) + 1)
@@ -220,7 +220,7 @@ def _strided_slice(s: Slots) -> None:
 
 
 def _position(s: Slots, extent: Dim, usual: Dim) -> Dim:
-    """Where a slice may begin or end: at `usual`, within, from the end, far beyond."""
+    """A begin or end of a slice: `usual`, within the extent, from the end, or far beyond."""
     within = s.random.randint(0, extent if isinstance(extent, int) else 3)
     return s.random.choices(
         (usual, within, -s.random.randint(1, 3), extent, _FAR), (4, 6, 1, 1, 1)
@@ -244,7 +244,7 @@ def _pad(s: Slots) -> None:
 
 
 def _less(extent: Dim, width: int) -> Dim:
-    """The extent of what is as wide as `extent` with padding; a symbol may be less than that."""
+    """The extent without padding of `width`; raises `Fails` unless it is at least 0."""
     if width and not (isinstance(extent, int) and extent >= width):
         raise Fails
     return dims.sub(extent, width)

@@ -1,6 +1,7 @@
-"""What primitives and functions compute, for premises that are decided before egglog sees them.
+"""Primitives and functions of egglog in Python, to decide premises without egglog.
 
-Vectors are tuples, dimensions those of `dims`.  A name that is not here is left to egglog.
+Vectors are tuples, and dimensions are those of `dims`.  Premises with other names are left to
+egglog.
 """
 
 import math
@@ -19,7 +20,7 @@ class Fails(Exception):
 
 
 def computes(head: str) -> bool:
-    """Whether ``(head args..)`` is computed: by a primitive, or by a function that is declared."""
+    """Whether `head` is a primitive of this module or a declared function."""
     return head in PRIMITIVES or head in FUNCTIONS
 
 
@@ -120,9 +121,9 @@ def _prim_number(number: float, dtype: str) -> PrimValue:
 
 
 def argument(head: str, args: tuple[Any, ...], at: int, result: Any, upward: bool) -> Any:
-    """What argument `at`, the only one unknown, must be for the result to be `result`.
+    """The value of argument `at`, the only unknown one, for which the result is `result`.
 
-    `upward` decides between the numbers that round to one.  Raises `Fails` if that is not found.
+    `upward` chooses between numbers that round to the same result.  Raises `Fails` without a value.
     """
     try:
         match head, at:
@@ -209,4 +210,4 @@ PRIMITIVES: Mapping[str, Callable[..., Any]] = {
     "Prim.number": _prim_number,
     "Prim.none": _nothing,
 }
-"""By name; what is not among them is left to egglog."""
+"""The primitives by name."""

@@ -1,4 +1,4 @@
-"""What an instance of a query has to satisfy: operators as nodes, and premises."""
+"""The constraints on an instance of a query: applications of operators, and premises."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from relax_egraph.ir.op import Op
 from relax_egraph.verify.instances.query import Apply, Arg
 
 VALUES = ("Tensor", "Kernel")
-"""Sorts of which a value is an array."""
+"""The sorts of arrays."""
 
 
 class Contradiction(Exception):
-    """A query that nothing satisfies, or that speaks of what is not drawn; the message says why."""
+    """A query without instances, or with operators that are not drawn; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An operator applied; `tensors` are the elements of its ``Tensors`` operands, by variable.
+    """An application of an operator to arguments.
 
-    `op` is ``None`` of what is no operator: ``K.load``, ``R.tuple_get``, ``R.const``.  A node that
-    is `made` by a rule is not matched, but what it is made of must fit.
+    `op` is ``None`` for ``K.load``, ``R.tuple_get``, ``R.const`` and the like.  An application that
+    is `built` is part of the right side: it is not matched, but its operands must fit.
     """
 
     head: str
@@ -28,16 +28,17 @@ class Application:
     args: tuple[Arg, ...]
     result: str
     text: str
-    made: bool = False
+    built: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What an instance has to satisfy.
+    """The constraints on an instance.
 
-    `elements` are the tensors in a ``Tensors`` variable; `scalars` the tensors of one known value,
-    which may be a variable; `positions` those whose place in the program a rule asks for.  `names`
-    says what stands for a variable that is the same as another.
+    `producers` are the applications by result.  `elements` are the tensors in a ``Tensors``
+    variable, `scalars` the tensors with one known value, which may be a variable, and `positions`
+    the tensors whose position in the program a rule reads.  `names` maps variables to their
+    representatives.
     """
 
     nodes: tuple[Application, ...]
@@ -47,39 +48,39 @@ class Problem:
     scalars: Mapping[str, Arg]
     constants: frozenset[str]
     positions: Mapping[str, Arg]
-    made: Mapping[str, Application]
+    producers: Mapping[str, Application]
     shapes: Mapping[str, Arg]
     dtypes: Mapping[str, Arg]
     names: Mapping[str, Arg]
 
     @cached_property
     def needed(self) -> Mapping[str, str]:
-        """The variables that a program of these nodes says, and their sorts."""
-        found: dict[str, str] = {}
-        nodes = {n.result: n for n in self.nodes if not n.made}
+        """The variables in the program of an instance, with their sorts."""
+        sorts: dict[str, str] = {}
+        nodes = {n.result: n for n in self.nodes if not n.built}
         todo = list(nodes.values())
         for node in todo:
             for arg in (*node.args, node.result):
                 for t in self.tensors(arg):
-                    if t not in nodes and t in self.made:
-                        nodes[t] = self.made[t]
+                    if t not in nodes and t in self.producers:
+                        nodes[t] = self.producers[t]
                         todo.append(nodes[t])
-                self._need(arg, found)
+                self._need(arg, sorts)
         for arg in (*self.scalars, *self.constants, *self.positions, *self.scalars.values()):
-            self._need(arg, found)
+            self._need(arg, sorts)
         for arg in self.positions.values():
-            self._need(arg, found)
-        return found
+            self._need(arg, sorts)
+        return sorts
 
     def tensors(self, arg: Arg) -> tuple[str, ...]:
-        """The tensors that `arg` is, or is a list of."""
+        """The tensor `arg`, or the tensors in the list `arg`."""
         if not isinstance(arg, str):
             return ()
         return self.elements.get(arg, (arg,) if self.sorts.get(arg) in VALUES else ())
 
-    def _need(self, arg: Arg, found: dict[str, str]) -> None:
+    def _need(self, arg: Arg, sorts: dict[str, str]) -> None:
         for t in self.tensors(arg) or ((arg,) if isinstance(arg, str) else ()):
-            found[t] = self.sorts.get(t, "")
+            sorts[t] = self.sorts.get(t, "")
             for part in (self.shapes.get(t), self.dtypes.get(t)):
                 if isinstance(part, str):
-                    found[part] = self.sorts.get(part, "")
+                    sorts[part] = self.sorts.get(part, "")

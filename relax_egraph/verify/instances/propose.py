@@ -1,4 +1,4 @@
-"""A proposal for the empty slots of a node."""
+"""Proposals of values for the empty slots of a node."""
 
 from collections.abc import Mapping
 
@@ -12,14 +12,14 @@ from relax_egraph.verify.instances.quantization import QUANTIZATION
 from relax_egraph.verify.instances.slots import MISSING, Slots
 
 _PROPOSALS = {**MOVEMENT, **CONTRACTION, **QUANTIZATION}
-"""By operator what knows how its operands and attributes go together."""
+"""By operator, a proposal of operands and attributes that fit together."""
 
 _LATE = 6
-"""After so many attempts other dtypes are proposed."""
+"""The attempt after which proposals have unusual dtypes more often."""
 
 
 def propose(slots: Slots, known: Known, attempt: int) -> None:
-    """Fill all slots; raises `Fails` where one would get two values."""
+    """Fill all slots; raises `Fails` if one would get two values."""
     op = slots.node.op
     assert op is not None
     if op.name in _PROPOSALS:
@@ -42,8 +42,8 @@ def propose(slots: Slots, known: Known, attempt: int) -> None:
 def _operands(slots: Slots, known: Known, attempt: int) -> None:
     node, palette = slots.node, slots.palette
     assert node.op is not None
-    given = (slots.shape(o.name) for o in node.op.operands if o.kind == "tensor")
-    shapes = [s for s in given if s is not None]
+    known_or_none = (slots.shape(o.name) for o in node.op.operands if o.kind == "tensor")
+    shapes = [s for s in known_or_none if s is not None]
     for operand, arg in zip(node.op.operands, node.args, strict=False):
         match operand.kind:
             case "tensor" if not known.none(str(arg)):
@@ -59,16 +59,16 @@ def _operands(slots: Slots, known: Known, attempt: int) -> None:
                 slots.put(arg, slots.hinted(arg, near_shape(shapes, palette), True))
             case "prim" if slots.get(arg) is MISSING:
                 optional = None if operand.optional else PrimValue(1)
-                some = [PrimValue(0), PrimValue(1), PrimValue(palette.static(1)), optional]
-                slots.put(arg, palette.random.choice(some))
+                choices = [PrimValue(0), PrimValue(1), PrimValue(palette.static(1)), optional]
+                slots.put(arg, palette.random.choice(choices))
             case _:
                 pass
 
 
 def _dtype(slots: Slots, variable: str, operand: str, attempt: int) -> None:
-    """The dtype of a leaf; those of one instance are mostly the same."""
+    """Fill the dtype of a leaf, mostly with the dtype of the instance."""
     arg = slots.problem.dtypes[variable]
-    if variable in slots.problem.made or slots.get(arg) is not MISSING:
+    if variable in slots.problem.producers or slots.get(arg) is not MISSING:
         return
     usual = _DTYPE_OF.get(operand, (slots.palette.dtype,))
     odd = slots.palette.chance(0.5 if attempt > _LATE else 0.04)
@@ -83,4 +83,4 @@ _DTYPE_OF: Mapping[str, tuple[str, ...]] = {
     "labels": ("int64",),
     "targets": ("int64",),
 }
-"""Dtypes of operands that are not like the others."""
+"""Dtypes of operands that usually differ from the other operands."""

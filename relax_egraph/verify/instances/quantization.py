@@ -1,4 +1,4 @@
-"""Proposals for quantisation: a scale and a zero point are numbers, or vectors along one axis."""
+"""Proposals for quantization: scale and zero point are numbers, or vectors along one axis."""
 
 from collections.abc import Mapping
 
@@ -22,10 +22,10 @@ def _dequantize(s: Slots) -> None:
 
 
 def _integer(s: Slots, operand: str) -> None:
-    """The dtype of `operand` is one of the usual integers, if it is not known."""
+    """Fill the dtype of `operand` with int8 or uint8, unless it is known."""
     tensor = str(s.arg(operand))
     dtype = s.problem.dtypes[tensor]
-    if tensor not in s.problem.made and s.get(dtype) is MISSING:
+    if tensor not in s.problem.producers and s.get(dtype) is MISSING:
         s.put(dtype, s.random.choice(("int8", "uint8")))
 
 

@@ -1,4 +1,4 @@
-"""What a rule matches, as a conjunctive query: applications of names to variables and literals."""
+"""Patterns of rules as conjunctive queries: applications of names to variables and literals."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -9,7 +9,7 @@ from relax_egraph.egraph.rulebook.rule import ROOT, Direction
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, text or truth value that a rule writes."""
+    """A number, text or truth value in a rule."""
 
     value: int | float | str | bool
 
@@ -22,50 +22,51 @@ Arg: TypeAlias = str | Literal
 class Apply:
     """``result = (head args..)``; a relation or comparison has no result.
 
-    `form` is what the rule writes; a `made` one is in what a rule makes, and matches nothing.
+    `form` is its text in the rule.  An application that is `built` is part of the right side and is
+    not matched.
     """
 
     head: str
     args: tuple[Arg, ...]
     result: Arg | None
     form: Form = field(compare=False)
-    made: bool = False
+    built: bool = False
 
     @property
     def text(self) -> str:
-        """What the rule writes."""
+        """The text in the rule."""
         return written(self.form)
 
 
 @dataclass(slots=True)
 class Query:
-    """A conjunction; `same` are arguments that are equal."""
+    """A conjunction of applications; `same` are pairs of equal arguments."""
 
     applies: list[Apply] = field(default_factory=list[Apply])
     same: list[tuple[Arg, Arg]] = field(default_factory=list[tuple[Arg, Arg]])
     fresh: int = 0
 
     def match(self, direction: Direction, prefix: str = "") -> None:
-        """Add what `direction` matches, whose variables get `prefix`."""
+        """Add the pattern of `direction`, with `prefix` before its variables."""
         if direction.left is not None:
             self.term(direction.left, prefix, prefix + ROOT)
         for premise in direction.premises:
             self.fact(premise, prefix)
 
-    def term(self, tree: Tree, prefix: str, result: Arg | None = None, made: bool = False) -> Arg:
-        """The argument that stands for `tree`, whose variables get `prefix`."""
+    def term(self, tree: Tree, prefix: str, result: Arg | None = None, built: bool = False) -> Arg:
+        """Add the applications in `tree`, with `prefix` before variables; return its argument."""
         if isinstance(tree, Atom):
             literal = literal_of(tree.text)
             if literal is not None:
                 return literal
             return self.variable() if tree.text == "_" else prefix + tree.text
         whole = result or self.variable()
-        args = tuple(self.term(item, prefix, None, made) for item in tree.items[1:])
-        self.applies.append(Apply(tree.head, args, whole, tree, made))
+        args = tuple(self.term(item, prefix, None, built) for item in tree.items[1:])
+        self.applies.append(Apply(tree.head, args, whole, tree, built))
         return whole
 
     def fact(self, tree: Tree, prefix: str) -> None:
-        """Add a premise."""
+        """Add a premise, with `prefix` before its variables."""
         if not isinstance(tree, Form):
             return
         if tree.head == "=":
@@ -79,13 +80,13 @@ class Query:
         self.applies.append(Apply(tree.head, args, None, tree))
 
     def variable(self) -> str:
-        """A variable that no rule names."""
+        """A fresh variable."""
         self.fresh += 1
         return f"_{self.fresh}"
 
 
 def literal_of(text: str) -> Literal | None:
-    """The literal that `text` writes; ``None`` of a variable."""
+    """The literal with this text; ``None`` for a variable."""
     match sort_of_literal(text):
         case "String":
             return Literal(text[1:-1])

@@ -1,7 +1,7 @@
-"""A query made ready for drawing: what is the same is one variable, and operators are nodes.
+"""Resolution of a query into a problem: equal arguments become one variable, operators nodes.
 
-A tensor ``x`` has the variables ``x.shape`` and ``x.dtype``; operands of an elementwise operator
-share the first.
+A tensor ``x`` has the variables ``x.shape`` and ``x.dtype``; the operands of an elementwise
+operator share a shape variable.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,7 @@ from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query
 
 
 def problem_of(query: Query, declarations: Mapping[str, Declaration], random: Random) -> Problem:
-    """Resolve `query`; how many tensors there are where it does not say is drawn.
-
-    Raises `Contradiction`.
-    """
+    """Resolve `query`; open lengths of tensor lists are drawn.  Raises `Contradiction`."""
     return _Resolving(query, declarations, random, Congruence(query.applies)).problem()
 
 
@@ -46,13 +43,13 @@ class _Resolving:
             self.share_shapes(node)
         bake = self.same.find
         self.find_sorts()
-        made: dict[str, Application] = {}
-        for node in sorted(map(self.baked, nodes), key=lambda n: n.made):
-            made.setdefault(node.result, node)
+        producers: dict[str, Application] = {}
+        for node in sorted(map(self.baked, nodes), key=lambda n: n.built):
+            producers.setdefault(node.result, node)
         elements = {
             str(bake(v)): tuple(str(bake(e)) for e in items) for v, items in self.elements.items()
         }
-        _refuse_cycles(made, elements)
+        _refuse_cycles(producers, elements)
         tensors = [v for v, s in self.sorts.items() if s in VALUES and bake(v) == v]
         shapes = {t: bake(f"{t}.shape") for t in tensors}
         dtypes = {t: bake(f"{t}.dtype") for t in tensors}
@@ -60,7 +57,7 @@ class _Resolving:
             for variable in variables.values():
                 self.sorted(variable, sort)
         return Problem(
-            nodes=tuple(made.values()),
+            nodes=tuple(producers.values()),
             premises=tuple(
                 replace(
                     p,
@@ -74,7 +71,7 @@ class _Resolving:
             scalars={str(bake(t)): bake(c) for t, c in facts.scalars.items()},
             constants=frozenset(str(bake(t)) for t in facts.constants),
             positions={str(bake(t)): bake(i) for t, i in facts.positions.items()},
-            made=made,
+            producers=producers,
             shapes=shapes,
             dtypes=dtypes,
             names={v: bake(v) for v in self.same.parent},
@@ -104,12 +101,12 @@ class _Resolving:
                     pass
 
     def sorted(self, arg: Arg | None, sort: str) -> None:
-        if arg is not None and sort and isinstance(found := self.same.find(arg), str):
-            self.sorts[found] = sort
+        if arg is not None and sort and isinstance(representative := self.same.find(arg), str):
+            self.sorts[representative] = sort
 
     def sort(self, arg: Arg) -> str:
-        found = self.same.find(arg)
-        return self.sorts.get(found, "") if isinstance(found, str) else ""
+        representative = self.same.find(arg)
+        return self.sorts.get(representative, "") if isinstance(representative, str) else ""
 
     def take_vectors_apart(self) -> None:
         """Name the elements of each ``Tensors`` variable."""
@@ -123,8 +120,8 @@ class _Resolving:
             ]
             written = [a.args for a in uses if a.head == "vec-of"]
             counts = [find(a.result) for a in uses if a.head == "vec-length" and a.result]
-            asked = [a for a in uses if a.head == "vec-get"]
-            places = [p.value for a in asked if isinstance(p := find(a.args[1]), Literal)]
+            gets = [a for a in uses if a.head == "vec-get"]
+            places = [p.value for a in gets if isinstance(p := find(a.args[1]), Literal)]
             known = [len(w) for w in written]
             known += [int(c.value) for c in counts if isinstance(c, Literal)]
             least = max([int(p) + 1 for p in places], default=1)
@@ -142,7 +139,7 @@ class _Resolving:
                     unite(name, arg)
             for length in counts:
                 unite(length, Literal(count))
-            for apply in asked:
+            for apply in gets:
                 at = find(apply.args[1])
                 if isinstance(at, str):
                     unite(at, Literal(self.random.randrange(count)))
@@ -153,7 +150,7 @@ class _Resolving:
                     unite(names[int(at.value)], apply.result)
 
     def facts(self) -> "_Facts":
-        found = _Facts()
+        facts = _Facts()
         for apply in self.query.applies:
             x = str(apply.args[0]) if apply.args else ""
             other = apply.result
@@ -166,28 +163,28 @@ class _Resolving:
                     self.same.unite(apply.args[1], self.of(apply.args[0], apply.head[:5]))
                 case "rank-of":
                     shape = self.of(apply.args[0], "shape")
-                    found.premises.append(Apply("vec-length", (shape,), other, apply.form))
+                    facts.premises.append(Apply("vec-length", (shape,), other, apply.form))
                 case "numel-of":
                     shape = self.of(apply.args[0], "shape")
-                    found.premises.append(Apply("product", (shape,), other, apply.form))
+                    facts.premises.append(Apply("product", (shape,), other, apply.form))
                 case "const-scalar" if other is not None:
-                    if x in found.scalars:
-                        self.same.unite(found.scalars[x], other)
-                    found.scalars[x] = other
+                    if x in facts.scalars:
+                        self.same.unite(facts.scalars[x], other)
+                    facts.scalars[x] = other
                 case "is-const":
-                    found.constants.add(x)
+                    facts.constants.add(x)
                 case "within-tolerance":
-                    found.constants.add(x)
-                    found.premises.append(apply)
+                    facts.constants.add(x)
+                    facts.premises.append(apply)
                 case "source-index" if other is not None:
-                    found.positions[x] = other
+                    facts.positions[x] = other
                 case head if head.startswith(("R.", "K.")) or head in ("Leaf", "Value"):
                     pass
                 case "vec-of" | "vec-get" | "vec-length" if self.on_tensors(apply):
                     pass
                 case _:
-                    found.premises.append(apply)
-        return found
+                    facts.premises.append(apply)
+        return facts
 
     def on_tensors(self, apply: Apply) -> bool:
         sides = (*apply.args[:1], *(() if apply.result is None else (apply.result,)))
@@ -207,7 +204,7 @@ class _Resolving:
             raise Contradiction(f"{apply.text} is no literal")
         self.sorts.setdefault(result, self.declarations[apply.head].result)
         op = traits.op if traits else None
-        return Application(apply.head, op, apply.args, result, apply.text, apply.made)
+        return Application(apply.head, op, apply.args, result, apply.text, apply.built)
 
     def share_shapes(self, node: Application) -> None:
         if node.head in ("K.load", "K.store"):
@@ -229,23 +226,23 @@ class _Resolving:
 
 
 def _refuse_cycles(
-    made: Mapping[str, Application], elements: Mapping[str, tuple[str, ...]]
+    producers: Mapping[str, Application], elements: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Raise `Contradiction` where a value would be made of itself."""
+    """Raise `Contradiction` if a value would be its own operand."""
     done: set[str] = set()
     above: set[str] = set()
-    stack = [(v, False) for v in made]
+    stack = [(v, False) for v in producers]
     while stack:
         variable, leaving = stack.pop()
         if leaving:
             above.discard(variable)
             done.add(variable)
         elif variable in above:
-            raise Contradiction(f"{made[variable].text} is made of itself")
-        elif variable not in done and variable in made:
+            raise Contradiction(f"{producers[variable].text} is made of itself")
+        elif variable not in done and variable in producers:
             above.add(variable)
             stack.append((variable, True))
-            for arg in made[variable].args:
+            for arg in producers[variable].args:
                 stack += [(t, False) for t in elements.get(str(arg), (str(arg),)) if t not in done]
 
 

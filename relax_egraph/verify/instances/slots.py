@@ -1,4 +1,4 @@
-"""The operands and attributes of one node, some of them known, some to be drawn."""
+"""The slots of one node: its operands and attributes, known or still to be drawn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from relax_egraph.verify.instances.problem import Application, Problem
 from relax_egraph.verify.instances.query import Arg, Literal
 
 MISSING: Any = object()
-"""What is not known yet; any other value may be."""
+"""The mark of an unknown value; ``None`` is a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """What an instance is drawn from: a few extents, so that they meet, and a dtype."""
+    """The random source of an instance: few extents, so that they coincide, and a dtype."""
 
     random: Random
     extents: tuple[Dim, ...]
@@ -48,14 +48,14 @@ class Palette:
 
 
 def palette_of(random: Random, small: bool, dtypes: Sequence[str]) -> Palette:
-    """Extents among which are 0, 1, symbols and multiples; fewer and lesser ones if `small`.
+    """A palette with extents 0, 1, symbols and multiples, or with few small extents if `small`.
 
     The dtype is one of `dtypes`, if there are any.
     """
     if small:
-        some = random.choice([(1, 2), (2, 3), (1, 2, 3), (0, 1, 2), (2,), (2, 4)])
+        few = random.choice([(1, 2), (2, 3), (1, 2, 3), (0, 1, 2), (2,), (2, 4)])
         dtype = random.choice(dtypes or ("float32", "float32", "float32", "int32"))
-        return Palette(random, some, dtype)
+        return Palette(random, few, dtype)
     numbers = random.sample((2, 3, 4, 5, 6, 7), random.choice((1, 2, 2, 3)))
     extents: list[Dim] = [*numbers, *numbers]
     if random.random() < 0.5:
@@ -79,15 +79,15 @@ _DTYPES = (
 
 @cache
 def _places(op: str) -> Mapping[str, int]:
-    """The place of each operand and attribute of an operator by name."""
+    """The index of each operand and attribute of an operator, by name."""
     return {p.name: k for k, p in enumerate((*OPS[op].operands, *OPS[op].attrs))}
 
 
 @dataclass(slots=True)
 class Slots:
-    """The slots of `node`; `drawn` are those that were empty and have been filled.
+    """The slots of `node`; `drawn` are the values of slots that were empty.
 
-    Raises `Fails` where a slot would get two values.
+    Methods raise `Fails` if a slot would get two values.
     """
 
     node: Application
@@ -98,17 +98,17 @@ class Slots:
 
     @property
     def random(self) -> Random:
-        """What draws."""
+        """The random generator."""
         return self.palette.random
 
     def get(self, arg: Arg) -> Any:
-        """What is known of `arg`, or `MISSING`."""
+        """The value of `arg`, or `MISSING`."""
         if isinstance(arg, Literal):
             return arg.value
         return self.values.get(arg, self.drawn.get(arg, MISSING))
 
     def put(self, arg: Arg, value: Any) -> None:
-        """Fill `arg`; no effect if it has this value."""
+        """Fill `arg` with `value`, unless it has that value."""
         known = self.get(arg)
         if known is MISSING and isinstance(arg, str):
             self.drawn[arg] = value
@@ -147,13 +147,13 @@ class Slots:
 
     @property
     def result(self) -> Shape | None:
-        """The shape that the result must have, if that is known."""
+        """The shape of the result, or ``None`` if it is not known."""
         return self._shape(self.node.result)
 
     def left_out(self, operand: str) -> bool:
-        """Whether an optional operand is not there."""
-        made = self.problem.made.get(str(self.arg(operand)))
-        return made is not None and made.head == "R.none"
+        """Whether an optional operand is absent."""
+        producer = self.problem.producers.get(str(self.arg(operand)))
+        return producer is not None and producer.head == "R.none"
 
     def tensors(self, operand: str) -> Sequence[str]:
         """The variables of a ``Tensors`` operand."""
@@ -171,7 +171,7 @@ class Slots:
         return None if value is MISSING else value
 
     def length(self, arg: Arg) -> int | None:
-        """How long the vector `arg` must be, where a premise says so."""
+        """The length of the vector `arg` that a premise requires, or ``None``."""
         for premise in self.problem.premises:
             if (
                 premise.head == "vec-length"
@@ -186,9 +186,9 @@ class Slots:
         return None
 
     def hinted(self, arg: Arg, shape: Shape, grow: bool = False) -> Shape:
-        """`shape`, or any vector, with the elements that premises on `arg` ask for.
+        """`shape`, or another vector, with the elements that premises on `arg` require.
 
-        If it may `grow`, it is made as long as they ask, too.
+        If it may `grow`, its length is adapted to the premises, too.
         """
         length = self.length(arg) if grow else None
         if length is not None and length != len(shape):

@@ -1,4 +1,4 @@
-"""A rule as it is tried: one direction alone."""
+"""The rule for a trial: one direction of a rule, with a record of its matches."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from relax_egraph.egraph.rulebook.vocabulary import Declaration
 
 
 def tried_rule(direction: Direction, declarations: Mapping[str, Declaration]) -> Rule:
-    """A rule of one `direction` alone, which also deduces what it has ``matched``."""
+    """A rule of `direction` alone, which also adds each match to the relation ``matched``."""
     root: Tree | str
     if isinstance(direction.left, Form):
         kernel = declarations[direction.left.head].result == "Kernel"

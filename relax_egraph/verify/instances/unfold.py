@@ -1,7 +1,7 @@
-"""Premises that other rules deduce, replaced by what those rules match.
+"""Unfolding: premises that other rules deduce are replaced by the patterns of those rules.
 
-A rule that reads a relation is tried together with those that make it (`makers`), and a rule that
-only deduces is tried with one that equates.
+A rule that reads a relation is tried together with the rules that deduce it (`makers`).  A rule
+that only deduces is tried with a rule that equates values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, lite
 
 _DEPTH = 8
 _AGAIN = 0.75
-"""How often a premise is taken to be one that is deduced already."""
+"""The probability that a premise reuses an earlier deduction of the same relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class Unfolded:
 def unfold(
     chain: Sequence[Direction], makers: Makers, random: Random, left: frozenset[str]
 ) -> Unfolded:
-    """What the first of `chain` matches; of several ways to deduce a premise one is drawn.
+    """The unfolded pattern of the first rule in `chain`; one rule is drawn for each premise.
 
-    The others of `chain` are among the rules that are used.  Of a walk whose name is in `left` only
-    the beginning is unfolded, and egglog finds the steps, but for a rule of `chain`.
+    The other rules of `chain` are among the rules used.  For a walk in `left`, only the first step
+    is unfolded and egglog computes the others, except for rules of `chain`.
     """
     unfolding = _Unfolding(makers, random, list(chain[1:]), {p.rule.name: p.rule for p in chain})
     unfolding.query.match(chain[0])
     begun: list[Apply] = []
     for depth in range(_DEPTH):
-        derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.made]
+        derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.built]
         for number, apply in enumerate(derived):
             prefix = f"{apply.head}-{depth}-{number}."
             if apply.head not in left or unfolding.leads_on(apply):
@@ -67,7 +67,7 @@ class _Unfolding:
         return bool(self.wanted) and any(p.name == self.wanted[0].name for p, _ in ways)
 
     def replace(self, apply: Apply, depth: int, prefix: str) -> None:
-        """Put in the place of `apply` what deduces it, which may be there already."""
+        """Replace `apply` by the pattern of a rule that deduces it, or by an earlier deduction."""
         ways = [w for w in self.makers.of[apply.head] if self.fits(apply, w[1])]
         ways = [w for w in ways if self.is_of(apply, *w)] or ways
         forced = [w for w in ways if self.wanted and w[0].name == self.wanted[0].name]
@@ -86,8 +86,7 @@ class _Unfolding:
         self.rules[pattern.rule.name] = pattern.rule
         self.query.match(pattern, prefix)
         for name, value in pattern.lets.items():
-            given = self.query.term(value, prefix, None, True)
-            self.query.same.append((prefix + name, given))
+            self.query.same.append((prefix + name, self.query.term(value, prefix, None, True)))
         inside = [self.query.term(item, prefix, None, True) for item in row.args]
         self.query.same += zip(apply.args, inside, strict=True)
         if row.value is not None and apply.result is not None:
@@ -95,7 +94,7 @@ class _Unfolding:
         self.deduced.append(apply)
 
     def begin(self, apply: Apply, prefix: str) -> None:
-        """Add what a walk begins with, of which `apply` is a step."""
+        """Add the first step of the walk to which `apply` belongs."""
         ways = self.makers.of[apply.head]
         steps = [w for w in ways if apply.head in reads_of(w[0])]
         begins = [w for w in ways if w not in steps and self.is_of(apply, *w)]
@@ -106,8 +105,8 @@ class _Unfolding:
         self.query.match(pattern, prefix)
         for at, item in enumerate(row.args):
             if all(_keeps(*step, at) for step in steps):
-                given = self.query.term(item, prefix, None, True)
-                self.query.same.append((apply.args[at], given))
+                same = (apply.args[at], self.query.term(item, prefix, None, True))
+                self.query.same.append(same)
 
     def same(self, a: Apply, b: Apply) -> None:
         self.query.same += zip(a.args, b.args, strict=True)
@@ -115,34 +114,36 @@ class _Unfolding:
             self.query.same.append((a.result, b.result))
 
     def fits(self, apply: Apply, row: Row) -> bool:
-        """Whether the literals that `apply` has are those of `row`."""
+        """Whether the literals of `apply` equal those of `row`."""
         pairs = list(zip(apply.args, row.args, strict=True))
         if row.value is not None and apply.result is not None:
             pairs.append((apply.result, row.value))
         for arg, tree in pairs:
-            wanted = self.literal(arg)
-            given = literal_of(tree.text) if isinstance(tree, Atom) else None
-            if wanted is not None and given is not None and wanted != given:
+            ours = self.literal(arg)
+            theirs = literal_of(tree.text) if isinstance(tree, Atom) else None
+            if ours is not None and theirs is not None and ours != theirs:
                 return False
         return True
 
     def is_of(self, apply: Apply, pattern: Direction, row: Row) -> bool:
-        """Whether operators that `apply` is about are those that `pattern` is about."""
-        says = _operators_of(pattern)
+        """Whether the operators behind the arguments of `apply` fit those of `pattern`."""
+        heads = _operators_of(pattern)
         for arg, item in zip(apply.args, row.args, strict=True):
-            wanted = says.get(item.text) if isinstance(item, Atom) else None
+            wanted = heads.get(item.text) if isinstance(item, Atom) else None
             if wanted and (known := self.operators(arg)) and wanted not in known:
                 return False
         return True
 
     def operators(self, arg: Arg) -> set[str]:
-        """The operators that are known to make `arg`."""
+        """The operators whose result `arg` is known to be."""
         self.literal(arg)
-        found = self.find(arg)
+        representative = self.find(arg)
         return {
             a.head
             for a in self.query.applies
-            if a.head.startswith("R.") and a.result is not None and self.find(a.result) == found
+            if a.head.startswith("R.")
+            and a.result is not None
+            and self.find(a.result) == representative
         }
 
     def agree(self, a: Apply, b: Apply) -> bool:
@@ -155,7 +156,7 @@ class _Unfolding:
         return True
 
     def literal(self, arg: Arg) -> Literal | None:
-        """The literal that `arg` is known to be."""
+        """The literal that `arg` is known to equal."""
         for a, b in self.query.same[self.seen :]:
             first, second = self.find(a), self.find(b)
             if first != second:
@@ -163,8 +164,8 @@ class _Unfolding:
                     first, second = second, first
                 self.parent[first] = second
         self.seen = len(self.query.same)
-        found = self.find(arg)
-        return found if isinstance(found, Literal) else None
+        representative = self.find(arg)
+        return representative if isinstance(representative, Literal) else None
 
     def find(self, arg: Arg) -> Arg:
         while arg in self.parent:
@@ -174,7 +175,7 @@ class _Unfolding:
 
 @cache
 def _operators_of(pattern: Direction) -> Mapping[str, str]:
-    """By variable the operator that makes it, where a premise of `pattern` says so."""
+    """By variable, the operator that a premise of `pattern` equates it with."""
     return {
         name.text: value.head
         for fact in pattern.premises
@@ -187,7 +188,7 @@ def _operators_of(pattern: Direction) -> Mapping[str, str]:
 
 @cache
 def _keeps(step: Direction, row: Row, at: int) -> bool:
-    """Whether a `step` of a walk leaves argument number `at` as it is."""
+    """Whether a `step` of a walk keeps argument number `at`."""
     return any(
         written(read.items[1 + at]) == written(row.args[at])
         for fact in step.premises
@@ -196,6 +197,6 @@ def _keeps(step: Direction, row: Row, at: int) -> bool:
 
 
 def _shallow(ways: Sequence[tuple[Direction, Row]], depth: int) -> Sequence[tuple[Direction, Row]]:
-    """Beyond half of the depth only ways that do not read what they make."""
+    """`ways` without recursive rules beyond half of the depth, if there are others."""
     ends = [w for w in ways if w[1].head not in reads_of(w[0])]
     return ends if ends and depth >= _DEPTH // 2 else ways

@@ -1,4 +1,4 @@
-"""What one operator makes of values, in its own dtype and in float64."""
+"""The results of one operator, in its own dtype and in float64."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,39 +24,40 @@ Result: TypeAlias = Computed | tuple[Computed, ...]
 
 def computed(
     node: Node[C],
-    given: Callable[[C], Result | None],
+    value_of: Callable[[C], Result | None],
     extents: Mapping[str, int],
-    shaken: np.random.Generator | None = None,
+    jitter: np.random.Generator | None = None,
 ) -> Result | None:
-    """The value of `node`, which is no leaf, of the values that are `given` of its operands.
+    """The value of `node`, which is not a leaf, from the values of its operands.
 
-    ``None`` if one of these is missing.  What is `shaken` is rounded at random, as in `applied`.
+    It is ``None`` if `value_of` returns ``None`` for an operand.  `jitter` adds rounding errors, as
+    in `applied`.
     """
     match node.op:
         case nodes.SCALAR:
             return constant(node.scalar, (), node.dtype)
         case nodes.LOAD | nodes.STORE | nodes.WHOLE:
-            return given(node.operands[0])
+            return value_of(node.operands[0])
         case nodes.TUPLE_GET:
-            whole, ((_, index),) = given(node.operands[0]), node.attrs
+            whole, ((_, index),) = value_of(node.operands[0]), node.attrs
             return whole[index] if isinstance(whole, tuple) and isinstance(index, int) else None
         case name:
-            return applied(OPS[name], node.children, dict(node.attrs), given, extents, shaken)
+            return applied(OPS[name], node.children, dict(node.attrs), value_of, extents, jitter)
 
 
 def applied(
     op: Op,
     children: tuple[Any, ...],
     attrs: dict[str, Any],
-    given: Callable[[Any], Result | None],
+    value_of: Callable[[Any], Result | None],
     extents: Mapping[str, int],
-    shaken: np.random.Generator | None = None,
+    jitter: np.random.Generator | None = None,
 ) -> Result | None:
-    """What `op` makes of `children`, of which tensors have the values that are `given`.
+    """The result of `op` on `children`, where `value_of` has the values of tensors.
 
-    ``None`` if one of these is missing.  What is `shaken` is rounded at random: each element that
-    the operator rounds is off by up to another unit in its last place, as in Monte Carlo arithmetic
-    (Parker, 1997).
+    It is ``None`` if `value_of` returns ``None`` for an operand.  With a generator `jitter`, each
+    element that the operator rounds is off by up to another unit in its last place, as in Monte
+    Carlo arithmetic (Parker, 1997).
     """
     narrow: list[Any] = []
     wide: list[Any] = []
@@ -75,15 +76,15 @@ def applied(
                 narrow.append(number)
                 wide.append(number)
             case tuple() if type(child) is tuple:
-                parts = [given(c) for c in child]
-                several = [p for p in parts if isinstance(p, Computed)]
-                if len(several) != len(parts):
+                parts = [value_of(c) for c in child]
+                elements = [p for p in parts if isinstance(p, Computed)]
+                if len(elements) != len(parts):
                     return None
-                narrow.append(tuple(p.value for p in several))
-                wide.append(tuple(p.wide for p in several))
-                known += several
+                narrow.append(tuple(p.value for p in elements))
+                wide.append(tuple(p.wide for p in elements))
+                known += elements
             case _:
-                one = given(child)
+                one = value_of(child)
                 if not isinstance(one, Computed):
                     return None
                 narrow.append(one.value)
@@ -99,13 +100,13 @@ def applied(
         other = value
     if isinstance(value, tuple) and isinstance(other, tuple):
         pairs = zip(value, other, strict=True)
-        return tuple(_computed(_rounded(v, w, shaken), w, known) for v, w in pairs)
-    return _computed(_rounded(value, other, shaken), other, known)
+        return tuple(_computed(_rounded(v, w, jitter), w, known) for v, w in pairs)
+    return _computed(_rounded(value, other, jitter), other, known)
 
 
-def _rounded(value: Any, wide: Any, shaken: np.random.Generator | None) -> Any:
-    """`value`, shaken where it is not what `wide` says, which it is where nothing is lost."""
-    if shaken is None or not isinstance(value, np.ndarray):
+def _rounded(value: Any, wide: Any, jitter: np.random.Generator | None) -> Any:
+    """`value` with random errors where it differs from `wide`: exact elements stay."""
+    if jitter is None or not isinstance(value, np.ndarray):
         return value
     dtype = name_of(value.dtype)
     if not is_float(dtype) or is_stored(dtype) or not value.size:
@@ -113,21 +114,20 @@ def _rounded(value: Any, wide: Any, shaken: np.random.Generator | None) -> Any:
     with np.errstate(all="ignore"):
         unit = np.abs(value.astype(np.float64)) * float(limits(dtype).eps)
         inexact = np.isfinite(value) & (value.astype(np.float64) != wide)
-        off = np.where(inexact, unit * shaken.uniform(-1, 1, value.shape), 0)
+        off = np.where(inexact, unit * jitter.uniform(-1, 1, value.shape), 0)
         return (value.astype(np.float64) + off).astype(value.dtype)
 
 
 def _computed(value: Any, wide: Any, operands: Sequence[Computed]) -> Computed:
-    """A result of `operands`."""
-    made = _of(np.asarray(value), np.asarray(wide))
-    scale = max(made.scale, *(o.scale for o in operands), 0.0)
-    return replace(
-        made, scale=scale, range_used=max(made.range_used, *(o.range_used for o in operands), 0.0)
-    )
+    """A result, with the largest magnitudes of its elements and of `operands`."""
+    result = _of(np.asarray(value), np.asarray(wide))
+    scale = max(result.scale, *(o.scale for o in operands), 0.0)
+    range_used = max(result.range_used, *(o.range_used for o in operands), 0.0)
+    return replace(result, scale=scale, range_used=range_used)
 
 
 def exact(value: Array) -> Computed:
-    """`value`, which means what it is."""
+    """`value` without a rounding error."""
     return _of(value, value.astype(np.float64) if is_float(name_of(value.dtype)) else value)
 
 
@@ -138,14 +138,14 @@ def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:
 
 
 def _of(value: Array, wide: Array) -> Computed:
-    """A value with the magnitude of what it means, no other number being on the way to it."""
+    """A value with its own magnitude: it has no operands."""
     scale = _magnitude(wide)
     dtype = name_of(value.dtype)
     return Computed(value, wide, scale, scale / float(limits(dtype).max) if is_float(dtype) else 0)
 
 
 def _magnitude(x: Array) -> float:
-    """The largest finite number in `x`; 0 of none."""
+    """The largest magnitude of a finite number in `x`; 0 if there is none."""
     if not is_float(name_of(x.dtype)) or not x.size:
         return 0.0
     size = np.abs(x)

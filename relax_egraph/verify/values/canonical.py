@@ -1,4 +1,4 @@
-"""Operators as the reference computes them, but the same for equal elements wherever they stand."""
+"""Reference results of operators that do not depend on the positions of elements."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ _SUMS = frozenset(
         *(f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")),
     )
 )
-"""Operators that add in an order which is the kernel's affair."""
+"""Operators that add in an order that the kernel chooses."""
 
 _LANES = 64
 
 
 def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
-    """What `op` computes, the same for equal elements wherever they stand.
+    """The result of `op`, with equal results for equal elements at all positions.
 
-    A sum is rounded once, whatever its order; a function of elements is computed of vectors that
-    are filled up, as numpy has another way for what is left over of one.
+    A sum is rounded once, independent of its order.  The operands of an elementwise operator are
+    padded to whole vectors, since numpy computes the remainder of a vector by other code.
     """
     tensors = [o for o in operands if isinstance(o, np.ndarray)]
     if op.elementwise and tensors and len({t.shape for t in tensors}) == 1:
@@ -35,10 +35,10 @@ def once_rounded(op: Op, operands: list[Any], attrs: dict[str, Any]) -> Any:
     floats = [t.dtype for t in tensors if is_float(name_of(t.dtype))]
     if op.name in _SUMS and floats and len(floats) == len(tensors):
         more = np.longdouble if floats[0] == np.float64 else np.float64
-        made = np.dtype(attrs.get("out_dtype") or floats[0])
+        dtype = np.dtype(attrs.get("out_dtype") or floats[0])
         wide = [o.astype(more) if isinstance(o, np.ndarray) else o for o in operands]
         with np.errstate(all="ignore"):
-            return np.asarray(apply_op(op, wide, attrs)).astype(made)
+            return np.asarray(apply_op(op, wide, attrs)).astype(dtype)
     return apply_op(op, operands, attrs)
 
 

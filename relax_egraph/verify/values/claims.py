@@ -1,4 +1,4 @@
-"""Whether what an instance says of its values is so."""
+"""A check of an instance's claims about constant values."""
 
 from collections.abc import Mapping
 
@@ -14,17 +14,17 @@ from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import Computed
 
 _EXTENT = 2
-"""Of every symbol."""
+"""The extent of every symbol."""
 
 
 def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> bool:
-    """Whether each value of which an instance says that its elements are one number is that.
+    """Whether each value that an instance claims to be one number is that number.
 
-    Numbers are drawn for what an operator makes as for anything else, and an e-graph that is told
-    two numbers of one value proves whatever one likes.
+    Instances draw numbers also for results of operators.  An e-graph with two numbers for one value
+    could prove anything.
     """
     problem = instance.problem
-    if not any(v in problem.made for v in problem.scalars):
+    if not any(v in problem.producers for v in problem.scalars):
         return True
     program = Program(declarations)
     program.add(instance)
@@ -36,7 +36,7 @@ def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> boo
         is_computed = step.node is not None and step.node.op in OPS
         if step.scalar is None or not is_computed or not isinstance(value, Computed):
             continue
-        said = constant(step.scalar, value.value.shape, name_of(value.value.dtype)).value
-        if not np.allclose(value.wide, said.astype(value.wide.dtype), 1e-6, 0, equal_nan=True):
+        claim = constant(step.scalar, value.value.shape, name_of(value.value.dtype)).value
+        if not np.allclose(value.wide, claim.astype(value.wide.dtype), 1e-6, 0, equal_nan=True):
             return False
     return True

@@ -1,7 +1,7 @@
-"""What the classes of an e-graph compute: every node, of random inputs, against its class's value.
+"""The values of e-classes on random inputs: every node is compared with the value of its class.
 
-The value of a class is that of the program's step that is in it, computed as the program says;
-of a class that only rules made, that of its first node that can be computed.
+The value of a class is that of the program's step in it.  For a class that only rules added, it is
+the value of its first node that can be computed.
 """
 
 from collections import defaultdict
@@ -21,10 +21,10 @@ from relax_egraph.verify.values.tolerance import Computed, Need, gap
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two values of one class; or a node that has none, and then `problem` says why.
+    """Two values of one class, or a node without a value for the reason `problem`.
 
-    `steps` are the numbers of the program's values in the class, or in those that are made of it;
-    `pair` that of the two among all that were compared.
+    `steps` are the numbers of the program's values in the class, or in classes that use it; `pair`
+    is the index of the two values among all compared pairs.
     """
 
     need: Need
@@ -40,10 +40,10 @@ class Difference:
 
 
 class Classes:
-    """The classes of a trial, each with the value that its other nodes must have.
+    """The classes of a trial, each with the value that all of its nodes must have.
 
-    `compared` are the numbers of the steps whose class has a second value that was compared;
-    `pairs` are the values that were, in an order that is the same in every run of one trial.
+    `compared` are the numbers of the steps whose class has a second value; `pairs` are the compared
+    values, in the same order in every run of one trial.
     """
 
     def __init__(self, run: Evaluation, trial: Trial) -> None:
@@ -68,7 +68,7 @@ class Classes:
                     self.own[key].add(node.over(trial.values.get))
 
     def differences(self) -> Iterator[Difference]:
-        """How the classes differ within themselves."""
+        """The differences between values of one class."""
         for numbers in self.steps.values():
             known = [n for n in numbers if n in self.run.values]
             for n in known[1:]:
@@ -76,7 +76,7 @@ class Classes:
                     yield from self.compare(numbers, self.run.values[known[0]], self.run.values[n])
         for key, number in self.trial.scalars.items():
             value = self.values.get(key)
-            if isinstance(value, Computed) and not self.said(key):
+            if isinstance(value, Computed) and not self.is_claimed(key):
                 same = constant(number, value.value.shape, name_of(value.value.dtype))
                 yield from self.compare(self.steps[key], value, same)
         waiting = [(k, n) for k, n in self.trial.nodes if n.op not in (LEAF, OPAQUE)]
@@ -108,15 +108,15 @@ class Classes:
             waiting = rest
         yield from self.failures(waiting, broken)
 
-    def said(self, key: Key) -> bool:
-        """Whether the program says that the elements of this class are one number."""
+    def is_claimed(self, key: Key) -> bool:
+        """Whether the program claims that all elements of this class are one number."""
         by_number = self.run.program.steps
         return any(by_number[n].scalar is not None for n in self.steps[key])
 
     def failures(
         self, waiting: list[tuple[Key, Node[Key]]], broken: dict[Key, str]
     ) -> Iterator[Difference]:
-        """The values that a node cannot give: it, or what it needs, cannot be computed."""
+        """The values that a node lacks: the node or one of its operands cannot be computed."""
         reached = {k: why for k, why in broken.items() if k not in self.values}
         there = {*self.values, *self.steps, *(k for k, _ in self.trial.nodes)}
         for _, node in waiting:
@@ -143,7 +143,7 @@ class Classes:
                     )
 
     def near(self, key: Key) -> list[int]:
-        """The steps in the class, or else in classes over it."""
+        """The steps in the class, or else in the nearest classes that use it."""
         reached, seen = [key], {key}
         for k in reached:
             if self.steps.get(k):
@@ -155,15 +155,15 @@ class Classes:
 
     @cached_property
     def over(self) -> Mapping[Key, list[Key]]:
-        """The classes whose nodes need a class."""
-        found: dict[Key, list[Key]] = defaultdict(list)
+        """By class, the classes of the nodes that use it."""
+        users: dict[Key, list[Key]] = defaultdict(list)
         for key, node in self.trial.nodes:
             for child in node.operands:
-                found[child].append(key)
-        return found
+                users[child].append(key)
+        return users
 
     def compare(self, numbers: list[int], left: Result, right: Result) -> Iterator[Difference]:
-        """How two values of a class differ, in which the steps with these `numbers` are."""
+        """The difference between two values of the class of the steps with these `numbers`."""
         if isinstance(left, tuple) or isinstance(right, tuple):
             if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
                 for a, b in zip(left, right, strict=True):
@@ -172,16 +172,16 @@ class Classes:
         self.compared.update(numbers)
         pair = len(self.pairs)
         self.pairs.append((left, right))
-        found = gap(left, right, self.run.kind)
-        if found.need != "exact" or found.on:
+        difference = gap(left, right, self.run.kind)
+        if difference.need != "exact" or difference.on:
             yield Difference(
-                found.need,
+                difference.need,
                 tuple(numbers),
                 left.value,
                 right.value,
-                found.at,
+                difference.at,
                 kind=self.run.kind,
-                ulps=found.ulps,
-                on=found.on,
+                ulps=difference.ulps,
+                on=difference.on,
                 pair=pair,
             )

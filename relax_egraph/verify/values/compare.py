@@ -1,4 +1,4 @@
-"""What the classes of a trial show of the instances in it."""
+"""The comparison of all values in the classes of a trial, by instance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,16 +19,16 @@ from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, gap, kep
 _NUMBERS = ("ordinary", "large")
 """Kinds of values on which two sides may differ by their rounding."""
 
-_SHAKEN = 8
-"""So many runs tell what rounding makes of a value."""
+_RANDOM_ROUNDINGS = 8
+"""Runs with random rounding that estimate the rounding error of a value."""
 
 _USUAL, _UNUSUAL = (2, 3, 5), (0, 1, 2, 5)
-"""Extents of symbols: of the first run and that on NaN; each of these in one of the others."""
+"""Extents of symbols: for the first run and the run on NaN; and one for each of the other runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """An instance whose classes have two values; `seen` is the same with its elements."""
+    """An instance with two values in one class; `seen` is the instance with its elements."""
 
     instance: Instance
     difference: Difference
@@ -36,12 +36,12 @@ class Wrong:
 
     @property
     def exceeds(self) -> bool:
-        """Whether the rules that made the instance state less."""
+        """Whether the difference is worse than the rules of the instance state."""
         allowed = max(ORDER.index(stated(rule)) for rule in self.instance.rules)
         return ORDER.index(self.difference.need) > allowed
 
     def beside(self, other: Difference) -> "Wrong":
-        """The same with what another difference of the same need shows."""
+        """The instance with the merged difference of this one and another of the same need."""
         ulps = max(self.difference.ulps, other.ulps)
         both = replace(self.difference, ulps=ulps, on=self.difference.on | other.on)
         return replace(self, difference=both)
@@ -50,15 +50,15 @@ class Wrong:
 def compare(
     program: Program, trial: Trial, random: Random, kinds: Sequence[Kind] = KINDS
 ) -> tuple[set[int], list[Wrong]]:
-    """Which instances have classes that were compared, and what is wrong with them."""
+    """The indices of the instances whose classes were compared, and the wrong instances."""
     of_step = {s.number: s.instance for s in program.steps}
     compared: set[int] = set()
     wrong: dict[tuple[int, Need], Wrong] = {}
-    said = {n: e for i in program.instances for n, e in i.extents.items()}
+    fixed = {n: e for i in program.instances for n, e in i.extents.items()}
     orders = {n: _order(kinds, random) for n in program.symbols}
     for k, kind in enumerate(kinds):
         seed = random.getrandbits(32)
-        extents = {n: orders[n][k] for n in program.symbols} | said
+        extents = {n: orders[n][k] for n in program.symbols} | fixed
         run = _Run(program, trial, extents, kind, seed)
         for difference in run.differences():
             for at in {of_step[n] for n in difference.steps}:
@@ -76,7 +76,7 @@ def compare(
 
 
 def _order(kinds: Sequence[Kind], random: Random) -> list[int]:
-    """What a symbol is in each run."""
+    """The extent of a symbol in each run."""
     unusual = iter(random.sample(_UNUSUAL, len(_UNUSUAL)))
     usual = random.choice(_USUAL)
     return [
@@ -86,7 +86,7 @@ def _order(kinds: Sequence[Kind], random: Random) -> list[int]:
 
 @dataclass(slots=True)
 class _Run:
-    """The classes of a trial, computed once."""
+    """One computation of the classes of a trial."""
 
     program: Program
     trial: Trial
@@ -97,7 +97,7 @@ class _Run:
     classes: Classes = field(init=False)
 
     def differences(self) -> Iterator[Difference]:
-        """How the classes differ; by no more than rounding, where that is all there is to it."""
+        """The differences within classes, with random rounding to tell rounding from more."""
         self.evaluation, self.classes = self.computed(None)
         noise: Sequence[Array] | None = None
         for difference in tuple(self.classes.differences()):
@@ -109,20 +109,20 @@ class _Run:
             less = gap(*pair, self.kind, noise[difference.pair])
             yield replace(difference, need=less.need, at=less.at, ulps=less.ulps)
 
-    def computed(self, shaken: np.random.Generator | None) -> tuple[Evaluation, Classes]:
+    def computed(self, jitter: np.random.Generator | None) -> tuple[Evaluation, Classes]:
         rng = np.random.default_rng((self.seed, 1))
-        run = Evaluation(self.program, self.extents, self.kind, rng, shaken)
+        run = Evaluation(self.program, self.extents, self.kind, rng, jitter)
         run.compute()
         return run, Classes(run, self.trial)
 
     def noise(self) -> Sequence[Array]:
-        """Of each pair of values how far they are off when they are rounded at random."""
+        """The rounding error of each pair of values, estimated by random rounding."""
         pairs = self.classes.pairs
         most = [np.zeros(right.value.shape) for _, right in pairs]
-        for k in range(_SHAKEN):
+        for k in range(_RANDOM_ROUNDINGS):
             _, classes = self.computed(np.random.default_rng((self.seed, 2, k)))
             for _ in classes.differences():
-                pass  # what is compared is in `pairs`
+                pass  # the iteration fills `pairs`
             for at, ((a, b), (c, d)) in enumerate(zip(pairs, classes.pairs, strict=False)):
                 if a.value.shape == b.value.shape:
                     most[at] = np.maximum(most[at], _apart(a, c) + _apart(b, d))
@@ -136,7 +136,7 @@ def _apart(a: Computed, b: Computed) -> Array:
 
 
 def _seen(run: Evaluation, at: int) -> Instance:
-    """Instance number `at` with the elements that its leaves and the extents its symbols had."""
+    """Instance number `at` with the elements of its leaves and the extents of its symbols."""
     instance = run.program.instances[at]
     leaves = [s for s in run.program.steps if s.instance == at and s.is_leaf]
     values = {s.variable: run.values.get(s.number) for s in leaves if s.scalar is None}
@@ -147,11 +147,11 @@ def _seen(run: Evaluation, at: int) -> Instance:
 
 
 def _has_empty(instance: Instance, extents: Mapping[str, int]) -> bool:
-    """Whether a tensor has no elements: a sum over none of them loses what is not a number."""
+    """Whether a tensor has no elements: a sum over no elements loses a NaN."""
     infos = (instance.info(v) for v in instance.problem.shapes if v in instance.problem.needed)
     return any(dims.evaluate(d, extents) == 0 for i in infos for d in i.dims or ())
 
 
 def stated(rule: Rule) -> Need:
-    """The class that a rule keeps to."""
+    """The float class that a rule must keep."""
     return kept(rule.float_class)

@@ -1,4 +1,4 @@
-"""What a program computes of random inputs, in its own dtypes and in float64."""
+"""The evaluation of a program on random inputs, in its own dtypes and in float64."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,25 +21,25 @@ NOT_COMPUTED = (
     *(RelaxEgraphError, ArithmeticError, AttributeError),
     *(LookupError, TypeError, ValueError),
 )
-"""What type rules and the reference raise for operands that an operator does not take."""
+"""Exceptions of struct-info rules and of the reference for operands that an operator refuses."""
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """One run on random inputs: `extents` of the symbols, and the values of leaves by number.
+    """One run on random inputs: the `extents` of symbols, and the `values` of steps by number.
 
-    What is `shaken` is rounded at random, as `applied` says.
+    A generator `jitter` adds rounding errors, as in `applied`.
     """
 
     program: Program
     extents: Mapping[str, int]
     kind: Kind
     rng: np.random.Generator
-    shaken: np.random.Generator | None = None
+    jitter: np.random.Generator | None = None
     values: dict[int, Result] = field(default_factory=dict[int, Result])
 
     def compute(self) -> None:
-        """Compute the steps of the program, as far as what they need can be."""
+        """Compute all steps of the program that can be computed."""
         for step in self.program.steps:
             try:
                 result = self.result(step, self.values.get)
@@ -48,16 +48,16 @@ class Evaluation:
             if result is not None:
                 self.values[step.number] = result
 
-    def result(self, step: Step, given: Callable[[int], Result | None]) -> Result | None:
-        """What `step` gives, of the results `given` of others; ``None`` if one is missing."""
+    def result(self, step: Step, value_of: Callable[[int], Result | None]) -> Result | None:
+        """The result of `step`, from the results of others; ``None`` if one is missing."""
         if step.node is None:
             return None
-        return self.leaf(step) if step.is_leaf else self.computed(step.node, given)
+        return self.leaf(step) if step.is_leaf else self.computed(step.node, value_of)
 
     def leaf(self, step: Step) -> Computed:
-        """A random value, or the one that the step or its instance says.
+        """A random value, or the value that the step or its instance determines.
 
-        Raises `RunError` if the shape is of no tensor: n - 1 where n is 0.
+        Raises `RunError` for a negative extent, such as n - 1 where n is 0.
         """
         assert step.info is not None
         shape = tuple(dims.evaluate(d, self.extents) for d in step.info.dims or ())
@@ -75,23 +75,23 @@ class Evaluation:
             value = stored(value, narrow, axis)
         return exact(value)
 
-    def computed(self, node: Node[C], given: Callable[[C], Result | None]) -> Result | None:
-        """The value of `node`, which is no leaf, of the values that are `given` of its operands."""
-        return computed(node, given, self.extents, self.shaken)
+    def computed(self, node: Node[C], value_of: Callable[[C], Result | None]) -> Result | None:
+        """The value of `node`, which is not a leaf, from the values of its operands."""
+        return computed(node, value_of, self.extents, self.jitter)
 
     def apply(
         self,
         op: Op,
         children: tuple[Any, ...],
         attrs: dict[str, Any],
-        given: Callable[[Any], Result | None],
+        value_of: Callable[[Any], Result | None],
     ) -> Result | None:
-        """What `op` gives, in its dtype and in float64."""
-        return applied(op, children, attrs, given, self.extents, self.shaken)
+        """The result of `op`, in its dtype and in float64."""
+        return applied(op, children, attrs, value_of, self.extents, self.jitter)
 
 
 def _kind(step: Step, kind: Kind) -> Kind:
-    """The kind of values of a leaf: no weight is NaN, and what is stored narrow is finite."""
+    """The kind of values of a leaf: weights are not NaN, and narrow storage needs finite values."""
     unfit: tuple[Kind, ...] = ("nan",) if step.constant else ()
     unfit = ("nan", "infinite", "extreme") if step.narrow else unfit
     return "ordinary" if kind in unfit else kind

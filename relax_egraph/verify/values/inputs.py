@@ -1,4 +1,4 @@
-"""Random values of the leaves, of several kinds."""
+"""Random arrays for leaves, of several kinds of values."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -9,21 +9,21 @@ from relax_egraph.ir.dtypes import is_float, limits
 Array: TypeAlias = np.ndarray[Any, Any]
 
 Kind: TypeAlias = Literal["ordinary", "large", "nan", "infinite", "extreme"]
-"""What is among the values: numbers near 0; large and tiny ones; NaN; infinities; the largest and
-the smallest numbers that there are."""
+"""The numbers among the values: near 0; large and tiny; NaN; infinities; or the largest and the
+smallest numbers of the dtype."""
 
 KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "infinite", "extreme")
 
 OF_HALVES: tuple[Kind, ...] = ("ordinary", "large", "large", "large", "large", "large")
-"""Kinds of the values of halves, which overflow at everyday numbers."""
+"""Kinds of values for float16, which overflows at moderate numbers."""
 
 UNBOUNDED: tuple[Kind, ...] = ("infinite", "extreme")
-"""Kinds on which a formula may overflow or not by the order in which it is rounded."""
+"""Kinds on which overflow may depend on the order of rounding."""
 
 
 _HALVES = (2.0**-12, 0.25, 12.0, 80.0, 500.0, 1e3, 2e3, 3e3, 4e3, 6e4)
-"""Magnitudes of arrays of float16: all there are, and most often those that are far from the
-largest, and whose squares are beyond it."""
+"""Magnitudes of float16 arrays: the whole range, most often numbers far from the largest one
+whose squares overflow."""
 
 
 def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: Kind) -> Array:
@@ -64,7 +64,7 @@ def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, k
 
 
 def _extremes(dtype: str) -> tuple[float, ...]:
-    """The ends of the range of a floating-point dtype, and what squares to them."""
+    """The ends of the range of a floating-point dtype, and their square roots."""
     info = limits(dtype)
     top, tiny, least = float(info.max), float(info.tiny), float(info.smallest_subnormal)
     return (top, -top, tiny, least, -least, top**0.5, tiny**0.5, -0.0)

@@ -1,4 +1,4 @@
-"""Instances as one program of ground terms, and what its steps compute."""
+"""Instances as one program of ground terms, with a step for each value."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from relax_egraph.verify.instances.query import Arg
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Value `number` of the program, which is `variable` of an instance.
+    """Value `number` of the program, for `variable` of an instance.
 
-    Its `node` is over other steps, and ``None`` of what is left out.  A `constant` is a leaf;
-    what is `narrow` loses nothing if it is stored so: the dtype and the axis along which elements
-    share a scale.
+    The operands of its `node` are other steps; the node of an absent operand is ``None``.  A
+    `constant` is a leaf.  `narrow` lists storage that does not change the value: a dtype, and the
+    axis along which elements share a scale.
     """
 
     number: int
@@ -36,13 +36,13 @@ class Step:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether its value is drawn."""
+        """Whether the value is an input of the program."""
         return self.node is not None and self.node.op == LEAF
 
 
 @dataclass(slots=True)
 class Program:
-    """Instances side by side: no two share a leaf."""
+    """Independent instances in one program: no two share a leaf."""
 
     declarations: Mapping[str, Declaration]
     instances: list[Instance] = field(default_factory=list[Instance])
@@ -51,13 +51,13 @@ class Program:
     _names: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, instance: Instance) -> None:
-        """Add what `instance` says of the nodes that a rule matches, and of their operands."""
+        """Add the nodes of `instance` that a rule matches, their operands, and facts about them."""
         numbers: dict[str, int] = {}
         self.instances.append(instance)
         self.texts.append([])
         self._names.clear()
         problem = instance.problem
-        roots = [n.result for n in problem.nodes if not n.made]
+        roots = [n.result for n in problem.nodes if not n.built]
         roots += [*problem.scalars, *problem.constants, *problem.positions]
         for variable in dict.fromkeys(roots):
             self._number(variable, instance, numbers)
@@ -76,7 +76,7 @@ class Program:
         if variable in numbers:
             return numbers[variable]
         problem = instance.problem
-        node = problem.made.get(variable)
+        node = problem.producers.get(variable)
         scalar = problem.scalars.get(variable)
         value = None if scalar is None else float(instance.get(scalar))
         if node is None:
@@ -107,7 +107,7 @@ class Program:
         return number
 
     def _claim(self, name: str, info: TensorStructInfo) -> None:
-        """Say what is known of a value, as of every value of a program."""
+        """Add the shape and dtype of a value, as for every value of a program."""
         shape = info.dims or ()
         self.texts[-1].append(f"(shape-claim {name} {self._shape(shape)})")
         self.texts[-1].append(f"(dtype-claim {name} {literals.string(info.dtype or '')})")
@@ -119,42 +119,43 @@ class Program:
         return self._named(literals.vector([self._dim(d) for d in shape]))
 
     def _named(self, text: str) -> str:
-        """A name for `text`: egglog checks what an instance says again and again only once."""
+        """A name for `text`: egglog type-checks a repeated term only once."""
         if text not in self._names:
             self._names[text] = f"named-{len(self._names)}"
             self.texts[-1].append(f"(let {self._names[text]} {text})")
         return self._names[text]
 
     def _constant(self, variable: str, instance: Instance) -> bool:
-        """Whether a constant is made of the leaf `variable`."""
+        """Whether a constant of the instance depends on the leaf `variable`."""
         todo = list(instance.problem.constants)
         for constant in todo:
             if constant == variable:
                 return True
-            node = instance.problem.made.get(constant)
+            node = instance.problem.producers.get(constant)
             todo += [t for a in (node.args if node else ()) for t in instance.problem.tensors(a)]
         return False
 
     def _node(
         self,
-        made: Application,
+        application: Application,
         variable: str,
         instance: Instance,
         numbers: dict[str, int],
         value: float | None,
     ) -> int:
-        step_node = self._step_node(made, instance, numbers)
+        step_node = self._step_node(application, instance, numbers)
         number = len(self.steps)
         sort = instance.problem.sorts.get(variable, "Tensor")
         info = None if sort == "Tuple" or step_node is None else instance.info(variable)
         is_number = step_node is not None and step_node.op == SCALAR
         scalar = step_node.scalar if step_node and is_number else value
         self.steps.append(Step(number, self._last, variable, step_node, info, scalar))
-        sorts = self.declarations[made.head].sorts
+        sorts = self.declarations[application.head].sorts
         args = [
-            self._written(a, s, instance, numbers) for a, s in zip(made.args, sorts, strict=True)
+            self._written(a, s, instance, numbers)
+            for a, s in zip(application.args, sorts, strict=True)
         ]
-        term = f"({' '.join([made.head, *args])})"
+        term = f"({' '.join([application.head, *args])})"
         if sort == "Kernel":
             term = f"(K.store {self._written(variable, sort, instance, numbers)})"
         name = f"({'TupleValue' if sort == 'Tuple' else 'Value'} {number})"
@@ -166,12 +167,12 @@ class Program:
         return number
 
     def _step_node(
-        self, made: Application, instance: Instance, numbers: dict[str, int]
+        self, application: Application, instance: Instance, numbers: dict[str, int]
     ) -> Node[int] | None:
-        """The node over other steps; ``None`` of an operand that is left out."""
+        """The node with steps as operands; ``None`` for an absent operand."""
         problem = instance.problem
         args: list[Any] = []
-        for arg in made.args:
+        for arg in application.args:
             if isinstance(arg, str) and arg in problem.elements:
                 parts = problem.elements[arg]
                 args.append(tuple(self._number(t, instance, numbers) for t in parts))
@@ -180,7 +181,7 @@ class Program:
                 args.append(None if self.steps[number].node is None else number)
             else:
                 args.append(instance.get(arg))
-        return None if made.head == NONE else constructors()[made.head].node(args)
+        return None if application.head == NONE else constructors()[application.head].node(args)
 
     def _written(self, arg: Arg, sort: str, instance: Instance, numbers: dict[str, int]) -> str:
         problem = instance.problem
@@ -188,7 +189,7 @@ class Program:
             case "Tensor" | "Tuple":
                 return f"t{numbers[str(arg)]}"
             case "Kernel":
-                node = problem.made.get(str(arg))
+                node = problem.producers.get(str(arg))
                 if node is None:
                     return f"(K.load (Leaf {numbers[str(arg)]}))"
                 sorts = self.declarations[node.head].sorts
@@ -211,12 +212,12 @@ class Program:
 
     @property
     def _last(self) -> int:
-        """The place of the instance that is added."""
+        """The index of the instance that `add` is adding."""
         return len(self.instances) - 1
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The actions that make each instance."""
+        """The actions that add each instance to an e-graph."""
         return tuple(map("\n".join, self.texts))
 
     @property
@@ -227,7 +228,7 @@ class Program:
 
 
 def _narrow(variable: str, instance: Instance) -> Iterator[tuple[str, int]]:
-    """What the constant `variable` may be stored as."""
+    """The storage that premises permit for the constant `variable`: dtypes and axes."""
     for premise in instance.problem.premises:
         if premise.head == "within-tolerance" and premise.args[0] == variable:
             _, dtype, axis = premise.args
@@ -235,7 +236,7 @@ def _narrow(variable: str, instance: Instance) -> Iterator[tuple[str, int]]:
 
 
 def host_value(value: PrimValue, extents: Mapping[str, int]) -> Any:
-    """A scalar of the host, as operators get it."""
+    """A host scalar as an argument of an operator."""
     import numpy as np
 
     number = value.value if isinstance(value.value, float) else dims.evaluate(value.value, extents)

@@ -1,10 +1,10 @@
-"""What two ways to compute a value may differ in.
+"""The float class that a difference between two computations of a value requires.
 
-Each is computed twice: in its own dtype, and in float64 as the measure of what it means.  In
-float64 the two must agree but for rounded constants; in its own dtype the second must be about as
-near to its meaning as the first is to its own.  Errors are measured against the largest number on
-the way.  Where that is too strict, as of exponentials of large numbers, what rounding makes of a
-value is found by rounding at random (`compare`).
+Each side is computed twice: in its own dtype, and in float64 as its reference.  In float64 the
+sides must agree except for rounded constants.  In its own dtype, the second side must be about as
+near to its reference as the first is to its own.  Errors are relative to the largest intermediate
+number.  Where that is too strict, as for exponentials of large numbers, random rounding estimates
+the rounding error (`compare`).
 """
 
 import math
@@ -24,38 +24,38 @@ Need: TypeAlias = Literal["exact", "reassociates", "fast", "unsound"]
 ORDER: tuple[Need, ...] = ("exact", "reassociates", "fast", "unsound")
 
 DIFFERS = ("rounding", "overflow", "inf", "NaN", "signed zero", "subnormal")
-"""What two sides may differ on: last digits, or a kind of value, on the way or at the end."""
+"""The ways in which sides may differ: last digits, or a kind of intermediate or final value."""
 
 _ROUNDING = 1e-7
-"""What is this much smaller than the numbers on the way to it is made of their rounding errors."""
+"""A result smaller than this share of the intermediate numbers consists of rounding errors."""
 
 _REASSOCIATES = 1e-6
 _FAST = 5e-6
 
 _CLOSE = 2e-14
-"""So much of the largest number on the way is rounding in float64, and beyond it a constant."""
+"""Rounding in float64, as a share of the largest intermediate number; more is a constant."""
 
 _MOST = 1024
-"""So many units in the last place are more than a formula loses, but for noise: digits are cut."""
+"""The most units in the last place that a formula loses without noise; more means lost digits."""
 
 _NOISE = 4
-"""So many times what shaken runs come to."""
+"""The tolerance for noise, as a multiple of the errors under random rounding."""
 
 _ROOM = 16
-"""Numbers that are so many times smaller than the largest one are far from it: by its own rounding
-no program overflows there, and neither may what a rule makes of it."""
+"""A number below this fraction of the largest one is far from it.  Rounding alone overflows no
+program there, and a rule must not overflow there, either."""
 
 _STORED = 4
-"""So many units in the last place may a storage type differ in: what is fused is rounded once."""
+"""The most units in the last place in a storage dtype: a fused kernel rounds once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A value in its own dtype, and in float64.
 
-    `scale` is the largest number that occurs on the way to it: rounding errors are of its size.
-    `range_used` is the largest share that a number on the way has of the largest one of its dtype;
-    what is more than 1 overflows.
+    `scale` is the largest intermediate number, which determines the size of rounding errors.
+    `range_used` is the largest intermediate number relative to the maximum of its dtype; above 1 it
+    overflows.
     """
 
     value: Array
@@ -65,15 +65,15 @@ class Computed:
 
 
 def ordered(differs_on: Collection[str]) -> tuple[str, ...]:
-    """Those of `DIFFERS`, in its order."""
+    """`differs_on` in the order of `DIFFERS`."""
     return tuple(d for d in DIFFERS if d in differs_on)
 
 
 def kept(stated: FloatClass) -> Need:
-    """What a rule of float class `stated` keeps to.
+    """The class that a rule of float class `stated` must keep.
 
-    Of a ``bounded`` rule the error is that of constants as they are stored.  Those that it is tried
-    on have none: the rest only rounds.
+    The error of a ``bounded`` rule is that of storing constants.  Instances have constants without
+    such an error, so only rounding remains.
     """
     match stated:
         case "unstated":
@@ -86,10 +86,10 @@ def kept(stated: FloatClass) -> Need:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What replacing one value by another needs, and where they differ the worst.
+    """The float class that replacing one value by another needs, and the largest difference.
 
-    `ulps` is how far the errors of the two are apart, in units in the last place of the largest
-    number on the way to them; `on` are those of `DIFFERS` that make the values differ.
+    `ulps` is the distance between the errors of both values, in units in the last place of the
+    largest intermediate number; `on` are the ways, from `DIFFERS`, in which the values differ.
     """
 
     need: Need
@@ -99,10 +99,10 @@ class Gap:
 
 
 def gap(left: Computed, right: Computed, kind: Kind, noise: Array | None = None) -> Gap:
-    """How `right` differs from `left`, of leaves of this `kind`.
+    """The gap between `left` and `right`, for leaves of this `kind`.
 
-    `noise` is what rounding is known to make of the elements; else it is taken to be of the size
-    of the largest number on the way.
+    `noise` is the rounding error of each element; without it, the error is relative to the largest
+    intermediate number.
     """
     a, b = left.value, right.value
     if a.shape != b.shape or a.dtype != b.dtype:
@@ -128,7 +128,7 @@ def _of_floats(
     lost = finite & ~(np.isfinite(b) & np.isfinite(other))
     near_largest = left.range_used * _ROOM > 1
     if stored and near_largest:
-        lost &= ~np.isfinite(other)  # which number overflows depends on where it is rounded
+        lost &= ~np.isfinite(other)  # whether a number overflows depends on the place of rounding
     kept = finite & np.isfinite(b) & np.isfinite(other)
     if kind != "large":
         strange = ~np.isfinite(wide) & np.isfinite(other)
@@ -167,9 +167,9 @@ def _of_floats(
 
 
 def _units(left: Computed, right: Computed, kept: Array, scale: float) -> Array:
-    """How far the errors are apart where both are `kept`, in units in the last place of `scale`.
+    """The distance of the errors where both are `kept`, in units in the last place of `scale`.
 
-    What a value of float64 means is not known any better than that value.
+    A value in float64 is its own reference.
     """
     a, b = left.value.astype(np.float64), right.value.astype(np.float64)
     binade = math.ldexp(0.5, math.frexp(scale)[1])  # the power of two at or below `scale`
@@ -182,18 +182,18 @@ def _units(left: Computed, right: Computed, kept: Array, scale: float) -> Array:
 
 
 def _causes(a: Array, b: Array, apart: Array, kind: Kind) -> frozenset[str]:
-    """Which of `DIFFERS` make elements differ that are `apart`."""
+    """The ways, from `DIFFERS`, in which the elements at `apart` differ."""
     x, y = a[apart], b[apart]
     finite = np.isfinite(x) & np.isfinite(y)
-    found: set[str] = set()
+    causes: set[str] = set()
     if not finite.all():
         strange = "NaN" if np.isnan(x[~finite]).any() or np.isnan(y[~finite]).any() else "inf"
-        found.add({"nan": "NaN", "infinite": "inf", "ordinary": strange}.get(kind, "overflow"))
+        causes.add({"nan": "NaN", "infinite": "inf", "ordinary": strange}.get(kind, "overflow"))
     if finite.any():
         tiny = float(limits(name_of(a.dtype)).tiny)
         least = np.minimum(np.abs(x[finite]), np.abs(y[finite])).astype(np.float64)
-        found.add("subnormal" if kind == "extreme" and (least < tiny).any() else "rounding")
-    return frozenset(found)
+        causes.add("subnormal" if kind == "extreme" and (least < tiny).any() else "rounding")
+    return frozenset(causes)
 
 
 _ZEROS = frozenset(("signed zero",))
