@@ -1,4 +1,4 @@
-"""Proof by trial that rules are sound."""
+"""The check of rules by trials on random instances."""
 
 INSTANCES = 20
-"""How many instances a rule has to match, by default."""
+"""The default number of instances that a rule has to match."""

@@ -61,7 +61,7 @@ class Rules:
         return self.schedule[: runs[-1] + 1] if runs else self.schedule
 
     def excluded(self, rule: Rule) -> str:
-        """Why `rule` is not in the run, as a sentence without its subject; "" if it is."""
+        """The reason for which `rule` is not in the run, as a clause; "" if it is in the run."""
         if why := self._left_out(rule):
             return why
         if rule.ruleset in rules.FACTS or self.absent(rule):
@@ -71,7 +71,7 @@ class Rules:
         return self._before_lowering(rule)
 
     def _left_out(self, rule: Rule) -> str:
-        """Why the arguments of the run exclude `rule`; "" if they do not."""
+        """The argument of the run that excludes `rule`, as a clause; "" if there is none."""
         if rule.name in self.without:
             return "it is left out by its name"
         if rule.ruleset in self.without:
@@ -108,7 +108,7 @@ class Rules:
         return absent
 
     def _before_lowering(self, rule: Rule) -> str:
-        """Why `rule`, if it matches kernels, runs before there are any."""
+        """A clause on a `rule` that matches kernels but runs before there are any; else ""."""
         heads = [c.head for p in rule.directions for c in plan_of(p).conjuncts]
         kernels = sorted({h for h in heads if h.startswith("K.")})
         phases = self.until(rule)

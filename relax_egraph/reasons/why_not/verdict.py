@@ -102,7 +102,7 @@ def _bans(rule: Rule, results: Sequence[RegionResult]) -> Iterator[str]:
 
 
 def _obstacle(rule: Rule, results: Sequence[RegionResult]) -> str:
-    """Why a rule that matches changed nothing."""
+    """The reason for which a rule that matches changed nothing."""
     for r in results:
         for phase in r.report.phases:
             if ban := next((b for b in phase.bans if b.rule == rule.name), None):

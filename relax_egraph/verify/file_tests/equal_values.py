@@ -84,7 +84,7 @@ class _Run:
             return exact(self._leaf(key))
         try:
             return computed(node, self.values.get, self.extents)
-        except Exception as problem:  # the reference is numpy, which raises what it likes
+        except Exception as problem:  # numpy may raise any exception
             shown = self._written(node)
             raise Unsound(f"{shown} has no value: {problem}") from problem
 

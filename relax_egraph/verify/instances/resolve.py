@@ -238,7 +238,7 @@ def _refuse_cycles(
             above.discard(variable)
             done.add(variable)
         elif variable in above:
-            raise Contradiction(f"{producers[variable].text} is made of itself")
+            raise Contradiction(f"{producers[variable].text} is an operand of itself")
         elif variable not in done and variable in producers:
             above.add(variable)
             stack.append((variable, True))

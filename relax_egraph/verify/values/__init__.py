@@ -1,1 +1,1 @@
-"""What instances compute, and in what two values of one class may differ."""
+"""The values of instances, and the comparison of values of one e-class."""
