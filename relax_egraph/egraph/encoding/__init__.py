@@ -1,1 +1,1 @@
-"""From a dataflow block to a view, and from a view to the tables of egglog."""
+"""Encoding: from a dataflow block to a view, and from a view to the tables of egglog."""

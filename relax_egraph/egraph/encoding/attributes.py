@@ -1,7 +1,7 @@
-"""Attributes as rules see them: canonical, and with a value that says that there is none.
+"""Canonical attributes of operators in the e-graph, with a special value for None.
 
-Axes count from the front and are written out; those that are a set ascend.  The parts of a split
-are given by indices.  A layout or dtype of the result that is the operands' is left out.
+Axes are explicit and count from the front; sets of axes ascend.  A split has indices instead of a
+number of sections.  A layout or dtype of the result is None if it is that of the operands.
 """
 
 import math
@@ -25,7 +25,7 @@ SORT_OF_ATTR: Mapping[AttrKind, str] = {
 """The sort of each kind of attribute."""
 
 _NOTHING: Mapping[AttrKind, Attr] = {"int": -1, "str": "", "floats": ()}
-"""What rules see of an optional attribute that is None; no canonical value is one of these."""
+"""The encodings of None for optional attributes; no canonical value equals one of these."""
 
 _SETS = frozenset(
     ("sum", "max", "min", "mean", "prod", "variance", "std", "median", "squeeze", "expand_dims")
@@ -33,18 +33,18 @@ _SETS = frozenset(
 """Operators whose axes are a set."""
 
 _WITH_NEW_AXIS = frozenset(("stack", "one_hot"))
-"""Operators whose axis is a place in the result, which has one more than the operand."""
+"""Operators whose axis is an axis of the result, which has one more than the operand."""
 
 _AXES = ("axis", "axes", "channel_axis", "seq_axis", "batch_axis")
 
 
 def said(attr: AttrParam, value: Attr) -> Attr:
-    """What rules see of `value`."""
+    """The encoding of `value` in the e-graph."""
     return _NOTHING.get(attr.kind) if value is None else value
 
 
 def meant(attr: AttrParam, value: Attr) -> Attr:
-    """The value of which rules see `value`."""
+    """The attribute that `value` encodes: the inverse of `said`."""
     nothing = attr.optional and attr.kind in _NOTHING and value == _NOTHING[attr.kind]
     return None if nothing else value
 
@@ -52,7 +52,7 @@ def meant(attr: AttrParam, value: Attr) -> Attr:
 def canonical_attrs(
     op: Op, attrs: Mapping[str, Attr], operands: Sequence[StructInfo]
 ) -> tuple[tuple[str, Attr], ...] | None:
-    """Complete canonical attributes; ``None`` if one is left out that only a run could tell."""
+    """Complete canonical attributes; ``None`` if an omitted one is known at run time only."""
     complete = complete_attrs(op, attrs)
     first = _first(operands)
     for name in _AXES:
@@ -87,7 +87,7 @@ def _first(operands: Sequence[StructInfo]) -> TensorStructInfo:
 
 
 def _axes(op: Op, name: str, value: Attr, first: TensorStructInfo) -> Attr:
-    """Axes of an operand of the rank of `first`, from the front and written out."""
+    """Explicit axes, counted from the front, for an operand with the rank of `first`."""
     rank = first.ndim
     if op.name == "expand_dims":
         rank += len(_ints(value))
@@ -99,7 +99,7 @@ def _axes(op: Op, name: str, value: Attr, first: TensorStructInfo) -> Attr:
         case None if op.name == "permute_dims":
             return tuple(reversed(range(rank)))
         case None if op.name == "median" and rank == 1:
-            return None  # over an axis that is said, the result is a tuple
+            return None  # with an explicit axis, the result is a tuple
         case None if op.name in _SETS:
             return tuple(range(rank))
         case None if op.name == "take":
@@ -114,7 +114,7 @@ def _axes(op: Op, name: str, value: Attr, first: TensorStructInfo) -> Attr:
 
 
 def _indices(attrs: Mapping[str, Attr], first: TensorStructInfo) -> Attr:
-    """Where a split cuts; ``None`` if symbols decide."""
+    """The indices of a split; ``None`` if they depend on symbols."""
     sections, axis = attrs["indices_or_sections"], attrs["axis"]
     if isinstance(sections, tuple):
         return sections
@@ -126,7 +126,7 @@ def _indices(attrs: Mapping[str, Attr], first: TensorStructInfo) -> Attr:
 
 
 def _scale(query: TensorStructInfo) -> Attr:
-    """The default scale of attention: one by the root of the head size, if that is a number."""
+    """The default scale of attention: 1 / √(head size), if the size is a number."""
     size = query.dims[-1] if query.dims else None
     return 1 / math.sqrt(size) if isinstance(size, int) and size > 0 else None
 

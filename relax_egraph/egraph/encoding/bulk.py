@@ -1,8 +1,8 @@
-"""Loading a view into an e-graph in bulk.
+"""Bulk loading of a view into an e-graph.
 
-Nodes and facts go through tab-separated files, one for each operator, and one rule for each file
-makes them: about 100 000 nodes a second, where a command per node makes 4 000.  Shapes, axes,
-texts and truth values are numbered, and a rule without a body gives each number its value.
+Nodes and facts go through tab-separated files, one for each operator; one rule for each file adds
+them.  This loads about 100 000 nodes a second, a command per node only 4 000.  Shapes, axes, texts
+and truth values are numbered, and a rule without premises maps each number to its value.
 """
 
 import os
@@ -29,8 +29,8 @@ _LEFT_OUT = {"Tensor": "R.none", "Prim": "Prim.none"}
 def load_view(egraph: EGraph, view: View) -> None:
     """Add the classes of `view`, which are tensors and tuples, with their nodes and facts.
 
-    Class ``i`` is the class of ``(Value i)``, or of ``(TupleValue i)``.  Raises
-    ``ValueError`` if an attribute is not canonical or a shape operand not known.
+    Class ``i`` is the class of ``(Value i)``, or of ``(TupleValue i)``.  Raises ``ValueError`` if
+    an attribute is not canonical or a shape operand is unknown.
     """
     loading = _Loading()
     for number, eclass in view.classes.items():
@@ -63,11 +63,11 @@ def load_view(egraph: EGraph, view: View) -> None:
 
 
 Column = tuple[str, int | float]
-"""A value and its sort; of a sort that files cannot hold, the number of a literal."""
+"""A sort and a value; for a sort that files cannot store, the number of a literal."""
 
 
 class _Loading:
-    """Rows by what they make, and the literals that they refer to."""
+    """Rows of nodes and facts by constructor, and the literals that they refer to."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
@@ -93,7 +93,7 @@ class _Loading:
         return sort, known.setdefault(text, len(known))
 
     def program(self, scratch: Path) -> Iterator[str]:
-        """The commands that load everything; writes their files to `scratch`."""
+        """The commands that load all rows; writes their files to `scratch`."""
         for sort, texts in self._literals.items():
             yield f"(function engine/literal-{sort} (i64) {sort} :no-merge)"
             sets = " ".join(
@@ -123,7 +123,7 @@ class _Loading:
                 yield _LEFT_OUT[sort], 0
             case "Tensor" | "Tuple":
                 yield sort, arg
-            case "Tensors" if constructor.op == OPAQUE:  # of any number, so that files differ
+            case "Tensors" if constructor.op == OPAQUE:  # one file for each number of operands
                 yield from (("Tensor", c) for c in arg)
             case "Tensors":
                 yield self.literal(sort, literals.vector([f"(Value {c})" for c in arg]))
@@ -150,12 +150,12 @@ def _body(number: int, sorts: tuple[str, ...]) -> str:
     literals = " ".join(
         f"(= v{k} (engine/literal-{sort} c{k}))"
         for k, sort in enumerate(sorts)
-        if sort not in _MADE
+        if sort not in _TERMS
     )
     return f"(engine/load-{number} i {columns}) {literals}"
 
 
-_MADE: Mapping[str, str] = {
+_TERMS: Mapping[str, str] = {
     "i64": "c{}",
     "f64": "c{}",
     "Tensor": "(Value c{})",
@@ -163,11 +163,11 @@ _MADE: Mapping[str, str] = {
     "R.none": "(R.none)",
     "Prim.none": "(Prim.none)",
 }
-"""What a column of each sort stands for, where it is not the number of a literal."""
+"""The term for a column of each sort; columns of other sorts are numbers of literals."""
 
 
 def _head(target: str, sorts: tuple[str, ...]) -> str:
-    values = [_MADE.get(sort, "v{}").format(k) for k, sort in enumerate(sorts)]
+    values = [_TERMS.get(sort, "v{}").format(k) for k, sort in enumerate(sorts)]
     if target in _FUNCTIONS:
         return f"(set ({target} (Value i)) {values[0]})"
     if target in _RELATIONS:

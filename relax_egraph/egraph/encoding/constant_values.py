@@ -18,11 +18,11 @@ from relax_egraph.ir.struct_info import ShapeStructInfo
 Array: TypeAlias = npt.NDArray[Any]
 
 _MOVES = frozenset({"permute_dims", "concat", "reshape", "broadcast_to", TUPLE_GET})
-"""What computes nothing: the cheapest ways to make a value."""
+"""Operators without arithmetic: the cheapest to compute."""
 
 
 class ConstantValues:
-    """What constant classes of a view hold; one way of several, which compute the same."""
+    """The values of the constant classes of a view, each computed by its cheapest node."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -38,11 +38,11 @@ class ConstantValues:
                         changed = True
 
     def made_by(self, c: ClassId) -> ENode | None:
-        """The node by which the value of `c` is computed; ``None`` if it cannot be."""
+        """The cheapest node that computes `c`; ``None`` if there is none."""
         return self._ways[c][1] if c in self._ways else None
 
     def of(self, c: ClassId) -> Any:
-        """The value of `c`, an array or several; there is a node by which it is made."""
+        """The value of `c`: an array, or several; a node in `made_by` must exist."""
         _, node = self._ways[c]
         match node.op:
             case "leaf":
@@ -60,7 +60,7 @@ class ConstantValues:
                 return apply_to_constants(OPS[op], operands, dict(node.attrs))
 
     def _known(self, nodes: tuple[ENode, ...]) -> Iterator[tuple[int, ENode]]:
-        """The nodes whose operands are known, and what each takes: operators, those below too."""
+        """The nodes whose operands are known, each with the cost of its whole term."""
         for node in nodes:
             if not all(c in self._ways for c in node.operands) or not self._is_computed(node):
                 continue

@@ -1,4 +1,4 @@
-"""The constructors of egglog as the nodes that they make: ``(R.sum x (vec-of 1) false)``."""
+"""Translation between egglog's constructors and nodes: ``(R.sum x (vec-of 1) false)``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from relax_egraph.ir.op import AttrParam
 from relax_egraph.ir.struct_info import ShapeStructInfo
 
 OF_CLASSES = ("Tensor", "Kernel", "Tuple", "Tensors")
-"""The sorts of arguments that are made of classes."""
+"""The sorts of arguments that are classes, or vectors of classes."""
 
 _OF_CHILDREN = (*OF_CLASSES, "Shape", "Prim")
 
@@ -41,15 +41,15 @@ _HEADS = {
 _OPS = {head: op for op, head in _HEADS.items()}
 
 NONE = "R.none"
-"""The constructor of an operand that is left out."""
+"""The constructor of an omitted operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constructor:
-    """What makes nodes of operator `op`, in classes of sort `result`: ``(head args..)``.
+    """The constructor of nodes of operator `op`, in classes of sort `result`: ``(head args..)``.
 
-    `params` are the arguments in egglog's order: the children, of which `optional` are the places
-    that may be left out, then the `attrs` as the operator defines them.
+    `params` are the arguments in egglog's order: the children, then the attributes.  `optional` are
+    the positions of optional children; `attrs` are the operator's definitions of attributes.
     """
 
     head: str
@@ -77,7 +77,7 @@ class Constructor:
         return Node(self.op, tuple(values[:count]), tuple(attrs))
 
     def arguments(self, node: Node[C]) -> Iterator[tuple[Param, Any]]:
-        """The arguments that make `node`, each for its parameter."""
+        """The arguments of the constructor for `node`, each with its parameter."""
         if self.op == OPAQUE:
             return zip(self.params, (node.key, node.children), strict=True)
         pairs = zip(self.attrs, node.attrs, strict=True)
@@ -85,14 +85,14 @@ class Constructor:
         return zip(self.params, (*node.children, *attrs), strict=True)
 
     def text(self, node: Node[C], name: Callable[[C], str]) -> str:
-        """`node` as rules write it, over the names of its operands."""
+        """`node` in the notation of rules, with `name` for each operand."""
         parts = (argument_text(param.sort, arg, name) for param, arg in self.arguments(node))
         return f"({' '.join((self.head, *parts))})"
 
 
 @cache
 def constructors() -> Mapping[str, Constructor]:
-    """The constructors of nodes by name, in the order in which nodes are read."""
+    """The constructors of nodes by name, in the order of reading back."""
     declared = {d.name: d for d in vocabulary_table()}
     names = (*_OPS, *(f"{letter}.{op}" for op in operators() for letter in "RK"))
     return {name: _constructor(declared[name]) for name in names if name in declared}
@@ -114,7 +114,7 @@ def constructor_of(op: str, *, within_kernel: bool = False) -> Constructor:
 
 
 def argument_text(sort: str, arg: Any, name: Callable[[Any], str]) -> str:
-    """An argument of `sort` as rules write it; ``_`` if it is not canonical."""
+    """An argument of `sort` in the notation of rules; ``_`` if it is not canonical."""
     match sort:
         case "Tensor" | "Kernel" | "Tuple":
             return f"({NONE})" if arg is None else name(arg)

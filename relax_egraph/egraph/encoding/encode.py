@@ -1,10 +1,10 @@
-"""From a dataflow block to an e-graph in which nothing is proven equal yet.
+"""Encoding of a dataflow block as the initial e-graph: one class with one node for each value.
 
-Each value is one class with one node.  Inside, broadcasts are explicit (`R.broadcast_to` before
-every elementwise operator whose operands differ in shape) and attributes are canonical, so that
-a rule needs one form.  A binding that rules cannot look into (a match_cast, a call of a packed
-or loop function, a tuple, an operator on unknown shapes) is opaque: it stays as it is, over
-operands that rules may rewrite.  So is one that may refuse to run, which rules might drop.
+Broadcasts are explicit (`R.broadcast_to` before every elementwise operator whose operands differ
+in shape) and attributes are canonical, so that a rule needs one form.  A binding outside the
+vocabulary of rules (a match_cast, a call of a packed or loop function, a tuple, an operator on
+unknown shapes) is opaque: it stays unchanged, over operands that rules may rewrite.  A binding
+that may fail at run time is opaque, too, as rules might drop it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -52,7 +52,7 @@ from relax_egraph.ir.struct_info import (
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A block as a view; `origin` says which class a variable of the block became."""
+    """A block as a view; `origin` has the class of each variable of the block."""
 
     view: View
     origin: Mapping[Var, ClassId]
@@ -61,9 +61,9 @@ class Encoded:
 def encode(
     bindings: Sequence[Binding], outputs: Sequence[Var], refusing: Collection[Var] = ()
 ) -> Encoded:
-    """Encode `bindings`, of which those of `refusing`, and every match_cast, may refuse to run.
+    """Encode `bindings`; every match_cast, and the bindings of `refusing`, may fail at run time.
 
-    Roots are these, in order, so that they refuse in that order; then the `outputs`.
+    The roots are these bindings, so that they fail in the order of the program, then the `outputs`.
     """
     encoder = _Encoder(refusing)
     for binding in bindings:
@@ -96,7 +96,7 @@ def free_values(value: Expr) -> tuple[Expr, ...]:
 
 
 def reads_of(binding: Binding) -> tuple[Expr, ...]:
-    """What the value of `binding` reads, then the variables that struct info names as shapes."""
+    """The values that `binding` reads, then the shape variables of its struct info."""
     value = binding.value
     infos = [binding.var.struct_info]
     if isinstance(binding, MatchCast):
@@ -108,7 +108,7 @@ def reads_of(binding: Binding) -> tuple[Expr, ...]:
 
 
 class _Encoder:
-    """Classes in order of definition, and which class each variable and constant became."""
+    """Classes in order of definition, and the class of each variable and constant."""
 
     def __init__(self, refusing: Collection[Var]) -> None:
         self.classes: list[EClass] = []
@@ -144,7 +144,7 @@ class _Encoder:
         return self._add(node, TensorStructInfo(), "tuple")
 
     def _part(self, value: TupleGetItem) -> ENode | None:
-        """The part of a tuple that rules see; ``None`` of any other tuple, or part."""
+        """The node for a field of a tuple class; ``None`` for other tuples and fields."""
         inner = value.tuple_value
         if not isinstance(inner, Var) or not isinstance(value.struct_info, TensorStructInfo):
             return None
@@ -154,23 +154,23 @@ class _Encoder:
         return Node(TUPLE_GET, (known,), (("index", value.index),))
 
     def _open(self, value: Call) -> ENode | None:
-        """The node that rules see of an operator's call; ``None`` if they see nothing of it."""
+        """The node for the call of an operator; ``None`` if the call must be opaque."""
         op, info = value.op, value.struct_info
         if not isinstance(op, Op) or (traits := operator(op.name)) is None:
             return None
         if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
             return None
         if isinstance(info, TensorStructInfo) == traits.makes_tuple:
-            return None  # attributes ask for one result where there are several, or the reverse
+            return None  # attributes select one result instead of several, or the reverse
         known = isinstance(info, TensorStructInfo) and info.dims is not None
         if op.elementwise and not known:
             return None
         attrs = canonical_attrs(op, value.attrs, [a.struct_info for a in value.args])
         if attrs is None:
             return None
-        given = (*value.args, *(None,) * (len(op.operands) - len(value.args)))
+        args = (*value.args, *(None,) * (len(op.operands) - len(value.args)))
         children: list[Child[ClassId]] = []
-        for operand, arg in zip(op.operands, given, strict=True):
+        for operand, arg in zip(op.operands, args, strict=True):
             if not _open_operand(operand, arg):
                 return None
             child = self._child(arg)
@@ -200,7 +200,7 @@ class _Encoder:
     def _operand(self, value: Expr) -> ClassId:
         if isinstance(value, Var) and value in self.classes_of:
             return self.classes_of[value]
-        if id(value) not in self._leaf_of:  # weights are not compared
+        if id(value) not in self._leaf_of:  # constants are compared by identity
             key = len(self.leaves)
             self.leaves.append(value)
             self.classes.append(_leaf(value, key))
@@ -215,13 +215,13 @@ class _Encoder:
         known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
         self.opaque.append(binding)
         self.classes.append(EClass("tensor", (opaque_node(len(self.opaque) - 1, children),), known))
-        made = len(self.classes) - 1
+        number = len(self.classes) - 1
         if signature is not None:
-            self._same[signature] = made
-        return made
+            self._same[signature] = number
+        return number
 
     def _whole(self, operand: ClassId) -> ClassId:
-        """`operand`, or what stands for it in memory if it is a tuple."""
+        """`operand`; for a tuple, a tensor class that represents it as an operand."""
         if self.classes[operand].sort != "tuple":
             return operand
         return self._add(Node(WHOLE, (operand,)), TensorStructInfo())
@@ -246,7 +246,7 @@ def _leaf(value: Expr, key: int) -> EClass:
 
 
 def _scalar(data: npt.NDArray[Any]) -> float | None:
-    """The one element of `data`, or that of a vector of equal integers, if float64 holds it."""
+    """The only element of `data`, or of a vector of equal integers, if it is exact in float64."""
     is_vector = data.ndim == 1 and data.size and data.dtype.kind in "iu"
     if data.size != 1 and not (is_vector and (data == data[0]).all()):
         return None
@@ -255,7 +255,7 @@ def _scalar(data: npt.NDArray[Any]) -> float | None:
 
 
 def _open_operand(operand: Operand, value: Expr | None) -> bool:
-    """Whether rules can look into what a call gives, or does not give, for `operand`."""
+    """Whether the argument of a call for `operand`, or its absence, has a form in the e-graph."""
     match operand.kind, value:
         case _, None:
             return operand.optional
@@ -281,7 +281,7 @@ def _ranked(value: Expr) -> bool:
 
 
 def _signature(value: Expr, encoder: _Encoder) -> object:
-    """What makes two opaque values the same: callee, operands by class, attributes, result."""
+    """A key that is equal for equal opaque values: callee, operand classes, attributes, result."""
     match value:
         case Var() | Constant():
             return encoder._operand(value)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Values as egglog reads them."""
+"""Literals: the text of values in egglog's syntax."""
 
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ def number(value: float) -> str:
 
 
 def vector(items: list[str]) -> str:
-    """A ``Vec`` of what is written already."""
+    """A ``Vec`` of the texts `items`."""
     return f"(vec-of {' '.join(items)})" if items else "(vec-empty)"
 
 
@@ -40,14 +40,14 @@ def prim(value: PrimValue | None) -> str:
     match value:
         case None:
             return "(Prim.none)"
-        case PrimValue(value=given, dtype=dtype) if isinstance(given, float):
-            return f"(Prim.number {number(given)} {string(dtype)})"
-        case PrimValue(value=given, dtype=dtype):
-            return f"(Prim.dim {dim(cast(Dim, given))} {string(dtype)})"
+        case PrimValue(value=float() as scalar, dtype=dtype):
+            return f"(Prim.number {number(scalar)} {string(dtype)})"
+        case PrimValue(value=extent, dtype=dtype):
+            return f"(Prim.dim {dim(cast(Dim, extent))} {string(dtype)})"
 
 
 def attribute(sort: str, value: Attr) -> str | None:
-    """An attribute of the given sort; ``None`` if `value` is none of that sort."""
+    """An attribute of `sort`; ``None`` if `value` is not of that sort."""
     known: Any = value
     match sort, value:
         case "bool", bool():

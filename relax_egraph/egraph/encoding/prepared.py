@@ -1,6 +1,6 @@
-"""E-graphs with vocabulary and rules, kept for the next run: to declare a rule costs egglog 0.2 ms.
+"""A cache of e-graphs with declared vocabulary and rules: a declaration costs egglog 0.2 ms.
 
-An `EGraph` belongs to the thread that made it.
+Each thread has its own cache, as an `EGraph` belongs to the thread that created it.
 """
 
 import ctypes
@@ -17,21 +17,23 @@ from relax_egraph.egraph.forks import new_egraph
 from relax_egraph.errors import RuleError
 
 _KEPT = 4
-"""So many e-graphs are kept by each thread."""
+"""The most e-graphs in the cache of a thread."""
 
 _GROWTH, _SPARE = 1.25, 100
-"""How many times the forms of a program, and how many more, its e-graph may have: to copy an
-e-graph takes a tenth of the time of declaring it."""
+"""The most forms of an e-graph, relative to its program: a factor, and a number in addition.
+
+A run copies its e-graph, which takes a tenth of the time of its declarations.
+"""
 
 _threads = local()
 
 
 @dataclass(frozen=True)
 class Program:
-    """What makes an e-graph out of an empty one: `forms` one by one, then the `rulesets`.
+    """The declarations of an e-graph: `forms`, one by one, then the combined `rulesets`.
 
-    Programs of one `vocabulary` agree on what a form is: each may run where those of another are
-    declared, too.  So forms add rules to rulesets of their own, and do nothing by themselves;
+    Forms have the same meaning in all programs of one `vocabulary`, so that several programs can
+    share an e-graph.  For that, each rule is in its own ruleset and has no effect by itself;
     `rulesets` combine them.
     """
 
@@ -46,20 +48,20 @@ class Program:
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """The forms, in no order."""
+        """The forms as a set."""
         return frozenset(self.forms)
 
 
 @dataclass(slots=True)
 class _Kept:
-    """An e-graph, and what has been declared in it."""
+    """An e-graph, and the forms that are declared in it."""
 
     vocabulary: Hashable
     egraph: EGraph
     declared: frozenset[str] = frozenset()
 
     def declare(self, program: Program) -> None:
-        """Run those forms of `program` that have not been run."""
+        """Run the forms of `program` that are not declared yet."""
         for form in program.forms:
             if form not in self.declared:
                 run_text(self.egraph, form)
@@ -68,10 +70,10 @@ class _Kept:
 
 @contextmanager
 def prepared(program: Program) -> Generator[EGraph]:
-    """An e-graph on which `program` has been run, for use within the ``with`` only.
+    """An e-graph with the declarations of `program`, for use within the ``with`` only.
 
-    It may have more tables, all of them empty, and more rules, in none of the program's rulesets.
-    One that an exception leaves is not kept, unless it is a `RuleError`.
+    It may have further empty tables, and further rules outside of the program's rulesets.  After an
+    exception other than `RuleError` it does not return to the cache.
     """
     every: list[_Kept] = _threads.__dict__.setdefault("kept", [])
     kept = _closest(program, every)
@@ -94,7 +96,7 @@ def prepared(program: Program) -> Generator[EGraph]:
 
 
 def _closest(program: Program, every: Sequence[_Kept]) -> _Kept | None:
-    """Which of `every` e-graph lacks the fewest forms of `program`, and will not be too large."""
+    """The e-graph that lacks the fewest forms of `program`, and will not be too large."""
     most = _GROWTH * len(program.needed) + _SPARE
     lacking = {
         k: len(program.needed - kept.declared)
@@ -107,7 +109,7 @@ def _closest(program: Program, every: Sequence[_Kept]) -> _Kept | None:
 
 
 def _leak() -> None:
-    """In a child of ``fork``: to let an e-graph go is to wait for ever (see `forks`)."""
+    """Leak the cache in a child of ``fork``, where freeing an e-graph never returns (`forks`)."""
     kept = _threads.__dict__.pop("kept", None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 

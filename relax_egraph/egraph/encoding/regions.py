@@ -1,8 +1,8 @@
-"""Dataflow blocks cut into regions, each small enough to be optimized by itself.
+"""Partition of a dataflow block into regions, each small enough to be optimized by itself.
 
-A region is a smaller block.  Any cut of an order in which the bindings can run is correct; good
-is one that few values cross, and these would be in memory in any case.  What is good is judged
-by the surroundings of the cut alone, so that repeated layers are cut alike.
+A region is a smaller block.  Any cut of a topological order of the bindings is correct.  A good
+cut is crossed by few values, which would be in memory in any case.  The cost of a cut depends on
+its neighbourhood only, so that repeated layers are cut at the same places.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,15 +17,15 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import symbols_of
 
 SIZE = 100
-"""The bindings of a region at most: about two layers of a transformer, as exporters write them."""
+"""The most bindings of a region: about two layers of a transformer from a usual exporter."""
 
 _APART = 1e6
-"""What it costs to part a tuple from its fields: rules would not see what they are."""
+"""The cost of a cut between a tuple and its fields, as rules would not see the tuple's operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Bindings in an order in which they can run, and which variables are read outside of them."""
+    """Bindings in topological order, and the variables that are read outside of the region."""
 
     bindings: tuple[Binding, ...]
     outputs: tuple[Var, ...]
@@ -37,12 +37,12 @@ def regions_of(
     size: int = SIZE,
     refusing: Collection[Var] = (),
 ) -> tuple[Region, ...]:
-    """Cut `bindings`, which make `outputs`, into regions of about `size`, in order of execution.
+    """Cut `bindings`, which compute `outputs`, into regions of about `size`, in execution order.
 
-    Those of `refusing`, and every match_cast, may refuse to run: they stay in their order.
-    A block that is no larger is one region, as it stands.  Of a larger one, bindings that nothing
-    needs are in no region; a computation on constants is in each that needs it; what is read all
-    over the block is made ahead.
+    Every match_cast, and the bindings of `refusing`, may fail at run time: they stay in order.  A
+    block of up to `size` bindings is one region, unchanged.  A larger block loses unused bindings;
+    a computation on constants is copied into each region that needs it; values that are read all
+    over the block are computed in the first region.
     """
     if len(bindings) <= size:
         return (Region(tuple(bindings), tuple(outputs)),)
@@ -56,7 +56,7 @@ def regions_of(
 
 
 def binders_of(bindings: Sequence[Binding]) -> dict[str, MatchCast]:
-    """The match_cast that binds each symbol, for symbols that are not known before `bindings`."""
+    """The match_cast that binds each symbol, for symbols that are unknown before `bindings`."""
     if not any(map(binds_symbols, bindings)):
         return {}
     first: dict[str, Binding] = {}
@@ -68,15 +68,15 @@ def binders_of(bindings: Sequence[Binding]) -> dict[str, MatchCast]:
 
 def _mentioned(binding: Binding) -> frozenset[str]:
     """The symbols that must be bound before `binding` runs, or that it binds."""
-    found = symbols_in(binding.value) | symbols_of(binding.var.struct_info)
-    return found | symbols_of_cast(binding) if isinstance(binding, MatchCast) else found
+    symbols = symbols_in(binding.value) | symbols_of(binding.var.struct_info)
+    return symbols | symbols_of_cast(binding) if isinstance(binding, MatchCast) else symbols
 
 
 class _Block:
-    """Bindings by number; `needs` are those that each reads, or that must run before it.
+    """Bindings by number; `needs` are the bindings that each reads, or that must run before it.
 
-    These bind its symbols; or both are of `checks`, which may refuse.  `shared` are computations
-    on constants, and tensors made of nothing.
+    A binding runs after the binders of its symbols; `checks`, which may fail, run in order.
+    `shared` are computations on constants, and tensors without operands.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class _Block:
         self.roots = [*dict.fromkeys([*checks, *(maker[v] for v in outputs)])]
 
     def _is_shared(self, k: int, binding: Binding) -> bool:
-        """Whether each region is to have a binding of its own, which costs nothing at run time.
+        """Whether to copy a binding into each region that reads it, at no cost at run time.
 
-        Computations on constants are folded, or found to be the same again, later.
+        Computations on constants are folded or shared again later.
         """
         match binding.value:
             case Constant():
@@ -132,10 +132,9 @@ class _Block:
         return bool(symbols_of(self.bindings[k].var.struct_info))
 
     def depth_first(self, roots: Iterable[int], members: set[int]) -> list[int]:
-        """The `members` that `roots` need, what is needed near to what needs it.
+        """The `members` that `roots` need, in topological order, operands close to their users.
 
-        Of several operands that which takes the longest to make comes first; so do its own.  The
-        fields of a tuple follow it.
+        The operand with the deepest computation comes first.  The fields of a tuple follow it.
         """
         depth: dict[int, int] = {}
         needs: dict[int, list[int]] = {}
@@ -164,17 +163,17 @@ class _Block:
 
 def _reached(roots: Iterable[int], needs: Mapping[int, Iterable[int]]) -> set[int]:
     todo = list(roots)
-    found = set(todo)
+    reached = set(todo)
     while todo:
-        new = [n for n in needs[todo.pop()] if n not in found]
-        found.update(new)
+        new = [n for n in needs[todo.pop()] if n not in reached]
+        reached.update(new)
         todo += new
-    return found
+    return reached
 
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """Where in an order a value is made and last read, and who reads it."""
+    """The live range of a value: its definition and last use in an order, and its users."""
 
     begin: int
     end: int
@@ -182,7 +181,7 @@ class _Life:
 
 
 def _lives(block: _Block, body: Sequence[int]) -> dict[int, _Life]:
-    """The lives of the values of `body` that are read in it."""
+    """The live ranges of the values of `body` that are read in it."""
     place = {k: p for p, k in enumerate(body)}
     users: dict[int, list[int]] = {}
     for k in body:
@@ -193,26 +192,27 @@ def _lives(block: _Block, body: Sequence[int]) -> dict[int, _Life]:
 
 
 def _ahead(block: _Block, body: Sequence[int], size: int) -> set[int]:
-    """What makes the values of `body` that live longer than a region, where that is little.
+    """The computations of long-lived values of `body`, if they are small: the first region.
 
-    The first of several layers that read such a value then is as the others are.
+    A value is long-lived if its live range is longer than a region.  Without its computation, the
+    first of several layers that read it is like the others.
     """
-    found: set[int] = set()
+    ahead: set[int] = set()
     for k, life in _lives(block, body).items():
         if life.end - life.begin > size and (cone := _cone(block, k, size // 2)):
-            found |= cone if len(found | cone) <= size else set()
-    return found
+            ahead |= cone if len(ahead | cone) <= size else set()
+    return ahead
 
 
 def _cone(block: _Block, k: int, most: int) -> set[int]:
-    """All that is needed to make `k`, with the fields of tuples; empty if that is too much."""
-    todo, found = [k], {k}
-    while todo and len(found) <= most:
+    """All bindings that `k` depends on, with fields of tuples; empty if they are too many."""
+    todo, cone = [k], {k}
+    while todo and len(cone) <= most:
         last = todo.pop()
-        new = {*block.needs[last], *block.fields.get(last, ())} - found - block.shared
-        found |= new
+        new = {*block.needs[last], *block.fields.get(last, ())} - cone - block.shared
+        cone |= new
         todo += new
-    return set() if todo or len(found) > most else found
+    return set() if todo or len(cone) > most else cone
 
 
 def _cuts(block: _Block, body: Sequence[int], size: int) -> Iterator[int]:
@@ -225,9 +225,9 @@ def _cuts(block: _Block, body: Sequence[int], size: int) -> Iterator[int]:
 
 
 def _costs(block: _Block, body: Sequence[int], size: int) -> list[float]:
-    """What it costs to cut before each place of `body`: the values that cross there.
+    """The cost of a cut before each place of `body`: the weights of the values that cross it.
 
-    A value that lives longer than a region crosses in any case, and is not counted.
+    A value that lives longer than a region crosses some cut in any case, and has no weight.
     """
     change = [0.0] * (len(body) + 1)
     lives = _lives(block, body)
@@ -243,10 +243,10 @@ def _costs(block: _Block, body: Sequence[int], size: int) -> list[float]:
 
 
 def _weight(users: Sequence[Binding]) -> float:
-    """What it costs to have a value in memory, that `users` read.
+    """The cost of a value in memory that `users` read.
 
-    The fewer they are, the more is lost: a value of one user might be a step in one kernel with
-    it.  So might one that all read element by element, or reduce.
+    The fewer the users, the higher the cost: a value with one user might be fused into its kernel.
+    So might a value that all users read element by element, or reduce.
     """
     return 1 + 1 / len(users) + (not any(map(_reads_memory, users)))
 
@@ -266,7 +266,7 @@ def _regions(block: _Block, parts: Sequence[Sequence[int]]) -> Iterator[Region]:
     }
     shared = {k: [n for n in needs if n in block.shared] for k, needs in block.needs.items()}
     for part in parts:
-        members = _reached(part, shared)  # what makes shared values is shared
+        members = _reached(part, shared)  # operands of shared bindings are shared
         read = [k for k in part if k in crossing or block.bindings[k].var in block.outputs]
         named = frozenset[Var]().union(
             *(shape_variables_of(block.bindings[k].var.struct_info) for k in read)

@@ -1,7 +1,7 @@
-"""What makes two encoded regions the same: all but names, and what their leaves hold.
+"""Signatures of encoded regions: equal if the regions differ only in names and data of leaves.
 
-The saturated view of one, and the program extracted from it, then serve for the other, over the
-leaves and the opaque bindings of that.
+Regions with one signature share the saturated view and the extracted program, each over its own
+leaves and opaque bindings.
 """
 
 from collections.abc import Hashable
@@ -24,7 +24,7 @@ from relax_egraph.ir.op import Op
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Of regions that are the same the same one; it is hashed once."""
+    """A key of a region, with its hash precomputed."""
 
     parts: Hashable
     _hash: int = field(compare=False)
@@ -34,10 +34,10 @@ class Signature:
 
 
 def signature(view: View) -> Signature:
-    """Equal for views that differ only in which variables and constants their leaves are.
+    """The signature of a view; equal for views with other variables and constants as leaves.
 
-    Numbers are compared with their sign and type, leaves by what is known of them: the data of
-    constants is not read.  A variable that names a shape must be the same.
+    Numbers are compared with their sign and type, leaves by struct info; the data of constants is
+    not read.  A shape variable must be the same.
     """
     parts = (
         tuple((number, _class(eclass)) for number, eclass in view.classes.items()),
@@ -65,12 +65,12 @@ def _leaf(leaf: Expr) -> Hashable:
 
 
 def _opaque(binding: Binding) -> Hashable:
-    said = (binding.struct_info, binding.refusal) if isinstance(binding, MatchCast) else None
-    return (type(binding), said, binding.var.struct_info, _value(binding.value))
+    claim = (binding.struct_info, binding.refusal) if isinstance(binding, MatchCast) else None
+    return (type(binding), claim, binding.var.struct_info, _value(binding.value))
 
 
 def _value(value: Expr) -> Hashable:
-    """`value` without the variables and constants that it reads: nodes say which they are."""
+    """`value` without the variables and constants that it reads, as nodes refer to them."""
     match value:
         case Var() | Constant():
             return None
@@ -81,9 +81,9 @@ def _value(value: Expr) -> Hashable:
         case PrimValue(value=number, dtype=dtype):
             exact = repr(number) if isinstance(number, float) else number
             return ("number", type(number), exact, dtype)
-        case Call(op=op, args=args, attrs=attrs, sinfo_args=said, struct_info=info):
+        case Call(op=op, args=args, attrs=attrs, sinfo_args=sinfo, struct_info=info):
             callee = ("operator", op.name) if isinstance(op, Op) else op
             written = tuple((name, repr(attr)) for name, attr in attrs.items())
-            return (callee, tuple(map(_value, args)), written, said, info)
+            return (callee, tuple(map(_value, args)), written, sinfo, info)
         case _:
             return value

@@ -1,1 +1,1 @@
-"""A saturation run once more, to see what each rule matched and made."""
+"""Recording of a saturation: a second run that records the matches of each rule."""

@@ -1,8 +1,8 @@
-"""Which rule is to blame for a run that went wrong.
+"""Blame: the search for the unsound rule after a run with a conflict or an error.
 
 On an e-graph in which equal values have equal shapes and dtypes, only a rule that does not
-preserve them can make a conflict, or apply an operator to what it refuses.  So the run is repeated
-rule by rule, and the first after which that shows, or at which egglog fails, is the one.
+preserve them can lead to a conflict or to an ill-typed node.  So the run is repeated rule by rule;
+the first rule after which there is a conflict, or at which egglog fails, is to blame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,15 @@ _ROUNDS = 20
 
 
 def blamed(problem: str, view: View, book: RuleBook, budget: Budget) -> SaturationError:
-    """The error that names the rule of `book` that is wrong on `view`, or else the `problem`."""
+    """The error that names the rule of `book` to blame on `view`; `problem` if there is none."""
     return SaturationError(_find_blame(view, book, OVERSTEP * budget.nodes) or problem)
 
 
 def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
-    """A sentence about the first rule of `book` that goes wrong on `view`, applied one by one.
+    """A sentence about the first rule of `book` that is unsound or fails on `view`.
 
-    ``None`` if no rule does within a bounded number of rounds and of `nodes`.
+    Rules are applied one by one.  ``None`` if no rule is wrong within a bounded number of rounds
+    and of `nodes`.
     """
     egraph = new_egraph()
     for text in book.program.texts:
@@ -41,12 +42,12 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
     load_view(egraph, view)
     sizes = deduced(egraph, run_text(egraph, DEDUCE))
     together = [rule for rule in book.rewrites if rule.ruleset not in OWN_PHASE]
-    found = _first_wrong(egraph, together, book, nodes, sizes)
-    if found is None:
+    sentence = _first_wrong(egraph, together, book, nodes, sizes)
+    if sentence is None:
         run_text(egraph, "(run-schedule (run lower))")
         sizes = deduced(egraph, run_text(egraph, DEDUCE))
-        found = _first_wrong(egraph, book.rewrites, book, nodes, sizes)
-    return found
+        sentence = _first_wrong(egraph, book.rewrites, book, nodes, sizes)
+    return sentence
 
 
 def _first_wrong(

@@ -1,6 +1,6 @@
-"""Cases of file tests: forms that are run one by one, over the vocabulary and rules of a book.
+"""Cases of file tests: forms that run one by one, over the vocabulary and rules of a book.
 
-What egglog prints or reads of files is of no use in a case, and refused.
+Commands that print, or that read or write files, are refused.
 """
 
 import re
@@ -31,7 +31,7 @@ _NAME = re.compile(r'[^\s()"]+')
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A check of a case, as it is written, that is not as it says; `found` is what is there."""
+    """A failed check of a case, as text; `found` describes the e-graph at that point."""
 
     span: Span
     expected: str
@@ -40,7 +40,7 @@ class Fault:
 
 @dataclass(slots=True)
 class CaseRun:
-    """What a case did: how often each rule matched, and the checks that are not met."""
+    """The run of a case: the number of matches of each rule, and the failed checks."""
 
     egraph: EGraph
     matches: Counter[str] = field(default_factory=Counter[str])
@@ -49,7 +49,7 @@ class CaseRun:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def command(self, text: str) -> bool:
-        """Run a command, and count the matches; whether rules changed anything."""
+        """Run a command and count the matches; returns whether rules changed the e-graph."""
         updated = False
         for output in self.egraph.run_program(*self.egraph.parse_program(text)):
             if isinstance(output, RunScheduleOutput):
@@ -58,7 +58,7 @@ class CaseRun:
         return updated
 
     def schedule(self, schedule: Tree) -> bool:
-        """Run a schedule; after the ruleset ``facts``, functions and operators are asked."""
+        """Run a schedule; after the ruleset ``facts``, evaluate functions and struct-info rules."""
         match schedule:
             case Form(items=(Atom(text="seq"), *parts)):
                 return any([self.schedule(part) for part in parts])
@@ -82,16 +82,16 @@ class CaseRun:
         return bool(infer(self.egraph, self.sizes, before) or answers)
 
     def tables(self) -> Tables:
-        """What the e-graph holds."""
+        """The tables of the e-graph."""
         return Tables(self.egraph)
 
 
 @contextmanager
 def case_run(book: RuleBook, source: Source) -> Generator[CaseRun]:
-    """Run the case `source` on what of `book` can matter to it; for use within the ``with`` only.
+    """Run the case `source` with the rules of `book` that can fire in it.
 
-    Raises `RuleError` for what egglog refuses, with its place, and `SaturationError` where it
-    panics.
+    The result is valid within the ``with`` only.  Raises `RuleError` for an error of egglog, with
+    its place, and `SaturationError` if egglog panics.
     """
     forms = tuple(read(source))
     _check_variables(forms, source)
@@ -103,7 +103,7 @@ def case_run(book: RuleBook, source: Source) -> Generator[CaseRun]:
 
 
 def _check_variables(forms: Sequence[Form], source: Source) -> None:
-    """Raise `RuleError` for what would make a check say nothing: egglog reads it as "any"."""
+    """Raise `RuleError` for a variable that makes a check vacuous: egglog reads it as "any"."""
     known: dict[str, Atom] = {}
     for form in forms:
         if form.head == "let" and len(form.items) > 1 and isinstance(form.items[1], Atom):
@@ -150,8 +150,8 @@ def _run(form: Form, source: Source, book: RuleBook, run: CaseRun) -> None:
             raise explained(problem.context, form, form, source, book.reading.scope) from None
         held = Held(run.egraph)
         shown = held.anyway if form.head == "fail" else held.instead
-        found = tuple(line for fact in facts for line in shown(fact))
-        run.faults.append(Fault(source.span(form.start), written(form), found))
+        actual = tuple(line for fact in facts for line in shown(fact))
+        run.faults.append(Fault(source.span(form.start), written(form), actual))
         return
     except BaseException as problem:
         if type(problem).__name__ != "PanicException":
@@ -163,7 +163,7 @@ _UNMET = re.compile(r"^Check failed|^Command should have failed", re.MULTILINE)
 
 
 def _facts(form: Form) -> Sequence[Tree] | None:
-    """What ``(check …)`` or ``(fail (check …))`` asks for; ``None`` of any other form."""
+    """The facts in ``(check …)`` or ``(fail (check …))``; ``None`` for any other form."""
     match form.head, form.items[1:]:
         case "check", facts:
             return facts

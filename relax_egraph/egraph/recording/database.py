@@ -1,4 +1,4 @@
-"""The rows of a saturated e-graph, for those who ask what a rule found there, and what not."""
+"""The rows of a saturated e-graph as Python values, for queries about the matches of a rule."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from relax_egraph.egraph.saturation.schedule import Budget, Schedule
 from relax_egraph.egraph.view import View
 
 Row: TypeAlias = tuple[Any, ...]
-"""The arguments of a function, then its result; of a relation the arguments alone."""
+"""The arguments of a function, then its result; for a relation, the arguments alone."""
 
 
 class Database(Tables):
     """Rows as Python values: a `Key` for a class, a number, a text, a tuple for a vector.
 
-    A dimension is a `Dim`.  What has no value in Python is a `Key` of its sort.
+    A dimension is a `Dim`.  A value without a form in Python is a `Key` of its sort.
     """
 
     def __init__(self, egraph: EGraph) -> None:
@@ -29,7 +29,7 @@ class Database(Tables):
         self._indices: dict[tuple[str, tuple[int, ...]], Mapping[Row, list[Row]]] = {}
 
     def table(self, name: str) -> tuple[Row, ...]:
-        """The rows of a function that are not subsumed, in order; none of one that is not there."""
+        """The rows of a function that are not subsumed, in order; none if it is not declared."""
         if name not in self._tables:
             function = self._functions.get(name)
             if function is None:
@@ -44,7 +44,7 @@ class Database(Tables):
         return self._tables[name]
 
     def where(self, name: str, known: Mapping[int, Any]) -> list[Row]:
-        """The rows of function `name` that have the values `known` at their positions."""
+        """The rows of function `name` with the values `known`, by position."""
         at = tuple(sorted(known))
         if (name, at) not in self._indices:
             index: dict[Row, list[Row]] = defaultdict(list)
@@ -55,7 +55,7 @@ class Database(Tables):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The functions that have rows."""
+        """The names of functions that have rows."""
         return tuple(name for name, function in self._functions.items() if function.rows)
 
     def _python(self, sort: str, value: Value) -> Any:
@@ -75,9 +75,9 @@ def saturated_database(
     course: Course,
     read: Callable[[Database, Report], Found],
 ) -> Found:
-    """What `read` finds in the e-graph that `schedule` makes of `view`, which it must not keep.
+    """The result of `read` on the saturated e-graph of `view`, which `read` must not keep.
 
-    With a `course` that bans the rules that were banned before, it is the same e-graph.
+    With a `course` that repeats the bans of an earlier run, the e-graph is the same.
     """
 
     def database(egraph: EGraph, report: Report) -> Found:

@@ -1,8 +1,8 @@
-"""A saturation once more, and what each rule matched in it.
+"""Recording of a saturation: a second run that records all matches of each rule.
 
-In each iteration, before rules are applied, a second rule with the same premises writes down what
-is about to match: classes as the rule sees them, which the unions that follow have not yet made
-one.  That is read, and forgotten, so that the run is the same as without.
+Before each iteration, a search rule with the premises of each rule adds its matches to a relation.
+They are over classes as the rule sees them, before the unions of the iteration.  The relation is
+read and emptied, so that the run is the same as without recording.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,10 +30,10 @@ from relax_egraph.ir.collection import no_collection
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is about to match in an iteration, in a fixed order; the last is that of the end.
+    """The matches of an iteration in a fixed order, before they are applied.
 
-    `classes` are those that were in no moment before, each with a loaded value that it is, or a
-    node over classes that come before it.
+    `classes` are the new classes since the previous moment, each with its loaded value, or a node
+    over classes before it.  The last moment is the one after the last iteration.
     """
 
     phase: str
@@ -43,9 +43,9 @@ class Moment:
 
 
 def record(done: Saturating) -> list[Moment]:
-    """The moments of `done`, which is repeated up to where kernels are made of all its operators.
+    """The moments of `done`, which is repeated without its final phases of lowering and fusion.
 
-    Raises `SaturationError` if the e-graph outgrows its bounds where it did not the first time.
+    Raises `SaturationError` if the e-graph outgrows bounds that it kept the first time.
     """
     book, schedule, report = done.book(), _repeated(done), done.report
     halts = (Halt(k, p.iterations, p.stop) for k, p in enumerate(report.phases))
@@ -68,7 +68,7 @@ _KERNELS = ("lower", "fusion")
 
 
 def _repeated(done: Saturating) -> Schedule:
-    """The phases that made the result, but for those in the end that only make kernels of it."""
+    """The phases of the run, without final phases that only lower and fuse kernels."""
     phases = done.schedule()
     if any(note.startswith(_LOST) for note in done.report.notes):
         phases = tuple(p for p in phases if p.rulesets and set(p.rulesets) <= set(OWN_PHASE))
@@ -78,7 +78,7 @@ def _repeated(done: Saturating) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What writes down the matches of a direction of a rule; `owner` is the rule, or ``lower``."""
+    """The search rule for a direction of a rule; `owner` is the rule's name, or ``lower``."""
 
     owner: str
     templates: RuleTemplates
@@ -102,21 +102,21 @@ _LOWER = "lower"
 
 
 def _searches(book: RuleBook, report: Report) -> list[_Search]:
-    """Searches for the rules of `book` that matched, by `report`, and for those of ``lower``."""
+    """Searches for the rules of `book` with matches in `report`, and for lowering rules."""
     declared = book.reading.scope.declarations
     matched = {name for phase in report.phases for name in phase.matches}
-    found: list[tuple[str, RuleTemplates]] = []
+    templates: list[tuple[str, RuleTemplates]] = []
     for rule in book.rewrites:
         if matched.intersection(rule.reported):
             every = rule_templates(rule, declared)
-            found += ((rule.name, one) for one in every if one.name in matched)
+            templates += ((rule.name, one) for one in every if one.name in matched)
     for rule in book.lowering:
-        found += ((_LOWER, one) for one in rule_templates(rule, declared))
-    return [_Search(owner, one, f"engine/match-{k}") for k, (owner, one) in enumerate(found)]
+        templates += ((_LOWER, one) for one in rule_templates(rule, declared))
+    return [_Search(owner, one, f"engine/match-{k}") for k, (owner, one) in enumerate(templates)]
 
 
 class _Recorder:
-    """Watches a run of `egraph`."""
+    """The watcher of a run of `egraph`, which collects the moments."""
 
     def __init__(self, egraph: EGraph, searches: Sequence[_Search]) -> None:
         self.moments: list[Moment] = []
@@ -132,7 +132,7 @@ class _Recorder:
         self._forget = egraph.parse_program("(run-schedule (run engine/forget))")
 
     def watch(self, phase: Phase, iteration: int, rules: Sequence[str]) -> None:
-        """Write down what the `rules` are about to match."""
+        """Record the matches of `rules` before they are applied."""
         active = {*rules, *((_LOWER,) if _LOWER in phase.rulesets else ())}
         searches = [s for s in self._searches if s.owner in active]
         if searches:
@@ -141,7 +141,7 @@ class _Recorder:
         run(self._egraph, self._forget)
 
     def write_down(self, phase: str, iteration: int, searches: Sequence[_Search] = ()) -> None:
-        """Write down what there is, and what the `searches` found."""
+        """Record a moment: the new classes, and the matches of `searches`."""
         tables = Snapshot(self._egraph)
         classes = tuple(tables.classes(self._known))
         matches = [
@@ -153,7 +153,7 @@ class _Recorder:
         self.moments.append(Moment(phase, iteration, classes, (*constants, *matches)))
 
     def _step(self, relations: tuple[str, ...]) -> list[Command]:
-        """The search for all that these relations tell of; new dimensions become canonical."""
+        """The commands that fill the match `relations` and make new dimensions canonical."""
         if relations not in self._steps:
             name = f"engine/search/{len(self._steps)}"
             parse, rulesets = self._egraph.parse_program, " ".join(f"{r}-search" for r in relations)

@@ -1,4 +1,4 @@
-"""What is in an e-graph while the matches of rules are written down in it."""
+"""Snapshot of an e-graph in a recorded run: its new classes, and the matches of rules."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 from relax_egraph.egraph.view import ClassId
 
 Made: TypeAlias = Node["Key | Made"]
-"""A node over classes, or over nodes like this: what a rule writes."""
+"""A node over classes, or over nodes like this: a term on the right side of a rule."""
 
 Instance: TypeAlias = Key | Made | None
-"""A value in a match: a class, an operator that the rule writes, or an operand that is left out."""
+"""A value in a match: a class, a node that the rule adds, or an omitted operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One match of a rule: what it makes equal, left side first, and all that it makes.
+    """One match of a rule: the `edges` that it unites, left side first, and the nodes `made`.
 
-    The two of each of `given` are equal by what was before: a premise of the match.  `reads` and
-    `writes` are rows of relations and functions.
+    Each pair in `given` is equal before the match, as a premise.  `reads` and `writes` are rows of
+    relations and functions.
     """
 
     rule: str
@@ -37,7 +37,7 @@ class Match:
 
 
 Row: TypeAlias = tuple[str, tuple[Any, ...]]
-"""The name of a relation or a function, and a row of it: tensors, vectors of them, plain values."""
+"""The name of a table, and a row: tensors, vectors of them, plain values."""
 
 
 CONSTANT = "const-from-value"
@@ -45,10 +45,10 @@ CONSTANT = "const-from-value"
 
 
 class Snapshot(Tables):
-    """The database while a match is written down."""
+    """The tables of an e-graph at one moment of a recorded run."""
 
     def classes(self, known: set[Key]) -> Iterator[tuple[Key, ClassId | Made]]:
-        """The classes that are not `known`, which they are then."""
+        """The classes that are not in `known`, each with its value or a node; adds them to it."""
         for number, key in sorted(self.loaded.items()):
             if key not in known:
                 known.add(key)
@@ -59,10 +59,10 @@ class Snapshot(Tables):
             for key, head, inputs in waiting:
                 if key in known:
                     continue
-                made = self._made(head, inputs)
-                if all(c in known for c in made.operands):
+                node = self._node(head, inputs)
+                if all(c in known for c in node.operands):
                     known.add(key)
-                    yield key, made
+                    yield key, node
                 else:
                     later.append((key, head, inputs))
             if len(later) == len(waiting):
@@ -76,25 +76,25 @@ class Snapshot(Tables):
                 yield Key(result, row.output), head, row.inputs
 
     def equal_constants(self, known: set[Made]) -> Iterator[Match]:
-        """What is equal to a constant by the rule `CONSTANT`.
+        """Matches of the rule `CONSTANT`: nodes that equal a constant, and are not in `known`.
 
-        None of what is `known`, to which it is added.
+        Adds the nodes to `known`.
         """
         for head in (head for head, c in constructors().items() if c.result == "Tensor"):
             for row in self._new(head, lambda value: value not in self._numbers):
                 constant = self._number(row.output)
                 # the class of an operand may be that of the result by now
-                made = self._made(head, row.inputs).over(self._or_number)
-                if made != constant and made not in known:
-                    known.add(made)
-                    read = ("const-scalar", (made, constant.scalar))
-                    yield Match(CONSTANT, ((made, constant),), (constant,), reads=(read,))
+                node = self._node(head, row.inputs).over(self._or_number)
+                if node != constant and node not in known:
+                    known.add(node)
+                    read = ("const-scalar", (node, constant.scalar))
+                    yield Match(CONSTANT, ((node, constant),), (constant,), reads=(read,))
 
     def _number(self, value: Value) -> Made:
         return scalar_node(self.scalars[value], self.dtype(value) or "")
 
     def _or_number(self, child: Key | Made) -> Key | Made:
-        """An operand of a node, as the number that it is if it is one."""
+        """`child`, as a scalar node if it is a known number."""
         if isinstance(child, Key) and child.value in self._numbers:
             return self._number(child.value)
         return child
@@ -105,13 +105,13 @@ class Snapshot(Tables):
         return {value for value in self.scalars if self.rank(value) == 0}
 
     def _new(self, head: str, known: Callable[[Value], bool]) -> list[FrozenRow]:
-        """The rows of a constructor, in order, but for those of classes that are `known`."""
+        """The rows of a constructor whose classes are not `known`, in order."""
         function = self._functions.get(head)
         rows = [row for row in function.rows if not known(row.output)] if function else []
         return sorted(rows, key=lambda row: (row.output, row.inputs))
 
     def matches(self, search: RuleTemplates, relation: str) -> Iterator[Match]:
-        """The matches that were written down in a `relation`, by what `search` shows of a rule."""
+        """The matches in the rows of `relation`, from the templates of a rule."""
         slots = search.slots
         for row in self.rows(relation):
             values = dict(zip(slots, row.inputs, strict=True))
@@ -129,15 +129,15 @@ class Snapshot(Tables):
                         return tuple(map(part, of))
 
             edges = tuple((part(a), part(b)) for a, b in search.edges)
-            given = tuple((part(a), part(b)) for a, b in search.premises)
-            made = tuple(map(part, search.created))
+            premises = tuple((part(a), part(b)) for a, b in search.premises)
+            created = tuple(map(part, search.created))
             reads, writes = (
                 tuple((name, tuple(map(part, parts))) for name, parts in rows)
                 for rows in (search.reads, search.writes)
             )
-            yield Match(search.name, edges, made, given, reads, writes)
+            yield Match(search.name, edges, created, premises, reads, writes)
 
-    def _made(self, head: str, inputs: Sequence[Value]) -> Made:
+    def _node(self, head: str, inputs: Sequence[Value]) -> Made:
         args = [self._value(s, v) for s, v in zip(_sorts()[head], inputs, strict=True)]
         return constructors()[head].node(args)
 
@@ -149,8 +149,8 @@ class Snapshot(Tables):
                 return Key(sort, value)
             case "Unary" | "Binary" | "Ternary" | "Reduction":
                 head, bound = self._egraph.value_to_function(value)
-                given = zip(_sorts()[head], bound, strict=False)
-                return head, [self._value(s, v) for s, v in given]
+                pairs = zip(_sorts()[head], bound, strict=False)
+                return head, [self._value(s, v) for s, v in pairs]
             case "Dim":
                 return self._dims[value]
             case _:
@@ -159,10 +159,10 @@ class Snapshot(Tables):
 
 @cache
 def _sorts() -> Mapping[str, Sequence[str]]:
-    """The sorts of what a name is applied to."""
+    """The sorts of the arguments of each name."""
     return {d.name: [p.sort for p in d.params] for d in vocabulary_table()}
 
 
 def _instance(head: str, args: Sequence[Any]) -> Instance:
-    """What rules write ``(head args..)``."""
+    """The node of ``(head args..)``; ``None`` for an omitted operand."""
     return None if head == NONE else constructors()[head].node(args)

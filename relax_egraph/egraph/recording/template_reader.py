@@ -1,4 +1,4 @@
-"""The templates of a rule, as egglog reads it."""
+"""The templates of a rule, from its premises, sides and actions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -219,7 +219,7 @@ _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 _BESIDE = ("together",)
-"""What else is generated, and says which operands a value has."""
+"""Further generated relations on the operands of a value."""
 
 
 def _makes(tree: Tree) -> bool:

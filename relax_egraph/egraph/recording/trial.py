@@ -1,4 +1,4 @@
-"""A few rules alone on an e-graph of ground terms, for those who ask what the rules do.
+"""Trials: runs of a few rules on an e-graph of ground terms, to see their effect.
 
 The terms are written in the vocabulary: ``(union (Value 0) (R.exp (Value 1)))``.
 """
@@ -24,24 +24,24 @@ from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.errors import SaturationError
 
 _HELPED = 12
-"""How often the rules that deduce are run at most before the others."""
+"""The most iterations of the helping rules in one round."""
 
 
 _AFTER = 6
-"""So many rounds are left to what is made of the matches that were wanted."""
+"""Rounds after the wanted matches, in which rules apply to their results."""
 
 _MOST_NODES, _MOST_ROWS = 10_000, 400_000
-"""A trial of families on a program ends with so many nodes, or rows of all tables."""
+"""A trial of families ends above this number of nodes, or of rows in all tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What an e-graph holds after rules were tried on it.
+    """The e-graph after a trial of rules.
 
-    `nodes` are all of them, those over their own class too; `values` are the classes of
-    ``(Value i)`` and ``(TupleValue i)``; `matched` are the i of those that the rule matched.
-    `matches` counts those of each rule, where several were tried.  `conflict` says what the
-    facts contradict each other in, as a sentence without its subject.
+    `nodes` are all nodes, even those over their own class; `values` are the classes of
+    ``(Value i)`` and ``(TupleValue i)``; `matched` are the numbers i of matched values.  `matches`
+    has the number of matches of each rule, in a trial of families.  `conflict` is the first
+    conflict of facts, as a sentence without its subject.
     """
 
     nodes: tuple[tuple[Key, Node[Key]], ...]
@@ -55,7 +55,7 @@ class Trial:
 
 @lru_cache(64)
 def _only(book: RuleBook, families: tuple[str, ...]) -> RuleBook:
-    """`book` with its declarations and what deduces facts, and no rewrites but of `families`."""
+    """`book` without rewrites of families other than `families`; it keeps rules for facts."""
     others = (rule.name for rule in book.rewrites if rule.ruleset not in families)
     return replace(book, without=book.without.union(others))
 
@@ -63,9 +63,9 @@ def _only(book: RuleBook, families: tuple[str, ...]) -> RuleBook:
 _NAME = re.compile(r'[^\s()"]+')
 
 
-def _program(book: RuleBook, families: Sequence[str], given: Iterable[str]) -> Program:
-    """What makes an e-graph on which the texts that are `given` can be run, and `families`."""
-    names = {name for text in given for name in _NAME.findall(text)}
+def _program(book: RuleBook, families: Sequence[str], texts: Iterable[str]) -> Program:
+    """The program that declares `families`, and the names in `texts`, in an empty e-graph."""
+    names = {name for text in texts for name in _NAME.findall(text)}
     return _only(book, tuple(families)).where(names).program_of_families
 
 
@@ -74,8 +74,8 @@ def try_rule(
 ) -> Trial:
     """Load `program`, each entry the actions of a rule, and run the rule `tried`.
 
-    In each of the `rounds` the facts are deduced before, with the rules `helpers`.  Raises
-    `SaturationError` for what egglog refuses.
+    Each of the `rounds` first deduces facts, with the rules `helpers`.  Raises `SaturationError`
+    for an error of egglog.
     """
     texts = (*(rule.text_in("engine/helping") for rule in helpers), tried.text_in("engine/trying"))
     with prepared(_program(book, (), (*program, *texts))) as egraph:
@@ -110,8 +110,8 @@ def try_families(
 ) -> Trial:
     """Load `program`, each entry the actions of a rule, and run some `families` on it.
 
-    The run ends soon after each of the rules that are `wanted` has so many matches.
-    Raises `SaturationError` for what egglog refuses.
+    The run ends soon after each rule of `wanted` has its number of matches.  Raises
+    `SaturationError` for an error of egglog.
     """
     matches: Counter[str] = Counter()
     after = 0
@@ -136,7 +136,7 @@ def try_families(
 def _deduced(
     egraph: EGraph, outputs: list[Any], sizes: Mapping[str, int], conflict: str | None
 ) -> tuple[Mapping[str, int], str | None]:
-    """The sizes of tables when everything is deduced; the first conflict there was."""
+    """Deduce all facts; returns the sizes of tables, and the first conflict."""
     try:
         sizes = deduced(egraph, outputs, before=sizes)
         return sizes, conflict or find_conflict(egraph, sizes)
@@ -145,9 +145,9 @@ def _deduced(
 
 
 def _load(egraph: EGraph, program: Sequence[str]) -> Mapping[str, int]:
-    """Run each of the entries, which are parsed alone: parsing takes memory quadratic in a text.
+    """Run the entries of `program` and deduce all facts; returns the sizes of tables.
 
-    Returns the sizes of tables when everything is deduced of them.
+    Each entry is parsed by itself, as parsing takes memory quadratic in the length of a text.
     """
     for k, actions in enumerate(program):
         run_text(egraph, f'(rule () ({actions}) :ruleset load :name "load-terms-{k}")')

@@ -1,7 +1,7 @@
-"""The values of functions that rules ask for, computed between two iterations.
+"""Evaluation of engine functions: the values that rules demand, computed between two iterations.
 
-Each distinct argument is asked for once (`rulebook.calls`), and its value stays in the table that
-rules read.
+There is one demand for each distinct argument (`rulebook.calls`); the value stays in the table of
+the function, which rules read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from relax_egraph.errors import SaturationError
 
 
 def asked(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[Function, ...]:
-    """The functions of which there are demands that were not there, by tables' sizes."""
+    """The functions with new demands, by the sizes of the demand tables now and `before`."""
     return tuple(
         function
         for name, function in FUNCTIONS.items()
@@ -25,7 +25,7 @@ def asked(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[Function
 
 
 def values_asked(functions: Iterable[Function], tables: Tables) -> Iterator[str]:
-    """Actions that put the values of `functions` that are asked for into their tables.
+    """Actions that add the demanded values of `functions` to their tables.
 
     Raises `SaturationError` if a function fails.
     """

@@ -1,7 +1,7 @@
-"""Back-off: a rule that matches too often sits out a while, so that it does not drown the others.
+"""Back-off: a rule that matches too often pauses for some iterations, in favour of other rules.
 
-After egg's BackoffScheduler.  egglog has one too, which is not used: it forgets everything with
-each command, and makes an iteration six times slower.
+After egg's BackoffScheduler (Willsey et al., POPL 2021).  The one in egglog is not used: it loses
+its state with each command, and makes an iteration six times slower.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from relax_egraph.egraph.saturation.schedule import Phase
 
 
 class BackOff:
-    """Which rules of one run of `phase` sit out; iterations are counted from 1.
+    """The rules that pause in one run of `phase`; iterations are counted from 1.
 
-    What a rule could have matched meanwhile it matches when it is back.
+    A rule loses no matches: it finds them when it is back.
     """
 
     def __init__(self, phase: Phase) -> None:
@@ -23,13 +23,13 @@ class BackOff:
         self.sat_out: Counter[str] = Counter()
 
     def active(self, rules: Iterable[str], iteration: int) -> tuple[str, ...]:
-        """Those of `rules` that run in `iteration`."""
+        """The rules in `rules` that run in `iteration`."""
         self._back = {rule: back for rule, back in self._back.items() if back > iteration}
         self.sat_out.update(self._back.keys())
         return tuple(rule for rule in rules if rule not in self._back)
 
     def observe(self, matches: Mapping[str, int], nodes: int, iteration: int) -> None:
-        """Ban the rules that matched too often in `iteration`, which began with `nodes`."""
+        """Pause the rules that matched too often in `iteration`, which began with `nodes`."""
         limit = max(self._phase.match_limit, nodes)
         for rule, count in matches.items():
             times = self._times[rule]
@@ -38,7 +38,7 @@ class BackOff:
                 self._times[rule] += 1
 
     def release(self) -> bool:
-        """Let the rules back in that would be first; whether there are any."""
+        """End the pause of the rules that are due first; whether there are any."""
         if not self._back:
             return False
         first = min(self._back.values())

@@ -1,4 +1,4 @@
-"""Conflicts: what the facts of one class contradict each other in."""
+"""Conflicts: contradictory facts of one class."""
 
 from collections.abc import Mapping
 
@@ -12,17 +12,17 @@ _RELATIONS = ("shape-conflict", "dtype-conflict", "operand-conflict")
 
 
 def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
-    """What contradicts itself, as a sentence without its subject; ``None`` if nothing does.
+    """The first conflict, as a sentence without its subject; ``None`` if there is none.
 
-    `sizes` are those of the e-graph's functions.  Shapes that the e-graph could not prove equal,
-    but sympy can, are made equal.
+    `sizes` has the number of rows of each table.  Shapes that only sympy proves equal are no
+    conflict; their dimensions are united in the e-graph.
     """
     if not any(sizes.get(relation) for relation in _RELATIONS):
         return None
     tables = Tables(egraph)
     for row in tables.rows("shape-conflict"):
         first, second = (tables.decode("Shape", v) for v in row.inputs[1:])
-        if not _made_equal(egraph, first, second):
+        if not _unite_if_equal(egraph, first, second):
             return unequal_shapes(first, second)
     for row in tables.rows("dtype-conflict"):
         first, second = (tables.decode("String", v) for v in row.inputs[1:])
@@ -31,7 +31,7 @@ def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
     for row in tables.rows("operand-conflict"):
         name = tables.decode("String", row.inputs[1])
         first, second = (tables.decode("Shape", v) for v in row.inputs[2:])
-        if not _made_equal(egraph, first, second):
+        if not _unite_if_equal(egraph, first, second):
             shapes = f"{shape_text(first)} and {shape_text(second)}"
             return (
                 f"applies {name} to shapes {shapes}; a rule writes the broadcast out, "
@@ -41,12 +41,12 @@ def find_conflict(egraph: EGraph, sizes: Mapping[str, int]) -> str | None:
 
 
 def unequal_shapes(first: Shape, second: Shape) -> str:
-    """The sentence for a class of which values have these shapes."""
+    """The sentence for a class whose values have two different shapes."""
     return f"equates values of shapes {shape_text(first)} and {shape_text(second)}"
 
 
-def _made_equal(egraph: EGraph, first: Shape, second: Shape) -> bool:
-    """Whether the shapes are equal for all values of their symbols; the e-graph then learns it."""
+def _unite_if_equal(egraph: EGraph, first: Shape, second: Shape) -> bool:
+    """Whether the shapes are equal for all values of their symbols; if so, unites their dims."""
     if first == second:
         return True
     if len(first) != len(second):

@@ -1,4 +1,4 @@
-"""What a run is told before it begins, and what it tells."""
+"""Instructions for a repeated run, and progress messages of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from relax_egraph.egraph.saturation.report import Ban, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Why a phase ends with `iteration`; `position` is that of the phase in the schedule."""
+    """The end of a phase with `iteration`; `position` is the phase's index in the schedule."""
 
     position: int
     iteration: int
@@ -17,7 +17,7 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a run that is repeated does differently; `one_by_one` tells of each rule as it runs."""
+    """Bans and halts of a repeated run; `one_by_one` applies and reports each rule by itself."""
 
     bans: tuple[Ban, ...] = ()
     halts: tuple[Halt, ...] = ()
@@ -26,9 +26,9 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An iteration begins with `nodes`, or `rule` in it, if rules run one by one.
+    """The start of an iteration with `nodes`, or of `rule` in it, if rules run one by one.
 
-    `busiest` matched most in the iteration before.
+    `busiest` is the rule that matched most in the iteration before.
     """
 
     phase: str
@@ -40,3 +40,4 @@ class Progress:
 
 
 Told = Callable[[Progress], object]
+"""A listener, called before each iteration."""

@@ -1,4 +1,4 @@
-"""What is known of every value, brought up to date after each iteration."""
+"""Deduction of facts after each iteration: rules, engine functions and struct-info rules."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -15,31 +15,31 @@ from relax_egraph.egraph.saturation.measure import sizes_of
 DEDUCE = """(run-schedule (saturate (seq (run facts) (run dim))))
 (run-schedule (run demands) (run conflict))
 (print-size)"""
-"""Deduces all that rules deduce, what they ask of functions, and the conflicts.
+"""Runs the rules for facts, dimensions, demands and conflicts.
 
-Its last output says how large the e-graph is.
+Its last output has the sizes of all tables.
 """
 
 _DEMAND = """(run-schedule (run demands))
 (print-size)"""
-"""Asks what depends on values that are no dimensions: no fact does."""
+"""Runs the rules for demands alone: enough after values that no fact depends on."""
 
 _FEW = 8
-"""So many actions are done one by one: to declare a rule costs as much."""
+"""Up to this number, actions run one by one: the declaration of a rule costs as much."""
 
 _AT_ONCE = 100
-"""Actions in one rule: parsing takes memory quadratic in the length of a text."""
+"""The most actions in one rule: parsing takes memory quadratic in the length of a text."""
 
 
 def deduced(
     egraph: EGraph, outputs: list[Any], before: Mapping[str, int] | None = None
 ) -> Mapping[str, int]:
-    """The sizes of tables when everything is deduced; `outputs` are those of `DEDUCE`.
+    """Deduce all facts; returns the sizes of tables.  `outputs` are the outputs of `DEDUCE`.
 
-    Functions that rules call are computed.  Then what no rule deduces is asked of operators'
-    struct-info rules, if values of such operators are new since sizes `before`, and again after
-    each answer of a function: an operand may have a shape now.  Raises `SaturationError` if an
-    operator refuses its operands, or a function fails.
+    Evaluates the functions that rules call, then the struct-info rules of operators for which no
+    rule deduces shape and dtype.  These are evaluated for nodes that are new since the sizes
+    `before`, and again after each answer of a function, as an operand may have a shape now.
+    Raises `SaturationError` if an operator refuses its operands, or a function fails.
     """
     sizes, answered, inferred = sizes_of(outputs), before or {}, before
     while True:
@@ -92,7 +92,7 @@ def _done(egraph: EGraph, actions: Iterable[str]) -> int:
 
 
 def _load(egraph: EGraph, actions: Sequence[str]) -> None:
-    """Do many `actions` at once, by rules of nothing."""
+    """Run many `actions` at once, as rules without premises."""
     for start in range(0, len(actions), _AT_ONCE):
         text = " ".join(actions[start : start + _AT_ONCE])
         run_text(egraph, f"(rule () ({text}) :ruleset load) (run-schedule (run load))")

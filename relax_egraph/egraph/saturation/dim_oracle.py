@@ -1,7 +1,7 @@
-"""What rules ask of sympy: the canonical text of a dimension, and whether a guard holds.
+"""Queries of rules to sympy: the canonical text of a dimension, and the truth of a guard.
 
-Called from within rules, so nothing here raises, and answers depend on the arguments and the
-assumptions alone.
+Rules call these functions, so they never raise, and their results depend only on the arguments
+and the current assumptions.
 """
 
 from relax_egraph.ir import dims
@@ -12,7 +12,7 @@ _QUESTIONS = {"dim-equal": dims.equal, "dim-divides": dims.divides, "dim-ge": di
 
 
 def canonical(written: str) -> str:
-    """The text that all provenly equal dimensions share; `written` itself if it has no value."""
+    """The canonical text of a dimension; `written` itself if it has no value."""
     try:
         return dims.text(dims.parse(written))
     except (ValueError, ZeroDivisionError):
@@ -20,7 +20,7 @@ def canonical(written: str) -> str:
 
 
 def holds(guard: str, first: str, second: str) -> bool:
-    """Whether a guard of two dimensions, given as texts, is proven; or the first is a number."""
+    """Whether a guard of two dimensions, as texts, is proven; or whether the first is a number."""
     if guard == IS_NUMBER:
         return first.isdecimal()
     try:

@@ -27,7 +27,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Saturated:
-    """The saturated `view`, what was done, and which class each class of the given view became.
+    """The saturated `view`, the report of the run, and the new class of each original class.
 
     Classes that no root needs are in neither `view` nor `became`.
     """
@@ -37,7 +37,7 @@ class Saturated:
     became: Mapping[ClassId, ClassId]
 
     def then(self, more: "Saturated") -> "Saturated":
-        """What both did, where `more` went on with the view of this one."""
+        """The composition of both runs; `more` is a run on the view of this one."""
         first, second = self.report, more.report
         return Saturated(
             more.view,
@@ -52,9 +52,9 @@ class Saturated:
 
 @dataclass(frozen=True, slots=True)
 class Saturating:
-    """A saturation that was done, as it was asked for, and its `report`: it can be repeated.
+    """The inputs of a saturation and its `report`, from which it can be repeated.
 
-    The `book` and the `schedule` are made when they are asked for.  `assumed` holds of symbols.
+    `book` and `schedule` are computed on demand.  `assumed` are the assumptions on symbols.
     """
 
     view: View
@@ -66,12 +66,12 @@ class Saturating:
 
 
 def untouched(view: View) -> Saturated:
-    """`view`, to which nothing was done."""
+    """The result of an empty run on `view`."""
     return Saturated(view, Report((), 0.0), {c: c for c in view.classes})
 
 
 def untold(progress: Progress) -> None:
-    """What is done with progress if nobody listens."""
+    """A listener that ignores all progress."""
 
 
 def saturate_here(
@@ -82,7 +82,7 @@ def saturate_here(
     course: Course = Course(),  # noqa: B008  frozen
     told: Told = untold,
 ) -> Saturated:
-    """Apply the rules of `book` to `view`; `told` hears of each iteration before it begins."""
+    """Apply the rules of `book` to `view`; `told` is called before each iteration."""
     begin = perf_counter()
 
     def read(egraph: EGraph, report: Report) -> Saturated:
@@ -105,11 +105,11 @@ def saturated_and_read(
     told: Told,
     read: Callable[[EGraph, Report], Found],
 ) -> Found:
-    """The same, and what `read` finds in the e-graph, which it must not keep.
+    """Apply the rules of `book` to `view`; returns the result of `read`, which must not keep it.
 
-    An e-graph that outgrew its bounds is not undone in place, which would take a copy in every
-    iteration: the run is repeated up to there, which gives the same e-graph, and goes on without
-    the rule to blame.
+    An e-graph that outgrows its bounds is not rolled back, which would take a copy in every
+    iteration.  Instead the run is repeated without the rule to blame; it reaches the same e-graph
+    up to the iteration of the ban.
     """
     begin, deadline = perf_counter(), inf
     while True:

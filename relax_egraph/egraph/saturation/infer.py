@@ -1,8 +1,8 @@
-"""Shapes and dtypes of what rules make, by the operators' own struct-info rules.
+"""Shape and dtype inference for new nodes, by the operators' own struct-info rules.
 
-Rules that are generated from the operators (`rulebook.generate`) deduce those of the operators that
-nearly every rule makes, within the e-graph.  Any other operator is asked between two iterations: so
-the definition of an operator is the only place that says them.
+For the most common operators, generated rules (`rulebook.generate`) deduce shape and dtype within
+the e-graph.  For all others the struct-info rule is evaluated between two iterations.  Either way
+the definition of the operator is the only source.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,36 +29,36 @@ from relax_egraph.ir.struct_info import (
 
 @cache
 def asked() -> frozenset[str]:
-    """The operators whose struct-info rules are asked: no rule deduces shape and dtype."""
+    """The operators for which no rule deduces shape and dtype: their struct-info rules do."""
     names = {name for name, traits in operators().items() if not _is_deduced(traits)}
     return frozenset((*names, TUPLE_GET))
 
 
 def _is_deduced(traits: Traits) -> bool:
-    """Whether rules that are generated of the operator deduce shape and dtype of its result."""
+    """Whether generated rules deduce shape and dtype of the operator's result."""
     op = traits.op
     return bool(traits.dtype and (op.elementwise or traits.shape or op.name in SHAPE_FUNCTIONS))
 
 
 def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...]:
-    """The operators to ask of which there are nodes that were not there, by tables' sizes."""
+    """The operators of `asked` with new nodes, by the sizes of tables now and `before`."""
     return tuple(n for n in sorted(asked()) if sizes.get(f"R.{n}", 0) > before.get(f"R.{n}", 0))
 
 
 def claims(names: Iterable[str], tables: Tables) -> Iterator[str]:
-    """Actions that claim what the rules of the operators `names` say, and is not known.
+    """Actions that claim unknown shapes and dtypes of the results of the operators `names`.
 
-    The ruleset ``facts`` makes facts of claims.  Raises `SaturationError` if an operator refuses
+    The ruleset ``facts`` turns claims into facts.  Raises `SaturationError` if an operator refuses
     its operands.
     """
-    made = _Made(tables)
-    return (claim for name in names for claim in made.claims(name))
+    values = _Values(tables)
+    return (claim for name in names for claim in values.claims(name))
 
 
 def ill_typed(tables: Tables) -> str | None:
-    """What an operator says against its operands or its class, a sentence without its subject.
+    """The first type error of a node, as a sentence without its subject; ``None`` if none has one.
 
-    Of those that are `asked` it is known before they are used.
+    Nodes of the operators of `asked` are checked already, when their claims are computed.
     """
     infos = Infos(tables, {})
     tensors = (pair for pair in tables.nodes.items() if pair[0].sort == "Tensor")
@@ -74,8 +74,8 @@ def ill_typed(tables: Tables) -> str | None:
     return None
 
 
-class _Made:
-    """What is known of each class, and a term that names it."""
+class _Values:
+    """The struct info of each class, and a term that names it."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -87,7 +87,7 @@ class _Made:
         self._names: dict[Key, str | None] = {}
 
     def claims(self, op: str) -> Iterator[str]:
-        """Actions that claim what is not known yet of the values that `op` makes."""
+        """Actions that claim the unknown facts of the results of `op`."""
         for key, node in self._tables.nodes_of(f"R.{op}"):
             info = self._derived(node) if key.sort == "Tensor" else None
             if isinstance(info, TensorStructInfo):
@@ -102,7 +102,7 @@ class _Made:
             raise SaturationError(f"it makes an ill-typed value: {problem}") from None
 
     def _missing(self, value: Value, info: TensorStructInfo) -> Iterator[str]:
-        """Claims, with a gap for a name of the class."""
+        """Claims of unknown facts, with a placeholder for the name of the class."""
         if info.dims is not None and not _agree(self._tables.shape(value), info.dims):
             yield f"(shape-claim {{}} {literals.shape(info.dims)})"
         elif info.ndim >= 0 and self._tables.rank(value) is None:
@@ -113,7 +113,7 @@ class _Made:
     def _name(self, key: Key, known: Node[Key] | None = None) -> str | None:
         """A term of class `key` over loaded values; ``None`` if there is none.
 
-        With `known`, a node of the class, the others are not read in most cases.
+        With `known`, a node of the class, it rarely reads the other nodes.
         """
         if key in self._loaded:
             return self._loaded[key]
@@ -139,7 +139,7 @@ class _Made:
 
 
 _WRITTEN = (LEAF, SCALAR, TUPLE_GET)
-"""Nodes of no operator that name a class."""
+"""Nodes without an operator that can name a class."""
 
 
 def _agree(known: Shape | None, claimed: Shape) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of each class of an e-graph: from facts, or from operators' struct-info rules."""
+"""Struct info of each class of an e-graph, from facts or operators' struct-info rules."""
 
 from collections.abc import Mapping
 
@@ -20,21 +20,21 @@ _UNKNOWN = TensorStructInfo()
 
 
 class Infos:
-    """Struct info by class.  `known` is what is known besides facts."""
+    """Struct info by class; `known` has struct info in addition to facts."""
 
     def __init__(self, tables: Tables, known: Mapping[Key, TensorStructInfo]) -> None:
         self._tables, self._known = tables, known
-        self._found: dict[Key, StructInfo] = {}
+        self._cache: dict[Key, StructInfo] = {}
 
     def of(self, key: Key) -> StructInfo:
-        """What is known of class `key`: of a kernel, of the tensor that it would store."""
-        if key not in self._found:
-            self._found[key] = _UNKNOWN  # ends the recursion on a cycle
-            self._found[key] = self._info(key)
-        return self._found[key]
+        """The struct info of class `key`; for a kernel class, of the tensor that it would store."""
+        if key not in self._cache:
+            self._cache[key] = _UNKNOWN  # ends the recursion on a cycle
+            self._cache[key] = self._info(key)
+        return self._cache[key]
 
     def derived(self, node: Node[Key]) -> StructInfo | None:
-        """What the operator's rule says of `node`; raises `IllTyped` if it refuses the operands."""
+        """The struct info of `node` by its operator's rule; raises `IllTyped` if it refuses."""
         if node.op == TUPLE_GET:
             ((_, index),) = node.attrs
             whole = self.of(node.operands[0])
@@ -72,5 +72,5 @@ class Infos:
 def inferred(
     op: str, operands: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Attr], ...]
 ) -> StructInfo:
-    """What the rule of `op` says of its result, under the assumptions of now."""
+    """The struct info of the result of `op`, under the current assumptions."""
     return OPS[op].rule(*operands, **dict(attrs))

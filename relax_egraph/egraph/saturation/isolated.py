@@ -1,7 +1,7 @@
-"""Saturation in a worker process, which a rule may bring down.
+"""Saturation in a worker process, for rules that may not terminate or exhaust the memory.
 
-egglog cannot be interrupted within an iteration, and aborts where there is no memory left.  So
-rules of users run in a process with a bounded address space, killed when it does not keep time.
+egglog cannot be interrupted within an iteration, and aborts if it runs out of memory.  So rules of
+users run in a process with a bounded address space, which is killed at a time limit.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ _OVERTIME = 2.0
 """A worker is killed after this many times the seconds of the budget."""
 
 _GRACE = 5.0
-"""Seconds beyond that, for what no budget bounds: loading, lowering and reading back."""
+"""Additional seconds for steps without a budget: loading, lowering and reading back."""
 
 _START = 60.0
 """Seconds to start a worker and to declare the rules of a book in it."""
@@ -37,18 +37,18 @@ _UNLIMITED = "the worker process had no bound on its memory: this platform has n
 
 
 def saturate_isolated(view: View, book: RuleBook, budget: Budget, schedule: Schedule) -> Saturated:
-    """Saturate in the worker; what it raises is raised here.
+    """Saturate in the worker; its exceptions are raised here.
 
-    If it dies, rules are run one by one to find the one at which it does, and the run is repeated
-    without that one.  If it dies again, the view comes back with the kernels of its operators
-    only.  The report says what happened.
+    If the worker dies, a second run applies rules one by one to identify the rule to blame, and a
+    third run leaves that rule out.  If the worker dies again, the result is the view with the
+    kernels of its operators only.  The report has a note on it.
     """
     begin = perf_counter()
     names = Names()
     request = Request(book, active(), Rows.of(view), budget, schedule, Course())
     answer, notes = ask(request, names), list[str]()
     if isinstance(answer, Death) and answer.last:
-        notes.append(_told(answer))
+        notes.append(_described(answer))
         first: Progress = answer.last
         answer = ask(replace(request, course=Course(one_by_one=True)), names)
         if isinstance(answer, Death) and answer.last and (rule := answer.last.rule):
@@ -57,7 +57,7 @@ def saturate_isolated(view: View, book: RuleBook, budget: Budget, schedule: Sche
         elif isinstance(answer, Answer):
             notes.append("rules were then applied one by one")
     if isinstance(answer, Death):
-        notes.append(f"this block is not rewritten: {_told(answer)}")
+        notes.append(f"this block is not rewritten: {_described(answer)}")
         done = _lowered(request, names, view)
         lost = _lost(answer, view, schedule, perf_counter() - begin)
         report = Report((lost, *done.report.phases), perf_counter() - begin, tuple(notes))
@@ -72,7 +72,7 @@ def _received(answer: Answer, report: Report, view: View) -> Saturated:
 
 
 def _lowered(request: Request, names: Names, view: View) -> Saturated:
-    """`view` with the kernels of its operators, in which no rule of a user has a part."""
+    """`view` with the kernels of its operators, without any rule of a user."""
     plain = RuleBook(tuple(f for f in request.book.families if f in OWN_PHASE))
     own = set(OWN_PHASE)
     lowering = tuple(p for p in request.schedule if p.rulesets and set(p.rulesets) <= own)
@@ -80,12 +80,12 @@ def _lowered(request: Request, names: Names, view: View) -> Saturated:
         return saturate_here(view, plain, request.budget, lowering)
     answer = ask(replace(request, book=plain, schedule=lowering, course=Course()), names)
     if isinstance(answer, Death):
-        raise SaturationError(f"this block is not lowered: {_told(answer)}")
+        raise SaturationError(f"this block is not lowered: {_described(answer)}")
     return _received(answer, answer.report, view)
 
 
-def _told(death: Death) -> str:
-    """What became of the worker."""
+def _described(death: Death) -> str:
+    """A sentence on the death of the worker."""
     last: Progress | None = death.last
     if last is None:
         return f"the worker process {death} before it began"
@@ -94,7 +94,7 @@ def _told(death: Death) -> str:
 
 
 def _lost(death: Death, view: View, schedule: Schedule, seconds: float) -> PhaseReport:
-    """The phase in which the worker died."""
+    """The report of the phase in which the worker died."""
     last: Progress = death.last or Progress(schedule[0].name, 0, 1, len(view.classes))
     return PhaseReport(
         name=last.phase,
@@ -107,10 +107,10 @@ def _lost(death: Death, view: View, schedule: Schedule, seconds: float) -> Phase
 
 
 def ask(request: Request, names: Names) -> Answer | Death:
-    """What the worker answers, or why it died; `names` are what `request` crosses with.
+    """The worker's answer, or the cause of its death; `names` replaces values by numbers.
 
-    A worker that dies before it begins may have been dying, or full of what it did before: the
-    request is repeated.
+    A worker that dies before it begins may suffer from an earlier request, so this one is repeated
+    once.
     """
     answer = _once(request, names)
     if isinstance(answer, Death) and answer.last is None:
@@ -130,7 +130,7 @@ def _once(request: Request, names: Names) -> Answer | Death:
 
 
 def _saturated(data: bytes) -> bytes | None:
-    """In the worker, the answer to a request; none if it has not read the rules of the book."""
+    """The answer to a request, in the worker; ``None`` if it has not read the book's rules."""
     names = Names()
     request: Request = names.loads(data)
     if not is_adopted(request.book.families, request.book.user):

@@ -1,4 +1,4 @@
-"""How large an e-graph is."""
+"""The size of an e-graph."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from relax_egraph.egraph.bindings import PrintAllFunctionsSize
 
 
 def sizes_of(outputs: list[object]) -> Mapping[str, int]:
-    """The number of rows of each function: what ``(print-size)``, the last command, put out."""
+    """The number of rows of each table, from the output of the last command, ``(print-size)``."""
     last = outputs[-1]
     return dict(last.sizes) if isinstance(last, PrintAllFunctionsSize) else {}
 

@@ -1,4 +1,4 @@
-"""What a run did: phases, why each stopped, how often each rule matched, what was banned."""
+"""The report of a run: phases, their stop reasons, matches of each rule, and bans."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
-    """Why a phase ended; all but the first leave rewrites undone, which costs speed only."""
+    """The reason for the end of a phase; all but the first lose rewrites, hence only speed."""
 
     SATURATED = "saturated"
     NODES = "node budget"
@@ -20,11 +20,11 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ban:
-    """A rule that was left out of the rest of the run, from `iteration` of `phase` on.
+    """The exclusion of a rule from the rest of the run, from `iteration` of `phase` on.
 
-    With it the e-graph grew from `nodes_before` to `nodes_after`, more than its bound; ``None`` if
-    that killed the worker process.  The run was repeated up to there, and went on without the
-    rule.  `position` is that of the phase in the schedule.
+    With the rule the e-graph grew from `nodes_before` to `nodes_after`, above its bound; ``None``
+    if the worker process died.  The run was repeated up to that iteration and went on without the
+    rule.  `position` is the phase's index in the schedule.
     """
 
     rule: str
@@ -44,12 +44,12 @@ class Ban:
 
 @dataclass(frozen=True, slots=True)
 class PhaseReport:
-    """One phase; `nodes` are the nodes of operators at its end.
+    """The report of one phase; `nodes` is the number of operators' nodes at its end.
 
-    `growth` says how many there were when each iteration began.  `matches` counts those of
-    iterations that changed the e-graph.  `busiest` is the rule that matched most in the last
-    iteration: where a budget ended the phase, it is the one to blame.  `sat_out` says for how many
-    iterations back-off kept a rule out.
+    `growth` has that number at the start of each iteration.  `matches` counts matches in iterations
+    that changed the e-graph.  `busiest` is the rule with the most matches in the last iteration: if
+    a budget ended the phase, this rule is to blame.  `sat_out` is the number of iterations for
+    which back-off paused a rule.
     """
 
     name: str
@@ -89,9 +89,9 @@ _SLOWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All phases in order, the seconds of the whole run, and `notes` on how it was run.
+    """All phases in order, the seconds of the whole run, and `notes` on its circumstances.
 
-    A note says why the block was not rewritten, if its worker process died.
+    If the worker process died and the block is not rewritten, a note says why.
     """
 
     phases: tuple[PhaseReport, ...]
@@ -100,7 +100,7 @@ class Report:
 
     @property
     def matches(self) -> Mapping[str, int]:
-        """How often each rule matched, over all phases; a rule that did not match is not in it."""
+        """The number of matches of each rule over all phases, without rules that did not match."""
         total: Counter[str] = Counter()
         for phase in self.phases:
             total.update(phase.matches)
@@ -117,7 +117,7 @@ class Report:
 
     @property
     def bans(self) -> tuple[Ban, ...]:
-        """The rules that were left out of the rest of the run, in order."""
+        """The bans of all phases, in order."""
         return tuple(ban for phase in self.phases for ban in phase.bans)
 
     @property
@@ -137,7 +137,7 @@ class Report:
 
     @property
     def saturated(self) -> bool:
-        """Whether every phase found all there is to find."""
+        """Whether every phase ran until nothing changed, with all rules."""
         return not self.bans and all(p.stop is StopReason.SATURATED for p in self.phases)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """One run of a schedule on an e-graph.
 
-In each iteration all rules of the phase see the same e-graph, then facts are deduced to the end
-and checked, until nothing changes or a bound is reached.
+In each iteration all rules of the phase match the same e-graph; then all facts are deduced and
+checked.  A phase ends when nothing changes or a bound is reached.
 """
 
 from collections import Counter
@@ -27,21 +27,21 @@ from relax_egraph.errors import SaturationError
 Watch = Callable[[Phase, int, Sequence[str]], object]
 
 _ROWS_PER_NODE = 30
-"""Facts and helper relations may have this many rows for each node that is allowed."""
+"""The most rows of facts and helper relations, for each node of the node budget."""
 
 _SMALL, _SMALL_GROWTH = 1_000, 10
-"""An e-graph is small up to so many nodes, or so many times those that the phase began with."""
+"""Bounds of a small e-graph: in nodes, and as a factor of the nodes at the start of the phase."""
 
 _MOST_BANS = 16
-"""So many rules can be banned from a run: the run is repeated for each."""
+"""The most rules that can be banned from a run, which is repeated for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on `egraph`, which must be over at `deadline`; `told` hears of each iteration.
+    """A run on `egraph`, up to `deadline`; `told` is called before each iteration.
 
-    Before rules of a phase are applied, `watch` is called with the phase, the iteration, and the
-    names of those of the book: matches are as they will be, and what it does must not change them.
+    `watch` is called before the rules of a phase are applied, with the phase, the iteration and the
+    names of the book's rules.  It can search for their matches, and must not change them.
     """
 
     egraph: EGraph
@@ -54,9 +54,9 @@ class Run:
     watch: Watch | None = None
 
     def schedule(self, schedule: Schedule) -> tuple[PhaseReport, ...] | Course:
-        """Run all phases; the course of the run to repeat instead, if the e-graph outgrew it.
+        """Run all phases; returns a course for a new run if the e-graph outgrows its bounds.
 
-        Raises `SaturationError` if a rule goes wrong, or the view is ill-typed.
+        Raises `SaturationError` if a rule is unsound or fails, or the view is ill-typed.
         """
         reports: list[PhaseReport] = []
         sizes = deduced(self.egraph, run_text(self.egraph, DEDUCE))
@@ -74,14 +74,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class _Iteration:
-    """The nodes with which an iteration began, and how often each rule matched in it."""
+    """The number of nodes at the start of an iteration, and the matches of each rule in it."""
 
     nodes: int
     matches: Counter[str]
 
 
 class _PhaseRun:
-    """A phase as it runs, from tables of `sizes` on; iterations are counted from 1."""
+    """The state of a phase that starts with tables of `sizes`; iterations are counted from 1."""
 
     def __init__(self, run: Run, phase: Phase, position: int, sizes: Mapping[str, int]) -> None:
         self.run, self.phase, self.position, self.sizes = run, phase, position, sizes
@@ -124,7 +124,7 @@ class _PhaseRun:
         )
 
     def _iterate(self) -> bool:
-        """Run all rules that are not banned once; whether they changed the e-graph."""
+        """Run each rule once that is not banned; whether the e-graph changed."""
         iteration = len(self.history) + 1
         progress = Progress(self.phase.name, self.position, iteration, self.nodes, self.busiest)
         self.run.told(progress)
@@ -171,7 +171,7 @@ class _PhaseRun:
         return frozenset(ban.rule for ban in bans if (ban.position, ban.iteration) <= now)
 
     def _step(self, active: Sequence[str]) -> list[Command]:
-        """An iteration of the rules named `active`, and of the generated ones of the phase."""
+        """The commands of an iteration: the rules `active`, and the phase's generated rules."""
         own = self.run.book.own
         generated = ("lower",) if "lower" in self.phase.rulesets else ()
         rulesets = (*generated, *(own[name] for name in active))
@@ -183,7 +183,7 @@ class _PhaseRun:
         return self._steps[rulesets]
 
     def _outgrown(self) -> StopReason | None:
-        """The bound that the e-graph has outgrown."""
+        """The bound that the e-graph exceeds; ``None`` if it exceeds none."""
         if self.nodes > self.most_growth:
             return StopReason.GROWTH
         rows = sum(self.sizes.values())
@@ -192,7 +192,7 @@ class _PhaseRun:
         return None
 
     def _again(self, reason: StopReason) -> Course | None:
-        """The run to repeat without the rule to blame; ``None`` to stop here, for `reason`."""
+        """The course of a new run without the rule to blame; ``None`` to stop, for `reason`."""
         course, iteration = self.run.course, len(self.history)
         may_ban = len(course.bans) < _MOST_BANS and perf_counter() < self.run.deadline
         if may_ban and (ban := self._ban()):
@@ -206,11 +206,11 @@ class _PhaseRun:
         return min(self.most_nodes, self.most_growth)
 
     def _ban(self) -> Ban | None:
-        """The rule that matched most since the e-graph was small, the user's if any did.
+        """A ban of the rule with the most matches since the e-graph was small.
 
-        The families of the book shrink terms, or have a measure; so a rule of the user comes first.
-        The e-graph is taken back to where it was small: what an exploding rule has made is of
-        little use, extraction pays for it, and the rules that stay need room.
+        Rules of the user come first, as the families of the book shrink terms or have a measure.
+        The ban begins where the e-graph was small: the nodes of an exploding rule are of little
+        use, they cost time in extraction, and other rules need the room.
         """
         kept = min(self._most() / 2, max(_SMALL, _SMALL_GROWTH * self.history[0].nodes))
         small = [k for k, then in enumerate(self.history) if then.nodes <= kept]
@@ -230,7 +230,7 @@ class _PhaseRun:
         )
 
     def _stop(self, updated: bool) -> StopReason | None:
-        """Why the phase ends here, if it does."""
+        """The reason to end the phase now; ``None`` if it goes on."""
         iteration = len(self.history)
         if not updated and not self.back_off.release():
             return StopReason.SATURATED
@@ -244,5 +244,5 @@ class _PhaseRun:
         return StopReason.ITERATIONS if iteration >= most else None
 
     def _blamed(self, problem: str) -> SaturationError:
-        said = f"a rule of phase {self.phase.name} is wrong: {problem}"
-        return blamed(said, self.run.view, self.run.book, self.run.budget)
+        message = f"a rule of phase {self.phase.name} is wrong: {problem}"
+        return blamed(message, self.run.view, self.run.book, self.run.budget)

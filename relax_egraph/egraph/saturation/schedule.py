@@ -1,4 +1,4 @@
-"""Phases and budgets of a run, as data that the caller may replace."""
+"""Phases and budgets of a run."""
 
 from dataclasses import dataclass
 from math import inf
@@ -17,23 +17,23 @@ from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
 from relax_egraph.egraph.rulebook.scope import near
 
 REWRITE = "rewrite"
-"""The phase in which the families of the book and the rules of users' files run together."""
+"""The phase of all families without a phase of their own, and of the rules of users' files."""
 
 WEIGHTS = "weights"
-"""The family that stores weights; before it, it is measured which may be."""
+"""The family that stores weights in other dtypes; their accuracy is measured before it runs."""
 
 OVERSTEP = 2
-"""An e-graph of more than this many times the nodes that are allowed is not gone on with."""
+"""An e-graph with more than this many times the allowed nodes is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds on a run, checked between iterations; reaching one loses rewrites, not the program.
+    """Bounds on a run, checked between iterations; a bound costs rewrites, never the program.
 
-    `nodes` counts nodes of operators; `seconds` is for the whole run, from when the rules are
-    declared; `iterations` is for each phase.  `memory` is the address space in bytes of the worker
-    process, where the run has one: one that needs more dies, and one that takes much longer than
-    `seconds` is killed.
+    `nodes` counts nodes of operators; `seconds` is for the whole run without the declaration of
+    rules; `iterations` is for each phase.  `memory` is the address space of a worker process, in
+    bytes: a worker that needs more dies, and a worker that takes much longer than `seconds` is
+    killed.
     """
 
     nodes: int = 20_000
@@ -57,10 +57,11 @@ _BUDGET = {
 class Phase:
     """Rulesets that are applied together until nothing changes or a bound is reached.
 
-    A ruleset is a family of the book, ``lower``, or one of a user's file.  ``None`` leaves a bound
-    to the run's budget.  The e-graph may have at most `nodes`, and `growth` times as many as the
-    phase began with.  A rule that in one iteration matches more often than `match_limit`, and more
-    often than there are nodes, sits out `ban_length` iterations; each time both double.
+    A ruleset is a family of the book, ``lower``, or a ruleset of a user's file.  ``None`` stands
+    for the bound of the run's budget.  `nodes` bounds the nodes of the e-graph, `growth` their
+    ratio to the nodes at the start of the phase.  A rule with more matches in one iteration than
+    `match_limit`, and than there are nodes, pauses for `ban_length` iterations; both double with
+    each pause.
     """
 
     name: str
@@ -94,9 +95,9 @@ Schedule = tuple[Phase, ...]
 
 
 def default_schedule(book: RuleBook) -> Schedule:
-    """All rewrites of `book` together, those of weights, then lowering to kernels, then fusion.
+    """All rewrites of `book` together, then weights, then lowering to kernels, then fusion.
 
-    Lowering is linear, and without it there is no kernel to extract: it is not held to the budget.
+    Lowering has no node budget: it is linear, and without it there are no kernels to extract.
     """
     used = {"lower", *(rule.ruleset for rule in book.rewrites)}
     rewrites = tuple(name for name in book.rulesets if name not in OWN_PHASE)
@@ -109,14 +110,14 @@ def default_schedule(book: RuleBook) -> Schedule:
 
 
 def before_weights(schedule: Schedule) -> tuple[Schedule, Schedule]:
-    """`schedule` in two: up to the first phase that stores weights, and from there on."""
+    """`schedule`, split before the first phase that stores weights."""
     first = (k for k, phase in enumerate(schedule) if WEIGHTS in phase.rulesets)
     at = next(first, len(schedule))
     return schedule[:at], schedule[at:]
 
 
 def check_schedule(schedule: Schedule, book: RuleBook) -> Schedule:
-    """`schedule`, if it can be run with `book`; raises `ValueError`."""
+    """`schedule`; raises `ValueError` if it is empty or names an unknown ruleset."""
     if not schedule:
         raise ValueError("the schedule has no phase")
     for phase in schedule:

@@ -1,7 +1,7 @@
-"""Values between this process and its worker.
+"""Messages between this process and its worker.
 
-A view crosses as rows, which pickle six times faster than its classes.  Variables and constants
-are compared by identity and may hold weights; they do not cross: a number stands for each.
+A view is sent as rows, which pickle six times faster than its classes.  Variables and constants
+are compared by identity and may be large weights; a message has a number in place of each.
 """
 
 import pickle
@@ -26,20 +26,20 @@ _BY_IDENTITY = (Var, Constant)
 
 @dataclass(slots=True)
 class Names:
-    """Values that do not cross, by number; of those made elsewhere there are stand-ins."""
+    """Values that are not sent, by number; values of the other process have placeholders."""
 
     values: list[Expr] = field(default_factory=list[Expr])
     _numbers: dict[int, int] = field(default_factory=dict[int, int])
 
     def number(self, value: Expr) -> int:
-        """The number of `value`, which is kept."""
+        """The number of `value`, which is added if it is new."""
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self.values)
             self.values.append(value)
         return self._numbers[id(value)]
 
     def value(self, number: int) -> Expr:
-        """What has this number; a variable of no other meaning if it was made elsewhere."""
+        """The value with this number; a placeholder variable if it is from the other process."""
         while number >= len(self.values):
             self.number(Var(f"#{len(self.values)}"))
         return self.values[number]
@@ -51,7 +51,7 @@ class Names:
         return file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """What was pickled."""
+        """The message in `data`."""
         return _Unpickler(BytesIO(data), self).load()
 
 
@@ -78,7 +78,7 @@ _fields_of = attrgetter(*(f.name for f in fields(Node)))
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A view without its leaves and opaque bindings; equal struct infos are one, by number."""
+    """A view without its leaves and opaque bindings; equal struct infos are stored once."""
 
     classes: list[tuple[Any, ...]]
     infos: list[TensorStructInfo]
@@ -103,7 +103,7 @@ class Rows:
         return Rows(classes, list(infos), view.roots)
 
     def view(self, leaves: tuple[Expr, ...] = (), opaque: tuple[Binding, ...] = ()) -> View:
-        """The view, with what its nodes' keys refer to."""
+        """The view, with the leaves and opaque bindings that keys of nodes refer to."""
         classes = {
             number: EClass(sort, tuple(Node(*node) for node in nodes), self.infos[info], *known)
             for number, sort, nodes, info, *known in self.classes
@@ -113,7 +113,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be saturated."""
+    """The inputs of a saturation in the worker."""
 
     book: RuleBook
     assumptions: Assumptions | None
@@ -125,7 +125,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A `Saturated` as it crosses; whether the worker's memory was `limited`."""
+    """A `Saturated` in the form that is sent; `limited` tells if the worker's memory is bounded."""
 
     rows: Rows
     report: Report
