@@ -7,13 +7,17 @@ from itertools import count
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import relax_egraph as rx
-from relax_egraph.egraph.functions.function import FUNCTIONS, Axes
+from relax_egraph.egraph.functions.builtin import OF_ENGINE
+from relax_egraph.egraph.functions.function import FUNCTIONS, Axes, Function
 from relax_egraph.egraph.rulebook.calls import demands
 from relax_egraph.egraph.rulebook.forms import written
 from relax_egraph.errors import RuleError, SaturationError
 from relax_egraph.ir.dims import Dim, symbol
+from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.struct_info import Shape
 from tests.support.entries import rule_of
 
@@ -242,6 +246,28 @@ VALUES: list[tuple[str, tuple[Any, ...], Any]] = [
 @pytest.mark.parametrize(("name", "args", "value"), VALUES)
 def test_functions_of_the_engine(name: str, args: tuple[Any, ...], value: Any) -> None:
     assert FUNCTIONS[name].twice(args) == value
+
+
+_DIMS = st.one_of(st.integers(0, 5), st.sampled_from((n, 2 * n, n + 1)))
+_OF_SORT: dict[str, st.SearchStrategy[Any]] = {
+    "Axes": st.lists(st.integers(-2, 5), max_size=4).map(tuple),
+    "Shape": st.lists(_DIMS, max_size=4).map(tuple),
+    "Dim": st.one_of(_DIMS, st.integers(-3, 3), st.just(2**63 - 1)),
+    "i64": st.integers(0, 5),
+    "bool": st.booleans(),
+    "String": st.sampled_from((*DTYPES, "", "void", "NCHW", "NHWC", "NCHW4c", "OIHW", "C")),
+}
+
+
+@pytest.mark.parametrize("function", OF_ENGINE, ids=lambda f: f.name)
+@settings(max_examples=60)
+@given(st.data())
+def test_functions_of_the_engine_fail_for_no_arguments(
+    function: Function, data: st.DataObject
+) -> None:
+    args = tuple(data.draw(_OF_SORT[sort]) for _, sort in function.params)
+
+    function.twice(args)  # which raises where the function fails, or is not pure
 
 
 def test_a_function_crosses_to_another_process_by_value() -> None:

@@ -27,7 +27,7 @@ _LEAST = np.float32(1e-30)
 
 
 def stored(w: Array, dtype: str, axis: int) -> Array:
-    """The values of `w` after it is stored as `dtype`, with one scale for each line along `axis`."""
+    """The values of `w` once stored as `dtype`, with one scale for each line along `axis`."""
     if dtype == "bfloat16":
         return w.astype(dtype).astype(w.dtype)
     scale = np.maximum(np.abs(w).max(axis, keepdims=True, initial=0), _LEAST) / np.float32(127)

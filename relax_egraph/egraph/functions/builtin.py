@@ -10,14 +10,18 @@ from relax_egraph.ir.struct_info import Shape
 
 
 @engine_function
-def inverse_of(permutation: Axes) -> Axes:
+def inverse_of(permutation: Axes) -> Axes | None:
     """The permutation that undoes `permutation`."""
+    if sorted(permutation) != list(range(len(permutation))):
+        return None
     return tuple(permutation.index(k) for k in range(len(permutation)))
 
 
 @engine_function
-def axes_before(permutation: Axes, axes: Axes) -> Axes:
+def axes_before(permutation: Axes, axes: Axes) -> Axes | None:
     """Where `axes` of a permuted tensor are before it is permuted, in ascending order."""
+    if not _are_axes(axes, permutation):
+        return None
     return tuple(sorted(permutation[k] for k in axes))
 
 
@@ -34,6 +38,8 @@ def axes_of_both(first: Axes, second: Axes, kept: bool) -> Axes | None:
 
     Axes that are reduced are `kept` with extent 1, or dropped.
     """
+    if min((*first, *second), default=0) < 0:
+        return None
     if kept:
         both = (*first, *second)
         return tuple(sorted(both)) if len(set(both)) == len(both) else None
@@ -42,10 +48,16 @@ def axes_of_both(first: Axes, second: Axes, kept: bool) -> Axes | None:
 
 
 @engine_function
-def only_units_move(shape: Shape, permutation: Axes) -> bool:
+def only_units_move(shape: Shape, permutation: Axes) -> bool | None:
     """Whether axes of `shape`, which is permuted, other than those of extent 1 are in order."""
+    if len(shape) != len(permutation):
+        return None
     moved = [a for a, d in zip(permutation, shape, strict=True) if d != 1]
     return moved == sorted(moved)
+
+
+def _are_axes(axes: Axes, of: Axes | Shape) -> bool:
+    return all(0 <= axis < len(of) for axis in axes)
 
 
 # --- shapes and dimensions ---------------------------------------------------------------
@@ -82,9 +94,9 @@ def number_of(dim: Dim) -> int | None:
 
 
 @engine_function
-def product_along(shape: Shape, axes: Axes) -> Dim:
+def product_along(shape: Shape, axes: Axes) -> Dim | None:
     """The number of elements along some axes of a tensor of this shape."""
-    return dims.product(shape[a] for a in axes)
+    return dims.product(shape[a] for a in axes) if _are_axes(axes, shape) else None
 
 
 @engine_function
@@ -110,8 +122,10 @@ def axis_without(shape: Shape, left: Shape) -> int | None:
 def varying_axes(part: Shape, whole: Shape) -> Axes | None:
     """The axes of `whole` that a tensor of shape `part`, broadcast to it, varies along."""
     added = len(whole) - len(part)
+    if added < 0:
+        return None
     pairs = [(k + added, d, whole[k + added]) for k, d in enumerate(part)]
-    if added < 0 or any(d not in (1, whole_d) for _, d, whole_d in pairs):
+    if any(d not in (1, whole_d) for _, d, whole_d in pairs):
         return None
     return tuple(k for k, d, whole_d in pairs if d == whole_d)
 
@@ -183,11 +197,12 @@ def layout_permuted(layout: str, permutation: Axes) -> str | None:
 @engine_function
 def layout_before(layout: str, permutation: Axes) -> str | None:
     """The order of axes that a tensor had which, permuted, is in order `layout`."""
-    return _order(layout, inverse_of(permutation))
+    inverse = inverse_of(permutation)
+    return None if inverse is None else _order(layout, inverse)
 
 
 def _order(layout: str, permutation: Axes) -> str | None:
-    if layout not in _REORDERED or len(layout) != len(permutation):
+    if layout not in _REORDERED or sorted(permutation) != list(range(len(layout))):
         return None
     order = "".join(layout[k] for k in permutation)
     return order if order in _REORDERED and order != layout else None
@@ -203,6 +218,8 @@ _REORDERED = (
 @engine_function
 def dtype_holds(dtype: str, other: str) -> bool:
     """Whether every value of dtype `other` is one of `dtype`."""
+    if dtype not in TABLE or other not in TABLE:
+        return False
     wide, narrow = TABLE[dtype], TABLE[other]
     if wide == narrow:
         return True
