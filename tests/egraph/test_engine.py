@@ -15,7 +15,7 @@ from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, tensor
-from tests.support.hand_made import TABLE, N, leaf, made, ops, root, shape, view
+from tests.support.hand_made import TABLE, N, leaf, operation, ops, root, shape, view
 
 
 def without_rules() -> RuleBook:
@@ -26,7 +26,7 @@ FMA = '(rewrite (R.add (R.multiply a b) c) (R.ewise_fma a b c) :ruleset {} :name
 
 
 def test_a_product_that_is_added_to_is_a_multiply_add() -> None:
-    program = view(leaf(0), leaf(1), leaf(2), made("multiply", 0, 1), made("add", 3, 2))
+    program = view(leaf(0), leaf(1), leaf(2), operation("multiply", 0, 1), operation("add", 3, 2))
 
     saturated = saturate(program, RuleBook.default(families=["fma", "fusion"]))
 
@@ -44,7 +44,7 @@ def test_a_product_that_is_added_to_is_a_multiply_add() -> None:
 
 
 def test_every_class_has_the_struct_info_of_its_value() -> None:
-    program = view(leaf(0), leaf(1), leaf(2), made("multiply", 0, 1), made("add", 3, 2))
+    program = view(leaf(0), leaf(1), leaf(2), operation("multiply", 0, 1), operation("add", 3, 2))
 
     saturated = saturate(program)
 
@@ -54,7 +54,9 @@ def test_every_class_has_the_struct_info_of_its_value() -> None:
 
 def test_without_rules_each_operator_is_one_kernel() -> None:
     swapped = tensor((4, N), "float32")
-    program = view(leaf(0), made("exp", 0), made("permute_dims", 1, info=swapped, axes=(1, 0)))
+    program = view(
+        leaf(0), operation("exp", 0), operation("permute_dims", 1, info=swapped, axes=(1, 0))
+    )
 
     saturated = saturate(program, without_rules())
 
@@ -67,7 +69,7 @@ def test_without_rules_each_operator_is_one_kernel() -> None:
 
 
 def test_fusion_makes_a_chain_one_kernel() -> None:
-    program = view(leaf(0), made("exp", 0), made("negative", 1))
+    program = view(leaf(0), operation("exp", 0), operation("negative", 1))
 
     saturated = saturate(program)
 
@@ -81,10 +83,10 @@ def test_all_kinds_of_operands_and_attributes_survive() -> None:
     wide = tensor((N, 4), "float64")
     program = view(
         leaf(0),
-        made("astype", 0, info=wide, dtype="float64"),
-        made("sum", 1, info=reduced, axis=(0,), keepdims=True),
-        made("broadcast_to", 2, shape(N, 4), info=wide),
-        made("nn.softmax", 3, info=wide, axis=1),
+        operation("astype", 0, info=wide, dtype="float64"),
+        operation("sum", 1, info=reduced, axis=(0,), keepdims=True),
+        operation("broadcast_to", 2, shape(N, 4), info=wide),
+        operation("nn.softmax", 3, info=wide, axis=1),
     )
 
     saturated = saturate(program, without_rules())
@@ -108,7 +110,7 @@ def test_an_opaque_value_keeps_its_operands_and_is_not_lowered() -> None:
             0: leaf(0),
             1: EClass("tensor", (opaque_node(0, (0,)),), TensorStructInfo(None, None, 2)),
             2: EClass("tensor", (opaque_node(1, ()),), tensor((N,), "int64")),
-            3: made("exp", 1, info=TensorStructInfo(None, "float32", 2)),
+            3: operation("exp", 1, info=TensorStructInfo(None, "float32", 2)),
         },
         (3, 2),
         (Var("x0", TABLE),),
@@ -128,9 +130,9 @@ def test_constants_are_known_through_operators_and_broadcasts() -> None:
     weight = tensor((4,), "float32")
     program = view(
         leaf(0, scalar, scalar=0.5),
-        made("broadcast_to", 0, shape(4), info=weight),
-        made("exp", 1, info=weight),
-        made("broadcast_to", 2, shape(N, 4)),
+        operation("broadcast_to", 0, shape(4), info=weight),
+        operation("exp", 1, info=weight),
+        operation("broadcast_to", 2, shape(N, 4)),
     )
 
     saturated = saturate(program, without_rules())
@@ -145,7 +147,7 @@ def test_constants_are_known_through_operators_and_broadcasts() -> None:
 
 def test_equal_scalars_are_one_class() -> None:
     scalar = tensor((), "float32")
-    program = view(leaf(0, scalar, 0.5), leaf(1, scalar, 0.5), made("add", 0, 1, info=scalar))
+    program = view(leaf(0, scalar, 0.5), leaf(1, scalar, 0.5), operation("add", 0, 1, info=scalar))
 
     saturated = saturate(program, without_rules())
 
@@ -174,7 +176,9 @@ def test_not_a_number_survives() -> None:
 
 
 def test_what_no_root_needs_is_left_out() -> None:
-    program = View({0: leaf(0), 1: made("exp", 0), 2: made("log", 0)}, (1,), (Var("x", TABLE),))
+    program = View(
+        {0: leaf(0), 1: operation("exp", 0), 2: operation("log", 0)}, (1,), (Var("x", TABLE),)
+    )
 
     saturated = saturate(program, without_rules())
 
@@ -183,21 +187,21 @@ def test_what_no_root_needs_is_left_out() -> None:
 
 
 def test_a_shape_operand_that_is_not_known_is_refused() -> None:
-    program = view(leaf(0), made("reshape", 0, ShapeStructInfo(None, 1)))
+    program = view(leaf(0), operation("reshape", 0, ShapeStructInfo(None, 1)))
 
     with pytest.raises(ValueError, match=r"R\.reshape: a shape operand is not known: R\.Shape"):
         saturate(program)
 
 
 def test_an_attribute_that_is_not_canonical_is_refused() -> None:
-    program = view(leaf(0), made("sum", 0, axis=None, keepdims=False))
+    program = view(leaf(0), operation("sum", 0, axis=None, keepdims=False))
 
     with pytest.raises(ValueError, match=r"R\.sum: attribute axis is None, which is not canonical"):
         saturate(program)
 
 
 def test_a_rule_of_the_user_in_its_own_ruleset_and_in_one_of_the_book() -> None:
-    program = view(leaf(0), leaf(1), leaf(2), made("multiply", 0, 1), made("add", 3, 2))
+    program = view(leaf(0), leaf(1), leaf(2), operation("multiply", 0, 1), operation("add", 3, 2))
 
     for ruleset in ("canon", "fusion", "lower"):
         book = RuleBook.default([FMA.format(ruleset)], without=["fma"])
@@ -210,8 +214,10 @@ def test_equality_of_shapes_is_a_proof() -> None:
     flat = tensor((dims.mul(N, 4),), "float32")
     program = view(
         leaf(0, flat),
-        made("reshape", 0, shape(dims.mul(N, 2), 2), info=tensor((dims.mul(N, 2), 2), "float32")),
-        made("flatten", 1, info=flat),
+        operation(
+            "reshape", 0, shape(dims.mul(N, 2), 2), info=tensor((dims.mul(N, 2), 2), "float32")
+        ),
+        operation("flatten", 1, info=flat),
     )
 
     saturated = saturate(program)
@@ -221,7 +227,7 @@ def test_equality_of_shapes_is_a_proof() -> None:
 
 def test_a_subsumed_node_is_left_out() -> None:
     rule = '(rewrite (R.log (R.exp x)) (R.abs x) :subsume :name "for-the-test")'
-    program = view(leaf(0), made("exp", 0), made("log", 1))
+    program = view(leaf(0), operation("exp", 0), operation("log", 1))
 
     saturated = saturate(program, RuleBook.default([rule], families=()))
 
@@ -229,7 +235,7 @@ def test_a_subsumed_node_is_left_out() -> None:
 
 
 def test_a_run_leaves_nothing_behind_for_the_next() -> None:
-    program = view(leaf(0), leaf(1), made("add", 0, 1))
+    program = view(leaf(0), leaf(1), operation("add", 0, 1))
     book = RuleBook.default()
 
     first, second = saturate(program, book), saturate(program, book)
@@ -239,11 +245,11 @@ def test_a_run_leaves_nothing_behind_for_the_next() -> None:
 
 
 def test_the_result_is_the_same_in_every_process() -> None:
-    program = view(leaf(0), leaf(1), leaf(2), made("multiply", 0, 1), made("add", 3, 2))
+    program = view(leaf(0), leaf(1), leaf(2), operation("multiply", 0, 1), operation("add", 3, 2))
     script = (
         "from tests.support.hand_made import *\n"
         "from relax_egraph.egraph.engine import saturate\n"
-        "p = view(leaf(0), leaf(1), leaf(2), made('multiply', 0, 1), made('add', 3, 2))\n"
+        "p = view(leaf(0), leaf(1), leaf(2), operation('multiply', 0, 1), operation('add', 3, 2))\n"
         "print(saturate(p).view.classes)"
     )
 
@@ -259,7 +265,7 @@ def test_the_result_is_the_same_in_every_process() -> None:
 
 
 def test_runs_in_threads_do_not_disturb_each_other() -> None:
-    program = view(leaf(0), leaf(1), made("add", 0, 1))
+    program = view(leaf(0), leaf(1), operation("add", 0, 1))
 
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(saturate, [program] * 12))

@@ -9,7 +9,7 @@ from relax_egraph.egraph.engine import (
     saturate,
 )
 from relax_egraph.egraph.view import View
-from tests.support.hand_made import leaf, made, ops, root, view
+from tests.support.hand_made import leaf, operation, ops, root, view
 
 GROWING = '(rewrite (R.exp x) (R.exp (R.abs x)) :name "always-one-more")'
 REGROUP = '(birewrite (R.add (R.add a b) c) (R.add a (R.add b c)) :name "regroup")'
@@ -18,12 +18,15 @@ LOG_OF_ABS = '(rewrite (R.log (R.abs x)) (R.log x) :name "log-of-abs")'
 
 def chain(length: int) -> View:
     """A sum of leaves, from the left."""
-    sums = [made("add", 0, 1), *(made("add", length - 2 + k, k) for k in range(2, length))]
+    sums = [
+        operation("add", 0, 1),
+        *(operation("add", length - 2 + k, k) for k in range(2, length)),
+    ]
     return view(*(leaf(k) for k in range(length)), *sums)
 
 
 def test_a_rule_that_feeds_itself_is_named_and_banned_and_the_run_goes_on() -> None:
-    program = view(leaf(0), made("exp", 0), made("abs", 1), made("log", 2))
+    program = view(leaf(0), operation("exp", 0), operation("abs", 1), operation("log", 2))
     book = RuleBook.default([GROWING, LOG_OF_ABS], families=["fusion"])
 
     saturated = saturate(program, book, Budget(nodes=200, iterations=100_000), isolate=False)
@@ -86,7 +89,7 @@ def test_the_report_reads_as_a_text() -> None:
 
 
 def test_the_time_budget_ends_a_phase_and_loses_no_program() -> None:
-    program = view(leaf(0), made("exp", 0))
+    program = view(leaf(0), operation("exp", 0))
     book = RuleBook.default([GROWING])
 
     saturated = saturate(program, book, Budget(seconds=0.0, iterations=100_000), isolate=False)
@@ -96,7 +99,7 @@ def test_the_time_budget_ends_a_phase_and_loses_no_program() -> None:
 
 
 def test_the_iteration_budget_ends_a_phase() -> None:
-    program = view(leaf(0), made("exp", 0))
+    program = view(leaf(0), operation("exp", 0))
     book = RuleBook.default([GROWING], families=["fusion"])
 
     report = saturate(program, book, Budget(iterations=3), isolate=False).report
@@ -107,7 +110,7 @@ def test_the_iteration_budget_ends_a_phase() -> None:
 
 
 def test_growth_is_bounded_by_what_a_phase_began_with() -> None:
-    program = view(leaf(0), made("exp", 0))
+    program = view(leaf(0), operation("exp", 0))
     book = RuleBook.default([GROWING], families=[])
     phase = Phase("grow", book.rulesets, growth=8, iterations=100_000)
 

@@ -15,7 +15,7 @@ from relax_egraph.egraph.engine import (
 )
 from relax_egraph.egraph.saturation.backoff import BackOff
 from relax_egraph.egraph.view import View
-from tests.support.hand_made import leaf, made, ops, root, view
+from tests.support.hand_made import leaf, operation, ops, root, view
 
 LOG_OF_EXP = '(rewrite (R.log (R.exp x)) x :ruleset {} :name "my-log-of-exp")'
 REGROUP = '(birewrite (R.add (R.add a b) c) (R.add a (R.add b c)) :name "regroup")'
@@ -23,7 +23,10 @@ LOWERING = (Phase("lower", ("lower",)), Phase("fusion", ("fusion",)))
 
 
 def chain(length: int) -> View:
-    sums = [made("add", 0, 1), *(made("add", length - 2 + k, k) for k in range(2, length))]
+    sums = [
+        operation("add", 0, 1),
+        *(operation("add", length - 2 + k, k) for k in range(2, length)),
+    ]
     return view(*(leaf(k) for k in range(length)), *sums)
 
 
@@ -52,8 +55,8 @@ def test_a_family_can_run_before_the_others_and_again() -> None:
         Phase("clean", ("canon",), iterations=1),
         *LOWERING,
     )
-    product = made("multiply", 0, 1)
-    program = view(leaf(0), leaf(1), leaf(2), product, made("add", 3, 2))
+    product = operation("multiply", 0, 1)
+    program = view(leaf(0), leaf(1), leaf(2), product, operation("add", 3, 2))
 
     report = saturate(program, schedule=schedule).report
 
@@ -63,7 +66,7 @@ def test_a_family_can_run_before_the_others_and_again() -> None:
 
 
 def test_what_no_phase_names_does_not_run() -> None:
-    program = view(leaf(0), leaf(1), leaf(2), made("multiply", 0, 1), made("add", 3, 2))
+    program = view(leaf(0), leaf(1), leaf(2), operation("multiply", 0, 1), operation("add", 3, 2))
 
     saturated = saturate(program, schedule=LOWERING)
 
@@ -100,7 +103,9 @@ def test_a_phase_has_seconds_of_its_own() -> None:
     first, *rest = default_schedule(book)
     schedule = (replace(first, seconds=0.0), Phase("again", ("canon",)), *rest)
 
-    report = saturate(view(leaf(0), made("exp", 0)), book, schedule=schedule, isolate=False).report
+    report = saturate(
+        view(leaf(0), operation("exp", 0)), book, schedule=schedule, isolate=False
+    ).report
 
     stops = [p.stop for p in report.phases]
     assert stops == [StopReason.TIME, *[StopReason.SATURATED] * 3]

@@ -7,12 +7,12 @@ from relax_egraph.egraph.view import View
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import tensor
-from tests.support.hand_made import N, leaf, made, ops, root, view
+from tests.support.hand_made import N, leaf, operation, ops, root, view
 
 
 def unsound(*rules: str, program: View | None = None) -> str:
     with pytest.raises(SaturationError) as error:
-        saturate(program or view(leaf(0), made("nn.relu", 0)), RuleBook.default(rules))
+        saturate(program or view(leaf(0), operation("nn.relu", 0)), RuleBook.default(rules))
     return str(error.value)
 
 
@@ -38,7 +38,9 @@ def test_a_rule_that_leaves_a_broadcast_implicit_is_named() -> None:
 
 
 def test_the_rule_to_blame_is_the_one_that_breaks_not_one_that_helps() -> None:
-    program = view(leaf(0), made("permute_dims", 0, axes=(1, 0), info=tensor((4, N), "float32")))
+    program = view(
+        leaf(0), operation("permute_dims", 0, axes=(1, 0), info=tensor((4, N), "float32"))
+    )
     helpers = (
         '(rewrite (R.permute_dims x p) (R.abs (R.permute_dims x p)) :name "still-well-typed")',
         '(rewrite (R.abs (R.permute_dims x axes)) x :name "drops-the-permutation")',
@@ -58,8 +60,8 @@ def test_shapes_that_could_be_equal_but_need_not_are_a_conflict() -> None:
     program = view(
         leaf(0),
         leaf(1, tensor((m, 4), "float32")),
-        made("add", 0, 0),
-        made("exp", 1, info=tensor((m, 4), "float32")),
+        operation("add", 0, 0),
+        operation("exp", 1, info=tensor((m, 4), "float32")),
     )
     swapped = View(program.classes, (2, 3), program.leaves)
 
@@ -71,13 +73,13 @@ def test_shapes_that_could_be_equal_but_need_not_are_a_conflict() -> None:
 def test_after_an_unsound_rule_the_engine_works_on() -> None:
     unsound('(rewrite (R.nn.relu x) (R.sum x (vec-of 0) false) :name "relu-is-sum")')
 
-    saturated = saturate(view(leaf(0), made("nn.relu", 0)))
+    saturated = saturate(view(leaf(0), operation("nn.relu", 0)))
 
     assert "store" in ops(root(saturated))
 
 
 def test_an_ill_typed_block_is_no_rules_fault() -> None:
-    program = view(leaf(0), made("exp", 0, info=tensor((N, 5), "float32")))
+    program = view(leaf(0), operation("exp", 0, info=tensor((N, 5), "float32")))
 
     with pytest.raises(SaturationError) as error:
         saturate(program)

@@ -24,13 +24,13 @@ from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.workers import process
 from relax_egraph.workers.pool import run_in_worker
 from relax_egraph.workers.process import Limits
-from tests.support.hand_made import leaf, made, ops, root, view
+from tests.support.hand_made import leaf, operation, ops, root, view
 
 RULE = '(rewrite (R.log (R.exp x)) x :name "my-log-of-exp")'
 UNSOUND = '(rewrite (R.exp x) (R.sum x (vec-of 0) false) :name "exp-is-sum")'
 FAMILIES = ("canon", "fma", "fusion")
 BOOK = RuleBook.default([RULE], families=FAMILIES)
-PROGRAM = view(leaf(0), leaf(1), made("exp", 0), made("log", 2), made("add", 3, 1))
+PROGRAM = view(leaf(0), leaf(1), operation("exp", 0), operation("log", 2), operation("add", 3, 1))
 
 EXPLODES = """
     (rule ((= a (R.add b c)) (= d (R.add e f)) (= g (R.add h i)) (= j (R.add k l))
@@ -51,7 +51,10 @@ ENDLESS = """
 
 def chain(length: int) -> View:
     """A sum of leaves, from the left."""
-    sums = [made("add", 0, 1), *(made("add", length - 2 + k, k) for k in range(2, length))]
+    sums = [
+        operation("add", 0, 1),
+        *(operation("add", length - 2 + k, k) for k in range(2, length)),
+    ]
     return view(*(leaf(k) for k in range(length)), *sums)
 
 
@@ -103,7 +106,9 @@ FMA = '(rewrite (R.add (R.multiply a b) c) (R.ewise_fma a b c) :name "mine")'
 def test_weights_do_not_cross() -> None:
     weight = Constant(np.zeros((1000, 1000), np.float32))
     classes = {0: EClass("tensor", (leaf_node(0),), tensor((1000, 1000), "float32"), True)}
-    program = View({**classes, 1: made("exp", 0, info=classes[0].struct_info)}, (1,), (weight,))
+    program = View(
+        {**classes, 1: operation("exp", 0, info=classes[0].struct_info)}, (1,), (weight,)
+    )
 
     sent = Names().dumps((Rows.of(program), weight))
     result = saturate(program, BOOK).view
@@ -116,7 +121,7 @@ def test_variables_that_name_shapes_come_back_as_themselves() -> None:
     shape = Var("s")
     unknown = TensorStructInfo(shape, "float32", 2)
     opaque = EClass("tensor", (opaque_node(0, ()),), unknown)
-    program = View({0: opaque, 1: made("exp", 0, info=unknown)}, (1,))
+    program = View({0: opaque, 1: operation("exp", 0, info=unknown)}, (1,))
 
     saturated = saturate(program, BOOK)
 
@@ -138,7 +143,7 @@ def test_assumptions_hold_in_the_worker() -> None:
           :when ((= s (shape-of x)) (= n (vec-get s 0)) (dim-ge n (DimSym "3"))) :name "guarded")
     """
     book = RuleBook.default([guarded], families=[])
-    program = view(leaf(0), made("nn.relu", 0))
+    program = view(leaf(0), operation("nn.relu", 0))
 
     plain = saturate(program, book)
     with assumptions.assuming(assumptions.parse(["n >= 3"])):
@@ -159,7 +164,7 @@ def test_an_unsound_rule_gets_the_same_message(apart: bool) -> None:
 
 
 def test_other_exceptions_of_the_worker_are_raised_with_its_traceback() -> None:
-    program = view(leaf(0), made("sum", 0, axis=None, keepdims=False))
+    program = view(leaf(0), operation("sum", 0, axis=None, keepdims=False))
 
     with pytest.raises(ValueError, match=r"R\.sum: attribute axis is None") as error:
         saturate(program, BOOK)
@@ -188,7 +193,7 @@ def test_a_worker_that_was_killed_is_replaced() -> None:
 
 def test_a_rule_that_takes_all_memory_in_one_iteration_is_banned_and_the_run_goes_on() -> None:
     book = RuleBook.default([EXPLODES, RULE], families=FAMILIES)
-    program = View({**chain(30).classes, 90: made("exp", 58), 91: made("log", 90)}, (91,))
+    program = View({**chain(30).classes, 90: operation("exp", 58), 91: operation("log", 90)}, (91,))
 
     saturated = saturate(program, book, Budget(memory=768 << 20))
 
@@ -238,9 +243,9 @@ def test_a_fork_has_a_worker_of_its_own() -> None:
 import os
 from relax_egraph.egraph.engine import RuleBook, saturate
 from tests.egraph.test_engine_worker import worker_pid
-from tests.support.hand_made import leaf, made, view
+from tests.support.hand_made import leaf, operation, view
 book = RuleBook.default([{RULE!r}], families=["fusion"])
-program = view(leaf(0), made("exp", 0), made("log", 1))
+program = view(leaf(0), operation("exp", 0), operation("log", 1))
 saturate(program, book)
 before = worker_pid()
 child = os.fork()
@@ -262,9 +267,9 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     script.write_text(
         "import relax_egraph as rx\n"
         "from relax_egraph.egraph.engine import RuleBook, saturate\n"
-        "from tests.support.hand_made import leaf, made, view\n"
+        "from tests.support.hand_made import leaf, operation, view\n"
         f"book = RuleBook.default([{RULE!r}], families=['fusion'])\n"
-        "print(saturate(view(leaf(0), made('exp', 0)), book).report.saturated)\n"
+        "print(saturate(view(leaf(0), operation('exp', 0)), book).report.saturated)\n"
     )
 
     done = subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.egraph.engine import Budget, RuleBook, saturate
 from relax_egraph.errors import RuleError, SaturationError
-from tests.support.hand_made import leaf, made, view
+from tests.support.hand_made import leaf, operation, view
 
 PROGRAM = """
 @R.function
@@ -60,7 +60,7 @@ def test_a_rule_that_feeds_itself_twice_over_is_banned(file: Path) -> None:
     """)
 
     report = saturate(
-        view(leaf(0), made("exp", 0)), RuleBook.default([file], families=["fusion"])
+        view(leaf(0), operation("exp", 0)), RuleBook.default([file], families=["fusion"])
     ).report
 
     (ban,) = report.bans
@@ -75,7 +75,7 @@ def test_regrouping_a_sum_of_thirty_is_banned(file: Path) -> None:
         (rewrite (R.add a b) (R.add b a) :name "swap")
         (birewrite (R.add (R.add a b) c) (R.add a (R.add b c)) :name "regroup")
     """)
-    sums = [made("add", 0, 1), *(made("add", 28 + k, k) for k in range(2, 30))]
+    sums = [operation("add", 0, 1), *(operation("add", 28 + k, k) for k in range(2, 30))]
     program = view(*(leaf(k) for k in range(30)), *sums)
 
     saturated = saturate(
@@ -208,7 +208,7 @@ def test_files_of_five_megabytes_get_their_answers(tmp_path: Path) -> None:
 
 def test_thousands_of_rules_run(file: Path) -> None:
     file.write_text("".join(rule(k) for k in range(3000)))
-    program = view(leaf(0), made("exp", 0), made("add", 1, 0))
+    program = view(leaf(0), operation("exp", 0), operation("add", 1, 0))
 
     report = saturate(program, RuleBook.default([file], families=["canon", "fusion"])).report
 

@@ -1,4 +1,4 @@
-"""One application of an operator: what it computes, and why it is refused."""
+"""A single application of an operator: its result, or the message of its refusal."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.support.legalized import Known, symbolic
 
 
 def of(*extents: Dim, dtype: str | None = "float32") -> Var:
-    """A tensor of these extents."""
+    """A tensor variable of these extents."""
     return Var("x", tensor(extents, dtype))
 
 
@@ -33,12 +33,12 @@ def refusal(name: str, *args: Expr, **attrs: Attr) -> str:
 
 
 def computed(name: str, *operands: Any, **attrs: Attr) -> Any:
-    """What the reference makes of the operands."""
+    """The result of the reference."""
     return apply_op(OPS[name], operands, attrs)
 
 
 def compiled(name: str, *operands: Any, known: Known = symbolic, **attrs: Attr) -> Any:
-    """What machine code makes of the operands, of whose extents so much is `known`."""
+    """The result of machine code; `known` selects which extents are constants."""
     arrays: list[Any] = []
     params: list[Var] = []
 
@@ -57,10 +57,10 @@ def compiled(name: str, *operands: Any, known: Known = symbolic, **attrs: Attr) 
 
 
 def both(name: str, *operands: Any, **attrs: Attr) -> tuple[Any, Any]:
-    """What the reference makes of the operands, and what machine code makes of them."""
+    """The results of the reference and of machine code."""
     return computed(name, *operands, **attrs), compiled(name, *operands, known=symbolic, **attrs)
 
 
 def f32(*values: Any) -> Any:
-    """An array of float32; of one value, that of its shape."""
+    """An array of float32; a single value gives the array's shape."""
     return np.array(values[0] if len(values) == 1 else values, np.float32)

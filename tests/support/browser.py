@@ -1,4 +1,4 @@
-"""Headless Chromium, where the machine has one."""
+"""Headless Chromium, on machines that have it."""
 
 import os
 import shutil
@@ -18,15 +18,15 @@ _OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-us
 
 @cache
 def _browser() -> str | None:
-    """The browser: what ``CHROMIUM`` in the environment names, or one on the path."""
+    """The browser: the program in the environment variable ``CHROMIUM``, or one on the path."""
     names = filter(None, (os.environ.get("CHROMIUM"), *_NAMES))
     return next(filter(None, map(shutil.which, names)), None)
 
 
 def dom_of(page: Path, fragment: str = "") -> str:
-    """The document that `page` is when its script has run, opened at `fragment`.
+    """The document of `page` after its script has run, opened at `fragment`.
 
-    Skips the test where there is no browser.
+    Skips the test if there is no browser.
     """
     browser = _browser()
     if browser is None:

@@ -6,6 +6,6 @@ from relax_egraph.cli import commands
 
 
 def invoke(*args: object) -> Result:
-    """How the command ends and what it says, in 120 columns; raises what it does not explain."""
+    """The result of the command, in 120 columns; unexplained exceptions are raised."""
     words = [str(arg) for arg in args]
     return CliRunner().invoke(commands, words, env={"COLUMNS": "120"}, catch_exceptions=False)

@@ -1,4 +1,4 @@
-"""Kernels written step by step, for the tests of what reads them."""
+"""Kernels built step by step, for the tests of their consumers."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -24,7 +24,7 @@ N, M, K = dims.symbol("n"), dims.symbol("m"), dims.symbol("k")
 
 @dataclass
 class Draft:
-    """A kernel being written: inputs first, then steps; values are numbers, tensors a list."""
+    """A kernel under construction: inputs first, then steps; values are numbers."""
 
     inputs: list[Input] = field(default_factory=list[Input])
     steps: list[Step] = field(default_factory=list[Step])
@@ -35,9 +35,9 @@ class Draft:
     def scalar(self, value: float) -> int:
         return self.input(Input(tensor((), "float32"), value))
 
-    def input(self, given: Input) -> int:
+    def input(self, source: Input) -> int:
         assert not self.steps, "inputs come first"
-        self.inputs.append(given)
+        self.inputs.append(source)
         return len(self.inputs) - 1
 
     def info(self, value: int) -> TensorStructInfo:
@@ -46,11 +46,11 @@ class Draft:
     def do(self, name: str, *operands: int | list[int] | Shape, **attrs: Attr) -> int:
         op = OPS[name]
         complete = complete_attrs(op, attrs)
-        given = tuple(map(_operand, operands))
-        infos = [self._info(o) for o in given]
+        values = tuple(map(_operand, operands))
+        infos = [self._info(o) for o in values]
         result = op.rule(*infos, **complete)
         assert isinstance(result, TensorStructInfo)
-        self.steps.append(Step(op, given, tuple(complete.items()), result))
+        self.steps.append(Step(op, values, tuple(complete.items()), result))
         return len(self.inputs) + len(self.steps) - 1
 
     def _info(self, operand: Operand) -> StructInfo:
@@ -66,11 +66,11 @@ class Draft:
         return Kernel(tuple(self.inputs), tuple(self.steps), outputs)
 
 
-def _operand(given: int | list[int] | Shape) -> Operand:
-    match given:
+def _operand(operand: int | list[int] | Shape) -> Operand:
+    match operand:
         case int():
-            return given
+            return operand
         case list():
-            return tuple(given)
+            return tuple(operand)
         case _:
-            return ShapeStructInfo(tuple(given), len(given))
+            return ShapeStructInfo(tuple(operand), len(operand))

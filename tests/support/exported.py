@@ -1,4 +1,4 @@
-"""Programs as exporters write them: short texts of modules, and what is recognised in them."""
+"""Programs as exporters write them: short module texts, and checks of recognised operators."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ EXTENTS = {"n": 3, "b": 2, "s": 5, "t": 6, "h": 4}
 def module_of(params: str, body: str, outputs: tuple[str, ...] = ("gv",)) -> rx.IRModule:
     """``main`` of one dataflow block; ``c(2)`` is a float32 constant, ``x(n, 4)`` a parameter.
 
-    It returns the one of `outputs`, or all of several.
+    It returns the single one of `outputs`, or a tuple of several.
     """
     listed = re.sub(r"(\w+)\(([^)]*)\)(?::(\w+))?", _param, params)
     lines = "\n".join(f"        {line.strip()}" for line in body.strip().splitlines())
@@ -32,8 +32,8 @@ def module_of(params: str, body: str, outputs: tuple[str, ...] = ("gv",)) -> rx.
     return rx.parse(re.sub(r"\bc\(([^)]*)\)", r'R.const(\1, "float32")', text))
 
 
-def _param(found: re.Match[str]) -> str:
-    name, extents, dtype = found.groups()
+def _param(match: re.Match[str]) -> str:
+    name, extents, dtype = match.groups()
     shape = "".join(f"{e}, " if e.isdigit() else f'"{e}", ' for e in extents.split(", "))
     return f'{name}: R.Tensor(({shape}), "{dtype or "float32"}")'
 
@@ -55,26 +55,26 @@ def _random(rng: np.random.Generator, info: object) -> npt.NDArray[Any]:
 
 
 def check(operator: str, module: rx.IRModule, *, fast_math: bool = False) -> None:
-    """`operator` is one way to make the result, and the program that is chosen makes the same."""
+    """Check that `operator` is in the result's e-class, and that the chosen program is right."""
     explained = rx.explain(module, fast_math=fast_math)
     (region,) = explained.regions
     (root,) = region.view.roots
-    made = {node.op for node in region.view.classes[root].nodes}
-    assert operator in made, f"{operator} is not among {sorted(made)}"
+    operators = {node.op for node in region.view.classes[root].nodes}
+    assert operator in operators, f"{operator} is not among {sorted(operators)}"
     inputs = inputs_of(module)
     want, have = (np.asarray(evaluate(m, "main", *inputs)) for m in (module, explained.module))
     np.testing.assert_allclose(have, want, rtol=2e-4, atol=1e-5)
 
 
 def operators_of(module: rx.IRModule, *, fast_math: bool = False) -> set[str]:
-    """Every operator in the e-graphs of `module`."""
+    """All operators in the e-graphs of `module`."""
     explained = rx.explain(module, fast_math=fast_math)
     classes = [c for region in explained.regions for c in region.view.classes.values()]
     return {node.op for c in classes for node in c.nodes}
 
 
 def roots_of(module: rx.IRModule, *, fast_math: bool = False) -> tuple[int, ...]:
-    """The classes of the outputs of ``main``, of one block: of outputs proven equal, the same."""
+    """The classes of the outputs of ``main``, of one block; equal outputs have equal classes."""
     function = module["main"]
     assert isinstance(function, Function)
     (block,) = (b for b in function.body.blocks if isinstance(b, DataflowBlock))

@@ -1,4 +1,4 @@
-"""Rules that deduce what is false, behind rules that are true, and programs that both change."""
+"""Rules that deduce falsehoods, behind true rules, with programs that both change."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import relax_egraph as rx
 
 @dataclass(frozen=True, slots=True)
 class FalseDeduction:
-    """The rule `false` of `rules`, and what it does to `value`, of x and y of shape (n, 4)."""
+    """The rule `false` of `rules`, and its effect on `value`, for x and y of shape (n, 4)."""
 
     false: str
     rules: str

@@ -1,12 +1,11 @@
 """Run damaged executables: ``python -m tests.support.file_fuzz 0 1500`` prints each outcome.
 
-With ``texts`` behind it, it is LLVM texts that are damaged.
+With ``texts`` as a further argument, LLVM texts are damaged.
 
-It is a process of its own, so that its death is seen; before each it says on standard error which.
+It is a process of its own, so that its death is seen; it prints each seed to standard error first.
 
-Kernels trust that they get the memory which they need: what bytecode gives them was proven when it
-was made.  So none run where the damage may have changed that: others of the same types take their
-places, and do nothing.
+Kernels rely on the memory that bytecode passes, which was proven at build time.  So no real kernel
+runs where the damage may have changed that: kernels of the same types that do nothing replace them.
 """
 
 import faulthandler
@@ -42,10 +41,10 @@ from tests.support.random_bytecode import Program, inputs
 from tests.support.sectioned import contents_of
 
 PATIENCE = 0.1
-"""Seconds of one call; a damaged program may loop."""
+"""The time limit of one call in seconds; a damaged program may loop."""
 
 HANGS = 120
-"""Seconds for fifty of them; one that takes more hangs where no signal gets through."""
+"""The time limit of fifty calls; a longer run hangs where no signal gets through."""
 
 MEMORY = 16 << 30
 ENGINES: tuple[Engine, ...] = ("interpreter", "auto")
@@ -78,9 +77,9 @@ TEXTS = (b"<9999999 x", b"i65535", b"null", b"undef", b"asm", b"@llvm.trap", b"f
 
 
 def ask(*args: object) -> object:
-    """A function of the user; it takes any arguments, as damage changes those of a call.
+    """A function of the user with any arguments, as damage changes those of a call.
 
-    No file says how many a function of the user takes, and what it raises arrives as it is.
+    Files do not record the arity of user functions, and their exceptions are passed on.
     """
     return args[0] if args else None
 
@@ -90,27 +89,27 @@ PACKED = {"test.ask": ask}
 
 @cache
 def built() -> Executable:
-    """An executable with kernels for several processors, texts the last."""
+    """An executable with kernels for several processors; the last set holds texts."""
     return build(parse(MODULE), ("native", "generic"), portable=True)
 
 
 @cache
 def subjects() -> list[tuple[Executable, bytes, tuple[Any, ...]]]:
-    """Executables, their bytes, and what ``main`` takes."""
-    made: list[tuple[Executable, tuple[Any, ...]]] = [
+    """Executables, their bytes, and arguments of ``main``."""
+    executables: list[tuple[Executable, tuple[Any, ...]]] = [
         (with_kernels(Program(seed).write()), tuple(inputs(3))) for seed in range(24)
     ]
-    made += [(built(), (x_of(2), W))] * 6
-    made += [(build(parse(BRANCHES)), (np.zeros(4, np.float32),))] * 6
-    return [(exe, exe.to_bytes(), given) for exe, given in made]
+    executables += [(built(), (x_of(2), W))] * 6
+    executables += [(build(parse(BRANCHES)), (np.zeros(4, np.float32),))] * 6
+    return [(exe, exe.to_bytes(), arguments) for exe, arguments in executables]
 
 
 def run(seed: int) -> str:
-    """What becomes of the damaged executable number `seed`: where it is refused, or that it runs.
+    """The outcome of the damaged executable number `seed`: the place of its refusal, or its runs.
 
-    Raises whatever is neither an error of the format nor of the machine.
+    Raises exceptions other than errors of the format and of the machine.
     """
-    original, whole, given = subjects()[seed % len(subjects())]
+    original, whole, arguments = subjects()[seed % len(subjects())]
     kind, data = mutated(whole, seed)
     if data == whole:
         return f"{kind}: not damaged"
@@ -135,37 +134,43 @@ def run(seed: int) -> str:
         assert _end(partial(vms[0].__getitem__, "main"), ()) == "refused"
     if _same_program(executable, original):
         executable = replace(executable, linker=link)
-        expected, found = (
-            outcome(VirtualMachine(e, PACKED, num_threads=1), *given)
+        expected, actual = (
+            outcome(VirtualMachine(e, PACKED, num_threads=1), *arguments)
             for e in (original, executable)
         )
-        assert found == expected
+        assert actual == expected
         return f"{kind}: the same result"
-    return f"{kind}: {_called(vms, given)}"
+    return f"{kind}: {_called(vms, arguments)}"
 
 
 def _names_section(error: ExecutableError) -> bool:
     return str(error).startswith(("header: ", *(f"section {name}: " for name in SECTIONS)))
 
 
-def _called(vms: list[VirtualMachine], given: tuple[Any, ...]) -> str:
-    """What calls of each function that can be called do: the same in both engines."""
-    told = "runs"
+def _called(vms: list[VirtualMachine], arguments: tuple[Any, ...]) -> str:
+    """The outcomes of calls of each function, which are equal in both engines."""
+    ending = "runs"
     for f in vms[0].executable.functions:
         if f.private:
             assert _end(partial(vms[0].__getitem__, f.name), ()) == "refused"
             continue
-        for args in (given, tuple(a[:0] for a in given), (), (1, (2, 3)), tuple(given[::-1])):
+        for args in (
+            arguments,
+            tuple(a[:0] for a in arguments),
+            (),
+            (1, (2, 3)),
+            tuple(arguments[::-1]),
+        ):
             ends: list[str] = []
             for vm in vms:
                 ends.append(_end(vm[f.name], args))
                 if ends[-1] == "loops":
                     return "loops"
             if ends != ["runs", "runs"]:
-                told = "a call is refused"
-            if args is given and ends[0] not in ("runs", "refused"):
+                ending = "a call is refused"
+            if args is arguments and ends[0] not in ("runs", "refused"):
                 return ends[0]
-    return told
+    return ending
 
 
 def _end(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
@@ -189,7 +194,7 @@ def _same_program(a: Executable, b: Executable) -> bool:
 
 
 def _linked(*, same_kernels: bool) -> Callable[..., Mapping[str, Callable[..., Any]]]:
-    """Links what is there, and gives kernels of the same types that do nothing."""
+    """Link kernels that exist, with kernels of the same types that do nothing."""
 
     def linker(executable: Executable, threads: int | None) -> Mapping[str, Callable[..., Any]]:
         if not executable.kernels:
@@ -204,7 +209,7 @@ def _linked(*, same_kernels: bool) -> Callable[..., Mapping[str, Callable[..., A
 
 
 def run_text(seed: int) -> str:
-    """What becomes of a damaged LLVM text that machine code is to be made of."""
+    """The outcome of a damaged LLVM text that is to be compiled."""
     random = Random(seed)
     texts = compiled_kernels(built().kernels[-1])
     name = random.choice(list(texts.objects))
@@ -234,7 +239,7 @@ def _too_long(*_: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run the range of seeds that the command line says; print the counts as JSON."""
+    """Run the range of seeds on the command line; print the counts as JSON."""
     first, last = map(int, sys.argv[1:3])
     runs = run_text if sys.argv[3:] == ["texts"] else run
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

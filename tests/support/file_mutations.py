@@ -1,4 +1,4 @@
-"""Damage to saved executables: what falls on any bytes, and what knows the format."""
+"""Damage to saved executables: of arbitrary bytes, and by the format."""
 
 import json
 import struct
@@ -48,7 +48,7 @@ RAW = (
 
 
 def mutated(original: bytes, seed: int) -> tuple[str, bytes]:
-    """`original` with a damage that `seed` chooses, and the name of its kind."""
+    """`original` with a damage chosen by `seed`, and the name of its kind."""
     random = Random(seed)
     kinds = list(KINDS)
     name = random.choices(kinds, [KINDS[k][0] for k in kinds])[0]
@@ -71,7 +71,7 @@ def _cut(random: Random, data: bytes) -> bytes:
 
 
 def _header(random: Random, data: bytes) -> bytes:
-    """A wrong version, or absurd places and lengths, and the checksum of that."""
+    """A wrong version, or absurd offsets and lengths, with the right checksum."""
     size = HEADER + ENTRY * len(SECTIONS)
     table = bytearray(data[:size])
     match random.randrange(4):
@@ -81,8 +81,8 @@ def _header(random: Random, data: bytes) -> bytes:
             struct.pack_into("<I", table, 12, random.choice([0, 1, 10, 12, (1 << 32) - 1]))
         case 2:
             at = HEADER + ENTRY * random.randrange(len(SECTIONS)) + random.choice([16, 24])
-            (held,) = struct.unpack_from("<Q", table, at)
-            new = random.choice([held + 64, held - 1, held + 1, *NUMBERS]) % (1 << 64)
+            (value,) = struct.unpack_from("<Q", table, at)
+            new = random.choice([value + 64, value - 1, value + 1, *NUMBERS]) % (1 << 64)
             struct.pack_into("<Q", table, at, new)
         case _:
             first, second = (HEADER + ENTRY * k for k in random.sample(range(len(SECTIONS)), 2))
@@ -142,8 +142,8 @@ def _other_value(random: Random, value: Any) -> Any:
     place, other = random.randrange(len(items)), random.randrange(len(items))
     match random.choices(range(5), [12, 1, 1, 1, 1])[0]:
         case 0 if isinstance(value, dict):
-            key, held = items[place]
-            items[place] = (key, _other_value(random, held))
+            key, item = items[place]
+            items[place] = (key, _other_value(random, item))
         case 0:
             items[place] = _other_value(random, items[place])
         case 1:
@@ -176,7 +176,7 @@ def _words(random: Random, data: bytes) -> bytes:
 
 
 def _instructions(random: Random, data: bytes) -> bytes:
-    """Instructions that obey the laws, for the most part, and mean something else."""
+    """Instructions that are mostly well-formed and mean something else."""
     from relax_egraph.vm.binary import from_bytes
 
     executable = from_bytes(data)
@@ -243,7 +243,7 @@ def _edit(random: Random, code: list[Instruction], executable: Executable, regis
 
 
 def _objects(random: Random, data: bytes) -> bytes:
-    """Another head of a kernel set, or another object, of a size that is told."""
+    """Another head of a kernel set, or another object, with its size in the head."""
     contents = contents_of(data)
     table = json.loads(contents["kernels"])
     parts: list[bytes] = []
@@ -272,7 +272,7 @@ def _objects(random: Random, data: bytes) -> bytes:
 
 
 def _sizes_in_heads(contents: dict[str, bytes], table: Any, parts: list[bytes]) -> dict[str, bytes]:
-    """Heads whose sizes are those of the objects, where they read at all."""
+    """Heads with the sizes of the objects, if they can be parsed at all."""
     for _, _, (head, *objects) in table["sets"]:
         try:
             written = json.loads(parts[head])
@@ -321,4 +321,4 @@ KINDS: dict[str, tuple[int, Damage]] = {
     "instructions": (10, _instructions),
     "objects": (8, _objects),
 }
-"""How often each kind of damage is, and what does it."""
+"""Kinds of damage with their frequency and function."""

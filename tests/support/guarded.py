@@ -1,11 +1,10 @@
-"""Runs kernels on arrays beside pages that nobody may touch; a program, as a fault ends it.
+"""Runs kernels on arrays beside inaccessible pages, as a program, since a fault ends the process.
 
     python -m tests.support.guarded [operator ...]
 
-Each kernel gets copies of its arrays that end where such a page begins, then copies that begin
-where one ends.  What is left of their own pages must stay as it was; nobody may write to those of
-inputs.  Its scratch memory ends where
-such a page begins, too.
+Each kernel gets copies of its arrays that end at an inaccessible page, then copies that begin at
+the end of one.  The rest of their own pages must not change, and pages of inputs are read-only.
+Its scratch memory ends at an inaccessible page, too.
 """
 
 import ctypes
@@ -36,12 +35,12 @@ from tests.support.ops.case import Array, Case, Draw
 
 PAGE = mmap.PAGESIZE
 NOTHING, READ, READ_WRITE = 0, 1, 3
-"""What may be done with a page, as `mprotect` takes it."""
+"""The permitted uses of a page, for `mprotect`."""
 CANARY = 0xA5
 
 EXTENTS = (0, 1, 1, 3, 17, 67)
 LARGEST = 100_000
-"""Instances of more elements are not run."""
+"""The maximal elements of instances that are run."""
 
 LARGEST_SCRATCH = 1 << 30
 
@@ -51,13 +50,13 @@ WILD_FLOATS = (np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**31, 2.0**63, -(2.0**63
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whole pages between two that nobody may touch."""
+    """Whole pages between two inaccessible ones."""
 
     memory: mmap.mmap
     bytes: Array
 
     def put(self, array: Array, *, at_end: bool) -> Array:
-        """A copy of `array` at one end; the rest is canaries."""
+        """A copy of `array` at one end; the rest are canaries."""
         self.bytes[:] = CANARY
         start = self.bytes.size - array.nbytes if at_end else 0
         copy = np.ndarray(array.shape, array.dtype, self.bytes.data, start)
@@ -65,11 +64,11 @@ class Place:
         return copy
 
     def protect(self, access: int) -> None:
-        """Allow `access` only to the array that was put here."""
+        """Restrict the pages of the array to `access`."""
         protect(self.bytes.ctypes.data, self.bytes.size, access)
 
     def is_untouched(self, array: Array) -> bool:
-        """Whether the canaries around `array`, which was put here, are all there."""
+        """Whether the canaries around `array` are unchanged."""
         start = array.ctypes.data - self.bytes.ctypes.data
         around = (self.bytes[:start], self.bytes[start + array.nbytes :])
         return all(bool((part == CANARY).all()) for part in around)
@@ -77,12 +76,12 @@ class Place:
 
 @cache
 def place(number: int, pages: int) -> Place:
-    """A place of `pages` for the array at position `number` of a call."""
+    """The place of `pages` for the array at position `number` of a call."""
     return new_place(pages)
 
 
 def protect(address: int, size: int, access: int) -> None:
-    """Allow `access` only to whole pages."""
+    """Restrict whole pages to `access`."""
     size_of = ctypes.c_size_t(size)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), size_of, access) == 0
 
@@ -103,7 +102,7 @@ _scratch: dict[int, tuple[Place, int]] = {}
 
 @_TAKE
 def _take(size: int) -> int | None:
-    """What `TAKE` does, with canaries around the block."""
+    """An implementation of `TAKE` with canaries around the block."""
     rounded = -(-size // LINE) * LINE
     if rounded > LARGEST_SCRATCH:
         return None
@@ -116,7 +115,7 @@ def _take(size: int) -> int | None:
 
 @_RELEASE
 def _release(start: int | None) -> None:
-    """What `RELEASE` does; ends the program if a canary is gone."""
+    """An implementation of `RELEASE`; ends the program if a canary has changed."""
     if start is None:
         return
     at, size = _scratch.pop(start)
@@ -127,7 +126,7 @@ def _release(start: int | None) -> None:
 
 
 def scratch_functions() -> Mapping[str, int]:
-    """In place of `workspace_functions`."""
+    """A replacement of `workspace_functions`."""
     functions = {TAKE: _take, RELEASE: _release}
     return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 
@@ -175,7 +174,7 @@ def machine(executable: Executable) -> VirtualMachine:
 
 
 def wild(array: Array, rng: np.random.Generator) -> Array:
-    """`array` with most of its numbers replaced by the worst there are."""
+    """`array` with most of its numbers replaced by extreme ones."""
     if array.dtype == bool:
         return array
     numbers = WILD_FLOATS
@@ -189,14 +188,14 @@ def wild(array: Array, rng: np.random.Generator) -> Array:
 
 
 def instances(name: str, count: int) -> Iterator[tuple[Case, Known]]:
-    """Instances of an operator: every other one with symbols for extents."""
+    """Instances of an operator: every second one with symbols for extents."""
     random = Random(name)
-    found = 0
-    while found < count:
+    num_drawn = 0
+    while num_drawn < count:
         drawn = SAMPLERS[name](Draw(random))
         if sum(a.size for a in arrays_of(drawn.operands)) <= LARGEST:
-            yield drawn, symbolic(drawn, random) if found % 2 else STATIC
-            found += 1
+            yield drawn, symbolic(drawn, random) if num_drawn % 2 else STATIC
+            num_drawn += 1
 
 
 def _numbers(*shape: int, dtype: str = "float32") -> Array:
@@ -226,7 +225,7 @@ BY_HAND: Sequence[tuple[str, Case]] = (
     ("nn.conv1d_transpose", Case((_numbers(2, 2, 0), _numbers(2, 2, 3)), {"strides": (2,)})),
     ("image.resize2d", Case((_numbers(1, 1, 0, 3), (2, 2)))),
 )
-"""Operators on tensors with nothing in them to read, and where one lane is left of a vector."""
+"""Operators on empty tensors, and with a remainder of one lane."""
 
 
 def every_extent(one: Case) -> Known:
@@ -241,12 +240,12 @@ def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
     for k, (one, _) in enumerate(cases):
         arrays = [*arrays_of(one.operands)]
         vm[f"f{k}"](*arrays)
-        with suppress(RunError):  # which a packed function raises that refuses the data
+        with suppress(RunError):  # raised by packed functions that refuse the data
             vm[f"f{k}"](*(wild(a, rng) for a in arrays))
 
 
 def main(names: Sequence[str], count: int = 2) -> None:
-    """Check each operator, after printing its name: the last one printed is the one that failed."""
+    """Check each operator, after printing its name: a crash follows the name of its operator."""
     np.seterr(all="ignore")
     scratch = patch.object(linking, "workspace_functions", scratch_functions)
     with scratch, patch.object(case, "EXTENTS", EXTENTS):

@@ -1,4 +1,4 @@
-"""Small views made by hand, for tests of saturation."""
+"""Small hand-written views, for tests of saturation."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def leaf(key: int, info: TensorStructInfo = TABLE, scalar: float | None = None) 
     return EClass("tensor", (leaf_node(key),), info, scalar is not None, scalar)
 
 
-def made(
+def operation(
     op: str,
     *children: int | ShapeStructInfo,
     info: TensorStructInfo = TABLE,

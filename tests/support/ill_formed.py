@@ -1,4 +1,4 @@
-"""A module of one function to break laws in, and what it may call."""
+"""A module of one function to break laws in, with functions that it may call."""
 
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import symbol
@@ -49,7 +49,7 @@ def main(
     ret: StructInfo | None = None,
     pure: bool = True,
 ) -> IRModule:
-    """A function of blocks, a binding alone being a block; beside it `helper` and `loops`."""
+    """A function of blocks, with single bindings as blocks, beside `helper` and `loops`."""
     wrapped = [BindingBlock((b,)) if isinstance(b, VarBinding | MatchCast) else b for b in blocks]
     body = SeqExpr(tuple(wrapped), result)
     function = Function(params, body, ret or result.struct_info, is_pure=pure)

@@ -1,4 +1,4 @@
-"""Compiles loop functions made by hand, and runs them on arrays."""
+"""Compilation of hand-written loop functions, and runs of them on arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ TARGETS = [
     for target in (host(), portable("avx2", "fma"), portable())
     if target.features <= host().features
 ]
-"""This processor, and narrower ones that it can stand in for."""
+"""This processor, and narrower ones that it can emulate."""
 
 SIZES = [0, 1, 5, 15, 16, 17, 31, 33, 64, 100, 1003]
 
@@ -58,7 +58,7 @@ def run(
     target: Target | None = None,
     **symbols: int,
 ) -> Array:
-    """The output of `function`, of the given shape; fails if memory around it is written."""
+    """The output of `function`, of `shape`; fails if memory around it is written."""
     outputs = [guarded(s, b.dtype) for s, b in zip(shapes, function.outputs, strict=True)]
     kernel = compiled(function, target)
 
@@ -80,7 +80,7 @@ def guarded(shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def assert_untouched(array: Array) -> None:
-    """The bytes around an array of `guarded` are as they were."""
+    """Check that the bytes around an array of `guarded` are unchanged."""
     memory = array
     while isinstance(memory.base, np.ndarray):
         memory = memory.base
@@ -89,7 +89,7 @@ def assert_untouched(array: Array) -> None:
 
 
 def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
-    """Random numbers: of the whole range of an integer, around 0 of a float."""
+    """Random numbers: of the whole range of an integer, around 0 for floats."""
     random = np.random.default_rng(seed)
     if is_float(dtype):
         return random.standard_normal(shape).astype(dtype)

@@ -1,4 +1,4 @@
-"""What the loops of an operator make of arrays, for the tests of all operators."""
+"""Results of the loops of operators on arrays, for the tests of all operators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
 
 
 def symbolic(shape: tuple[int, ...]) -> Shape:
-    """`shape` with a symbol for each extent but 1: one symbol for equal extents."""
+    """`shape` with a symbol for each extent but 1; equal extents have one symbol."""
     return tuple(1 if d == 1 else dims.symbol(f"n{d}") for d in shape)
 
 
@@ -32,7 +32,7 @@ def static(shape: tuple[int, ...]) -> Shape:
 
 
 Known = Callable[[tuple[int, ...]], Shape]
-"""How much is known of extents: `static` or `symbolic`."""
+"""Selects which extents are constants: `static` or `symbolic`."""
 
 
 def legalized(
@@ -41,7 +41,7 @@ def legalized(
     *operands: Array | tuple[int, ...],
     **attrs: Attr,
 ) -> Array:
-    """What the loops of operator `name` make of `operands`; a tuple is a shape operand."""
+    """The result of the loops of operator `name` on `operands`; a tuple is a shape operand."""
     shapes = [known(o if isinstance(o, tuple) else o.shape) for o in operands]
     tensors = [
         s if isinstance(o, tuple) else te.placeholder(s, o.dtype.name, f"x{k}")

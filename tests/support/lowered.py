@@ -1,4 +1,4 @@
-"""Modules for the tests of lowering, written by hand, and how to read what becomes of them."""
+"""Hand-written modules for the tests of lowering, and their results as text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -49,18 +49,18 @@ def f32(*shape: Dim) -> TensorStructInfo:
 
 
 def loops(*shapes: tuple[Dim, ...], num_outputs: int = 1, scalars: Sequence[str] = ()) -> PrimFunc:
-    """A loop function of float32 buffers; a Python callable plays its body."""
+    """A loop function of float32 buffers; a Python callable replaces its body."""
     buffers = tuple(Buffer(f"b{i}", shape, "float32") for i, shape in enumerate(shapes))
     return PrimFunc(buffers, Seq(()), num_outputs, tuple(scalars))
 
 
 def lower(module: IRModule) -> IRModule:
-    """All four passes."""
+    """Apply all four passes."""
     return vm_shape_lower(vm_memory_lower(call_tir_rewrite(to_non_dataflow(module))))
 
 
 def machine(module: IRModule, **packed: Callable[..., Any]) -> VirtualMachine:
-    """A machine that runs `module`; `packed` plays the loop functions."""
+    """A machine that runs `module`; `packed` implements the loop functions."""
     return VirtualMachine(codegen(lower(module)), packed)
 
 
@@ -75,7 +75,7 @@ def copy(x: Any, out: Any, *_: int) -> None:
 
 
 SIZES = [0, 1, 7]
-"""The values of a symbol that tests run with."""
+"""The value of a symbol in tests."""
 
 
 def numbers(*shape: int) -> Any:
@@ -134,9 +134,9 @@ def _binding(binding: Binding, indent: str) -> Iterator[str]:
 
 def _value(expr: Expr) -> str:
     match expr:
-        case Call(op=op, args=args, sinfo_args=said):
+        case Call(op=op, args=args, sinfo_args=sinfo_args):
             callee = str(op) if isinstance(op, Op) else _value(op)
-            shown = [*map(_value, args), *map(str, said)]
+            shown = [*map(_value, args), *map(str, sinfo_args)]
             return f"{callee}({', '.join(shown)})"
         case Tuple(fields=fields):
             return f"({', '.join(map(_value, fields))})"

@@ -1,4 +1,4 @@
-"""Executables with kernels whose bytecode is written by hand, and both engines side by side."""
+"""Executables with kernels and hand-written bytecode, run by both engines."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -112,7 +112,7 @@ def _built() -> Executable:
 
 
 def with_kernels(builder: ExecBuilder) -> Executable:
-    """What was built, with `KERNELS` to call."""
+    """The executable of `builder`, with `KERNELS` to call."""
     built = _built()
     return replace(builder.get(), kernels=built.kernels, linker=built.linker, driver=built.driver)
 
@@ -120,26 +120,26 @@ def with_kernels(builder: ExecBuilder) -> Executable:
 def machines(
     executable: Executable, packed: Mapping[str, Any] | None = None, **options: Any
 ) -> dict[Engine, VirtualMachine]:
-    """The executable in the interpreter, and natively as far as it can be."""
+    """Machines of the executable: an interpreter, and native code as far as possible."""
     engines: tuple[Engine, Engine] = ("interpreter", "auto")
     return {e: VirtualMachine(executable, packed, engine=e, **options) for e in engines}
 
 
 def outcome(vm: VirtualMachine, *args: Any, **named: Any) -> Any:
-    """What ``main`` returns or raises for copies of `args`, and what becomes of these."""
-    given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    """The result or error of ``main`` for copies of `args`, and these copies afterwards."""
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
     try:
-        result = vm["main"](*given, **named)
+        result = vm["main"](*copies, **named)
     except (RelaxEgraphError, TypeError, ValueError, IndexError, AttributeError) as error:
         notes = getattr(error, "__notes__", [])
-        return type(error), str(error), notes, plain(given)
-    return plain(result), plain(given)
+        return type(error), str(error), notes, plain(copies)
+    return plain(result), plain(copies)
 
 
 def plain(value: Any) -> Any:
     """`value` in a form whose parts compare by ``==``: arrays by bytes, shape, dtype and flags.
 
-    A storage counts by its size: nothing may have written it.
+    A storage is represented by its size, since its bytes are undefined.
     """
     match value:
         case np.ndarray() if value.dtype == np.uint8:

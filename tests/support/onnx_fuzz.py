@@ -1,7 +1,7 @@
 """Import and run damaged models: ``python -m tests.support.onnx_fuzz 0 2000`` prints each outcome.
 
-It is a process of its own, so that its death is seen; before each it says on standard error which.
-With ``all`` behind the numbers it goes on after what should not be, and says that at the end.
+It is a process of its own, so that its death is seen; it prints each seed to standard error first.
+With ``all`` as a further argument it continues after failures, and reports them at the end.
 """
 
 import faulthandler
@@ -33,43 +33,44 @@ from tests.support.onnx_mutations import mutated
 from tests.support.onnx_samples import samples
 
 PATIENCE = 60
-"""Seconds of one model."""
+"""The time limit of one model in seconds."""
 
 RUN = 10
-"""Seconds of a run: a loop may be told to go on for ever."""
+"""The time limit of a run in seconds: a loop may be endless."""
 
 MEMORY = 4 << 30
 LARGE = 1_000_000
-"""So many elements are too many for an input."""
+"""The maximal elements of an input."""
 
 EVERY = 8
-"""Every so many modules are compiled."""
+"""The interval of modules that are compiled."""
 
 TRIPPED = "do not fit together"
-"""What is said of a node whose converter did not foresee what it was given."""
+"""The message for a node whose converter did not expect its operands."""
 
 
 class TooLong(BaseException):
-    """A model takes more time than it may."""
+    """A model exceeds its time limit."""
 
 
 def run(seed: int, folder: Path) -> str:
-    """What becomes of the damaged model number `seed`: a module, or that it is refused.
+    """The outcome of the damaged model number `seed`: a module, or its refusal.
 
-    Every other is a file, the others are messages where they parse.  Raises whatever else happens.
+    Every second model is a file, the others are messages if they parse.  Other exceptions are
+    raised.
     """
     names = list(samples())
     kind, data = mutated(samples()[names[seed % len(names)]], seed)
     path = folder / "model.onnx"
     path.write_bytes(data)
-    given: Path | onnx.ModelProto = path
+    source: Path | onnx.ModelProto = path
     if seed // len(names) % 2:
         with suppress(DecodeError):
-            given = onnx.ModelProto.FromString(data)
+            source = onnx.ModelProto.FromString(data)
     try:
         signal.alarm(PATIENCE)
         try:
-            module = rx.from_onnx(given)
+            module = rx.from_onnx(source)
         finally:
             signal.alarm(0)
     except ModelError as error:
@@ -87,7 +88,7 @@ def run(seed: int, folder: Path) -> str:
 
 
 def _ran(module: rx.IRModule, seed: int) -> str:
-    """What becomes of a call: of the reference, and of machine code of every so many modules."""
+    """The outcome of a call: by the reference, and for some modules by machine code."""
     rng = np.random.default_rng(seed)
     main = module["main"]
     assert isinstance(main, Function)
@@ -109,7 +110,7 @@ def _ran(module: rx.IRModule, seed: int) -> str:
 
 
 def _input(info: StructInfo | None, rng: np.random.Generator) -> Any:
-    """An array of a parameter, of extent 2 along symbols; integers may be no index of anything."""
+    """An array for a parameter, with extent 2 along symbols; integers may be invalid indices."""
     if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
         return None
     shape = [dims.evaluate(d, dict.fromkeys(dims.symbols(d), 2)) for d in info.dims]
@@ -125,7 +126,7 @@ def _too_long(*_: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run the range of seeds that the command line says; print the counts as JSON."""
+    """Run the range of seeds on the command line; print the counts as JSON."""
     first, last = map(int, sys.argv[1:3])
     goes_on = sys.argv[3:] == ["all"]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

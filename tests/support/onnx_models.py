@@ -19,13 +19,13 @@ Extents = Sequence[int | str | None]
 
 
 def value(name: str, shape: Extents | None, dtype: str = "float32") -> onnx.ValueInfoProto:
-    """An input or output; a text is a dimension's name, ``None`` one without, or no shape."""
+    """An input or output; a text names a dimension, ``None`` is an unnamed one, or no shape."""
     elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, elem_type, shape)
 
 
 def node(op: str, inputs: str, outputs: str, **attrs: Any) -> onnx.NodeProto:
-    """A node; names are separated by spaces, ``_`` is one that is left out."""
+    """A node; names are separated by spaces, and ``_`` is an absent one."""
     named = ["" if n == "_" else n for n in inputs.split()]
     return helper.make_node(op, named, outputs.split(), name=attrs.pop("name", None), **attrs)
 
@@ -46,20 +46,20 @@ def model(
     return helper.make_model(graph, opset_imports=imports, functions=list(functions))
 
 
-def refusal(given: onnx.ModelProto | Path) -> str:
-    """What is said of a model that is refused."""
+def refusal(proto: onnx.ModelProto | Path) -> str:
+    """The message of the refusal of a model."""
     with pytest.raises(ModelError) as raised:
-        rx.from_onnx(given)
+        rx.from_onnx(proto)
     return str(raised.value)
 
 
 def one(proto: onnx.NodeProto, weights: Mapping[str, Array] | None = None) -> onnx.ModelProto:
-    """A model of one node, which makes y of x."""
+    """A model of one node, which computes y from x."""
     return model([proto], [value("x", ["n", 4])], [value("y", None)], weights)
 
 
 def in_words(text: str) -> str:
-    """The one reason in `text`."""
+    """The single reason in `text`."""
     head, _, reason = text.partition(":\n  ")
     assert head == "the model has a node that cannot be converted"
     return reason

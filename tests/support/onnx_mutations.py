@@ -1,4 +1,4 @@
-"""Damage to ONNX models: what falls on any bytes, and what keeps the protocol buffer whole."""
+"""Damage to ONNX models: of arbitrary bytes, and of valid protocol buffers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 Place: TypeAlias = tuple[Any, Any]
-"""A message, and a field of it that is set."""
+"""A message, and a field that is set in it."""
 
 INTEGERS = (-(2**63), -(2**31), -7, -2, -1, 0, 1, 2, 3, 5, 7, 8, 16, 100, 2**20, 2**31 - 1, 2**31)
 LONG = (*INTEGERS, 2**32, 2**40, 2**62, 2**63 - 1)
@@ -24,7 +24,7 @@ TEXTS = (
 
 
 def mutated(original: onnx.ModelProto, seed: int) -> tuple[str, bytes]:
-    """`original` with a damage that `seed` chooses, serialized, and the name of its kind."""
+    """`original` with a damage chosen by `seed`, serialized, and the name of its kind."""
     random = Random(seed)
     name = random.choice(list(_KINDS))
     return name, _KINDS[name](random, original)
@@ -76,25 +76,25 @@ def _deleted(random: Random, places: list[Place]) -> None:
     if not field.is_repeated:
         message.ClearField(field.name)
         return
-    held = getattr(message, field.name)
-    del held[random.randrange(len(held))]
+    values = getattr(message, field.name)
+    del values[random.randrange(len(values))]
 
 
 def _doubled(random: Random, places: list[Place]) -> None:
     repeated = [place for place in places if place[1].is_repeated]
     if repeated:
         message, field = random.choice(repeated)
-        held = getattr(message, field.name)
-        held.extend([random.choice(list(held))] * random.choice([1, 1, 2, 30]))
+        values = getattr(message, field.name)
+        values.extend([random.choice(list(values))] * random.choice([1, 1, 2, 30]))
 
 
 def _exchanged(random: Random, places: list[Place]) -> None:
-    """Two fields of one kind, or the elements of one field, change their places."""
+    """Exchange two fields of one kind, or the elements of one field."""
     message, field = random.choice(places)
     if field.is_repeated and random.random() < 0.5:
-        held = list(getattr(message, field.name))
-        random.shuffle(held)
-        _set(message, field, held)
+        values = list(getattr(message, field.name))
+        random.shuffle(values)
+        _set(message, field, values)
         return
     same = [p for p in places if p[1].full_name == field.full_name]
     other, _ = random.choice(same)
@@ -106,8 +106,8 @@ def _exchanged(random: Random, places: list[Place]) -> None:
 def _copied(message: Any, field: Any) -> Any:
     whole = type(message)()
     whole.CopyFrom(message)
-    held = getattr(whole, field.name)
-    return list(held) if field.is_repeated else held
+    value = getattr(whole, field.name)
+    return list(value) if field.is_repeated else value
 
 
 def _set(message: Any, field: Any, value: Any) -> None:
@@ -125,20 +125,20 @@ def _numbers(random: Random, places: list[Place]) -> None:
     if not numeric:
         return
     message, field = random.choice(numeric)
-    held = getattr(message, field.name)
-    old = random.choice(list(held)) if field.is_repeated else held
+    old_value = getattr(message, field.name)
+    old = random.choice(list(old_value)) if field.is_repeated else old_value
     choices = FLOATS if field.cpp_type in _FLOATS else (*LONG, *range(30), old + 1, old - 1)
     new = random.choice(choices)
     if field.cpp_type in _SHORT:
         new = (new + 2**31) % 2**32 - 2**31
     try:
         _replace(random, message, field, new)
-    except (ValueError, OverflowError):  # an enumeration has no such, or the number wraps
+    except (ValueError, OverflowError):  # not a value of the enumeration, or out of range
         _replace(random, message, field, 1)
 
 
 def _attributes(random: Random, places: list[Place]) -> None:
-    """An attribute's value in the place of another's of the same type, of any node."""
+    """Replace an attribute's value by that of another attribute of the same type."""
     values = [(m, f) for m, f in places if m.DESCRIPTOR.name == "AttributeProto" and f.name in _OF]
     if values:
         message, field = random.choice(values)
@@ -150,7 +150,7 @@ def _attributes(random: Random, places: list[Place]) -> None:
 
 
 def _initializers(random: Random, places: list[Place]) -> None:
-    """Other elements of a constant, which are mostly a shape, an axis, a start or an end."""
+    """Other elements of a constant, mostly a shape, an axis, a start or an end."""
     tensors = [m for m, f in places if m.DESCRIPTOR.name == "TensorProto" and f.name == "data_type"]
     if not tensors:
         return
@@ -165,7 +165,7 @@ def _initializers(random: Random, places: list[Place]) -> None:
             array = ~array
         name = tensor.name
         tensor.CopyFrom(numpy_helper.from_array(array, name))
-    except (ValueError, TypeError, OverflowError):  # it is no tensor by now
+    except (ValueError, TypeError, OverflowError):  # no longer a valid tensor
         return
 
 
@@ -187,24 +187,24 @@ def _texts(random: Random, places: list[Place]) -> None:
 
 def _all(place: Place) -> list[Any]:
     message, field = place
-    held = getattr(message, field.name)
-    return list(held) if field.is_repeated else [held]
+    value = getattr(message, field.name)
+    return list(value) if field.is_repeated else [value]
 
 
 def _replace(random: Random, message: Any, field: Any, new: Any) -> None:
     if not field.is_repeated:
         setattr(message, field.name, new)
         return
-    held = getattr(message, field.name)
-    held[random.randrange(len(held))] = new
+    values = getattr(message, field.name)
+    values[random.randrange(len(values))] = new
 
 
 _OF = ("f", "i", "s", "floats", "ints", "strings")
-"""Fields of an attribute that are its value."""
+"""The fields of an attribute that hold its value."""
 
 _FLOATS, _SHORT, _STRING = (5, 6), (1, 3, 8), 9
 _NUMBERS = (1, 2, 3, 4, 5, 6, 8)
-"""The numbers that protocol buffers have for types: of 32 bits, of 64, of floats, of enums."""
+"""The type numbers of protocol buffers: of 32 bits, of 64, of floats, of enums."""
 
 _KINDS: Mapping[str, Callable[..., bytes]] = {
     "flipped bits": _flipped,

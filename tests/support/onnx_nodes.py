@@ -1,4 +1,4 @@
-"""Models of one node: what machine code gives, and what ONNX's own evaluator does."""
+"""Models of one node: results of machine code and of ONNX's reference evaluator."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ import relax_egraph as rx
 from relax_egraph.errors import ModelError
 from tests.support.onnx_models import Array, value
 
-Given = Array | None
+OptionalArray = Array | None
 
 
 def one_node(
     op: str,
-    operands: Sequence[Given],
+    operands: Sequence[OptionalArray],
     *,
     outputs: Sequence[str] = ("y",),
     opset: int = 26,
@@ -26,9 +26,9 @@ def one_node(
     shapes: Mapping[int, Sequence[int | str]] | None = None,
     **attrs: Any,
 ) -> ModelProto:
-    """A model whose inputs are the operands, each extent a symbol; ``None`` is left out.
+    """A model whose inputs are the operands, with a symbol for each extent; ``None`` is absent.
 
-    `shapes` says the extents of some operands otherwise.  An output without a name nobody wants.
+    `shapes` overrides the extents of some operands.  Outputs without a name are unused.
     """
     names = ["" if o is None else f"x{k}" for k, o in enumerate(operands)]
     inputs = [
@@ -37,38 +37,38 @@ def one_node(
         if o is not None
     ]
     node = helper.make_node(op, names, list(outputs), domain=domain, **attrs)
-    made = [helper.make_empty_tensor_value_info(name) for name in outputs if name]
+    output_infos = [helper.make_empty_tensor_value_info(name) for name in outputs if name]
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     imports += [helper.make_opsetid("ai.onnx.ml", 5), helper.make_opsetid(TRAINING, 1)]
-    graph = helper.make_graph([node], "graph", inputs, made)
+    graph = helper.make_graph([node], "graph", inputs, output_infos)
     return helper.make_model(graph, opset_imports=imports)
 
 
 TRAINING = "ai.onnx.preview.training"
 
 
-def is_optimized(op: str, operands: Sequence[Given], how: Mapping[str, Any]) -> bool:
-    """Whether a model is optimized before it is built: one in eight, and all in the long runs.
+def is_optimized(op: str, operands: Sequence[OptionalArray], how: Mapping[str, Any]) -> bool:
+    """Whether a model is optimized before it is built: one in eight, and all in long runs.
 
-    What is tested is the import; for one node the rule book costs more than all the rest.
+    The tests are about the import; for one node the rule book costs more than everything else.
     """
     shapes = [o if o is None else o.shape for o in operands]
     drawn = crc32(repr((op, shapes, sorted(how.items()))).encode())
     return drawn % 8 == 0 or os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 
 
-def run(op: str, *operands: Given, **how: Any) -> Any:
-    """What machine code gives: an array, or a list of several."""
+def run(op: str, *operands: OptionalArray, **how: Any) -> Any:
+    """The result of machine code: an array, or a list of several."""
     module = rx.from_onnx(one_node(op, operands, **how))
     if is_optimized(op, operands, how):
         module = rx.optimize(module)
     main = rx.VirtualMachine(rx.build(module))
-    made = main["main"](*(o for o in operands if o is not None))
-    return made if isinstance(made, np.ndarray) else list(made)
+    results = main["main"](*(o for o in operands if o is not None))
+    return results if isinstance(results, np.ndarray) else list(results)
 
 
-def reference(op: str, *operands: Given, **how: Any) -> Any:
-    """What ONNX's own evaluator gives, likewise."""
+def reference(op: str, *operands: OptionalArray, **how: Any) -> Any:
+    """The result of ONNX's reference evaluator, likewise."""
     feeds = {f"x{k}": o for k, o in enumerate(operands) if o is not None}
     with np.errstate(all="ignore"):
         results = ReferenceEvaluator(one_node(op, operands, **how)).run(None, feeds)
@@ -76,8 +76,10 @@ def reference(op: str, *operands: Given, **how: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def check(op: str, *operands: Given, rtol: float = 1e-5, atol: float = 1e-5, **how: Any) -> None:
-    """That both give the same, dtypes and all."""
+def check(
+    op: str, *operands: OptionalArray, rtol: float = 1e-5, atol: float = 1e-5, **how: Any
+) -> None:
+    """Check that both results are equal, including dtypes."""
     ours, theirs = run(op, *operands, **how), reference(op, *operands, **how)
     if not isinstance(theirs, list):
         ours, theirs = [ours], [theirs]
@@ -97,8 +99,8 @@ def integers(dtype: str, *shape: int, seed: int = 0) -> Array:
     return source.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-def refusal(op: str, *operands: Given, **how: Any) -> str:
-    """Why the model of the node is not imported."""
+def refusal(op: str, *operands: OptionalArray, **how: Any) -> str:
+    """The reason why the model of the node is not imported."""
     try:
         rx.from_onnx(one_node(op, operands, **how))
     except ModelError as refused:

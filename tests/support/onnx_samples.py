@@ -1,4 +1,4 @@
-"""Small models that go through all of the front end: what the tests of damaged ones start from."""
+"""Small models that cover the front end, as the originals of damaged models."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -107,7 +107,7 @@ def run_time() -> onnx.ModelProto:
 
 
 def branches() -> onnx.ModelProto:
-    """A conditional in a conditional, which reads what is around it."""
+    """A conditional in a conditional, which reads values of the enclosing graph."""
     deep = helper.make_graph([node("Neg", "x", "d")], "deep", [], [value("d", [None])])
     flat = helper.make_graph([node("Abs", "x", "e")], "flat", [], [value("e", [None])])
     then = helper.make_graph(
@@ -324,10 +324,10 @@ def quantized() -> onnx.ModelProto:
 def large_weights() -> onnx.ModelProto:
     """Weights that stay in the file, of a node and of an initializer, in an old opset."""
     w = np.linspace(-1, 1, 1600, dtype=np.float32).reshape(40, 40)
-    made = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(w, "c"))
+    constant = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(w, "c"))
     return model(
         [
-            made,
+            constant,
             node("MatMul", "x c", "a"),
             node("MatMul", "a w", "b"),
             node("Slice", "b", "s", starts=[1], ends=[9], axes=[1]),
@@ -362,5 +362,5 @@ SAMPLES: tuple[Callable[[], onnx.ModelProto], ...] = (
 
 @cache
 def samples() -> Mapping[str, onnx.ModelProto]:
-    """All of them, by name."""
+    """All samples, by name."""
     return {make.__name__: make() for make in SAMPLES}

@@ -56,4 +56,4 @@ SAMPLERS: Mapping[str, Sampler] = {
     **quantize.SAMPLERS,
     **dynamic.SAMPLERS,
 }
-"""By operator: what draws an instance that the operator accepts."""
+"""The sampler of each operator: it draws instances that the operator accepts."""

@@ -1,4 +1,4 @@
-"""Instances of the activations of neural networks."""
+"""Instances of activation functions."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Instances of elementwise functions of two operands and three."""
+"""Instances of elementwise functions of two or three operands."""
 
 from collections.abc import Mapping
 

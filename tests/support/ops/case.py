@@ -1,4 +1,4 @@
-"""A random instance of an operator, and what instances are drawn with."""
+"""A random instance of an operator, and the source of randomness for instances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Case:
     """Operands and attributes that an operator accepts.
 
     An array is a tensor, a tuple of ints a shape, a tuple of arrays a tuple of tensors, an int or
-    float a number of the host; operands that are left out are not there.  `error` is how far a
-    kernel may be off, of the largest element of the result and at least of 1: by default a few
-    units in the last place.
+    float a Python number; trailing operands may be absent.  `error` is the error that a kernel may
+    have, relative to the largest element of the result and at least to 1: by default a few units in
+    the last place.
     """
 
     operands: tuple[Any, ...]
@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Draws what instances are made of."""
+    """Draws the parts of instances."""
 
     random: Random
 
@@ -59,7 +59,7 @@ class Draw:
         return self.random.choice([e for e in EXTENTS if e >= least] or [least])
 
     def shape(self, least: int = 0, most: int = 3, extent: int = 0) -> tuple[int, ...]:
-        """A shape of rank `least` to `most`, of extents of at least `extent`."""
+        """A shape of rank `least` to `most`, with extents of at least `extent`."""
         return tuple(self.extent(extent) for _ in range(self.integer(least, most)))
 
     def part(self, whole: Sequence[int]) -> tuple[int, ...]:

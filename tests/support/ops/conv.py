@@ -11,7 +11,7 @@ ERROR = 2e-5
 
 
 def ints(draw: Draw, count: int, low: int, high: int) -> tuple[int, ...]:
-    """A value for each axis, sometimes one for all of them."""
+    """A value for each axis, or one for all of them."""
     return tuple(draw.integer(low, high) for _ in range(1 if draw.chance(0.3) else count))
 
 
@@ -37,8 +37,8 @@ def shape(layout: str, extents: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(extents[letter] for letter in layout)
 
 
-def every(given: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    return given * rank if len(given) == 1 else given
+def every(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return values * rank if len(values) == 1 else values
 
 
 def conv(rank: int, transposed: bool, draw: Draw) -> Case:

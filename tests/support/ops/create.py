@@ -29,7 +29,7 @@ def full_like(draw: Draw) -> Case:
 
 
 def some(draw: Draw, required: int, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The first of `operands`, at least those that are required."""
+    """The first of `operands`, at least the required ones."""
     return tuple(operands[: draw.integer(required, len(operands))])
 
 

@@ -1,4 +1,4 @@
-"""Instances of operators whose result's shape depends on data, and of shapes as values."""
+"""Instances of operators with data-dependent shapes, and of shapes as values."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ def of_any(draw: Draw) -> Case:
 
 
 def unique(draw: Draw) -> Case:
-    """Elements or slices, in either order, with any of the results beside them."""
+    """Elements or slices, in either order, with any of the optional results."""
     (x,) = of_any(draw).operands
     axis = draw.axis(x.ndim) if x.ndim and draw.chance() else None
     flags = ("sorted", "return_index", "return_inverse", "return_counts")

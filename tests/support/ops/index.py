@@ -1,4 +1,4 @@
-"""Instances of reading at positions."""
+"""Instances of gathers and slices."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from tests.support.ops.case import ANY, INTEGERS, Array, Case, Draw, Sampler
 
 
 def indices(draw: Draw, shape: Sequence[int], extent: int) -> Array:
-    """Positions in an axis of `extent`, from either end, some of them outside."""
+    """Indices into an axis of `extent`, from either end, some of them out of range."""
     reach = extent + 2 if draw.chance(0.2) else max(extent, 1)
     return draw.array(shape, draw.choice(INTEGERS), -reach, reach - 1)
 
@@ -44,7 +44,7 @@ def gather_elements(draw: Draw) -> Case:
 
 
 def rows(draw: Draw, where: Sequence[int], extents: Sequence[int]) -> Array:
-    """A row of positions into axes of `extents` for each point of `where`."""
+    """A row of indices into axes of `extents` for each point of `where`."""
     columns = [indices(draw, where, d).astype(np.int64) for d in extents]
     dtype = draw.choice(("int32", "int64"))
     return np.stack(columns, -1).astype(dtype) if columns else np.zeros((*where, 0), dtype)
@@ -60,7 +60,7 @@ def gather_nd(draw: Draw) -> Case:
 
 
 def leading(draw: Draw, shape: Sequence[int]) -> tuple[tuple[int, ...], tuple[Array, ...]]:
-    """A shape, and tensors that broadcast to it: positions in leading axes of `shape`."""
+    """A shape, and tensors that broadcast to it: indices into leading axes of `shape`."""
     whole = draw.shape(0, 2)
     extents = shape[: draw.integer(1, len(shape))]
     shapes = [whole, *(draw.part(whole) for _ in extents[1:])]
@@ -87,8 +87,8 @@ def strided_slice(draw: Draw) -> Case:
     else:
         begin = tuple(draw.integer(-d - 2, d + 2) for d in extents)
         end = tuple(draw.choice((d, draw.integer(-d - 2, d + 2), 2**63 - 1)) for d in extents)
-    given = strides if draw.chance(0.7) or any(s != 1 for s in strides) else None
-    attrs = {"axes": axes, "strides": given, "assume_inbound": inbound}
+    attr_strides = strides if draw.chance(0.7) or any(s != 1 for s in strides) else None
+    attrs = {"axes": axes, "strides": attr_strides, "assume_inbound": inbound}
     return Case((x, begin, end), attrs)
 
 

@@ -1,4 +1,4 @@
-"""Instances of operators that join, cut, repeat and reverse tensors."""
+"""Instances of operators that join, split, repeat and reverse tensors."""
 
 from collections.abc import Mapping
 

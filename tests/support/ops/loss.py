@@ -15,7 +15,7 @@ def cross_entropy(draw: Draw) -> Case:
 
 
 def nll_loss(draw: Draw) -> Case:
-    """Targets beyond the classes on either side, and some that are ignored."""
+    """Targets with some out of range on either side, and some that are ignored."""
     classes, dtype = draw.extent(1), draw.choice(FLOATS)
     batch, *rest = draw.shape(1, 3)
     shape, each = draw.choice([((classes,), ()), ((batch, classes, *rest), (batch, *rest))])

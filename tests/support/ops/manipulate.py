@@ -1,4 +1,4 @@
-"""Instances of operators that give the elements another shape or order."""
+"""Instances of operators that reshape and permute."""
 
 import math
 from collections.abc import Mapping

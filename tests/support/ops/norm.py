@@ -44,7 +44,7 @@ def rms_norm(draw: Draw) -> Case:
 
 
 def by_channel(draw: Draw, groups: int) -> tuple[tuple[Array, ...], dict[str, Attr]]:
-    """Operands of which the channels are a multiple of `groups`, and the axes and switches."""
+    """Operands with a multiple of `groups` channels, and the axes and switches."""
     shape = [*draw.shape(1, 4)]
     channel = draw.axis(len(shape))
     shape[channel] = groups * draw.extent()

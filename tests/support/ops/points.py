@@ -1,4 +1,4 @@
-"""Instances of operators that read images at points, and of the choice of boxes."""
+"""Instances of operators that sample images at points, and of box selection."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from tests.support.ops.conv import ERROR
 def grid_sample(draw: Draw) -> Case:
     rank = draw.integer(2, 3)
     extents = tuple(draw.choice([0, 1, 2, 3, 4, 7]) for _ in range(rank))
-    made = tuple(draw.choice([0, 1, 2, 3]) for _ in range(rank))
+    positions = tuple(draw.choice([0, 1, 2, 3]) for _ in range(rank))
     batch, dtype = draw.choice([0, 1, 2]), draw.choice(FLOATS)
     data = draw.array((batch, draw.choice([0, 1, 2]), *extents), dtype)
     attrs: dict[str, Any] = {
@@ -23,7 +23,7 @@ def grid_sample(draw: Draw) -> Case:
         "align_corners": draw.chance(),
     }
     # sixteenths, so that the nearest pixel is exact
-    points = draw.array((batch, *made, rank), "int32", -24, 24) / np.float64(16)
+    points = draw.array((batch, *positions, rank), "int32", -24, 24) / np.float64(16)
     return Case((data, points.astype(dtype)), attrs, ERROR)
 
 
@@ -44,7 +44,7 @@ def roi_align(draw: Draw) -> Case:
 
 
 def boxes_of(draw: Draw, images: int, count: int, dtype: str) -> Array:
-    """Boxes of corners on a grid of quarters."""
+    """Boxes with corners on a grid of quarters."""
     return (draw.array((images, count, 4), "int32", 0, 16) / np.float64(4)).astype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Instances of pools: every layout, with windows that stick out."""
+"""Instances of pools: every layout, with windows beyond the borders."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

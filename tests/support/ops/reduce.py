@@ -20,7 +20,7 @@ def reduction(dtypes: Sequence[str]) -> Sampler:
 
 
 def median(draw: Draw) -> Case:
-    """Medians over axes that have an element, over one rather often; some elements are NaN."""
+    """Medians over axes that have an element, often over one; some elements are NaN."""
     shape = list(draw.shape(1))
     axes = draw.axes(len(shape)) if draw.chance() else (draw.axis(len(shape)),)
     axis = None if draw.chance(0.2) else axes

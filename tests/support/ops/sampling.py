@@ -6,7 +6,7 @@ from tests.support.ops.case import FLOATS, INTEGERS, Case, Draw, Sampler
 
 
 def multinomial(draw: Draw) -> Case:
-    """Rows that add up to 1 or less, drawn from once each or as `sample_indices` say."""
+    """Rows that add up to at most 1, drawn from once each or by `sample_indices`."""
     rows, outcomes, dtype = draw.extent(), draw.extent(1), draw.choice(FLOATS)
     prob = draw.array((rows, outcomes), dtype, 0, 1)
     prob /= prob.sum(axis=1, keepdims=True)

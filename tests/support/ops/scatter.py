@@ -1,4 +1,4 @@
-"""Instances of writing at positions."""
+"""Instances of scatters."""
 
 from collections.abc import Mapping
 
@@ -42,9 +42,9 @@ def slice_scatter(draw: Draw) -> Case:
     axis = draw.axis(len(shape))
     extent, step = shape[axis], draw.choice((1, 1, 2, 3))
     start, end = (draw.integer(-extent - 2, extent + 2) for _ in range(2))
-    given = list(shape)
-    given[axis] = len(range(extent)[start:end:step])
-    operands = (draw.array(shape, dtype), draw.array(given, dtype), start, end, step)
+    slice_shape = list(shape)
+    slice_shape[axis] = len(range(extent)[start:end:step])
+    operands = (draw.array(shape, dtype), draw.array(slice_shape, dtype), start, end, step)
     return Case(operands, {"axis": axis})
 
 

@@ -9,7 +9,7 @@ from tests.support.ops.sort import tied
 
 
 def position(draw: Draw) -> Case:
-    """Extremes along an axis that has an element, or of all; some elements are NaN."""
+    """Extremes along an axis that has an element, or of all elements; some elements are NaN."""
     shape = list(draw.shape())
     axis = draw.axis(len(shape)) if shape and draw.chance(0.8) else None
     for a in range(len(shape)) if axis is None else (axis,):
@@ -19,7 +19,7 @@ def position(draw: Draw) -> Case:
 
 
 def bucketize(draw: Draw) -> Case:
-    """Ascending boundaries, none of them too; NaN among either."""
+    """Ascending boundaries, perhaps none; NaN among either."""
     dtype = draw.choice(NUMBERS)
     x, boundaries = (tied(draw, draw.shape(least, most), dtype) for least, most in ((0, 3), (1, 1)))
     attrs = {"out_int32": draw.chance(), "right": draw.chance()}

@@ -10,7 +10,7 @@ from tests.support.ops.case import ANY, INTEGERS, Array, Case, Draw, Sampler
 
 
 def tied(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
-    """Elements of which several are equal, zeros of both signs and, of floats, some are NaN."""
+    """Elements with ties, zeros of both signs and, for floats, NaN."""
     numbers = np.asarray(np.round(draw.array(shape, dtype))).astype(dtype)
     if is_float(dtype) and draw.chance():
         numbers[draw.array(shape, low=0, high=1) < 0.3] = np.nan

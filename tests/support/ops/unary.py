@@ -23,7 +23,7 @@ def clip(draw: Draw) -> Case:
 
 
 def halves(draw: Draw) -> Case:
-    """Numbers of which many are halfway between integers."""
+    """Numbers, many of them halfway between integers."""
     (x,) = elementwise(1, ANY, -9, 9)(draw).operands
     halved = is_float(x.dtype.name) and draw.chance()
     return Case((np.asarray(np.trunc(x) / 2, x.dtype) if halved else x,))
