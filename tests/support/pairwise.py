@@ -1,4 +1,4 @@
-"""Parameters of a test: every pair of values in every run, all combinations in the long ones."""
+"""Test parameters: all pairs of values in every run, all combinations in long runs."""
 
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -8,7 +8,7 @@ import pytest
 
 
 def pairwise(*axes: Sequence[Any]) -> list[Any]:
-    """The product of `axes`, of which all but few that have every pair of values are long runs."""
+    """The product of `axes`; points beyond those that cover all pairs are marked as long runs."""
     few = set(_covering(axes))
     return [
         pytest.param(
@@ -20,12 +20,12 @@ def pairwise(*axes: Sequence[Any]) -> list[Any]:
 
 
 def pairs(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """A few points of the product of `axes` that have every pair of values."""
+    """A few points of the product of `axes` that cover every pair of values."""
     return [tuple(a[k] for a, k in zip(axes, point, strict=True)) for point in _covering(axes)]
 
 
 def _covering(axes: Sequence[Sequence[Any]]) -> list[tuple[int, ...]]:
-    """Points chosen one by one, each for the most pairs that none before it has."""
+    """Points chosen greedily, each with the most pairs that no earlier point has."""
     everything = list(product(*(range(len(axis)) for axis in axes)))
     chosen, missing = list[tuple[int, ...]](), set[Any]().union(*map(_pairs, everything))
     while missing:

@@ -1,4 +1,4 @@
-"""Sums, products, activations and parts of tensors in random programs: rules of many families."""
+"""Sums, products, activations and slices in random programs, for rules of many families."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from tests.support.random_choices import but, either_way, number, static, weight
 from tests.support.random_writer import Rejected, Writer, dtype_of, shape_of
 
 FAR = (100.0, 1000.0, 0.001)
-"""Numbers beside which others are lost, where a sum is written in another order."""
+"""Numbers beside which others vanish if a sum is reordered."""
 
 
 def affine_chain(w: Writer) -> Expr:
-    """Numbers and weights added, subtracted, multiplied and divided, then perhaps a product."""
+    """Numbers and weights added, subtracted, multiplied and divided, perhaps before a product."""
     x = w.tensor("f")
     for _ in range(w.random.randint(2, 5)):
         name = w.choice(("add", "subtract", "multiply", "divide", "negative"))
@@ -29,7 +29,7 @@ def affine_chain(w: Writer) -> Expr:
 
 
 def common_factor(w: Writer) -> Expr:
-    """Products of which one factor may be the same, added."""
+    """The sum of products, which may have a common factor."""
     x = w.tensor("f")
     a, b, c = (w.beside(x) for _ in range(3))
     name = w.choice(("multiply", "multiply", "divide"))
@@ -39,7 +39,7 @@ def common_factor(w: Writer) -> Expr:
 
 
 def activation_written_out(w: Writer) -> Expr:
-    """An activation that is not written out elsewhere."""
+    """An activation that is spelled out, of a kind that no other step writes."""
     x = w.tensor("f")
     zero, one = number(x, but(w, 0.0, 0.1, -0.0)), number(x, but(w, 1.0, 2.0, -1.0))
     powers = w.op("exp", x)
@@ -77,15 +77,15 @@ def spread(w: Writer) -> Expr:
         squares = w.op("mean", either_way(w, "multiply", x, x), axis=axis, keepdims=True)
         return w.op("subtract", squares, w.op("multiply", mean, mean))
     away = w.op("subtract", x, but(w, mean, x))
-    made = w.op("mean", w.op("multiply", away, away), axis=but(w, axis, 0), keepdims=keep)
-    return w.op("sqrt", made) if w.chance(0.4) else made
+    squares = w.op("mean", w.op("multiply", away, away), axis=but(w, axis, 0), keepdims=keep)
+    return w.op("sqrt", squares) if w.chance(0.4) else squares
 
 
 # --- parts ------------------------------------------------------------------------------
 
 
 def split_and_joined(w: Writer) -> Expr:
-    """The parts of a split, in some order, with something applied to some of them."""
+    """The parts of a split, in some order, perhaps with an operator on some of them."""
     x = w.tensor(least=1)
     axis = w.random.randrange(len(shape_of(x)))
     sections = w.choice([2, 3, (1,), (1, 2)])
@@ -102,11 +102,11 @@ def split_and_joined(w: Writer) -> Expr:
 
 
 def slice_of_slice(w: Writer) -> Expr:
-    """Some slices, perhaps with something in between."""
+    """Several slices, perhaps with something in between."""
     x = w.tensor(least=1)
     for _ in range(w.choice((1, 2, 3))):
         axis = w.random.randrange(len(shape_of(x)))
-        if "(" in dims.text(shape_of(x)[axis]):  # minima of minima are nobody's, and slow
+        if "(" in dims.text(shape_of(x)[axis]):  # nested minima are unrealistic and slow
             raise Rejected
         begin, end = w.choice((0, 0, 1, -2)), w.choice((1, 2, 4, -1, 100))
         x = w.op(
@@ -125,7 +125,7 @@ def slice_of_slice(w: Writer) -> Expr:
 
 
 def repeated(w: Writer) -> Expr:
-    """Movements that undo each other, or nearly."""
+    """Movements that cancel, or almost."""
     x = w.tensor(least=1)
     rank = len(shape_of(x))
     there = tuple(w.random.sample(range(rank), rank))

@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings as exporters write them out, in random programs."""
+"""Attention and rotary embeddings in random programs, in the spellings of exporters."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from tests.support.random_choices import but, either_way, floats, number, static
 from tests.support.random_writer import Rejected, Writer, dtype_of, shape_of
 
 HIDDEN = (-1e9, -np.inf, -1e4)
-"""What stands where a query sees no key."""
+"""The score of a hidden key."""
 
 
 def attention_written_out(w: Writer) -> Expr:
-    """Softmax of scaled and masked scores times values, of heads that are cut from one tensor."""
+    """The softmax of scaled and masked scores times values, for heads cut from one tensor."""
     x = floats(w, 3)
     batch, length, width = shape_of(x)
     width = static(x, 2)
@@ -34,13 +34,13 @@ def attention_written_out(w: Writer) -> Expr:
         by = w.choice([("multiply", scale), ("divide", 1 / scale)])
         scores = w.op(by[0], scores, number(x, by[1]))
     scores = _masked(w, scores)
-    made = w.op("matmul", w.op("nn.softmax", scores, axis=but(w, -1, 2)), v)
-    joined = w.op("permute_dims", made, axes=(0, 2, 1, 3))
+    attended = w.op("matmul", w.op("nn.softmax", scores, axis=but(w, -1, 2)), v)
+    joined = w.op("permute_dims", attended, axes=(0, 2, 1, 3))
     return w.op("reshape", joined, shape((batch, length, width)))
 
 
 def attention_of_one_head(w: Writer) -> Expr:
-    """Softmax of the products of a tensor with itself, times it."""
+    """The softmax of the products of a tensor with itself, times the tensor."""
     x = floats(w, 3)
     scores = w.op("matmul", x, w.op("permute_dims", x, axes=(0, 2, 1)))
     if w.chance(0.6):
@@ -51,19 +51,19 @@ def attention_of_one_head(w: Writer) -> Expr:
 
 
 def _heads(w: Writer, x: Expr, extents: Shape) -> Expr:
-    """A projection of `x` as (batch, head, position, element), perhaps turned by position."""
+    """A projection of `x` as (batch, head, position, element), perhaps rotated by position."""
     *_, heads, size = extents
     width = static(x, -1)
     wanted = int(heads) * int(size)
     y = w.op("matmul", x, weight(w, x, (width, wanted))) if wanted < width or w.chance(0.7) else x
     if w.chance(0.3):
         y = w.op("add", y, weight(w, y, (wanted,)))
-    made = w.op("permute_dims", w.op("reshape", y, shape(extents)), axes=(0, 2, 1, 3))
-    return turned(w, made) if w.chance(0.2) else made
+    projected = w.op("permute_dims", w.op("reshape", y, shape(extents)), axes=(0, 2, 1, 3))
+    return rotated(w, projected) if w.chance(0.2) else projected
 
 
 def _repeated(w: Writer, x: Expr, heads: int) -> Expr:
-    """Each head of (batch, head, position, element) as often as there are `heads` in all."""
+    """The heads of (batch, head, position, element), repeated up to `heads` in all."""
     batch, groups, length, size = shape_of(x)
     times = heads // int(groups)
     if times == 1:
@@ -90,7 +90,7 @@ def _masked(w: Writer, scores: Expr) -> Expr:
 
 
 def _hidden(w: Writer, scores: Expr, keep: Expr, fill: bool) -> Expr:
-    """Scores where `keep` is true; else a number, by one operator or another."""
+    """Scores where `keep` holds, else a number, by one operator or another."""
     low = w.choice(HIDDEN)
     if w.chance(0.3):
         low_or_0 = w.op("where", keep, number(scores, 0.0), number(scores, low))
@@ -102,7 +102,7 @@ def _hidden(w: Writer, scores: Expr, keep: Expr, fill: bool) -> Expr:
 
 
 def _causal(w: Writer, scores: Expr, axes: Shape) -> Expr:
-    """Scores of the keys up to the query's place, in one of the spellings."""
+    """Scores of the keys up to the query's position, in one of the spellings."""
     rows, columns = shape_of(scores)[-2:]
     square = shape((*axes, rows, columns))
     kind = w.choice(("bool", "float", "above", "places", "places"))
@@ -122,7 +122,7 @@ def _causal(w: Writer, scores: Expr, axes: Shape) -> Expr:
 
 
 def _places(w: Writer, extent: Dim, column: bool) -> Expr:
-    """0, 1, 2, .. as a column or a row."""
+    """0, 1, 2, … as a column or a row."""
     places = w.emit(call("arange", PrimValue(0), PrimValue(extent), PrimValue(1), dtype="int64"))
     return w.op("expand_dims", places, axis=1 if column else 0)
 
@@ -131,12 +131,12 @@ def _places(w: Writer, extent: Dim, column: bool) -> Expr:
 
 
 def rotary(w: Writer) -> Expr:
-    """Elements of a tensor turned by angles."""
-    return turned(w, w.tensor("f", least=2))
+    """Elements of a tensor, rotated by angles."""
+    return rotated(w, w.tensor("f", least=2))
 
 
-def turned(w: Writer, x: Expr) -> Expr:
-    """Pairs along the last axis of `x` turned by angles, in one of the spellings."""
+def rotated(w: Writer, x: Expr) -> Expr:
+    """Pairs along the last axis of `x`, rotated by angles, in one of the spellings."""
     size = static(x, -1)
     if size < 2 or size % 2:
         raise Rejected

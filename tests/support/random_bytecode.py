@@ -1,8 +1,8 @@
-"""Random bytecode: mostly what a compiler would emit, now and then anything else.
+"""Random bytecode: mostly the output of a compiler, sometimes arbitrary instructions.
 
-What reaches a kernel is safe to run: the writer keeps account of which registers hold n float32
-elements that have been written, and gives kernels nothing else by intent.  By mistake it gives them
-what no kernel takes: integers, shapes, storages, heaps.
+Calls of kernels are safe to run: the writer tracks the registers with n initialised float32
+elements, and passes only those to kernels.  By mistake, at random, it passes values that no kernel
+accepts: integers, shapes, storages, heaps.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from relax_egraph.vm.bytecode import Operand
 from relax_egraph.vm.exec_builder import Value
 
 ROWS = 3
-"""The extent that ``n`` has when programs are run as they were meant."""
+"""The extent ``n`` in intended runs of programs."""
 
 
 class Writer:
     """Writes one function, whose first `parameters` registers are parameters.
 
-    The heap has n in slot 0, 4·n in slot 1, and from slot 4 on what loops count.
+    The heap has n in slot 0, 4·n in slot 1, and counters of loops from slot 4 on.
     """
 
     def __init__(self, builder: ExecBuilder, random: Random, parameters: int) -> None:
@@ -64,7 +64,7 @@ class Writer:
     def builtin(self, name: str, *args: Value) -> Operand:
         return self.call(f"vm.builtin.{name}", *args)
 
-    # --- what programs do -------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------
 
     def begin(self, vectors: Sequence[str], others: Sequence[str] = (), count: str = "") -> None:
         """Check the parameters: `vectors` of n elements, `others` of 4, an integer `count`."""
@@ -91,8 +91,8 @@ class Writer:
         other = self.random.choice([*mild * 5, *wild])
         return ["@0 * 4", other, "7"]
 
-    def made(self) -> Operand:
-        """A new vector of n elements, which nothing has written."""
+    def uninitialised(self) -> Operand:
+        """A new, uninitialised vector of n elements."""
         size = self.builtin("load_prim", self.heap, 1)
         offset = self.random.choice([0] * 200 + [4, 64] * 3 + [-4, 2])
         if offset > 0:
@@ -104,7 +104,7 @@ class Writer:
 
     def add(self) -> None:
         a, b = self.vector(), self.vector()
-        out = self.made()
+        out = self.uninitialised()
         count = self.builtin("load_prim", self.heap, 0)
         self.builder.emit_call("add", [a, b, out, count])
         self.vectors.append(out)
@@ -137,11 +137,11 @@ class Writer:
         self.builtin("match_shape", self.mostly_vector(), self.heap, "here", "what", pattern)
 
     def ask(self) -> None:
-        """Call what is no builtin: no native program runs that."""
+        """Call a function that is not a builtin, which no native program runs."""
         self.others.append(self.call("test.ask", self.any()))
 
     def branch(self) -> None:
-        """Two ways to a vector, on what is in a vector or on what n is."""
+        """Two ways to compute a vector, depending on a vector's elements or on n."""
         truth = self.truth()
         otherwise, end, result = self.builder.label(), self.builder.label(), self.new()
         self.builder.emit_if(truth, otherwise)
@@ -167,7 +167,7 @@ class Writer:
         return self.builtin("read_if_cond", out)
 
     def arm(self, result: Operand) -> None:
-        """Steps whose values nothing after them uses, but for `result`."""
+        """Steps whose values are unused afterwards, except `result`."""
         vectors, others, results = list(self.vectors), list(self.others), list(self.results)
         self.steps(self.random.randint(0, 3))
         if self.chance(0.8):
@@ -178,7 +178,7 @@ class Writer:
     # --- loops and calls --------------------------------------------------------------
 
     def loop(self) -> None:
-        """Go round a few times: the test is at the beginning, or at the end."""
+        """A loop of a few iterations, with the test at its start or end."""
         if self.depth == 2 or self.slots >= SLOTS:
             return
         self.depth += 1
@@ -234,7 +234,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that takes `vectors` vectors and, with `counts`, an integer that it begins at.
+    """A function of `vectors` vectors and, with `counts`, of an integer where it starts to count.
 
     The vectors may be `packed` into a tuple.
     """
@@ -246,7 +246,7 @@ class Callee:
     keeps_extent: bool = True
 
     def call(self, writer: Writer) -> Operand:
-        """Write a call."""
+        """Write a call of the function."""
         args: list[Value] = [writer.vector() for _ in range(self.vectors)]
         if self.packed:
             args = [writer.builtin("make_tuple", *args)]
@@ -260,7 +260,7 @@ class Callee:
 
 
 class Program:
-    """Writes ``main(x, y)`` of two float32 vectors, of n and of 4 elements, and what it calls."""
+    """Writes ``main(x, y)`` of two float32 vectors, of n and of 4 elements, and its callees."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -268,7 +268,7 @@ class Program:
         self.callees: list[Callee] = []
 
     def write(self) -> ExecBuilder:
-        """All functions."""
+        """Write all functions."""
         for number in range(self.random.choice((0, 0, 1, 1, 2, 3))):
             kinds = (self.plain, self.tail, self.tail, self.deep, self.growing, self.packed)
             self.callees.append(self.random.choice(kinds)(f"f{number}"))
@@ -295,7 +295,7 @@ class Program:
         return Callee(name, 1)
 
     def packed(self, name: str) -> Callee:
-        """A function that takes a tuple and returns what it calls itself for."""
+        """A function of a tuple that returns the result of a recursive call."""
         writer = Writer(self.builder, self.random, 2)
         with self.builder.function(name, 2, ["p", "i"], allow_unused=True, private=True):
             writer.builtin("check_tuple_info", self.builder.r(0), "parameter p", "R.Tuple", 2)
@@ -322,7 +322,7 @@ class Program:
     def recursive(
         self, name: str, count: int, again: Callable[[Writer, list[Value]], Operand]
     ) -> Callee:
-        """A function that does something `again` until it has counted far enough."""
+        """A function that does something `again` until its counter reaches the end."""
         params = [f"x{k}" for k in range(count)]
         writer = Writer(self.builder, self.random, count + 1)
         with self.builder.function(
@@ -342,7 +342,7 @@ class Program:
         return Callee(name, count, counts=True)
 
     def tail(self, name: str) -> Callee:
-        """A function that returns what it calls itself for."""
+        """A function that returns the result of a recursive call."""
         count = self.random.randint(1, 3)
 
         def again(writer: Writer, rest: list[Value]) -> Operand:
@@ -351,7 +351,7 @@ class Program:
         return self.recursive(name, count, again)
 
     def deep(self, name: str) -> Callee:
-        """A function that does something with what it calls itself for."""
+        """A function that uses the result of a recursive call."""
 
         def again(writer: Writer, rest: list[Value]) -> Operand:
             writer.vectors = [writer.call(name, writer.vector(), *rest)]
@@ -361,7 +361,7 @@ class Program:
         return self.recursive(name, 1, again)
 
     def growing(self, name: str) -> Callee:
-        """A function that calls itself with more and more elements."""
+        """A function whose recursive calls have ever more elements."""
 
         def again(writer: Writer, rest: list[Value]) -> Operand:
             writer.builtin("compute_shapes", writer.heap, 2, "@0 * 8")

@@ -1,7 +1,7 @@
 """Choices within the formulas of random programs: operands, weights, and near misses.
 
-A near miss has another axis, number, operand or order than the formula, so that what rules must
-not recognise is in the programs too.
+A near miss has another axis, number, operand or order than the formula: the programs include what
+rules must not recognise.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from relax_egraph.ir.struct_info import Shape
 from tests.support.random_writer import Array, Rejected, T, Writer, dtype_of, shape_of
 
 MISS = 0.06
-"""How often a choice within a formula is a wrong one."""
+"""The probability of a near miss in a choice within a formula."""
 
 
 def but(w: Writer, right: T, *wrong: T) -> T:
-    """What a formula has, or now and then what it has not."""
+    """The `right` part of a formula, or sometimes a `wrong` one."""
     return w.choice(wrong) if w.chance(MISS) else right
 
 
@@ -34,7 +34,7 @@ def weight(w: Writer, x: Expr, extents: Shape, near: float = 0.0) -> Constant:
 
 
 def floats(w: Writer, rank: int) -> Expr:
-    """A tensor of floats of just so high a rank."""
+    """A float tensor of exactly `rank`."""
     fit = [v for v in w.known if dtype_of(v).startswith("float") and len(shape_of(v)) == rank]
     if not fit:
         raise Rejected
@@ -42,7 +42,7 @@ def floats(w: Writer, rank: int) -> Expr:
 
 
 def static(x: Expr, axis: int) -> int:
-    """The extent of an axis, which is a number."""
+    """The extent of an axis, which must be constant."""
     extent = shape_of(x)[axis]
     if not isinstance(extent, int):
         raise Rejected

@@ -1,7 +1,7 @@
-"""Random modules whose struct info is declared, and not proven, in every place that has any.
+"""Random modules with declared, unproven struct info in every place that can have it.
 
-``claiming_module(seed)`` is the same text every time.  Nothing in it is proven false: whether it
-refuses depends on the sizes that it is called with.
+``claiming_module(seed)`` is deterministic.  No claim is provably false: whether the module refuses
+a call depends on the sizes of its arguments.
 """
 
 import random
@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 Dims: TypeAlias = tuple[str, ...]
-"""Extents as they are written: a symbol, a number, or a sum."""
+"""Extents as text: a symbol, a number, or a sum."""
 
 SYMBOLS = ("n", "m", "k")
 SIZES = (1, 3, 5)
-"""The values of symbols, which are also the numbers that are declared: claims hold now and then."""
+"""The values of symbols, which are also the declared numbers, so that claims may hold."""
 
 
 def doubled(x: Array) -> Array:
@@ -56,7 +56,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Value:
-    """A variable in scope: its rank, and its extents where the program knows them."""
+    """A variable in scope, with its rank, and its extents if the program knows them."""
 
     name: str
     rank: int
@@ -65,7 +65,7 @@ class Value:
 
 @dataclass
 class Writer:
-    """The lines of a function as they are written, and the variables that they may read."""
+    """The lines of a function, and the variables that they may read."""
 
     random: random.Random
     lines: list[str] = field(default_factory=list[str])
@@ -73,7 +73,7 @@ class Writer:
     count: int = 0
 
     def chance(self, probability: float) -> bool:
-        """True as often as `probability` says."""
+        """True with the given probability."""
         return self.random.random() < probability
 
     def dim(self) -> str:
@@ -81,12 +81,12 @@ class Writer:
         return self.random.choice((*SYMBOLS, *SYMBOLS, *map(str, SIZES)))
 
     def value(self, rank: int | None = None) -> Value:
-        """A variable to read, recent ones preferred."""
+        """A variable to read, preferably a recent one."""
         fit = [v for v in self.values if rank in (None, v.rank)]
         return self.random.choice(fit[-4:] if self.chance(0.6) else fit)
 
     def claimed(self, rank: int, dims: Dims | None) -> Dims | None:
-        """Extents that may be declared of a value: those that are known, and not all the same."""
+        """Extents to declare for a value: some of its known ones."""
         if rank == 0 or self.chance(0.75):
             return dims
         wanted = list(dims or (self.dim() for _ in range(rank)))
@@ -97,7 +97,7 @@ class Writer:
         return tuple(wanted)
 
     def bind(self, indent: str, text: str, rank: int, dims: Dims | None) -> Value:
-        """Bind a new variable, perhaps declared to be more than is known; it may stay unread."""
+        """Bind a new variable, perhaps with a stronger declaration; it may stay unread."""
         self.count += 1
         name = f"v{self.count}"
         wanted = self.claimed(rank, dims)
@@ -114,7 +114,7 @@ class Writer:
         return value
 
     def step(self, indent: str, apart: bool) -> None:
-        """One computation; `apart` from dataflow blocks there may be branches."""
+        """One computation; `apart` from dataflow blocks it may be a conditional."""
         ways = [self.unary, self.binary, self.binary, self.constant, self.sums, self.moved]
         ways += [self.product, self.tuple, self.packed, self.call]
         self.random.choice([*ways, self.branch] if apart else ways)(indent)
@@ -194,7 +194,7 @@ class Writer:
     promised: str = "n"
 
     def part_of(self, x: Value) -> Dims | None:
-        """The extents of the result of the function beside for a vector `x`."""
+        """The extents of the result of ``part`` for a vector `x`."""
         return (self.promised,) if self.promised.isdigit() else x.dims
 
     def branch(self, indent: str) -> None:
@@ -222,7 +222,7 @@ def info(dims: Dims | None, rank: int = 1) -> str:
 
 
 def broadcast(x: Dims | None, y: Dims | None) -> Dims | None:
-    """What two shapes of one rank broadcast to; ``None`` if that is not known."""
+    """The broadcast of two shapes of one rank; ``None`` if it is unknown."""
     if x is None or y is None:
         return None
     pairs = list(zip(x, y, strict=True))
@@ -234,15 +234,15 @@ def broadcast(x: Dims | None, y: Dims | None) -> Dims | None:
 
 
 def write_blocks(w: Writer) -> list[Value]:
-    """Write blocks of steps; returns what is read after the last of them."""
+    """Write blocks of steps; returns the values that are read after the last one."""
     seen: list[Value] = []
     for _ in range(w.random.choice((1, 1, 2))):
         before = list(w.values)
         w.lines.append(f"{_BODY}with R.dataflow():")
         for _ in range(w.random.randint(2, 6)):
             w.step(f"{_BODY}    ", apart=False)
-        made = [v for v in w.values if v not in before]
-        seen = w.random.sample(made, min(len(made), 2))
+        written = [v for v in w.values if v not in before]
+        seen = w.random.sample(written, min(len(written), 2))
         if not seen:
             w.unary(f"{_BODY}    ")
             seen = w.values[-1:]
@@ -277,7 +277,7 @@ def claiming_module(seed: int) -> str:
 
 
 def arguments(seed: int) -> list[Any]:
-    """Arrays for ``main`` of sizes of `seed`; in one of three seeds all sizes are equal."""
+    """Arrays for ``main`` of sizes chosen by `seed`; for a third of seeds all sizes are equal."""
     draw = random.Random(seed)
     sizes = [draw.choice(SIZES) for _ in range(4)] if seed % 3 else [draw.choice(SIZES)] * 4
     n, m, k, u = sizes

@@ -1,4 +1,4 @@
-"""What random programs have besides blocks of operators: conditionals and calls of functions."""
+"""Control flow of random programs: conditionals and calls of functions."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ LAYER = "layer"
 
 
 def take_steps(w: Writer, most: int) -> None:
-    """Take some steps, two at least; those that do not fit are left out."""
+    """Take at least two steps; those that do not fit are omitted."""
     weights, steps = zip(*STEPS, strict=True)
     for step in w.random.choices(steps, weights, k=w.random.randint(2, most)):
         try:
@@ -23,7 +23,7 @@ def take_steps(w: Writer, most: int) -> None:
 
 
 def conditional(w: Writer) -> Expr:
-    """Emit a conditional; raises `Rejected` if there is no truth to decide it."""
+    """Emit a conditional; raises `Rejected` if there is no condition."""
     truths = [v for v in w.known if v.struct_info == tensor((), "bool")]
     cond = w.choice(truths) if truths else w.op("max", w.tensor("b"))
     x = w.tensor()
@@ -33,18 +33,18 @@ def conditional(w: Writer) -> Expr:
 
 
 def _branch(w: Writer, x: Expr) -> tuple[SeqExpr, Array]:
-    """A sequence that makes something of the type of `x`, and its sample."""
+    """A sequence that computes a value of the type of `x`, and its sample."""
     name = f"branch{len(w.builder.get().functions)}"
     with w.apart(), w.builder.function(name):
         with w.builder.dataflow():
             take_steps(w, 5)
             like = [v for v in w.known if v.struct_info == x.struct_info]
-            made = w.op("maximum", x, w.choice(like))
-            seen = w.builder.emit_output(made)
+            result = w.op("maximum", x, w.choice(like))
+            seen = w.builder.emit_output(result)
         w.builder.emit_func_output(seen)
     function = w.builder.get()[name]
     assert isinstance(function, Function)
-    return function.body, w.sample(made)
+    return function.body, w.sample(result)
 
 
 def layer(w: Writer, param: Var, sample: Array) -> None:
@@ -58,7 +58,7 @@ def layer(w: Writer, param: Var, sample: Array) -> None:
 
 
 def call_of_layer(w: Writer) -> Expr:
-    """Emit a call of the function, if there is one, with what it takes."""
+    """Emit a call of the private function, if there is one."""
     module = w.builder.get()
     if LAYER not in module:
         raise Rejected
@@ -74,5 +74,5 @@ def call_of_layer(w: Writer) -> Expr:
 
 
 def without_branches(names: Sequence[str]) -> list[str]:
-    """The functions of a program, without the sequences that were written as functions."""
+    """The functions of a program, without the branches that were written as functions."""
     return [name for name in names if not name.startswith("branch")]

@@ -1,4 +1,4 @@
-"""Formulas that rules know by another name, written out by random programs."""
+"""Formulas that rules recognise, spelled out by random programs."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def centred(w: Writer) -> Expr:
 
 
 def nothing(w: Writer) -> Expr:
-    """Something that rules simplify away."""
+    """A formula that rules simplify away."""
     x = w.tensor("f")
     twice = w.choice(("negative", "zero", "one", "cast", "reshape", "permute"))
     if twice == "negative":

@@ -10,11 +10,11 @@ from tests.support.random_choices import but, either_way, number
 from tests.support.random_writer import Rejected, Writer, dtype_of, shape_of
 
 SELU = (1.6732632423543772, 1.0507009873554805)
-"""The factor below 0, and that of all."""
+"""The factor of negative numbers, and the total factor."""
 
 
 def activation_of_branches(w: Writer) -> Expr:
-    """An activation that is one thing above 0 and another below."""
+    """An activation with different formulas for positive and negative numbers."""
     x = w.tensor("f")
     zero, one = number(x, but(w, 0.0, 0.1)), number(x, 1.0)
     above = w.choice(("greater", "greater_equal"))
@@ -51,7 +51,7 @@ def activation_of_branches(w: Writer) -> Expr:
 
 
 def activation_of_powers(w: Writer) -> Expr:
-    """A sigmoid, a hard one, a softplus or a gelu, in one of the spellings."""
+    """A sigmoid, a hard sigmoid, a softplus or a gelu, in one of the spellings."""
     x = w.tensor("f")
     one, half = number(x, but(w, 1.0, 2.0)), number(x, but(w, 0.5, 0.25))
     away = w.op("negative", w.op("abs", x)) if w.chance(0.3) else w.op("exp", x)
@@ -81,7 +81,7 @@ def _one_and(w: Writer, x: Expr) -> Expr:
 
 
 def _gelu(w: Writer, x: Expr) -> Expr:
-    """Halves at the end; constants of seven digits are those of ``fast`` rules."""
+    """Halves come last; constants of seven digits match ``fast`` rules."""
     if w.chance(0.5):
         root = w.choice((math.sqrt(2), 1.414213, 1.4142))
         inner = w.op("erf", w.op("divide", x, number(x, root)))
@@ -100,25 +100,27 @@ def _gelu(w: Writer, x: Expr) -> Expr:
 
 
 def truths(w: Writer) -> Expr:
-    """A formula of comparisons, other truths and constants."""
+    """A formula of comparisons, other truth values and constants."""
     x = w.tensor("fiu")
-    made = [w.op(w.choice(("less", "greater_equal", "not_equal", "equal")), x, w.beside(x))]
+    truth_values = [w.op(w.choice(("less", "greater_equal", "not_equal", "equal")), x, w.beside(x))]
     for _ in range(w.random.randint(1, 4)):
-        a = w.choice(made)
+        a = w.choice(truth_values)
         constant = Constant(np.asarray(w.chance(0.5)))
-        b = w.choice((constant, w.choice(made), w.op("logical_not", w.choice(made))))
+        b = w.choice(
+            (constant, w.choice(truth_values), w.op("logical_not", w.choice(truth_values)))
+        )
         name = w.choice((*(f"logical_{k}" for k in ("not", "and", "or", "xor")), "equal", "bits"))
         if name == "logical_not":
-            made.append(w.op(name, a))
+            truth_values.append(w.op(name, a))
         elif name == "bits":
-            made.append(w.op(f"bitwise_{w.choice(('and', 'or', 'xor'))}", a, b))
+            truth_values.append(w.op(f"bitwise_{w.choice(('and', 'or', 'xor'))}", a, b))
         else:
-            made.append(either_way(w, name, a, b))
-    return made[-1]
+            truth_values.append(either_way(w, name, a, b))
+    return truth_values[-1]
 
 
 def chosen(w: Writer) -> Expr:
-    """A choice by a truth that is known, of 0 and 1, or of the same."""
+    """A selection with a constant condition, of 0 and 1, or of equal values."""
     conditions = [v for v in w.known if dtype_of(v) == "bool"]
     if not conditions:
         raise Rejected
@@ -134,7 +136,7 @@ def chosen(w: Writer) -> Expr:
 
 
 def whole_numbers(w: Writer) -> Expr:
-    """Arithmetic of an integer tensor and known numbers."""
+    """Arithmetic of an integer tensor and constants."""
     x = w.tensor("i")
     for _ in range(w.random.randint(1, 3)):
         name = w.choice(("add", "subtract", "multiply", "maximum", "minimum", "left_shift"))

@@ -1,9 +1,9 @@
-"""A step that applies any operator there is: a random instance, made of the program's values.
+"""A step that applies any operator: a random instance on values of the program.
 
-The instances are from `tests.support.ops`: a new operator that has some is in the programs.
-A program has parameters for a few of them.  Others are drawn until an operand is like a tensor of
-the program; then other extents, operands and numbers follow: from values of the program that fit,
-that can be made to fit, or constants.
+The instances are from `tests.support.ops`, so new operators with instances take part.  A program
+has parameters for a few of them.  Other instances are drawn until an operand resembles a tensor of
+the program; its other extents, operands and numbers are then values of the program that fit, or
+that can be converted to fit, or constants.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,20 +36,20 @@ from tests.support.random_writer import (
 )
 
 NAMES = tuple(name for name in SAMPLERS if name != "image.non_max_suppression")
-"""Noise decides which boxes are left, and how many."""
+"""Operators where noise decides the number and selection of boxes."""
 
 ATTEMPTS = 20
-"""Instances that are drawn until one fits."""
+"""The maximal instances that are drawn until one fits."""
 
 OF_EXACT_NUMBERS = frozenset({"unique", "nonzero"})
-"""Operators whose result has another shape as soon as one number is another."""
+"""Operators whose result shape depends on numbers."""
 
 AS_DRAWN: Mapping[str, frozenset[int]] = {"bucketize": frozenset({1})}
-"""By operator: the operands that are constants, since not any values will do."""
+"""The operands that must be constants, by operator, since they restrict their values."""
 
 
 def instance(w: Writer) -> object:
-    """Apply an operator; those parts of its result that are tensors or shapes may be read."""
+    """Apply an operator; tensor and shape parts of its result may be read."""
     planned = [p for p in w.planned if all(dims.symbols(d) <= w.bound for d in p[2].values())]
     if planned and w.chance(0.5):
         name, case, extents = w.choice(planned)
@@ -63,7 +63,7 @@ def instance(w: Writer) -> object:
 
 
 def plan(w: Writer) -> list[tuple[Shape, str]]:
-    """Choose an instance that the program may apply, and what parameters it takes."""
+    """Choose an instance that the program may apply, and the parameters that it needs."""
     name = w.choice(NAMES)
     case = _case(w, name)
     extents = _others(w, case, {})
@@ -75,20 +75,20 @@ def plan(w: Writer) -> list[tuple[Shape, str]]:
 
 def _apply(w: Writer, name: str, case: Case, operands: Sequence[Expr]) -> object:
     kept = AS_DRAWN.get(name, frozenset())
-    given = [
+    arguments = [
         Constant(drawn) if k in kept else operand
         for k, (drawn, operand) in enumerate(zip(case.operands, operands, strict=True))
     ]
-    value = call(name, *given, **case.attrs)
-    made = w.emit(value)
+    value = call(name, *arguments, **case.attrs)
+    result = w.emit(value)
     if not isinstance(value.struct_info, TupleStructInfo):
-        return made
+        return result
     fields = range(len(value.struct_info.fields))
-    return [w.emit(TupleGetItem(made, k)) for k in fields if w.chance(0.8)]
+    return [w.emit(TupleGetItem(result, k)) for k in fields if w.chance(0.8)]
 
 
 def shape_value(w: Writer) -> Expr:
-    """Give a tensor the extents of a shape that was computed, or make them a tensor."""
+    """Give a tensor the extents of a computed shape, or convert the shape to a tensor."""
     if not w.shapes:
         raise Rejected
     target = w.choice(w.shapes)
@@ -102,7 +102,7 @@ def shape_value(w: Writer) -> Expr:
 
 
 def _case(w: Writer, name: str) -> Case:
-    """An instance that noise leaves the shape of its result."""
+    """An instance whose result shape does not depend on noise."""
     draw = Draw(w.random)
     while True:
         case = SAMPLERS[name](draw)
@@ -112,7 +112,7 @@ def _case(w: Writer, name: str) -> Case:
 
 
 def _broadcastable(w: Writer, case: Case) -> list[Expr]:
-    """Operands of the dtypes of `case` that broadcast, of the shape of one of the program."""
+    """Operands of the dtypes of `case` that broadcast, with the shape of one of the program."""
     dtypes = [o.dtype.name for o in case.operands]
     unknown = [v for v in w.unknown if w.sample(v).dtype.name in dtypes]
     if unknown and w.chance(0.3):
@@ -128,13 +128,13 @@ def _broadcastable(w: Writer, case: Case) -> list[Expr]:
 
 
 def _fitting(w: Writer, name: str) -> tuple[Case, Extents]:
-    """An instance, one operand of which is like a tensor of the program if that can be had."""
+    """An instance, with one operand like a tensor of the program if possible."""
     for _ in range(ATTEMPTS):
         case = _case(w, name)
         arrays = list(_arrays(case.operands))
-        found = [e for a in arrays for v in w.known if (e := _alike(w, v, a)) is not None]
-        if found or not arrays:
-            extents = w.choice(found) if found else {}
+        matches = [e for a in arrays for v in w.known if (e := _alike(w, v, a)) is not None]
+        if matches or not arrays:
+            extents = w.choice(matches) if matches else {}
             return case, extents | _others(w, case, extents)
     case = _case(w, name)
     return case, _others(w, case, {})
@@ -149,7 +149,7 @@ def _arrays(operands: Sequence[Any]) -> Iterator[Array]:
 
 
 def _alike(w: Writer, value: Expr, array: Array) -> Extents | None:
-    """What the extents of `array` are, if `value` is of its shape and dtype."""
+    """The extents of `array`, if `value` has its shape and dtype."""
     sample = w.sample(value)
     if not _is_like(sample, array):
         return None
@@ -164,7 +164,7 @@ def _is_like(a: Array, b: Array) -> bool:
 
 
 def _others(w: Writer, case: Case, known: Extents) -> Extents:
-    """Symbols for some of the extents of `case` that are not among the `known`."""
+    """Symbols for some of the extents of `case` that are not in `known`."""
     others: Extents = {}
     for extent in sorted({d for a in _arrays(case.operands) for d in a.shape} - {1, *known}):
         same = [d for d in w.extents if concrete((d,), w.sizes) == (extent,)]
@@ -200,17 +200,17 @@ def _tensor(w: Writer, like: Array, known: Shape) -> Expr:
     if fit and w.chance(0.8):
         return w.choice(fit)
     if w.chance(0.7):
-        made = _made_to_fit(w, dtype, known)
-        if made is not None:
-            return made
+        converted = _converted(w, dtype, known)
+        if converted is not None:
+            return converted
     if all(isinstance(d, int) for d in known):
         return Constant(like)
     first = tuple(slice(None) if isinstance(d, int) else slice(0, 1) for d in known)
     return w.op("broadcast_to", Constant(like[first].copy()), shape(known))
 
 
-def _made_to_fit(w: Writer, dtype: str, known: Shape) -> Expr | None:
-    """A value of the program in another dtype or shape."""
+def _converted(w: Writer, dtype: str, known: Shape) -> Expr | None:
+    """A value of the program, converted to the dtype and shape."""
     same = [v for v in w.known if dtype_of(v) == dtype]
     other_dtype = [v for v in w.known if shape_of(v) == known and not _hazardous(w, v, dtype)]
     smaller = [v for v in same if _ends_alike(shape_of(v), known)]
@@ -236,7 +236,7 @@ def _made_to_fit(w: Writer, dtype: str, known: Shape) -> Expr | None:
 
 
 def _hazardous(w: Writer, x: Expr, dtype: str) -> bool:
-    """Whether it is not said what numbers like those of `x` are in `dtype`."""
+    """Whether conversion of numbers like those of `x` to `dtype` is undefined."""
     have = dtype_of(x)
     floats = is_float(have), is_float(dtype)
     if not any(floats) or "bool" in (have, dtype) or all(floats):

@@ -11,7 +11,7 @@ LETTERS = {3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 
 def between_layouts(w: Writer) -> Expr:
-    """Something for images in another layout, between permutations there and back."""
+    """An operator on images in another layout, between permutations to it and back."""
     x = floats(w, w.choice((3, 4, 4, 4, 5)))
     rank = len(shape_of(x))
     last = (0, *range(2, rank), 1)
@@ -83,15 +83,15 @@ def convolved(w: Writer, y: Expr, letters: str) -> Expr:
         name, extents = f"nn.conv{spatial}d", (groups * outer, inner // groups, *spread)
     whole = outer * groups
     attrs = {"strides": (w.choice((1, 1, 2)),) * spatial, "padding": (w.choice((0, 1)),) * spatial}
-    made = w.op(name, y, weight(w, y, extents), groups=groups, data_layout=letters, **attrs)
+    result = w.op(name, y, weight(w, y, extents), groups=groups, data_layout=letters, **attrs)
     for _ in range(w.choice((0, 1, 2))):
         act = w.choice(("multiply", "divide", "add", "subtract"))
-        made = w.op(act, made, _each(w, made, channel, whole))
-    return made
+        result = w.op(act, result, _each(w, result, channel, whole))
+    return result
 
 
 def _each(w: Writer, x: Expr, channel: int, count: int) -> Expr:
-    """A number for each channel, of which none is near 0."""
+    """A number for each channel, none of them near 0."""
     rank = len(shape_of(x))
     ones = (count, *(1,) * (rank - 1 - channel))
     return weight(w, x, ones, near=3.0)

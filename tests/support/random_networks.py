@@ -1,4 +1,4 @@
-"""Parts of networks in random programs, as exporters write them, and what they take."""
+"""Parts of networks in random programs, as exporters write them, and their parameters."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,7 +38,7 @@ from tests.support.random_reductions import (
     joined_again,
     mean_from_sum,
     reshaped_by_extents,
-    taken,
+    selected_places,
     triangular,
 )
 from tests.support.random_writer import Rejected, Writer
@@ -47,7 +47,7 @@ from tests.support.random_writer import Rejected, Writer
 
 
 def convolution(w: Writer) -> Expr:
-    """A scale or norm, a convolution, a norm or bias, an activation; some are left out."""
+    """A norm or scale, a convolution, a norm or bias, and an activation, some of them omitted."""
     x = floats(w, 4)
     data_layout = layout(Draw(w.random), "NCHW") if w.chance(0.5) else "NCHW"
     channel = data_layout.index("C")
@@ -65,8 +65,8 @@ def convolution(w: Writer) -> Expr:
     }
     siblings = 2 if w.chance(0.25) else 1
     extents = (outer, inner // groups, size, size)
-    made = [w.op("nn.conv2d", x, weight(w, x, extents), **attrs) for _ in range(siblings)]
-    y = made[0] if siblings == 1 else w.op("concat", Tuple(tuple(made)), axis=channel)
+    branches = [w.op("nn.conv2d", x, weight(w, x, extents), **attrs) for _ in range(siblings)]
+    y = branches[0] if siblings == 1 else w.op("concat", Tuple(tuple(branches)), axis=channel)
     if w.chance(0.6):
         y = batch_norm(w, y, channel)
     elif w.chance(0.6):
@@ -78,24 +78,24 @@ def convolution(w: Writer) -> Expr:
 
 
 def parallel_matmuls(w: Writer) -> object:
-    """Products of one value by several weights, each with what follows."""
+    """Products of one value with several weights, each with its own epilogue."""
     x = w.tensor("f", least=1)
     inner, columns = static(x, -1), [w.choice((1, 3, 4, 8)) for _ in range(w.choice((2, 2, 3)))]
-    made: list[Expr] = []
+    branches: list[Expr] = []
     for extent in columns:
         y = w.op("matmul", x, weight(w, x, (inner, extent)))
         y = either_way(w, "add", y, weight(w, y, (extent,))) if w.chance(0.5) else y
-        made.append(w.op("nn.relu", y) if w.chance(0.3) else y)
+        branches.append(w.op("nn.relu", y) if w.chance(0.3) else y)
     if w.chance(0.4):
-        return w.op("concat", Tuple(tuple(made)), axis=-1)
+        return w.op("concat", Tuple(tuple(branches)), axis=-1)
     if len(set(columns)) == 1:
-        gate = w.op(w.choice(("sigmoid", "nn.silu", "nn.gelu")), made[1])
-        return w.op("multiply", made[0], gate)
-    return made
+        gate = w.op(w.choice(("sigmoid", "nn.silu", "nn.gelu")), branches[1])
+        return w.op("multiply", branches[0], gate)
+    return branches
 
 
 ATTEMPTS = 4
-"""Parts that are tried until one fits."""
+"""Parts in the order of trial, until one fits."""
 
 PARTS: tuple[Callable[[Writer], object], ...] = (
     *(affine_chain, affine_chain, common_factor, activation_written_out, spread),
@@ -104,12 +104,12 @@ PARTS: tuple[Callable[[Writer], object], ...] = (
     *(between_layouts, between_layouts, convolution_of_any_rank, parallel_matmuls),
     *(parallel_matmuls, attention_written_out, attention_written_out, attention_of_one_head),
     *(rotary, split_and_joined, slice_of_slice, repeated, chained_reductions, chained_reductions),
-    *(mean_from_sum, joined_again, taken, reshaped_by_extents, triangular),
+    *(mean_from_sum, joined_again, selected_places, reshaped_by_extents, triangular),
 )
 
 
 def part_of_network(w: Writer) -> object:
-    """Write a part of a network, one that fits the tensors there are; they stay as they were."""
+    """Write a part of a network that fits existing tensors, which stay readable."""
     for _ in range(ATTEMPTS):
         with suppress(Rejected):
             return w.choice(PARTS)(w)
@@ -117,7 +117,7 @@ def part_of_network(w: Writer) -> object:
 
 
 def plan_part(w: Writer) -> list[tuple[Shape, str]]:
-    """The parameter that a network takes: a sequence, images or volumes."""
+    """The parameter of a network: a sequence, images or volumes."""
     first = w.choice((1, 2, *w.extents))
     length = w.choice((3, 5, *w.extents))
     width = w.choice((2, 4, 6, 8))

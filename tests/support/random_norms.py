@@ -1,4 +1,4 @@
-"""Norms as exporters write them out, in random programs."""
+"""Norms in random programs, in the spellings of exporters."""
 
 import numpy as np
 
@@ -45,15 +45,15 @@ def layer_norm_written_out(w: Writer) -> Expr:
     rank = len(shape_of(x))
     first = w.random.randrange(rank) if w.chance(0.3) else rank - 1
     axes = tuple(range(first, rank))
-    made = normalised(w, x, axes, but(w, EPSILON, 1e-3))
-    return scaled_and_shifted(w, made, shape_of(x)[but(w, first, rank) :])
+    result = normalised(w, x, axes, but(w, EPSILON, 1e-3))
+    return scaled_and_shifted(w, result, shape_of(x)[but(w, first, rank) :])
 
 
 def rms_norm_written_out(w: Writer) -> Expr:
     x = w.tensor("f", least=1)
     squares = w.op("mean", w.op("multiply", x, but(w, x, w.beside(x))), axis=-1, keepdims=True)
-    made = _by_root(w, x, w.op("add", squares, number(x, EPSILON)))
-    return w.op("multiply", made, weight(w, x, shape_of(x)[-1:], near=1.0))
+    result = _by_root(w, x, w.op("add", squares, number(x, EPSILON)))
+    return w.op("multiply", result, weight(w, x, shape_of(x)[-1:], near=1.0))
 
 
 def norm_of_groups(w: Writer) -> Expr:
@@ -65,8 +65,8 @@ def norm_of_groups(w: Writer) -> Expr:
         return scaled_and_shifted(w, normalised(w, x, tuple(range(2, rank)), EPSILON), each)
     count = w.choice([k for k in range(1, channels + 1) if channels % k == 0] or [1])
     grouped = (shape_of(x)[0], count, channels // count, *shape_of(x)[2:])
-    made = normalised(w, w.op("reshape", x, shape(grouped)), tuple(range(2, rank + 1)), EPSILON)
-    return scaled_and_shifted(w, w.op("reshape", made, shape(shape_of(x))), each)
+    result = normalised(w, w.op("reshape", x, shape(grouped)), tuple(range(2, rank + 1)), EPSILON)
+    return scaled_and_shifted(w, w.op("reshape", result, shape(shape_of(x))), each)
 
 
 def batch_norm(w: Writer, x: Expr, axis: int) -> Expr:
@@ -80,5 +80,5 @@ def batch_norm(w: Writer, x: Expr, axis: int) -> Expr:
         return w.emit(TupleGetItem(w.emit(call("nn.batch_norm", *operands, axis=axis, **attrs)), 0))
     ones = (channels, *(1,) * (len(shape_of(x)) - 1 - axis % len(shape_of(x))))
     g, b, m, v = (Constant(c.data.reshape(ones)) for c in (gamma, beta, mean, variance))
-    made = _by_root(w, w.op("subtract", x, m), w.op("add", v, number(x, EPSILON)))
-    return w.op("add", either_way(w, "multiply", made, g), b)
+    result = _by_root(w, w.op("subtract", x, m), w.op("add", v, number(x, EPSILON)))
+    return w.op("add", either_way(w, "multiply", result, g), b)

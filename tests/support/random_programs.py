@@ -1,4 +1,4 @@
-"""Random programs over all operators: ``random_program(seed)`` is the same one every time."""
+"""Random programs over all operators: ``random_program(seed)`` is deterministic."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,9 +32,9 @@ from tests.support.random_writer import (
 
 @dataclass(frozen=True, slots=True)
 class RandomProgram:
-    """A module with a function ``main``, which takes arrays of the shapes and dtypes `takes`.
+    """A module with a function ``main`` of arrays with the shapes and dtypes `takes`.
 
-    Some of the inputs of an `extreme` program are NaN, infinite or the limits of their dtype.
+    Some inputs of an `extreme` program are NaN, infinite or the limits of their dtype.
     """
 
     seed: int
@@ -48,12 +48,12 @@ class RandomProgram:
         return tuple(sorted({s for shape, _ in self.takes for d in shape for s in dims.symbols(d)}))
 
     def inputs(self, values: Mapping[str, int]) -> list[Array]:
-        """Arrays for the parameters with the symbols at `values`; the same ones every time."""
+        """Arrays for the parameters with symbols at `values`; deterministic."""
         return _inputs(self.seed, self.takes, values, self.extreme)
 
 
 def random_program(seed: int) -> RandomProgram:
-    """Write the program that `seed` means."""
+    """The program of `seed`."""
     w = Writer(seed)
     shapes = [w.shape() for _ in range(w.random.randint(1, 3))]
     drawn = [(s, w.dtype if w.chance(0.85) else w.choice(DTYPES)) for s in shapes]
@@ -78,7 +78,7 @@ def random_program(seed: int) -> RandomProgram:
 
 
 def _bind(w: Writer, takes: Sequence[tuple[Shape, str]]) -> bool:
-    """Let `w` use the symbols of `takes`; returns whether each is alone a dimension somewhere."""
+    """Declare the symbols of `takes` in `w`; returns whether each is a dimension by itself."""
     extents = {d for shape, _ in takes for d in shape}
     w.bound = {s for d in extents for s in dims.symbols(d)}
     w.extents = [d for d in w.pool if dims.symbols(d) <= w.bound] or [2]
@@ -93,7 +93,7 @@ def _inputs(
 
 
 def _known(w: Writer, shape: Shape, dtype: str) -> TensorStructInfo:
-    """What the program knows of a parameter: all, or now and then less."""
+    """The declared info of a parameter: all, or sometimes less."""
     if w.chance(0.92) or any(not isinstance(d, int) for d in shape):
         return tensor(shape, dtype)
     return tensor(None, dtype, w.choice((-1, len(shape))))
@@ -118,7 +118,7 @@ def _body(w: Writer, params: Sequence[Var]) -> Expr:
 
 
 def _steps(w: Writer) -> list[Expr]:
-    """Write some steps; returns those values that are seen outside of the block, one at least."""
+    """Write some steps; returns at least one value that is visible outside the block."""
     take_steps(w, 24)
     with suppress(Rejected):
         call_of_layer(w)
@@ -130,16 +130,16 @@ def _steps(w: Writer) -> list[Expr]:
     return seen
 
 
-def _result(w: Writer, made: Sequence[Expr], params: Sequence[Expr]) -> Expr:
+def _result(w: Writer, computed: Sequence[Expr], params: Sequence[Expr]) -> Expr:
     """One value, or a tuple in which values may repeat, be constants or be parameters."""
-    seen = [*made, *params]
-    last = w.choice(made)
+    candidates = [*computed, *params]
+    last = w.choice(computed)
     if w.chance(0.2):
         return last
-    fields = [*made, *(w.choice(seen) for _ in range(w.choice((0, 0, 0, 1, 2))))]
+    fields = [*computed, *(w.choice(candidates) for _ in range(w.choice((0, 0, 0, 1, 2))))]
     w.random.shuffle(fields)
     if w.chance(0.1):
         fields.append(Constant(np.ones((2, 2), np.float32)))
     if w.chance(0.1):
-        return Tuple((*fields, Tuple((last, w.choice(seen)))))
+        return Tuple((*fields, Tuple((last, w.choice(candidates)))))
     return Tuple(tuple(fields))

@@ -1,4 +1,4 @@
-"""Reductions of sums and reductions, and joins of parts, in random programs."""
+"""Chains of reductions, and joins of parts, in random programs."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ REDUCTIONS = ("sum", "sum", "mean", "mean", "max", "min", "prod")
 
 
 def chained_reductions(w: Writer) -> Expr:
-    """Something done to all elements, reduced along some axes, and along others."""
+    """An elementwise operator, reduced along some axes, and then along others."""
     x = _altered(w, w.tensor("f", least=1))
     name, rank = w.choice(REDUCTIONS), len(shape_of(x))
     count = w.random.randint(1, rank)
@@ -40,7 +40,7 @@ def _altered(w: Writer, x: Expr) -> Expr:
 
 
 def mean_from_sum(w: Writer) -> Expr:
-    """A sum over the number of elements, that of a static axis."""
+    """A sum divided by the number of elements, along a constant axis."""
     x = w.tensor("f", least=1)
     axis = w.random.randrange(len(shape_of(x)))
     extent = shape_of(x)[axis]
@@ -56,7 +56,7 @@ def mean_from_sum(w: Writer) -> Expr:
 
 
 def joined_again(w: Writer) -> Expr:
-    """A join of joins, or a part of one."""
+    """A concatenation of concatenations, or a part of one."""
     x = w.tensor(least=1)
     like = [v for v in w.known if v.struct_info == x.struct_info]
     axis = w.random.randrange(len(shape_of(x)))
@@ -71,8 +71,8 @@ def joined_again(w: Writer) -> Expr:
     return w.op("concat", Tuple(others), axis=but(w, axis, 0))
 
 
-def taken(w: Writer) -> Expr:
-    """Places that follow each other, one by one."""
+def selected_places(w: Writer) -> Expr:
+    """Consecutive indices, selected one by one."""
     x = w.tensor(least=1)
     axis = w.random.randrange(len(shape_of(x)))
     extent = shape_of(x)[axis]
@@ -89,8 +89,8 @@ def taken(w: Writer) -> Expr:
 def reshaped_by_extents(w: Writer) -> Expr:
     """A reshape to extents that are cut from a shape, as exporters write it."""
     x = w.tensor("f", least=2)
-    target = w.emit(Call(OPS["shape_of"], (x,)))
-    extents = w.op("shape_to_tensor", target)
+    own_shape = w.emit(Call(OPS["shape_of"], (x,)))
+    extents = w.op("shape_to_tensor", own_shape)
     first, second = (
         w.op("strided_slice", extents, shape((k,)), shape((k + 1,)), axes=(0,)) for k in (0, 1)
     )
@@ -101,12 +101,12 @@ def reshaped_by_extents(w: Writer) -> Expr:
         merged = w.op("multiply", first, second) if w.chance(0.5) else second
         wanted = (merged, rest)
     joined = w.op("concat", Tuple(wanted), axis=0)
-    made = w.emit(call("tensor_to_shape", joined))
-    return w.emit(call("reshape", x, made))
+    target = w.emit(call("tensor_to_shape", joined))
+    return w.emit(call("reshape", x, target))
 
 
 def triangle(w: Writer, x: Expr) -> Expr:
-    """The lower triangle of `x`, with or without a diagonal beside its own."""
+    """The lower triangle of `x`, up to some diagonal."""
     return w.op(w.choice(("tril", "triu")), x, PrimValue(w.choice((0, 0, 1, -1))))
 
 

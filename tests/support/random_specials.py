@@ -1,9 +1,8 @@
 """Random chains of operators on special values: elementwise ones, norms, softmax and reductions.
 
-`special_chains` is some chains side by side, each of operands of its own, so that they are compiled
-at once.  Reference, machine code and e-graph agree on them as far as rounding lets them
-(`tests.support.rounding`).  Norms and variances are of numbers whose squares do not overflow, which
-is all that they promise.
+`special_chains` is a program of several independent chains, so that they are compiled at once.
+Reference, machine code and e-graph agree on them up to rounding (`tests.support.rounding`).  Norms
+and variances are of numbers whose squares do not overflow, as they require.
 """
 
 from collections.abc import Mapping
@@ -48,12 +47,12 @@ BINARY = ("add", "multiply", "subtract", "divide", "maximum")
 OPERATORS = (*(n for n, op in OPS.items() if op.elementwise and n in SAMPLERS), *SQUARING, *OTHERS)
 
 MANY = 12
-"""Chains that are side by side in one program."""
+"""The number of chains in one program."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialChains:
-    """A module whose ``main`` returns a tuple, of which each field is the chain in `names`."""
+    """A module whose ``main`` returns a tuple, each field a chain with a name in `names`."""
 
     module: IRModule
     inputs: tuple[Array, ...]
@@ -61,7 +60,7 @@ class SpecialChains:
 
 
 def special_chains(seed: int) -> SpecialChains:
-    """The program that `seed` means; so many of them have each operator several times."""
+    """The program of `seed`; that many programs have each operator several times."""
     random = Random(seed)
     inputs: list[Array] = []
     drawn: list[tuple[str, list[int], Mapping[str, Attr]]] = []
@@ -99,7 +98,7 @@ def _is_of_floats(value: Expr) -> bool:
 
 
 def _with_specials(random: Random, x: Array, share: float, squared: bool) -> Array:
-    """`x` with special values in the place of a `share` of its elements."""
+    """`x` with special values in place of a `share` of its elements."""
     rng = np.random.default_rng(random.getrandbits(32))
     values = specials(x.dtype.name)
     if squared and is_float(x.dtype.name):

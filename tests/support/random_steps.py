@@ -1,4 +1,4 @@
-"""What a random program may do next: one function for each kind of step."""
+"""The steps of a random program, one function for each kind."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ N, M = dims.symbol("n"), dims.symbol("m")
 SPLIT = dims.mul(N, 2)
 
 MAYBE: dict[Dim, Dim] = {SPLIT: dims.mul(N, M), dims.mul(N, M): SPLIT, M: dims.add(N, -1)}
-"""Extents that are the same for the sample's sizes, and not for others."""
+"""Extents that are equal for the sample's sizes, but not for all."""
 
 PARITY = dims.mod(N, 2)
 """1 for the sample's sizes."""
@@ -64,7 +64,7 @@ def binary(w: Writer) -> Expr:
 
 def float_binary(w: Writer) -> Expr:
     x = w.tensor("f")
-    if w.chance(0.3):  # no other exponents, and no negative base: 1 to the NaN is 1
+    if w.chance(0.3):  # restricted, since 1 to the power NaN is 1
         return w.op("power", w.op("abs", x), w.constant(w.part(shape_of(x)), dtype_of(x)))
     operands = [x, w.beside(x)]
     w.random.shuffle(operands)
@@ -90,7 +90,7 @@ def cast(w: Writer) -> Expr:
     x, dtype = w.tensor(), w.choice(CASTS)
     to_or_from_float = _is_float(x) != dtype.startswith("float")
     if w.extreme and to_or_from_float and "bool" not in (dtype, dtype_of(x)):
-        raise Rejected  # no integer is NaN, and the squares of the largest ones are no floats
+        raise Rejected  # integers have no NaN, and their squares overflow
     if not is_signed(dtype) and dtype != "bool":
         x = w.op("abs", x) if dtype_of(x) != "bool" else x
     return w.op("astype", x, dtype=dtype)
@@ -167,21 +167,21 @@ def reshape(w: Writer) -> Expr:
 
 
 def _regrouped(w: Writer, extents: Shape) -> Shape:
-    """A shape with as many elements: axes merged, split and made, order kept."""
-    made: list[Dim] = []
+    """A shape of as many elements: axes are merged, split and added, in order."""
+    extents_: list[Dim] = []
     for d in extents:
-        if made and w.chance(0.4):
-            made[-1] = dims.mul(made[-1], d)
+        if extents_ and w.chance(0.4):
+            extents_[-1] = dims.mul(extents_[-1], d)
         elif isinstance(d, int) and w.chance(0.4):
             factors = [f for f in range(1, d + 1) if d % f == 0] or [1]
             first = w.choice(factors)
-            made += [first, d // first]
+            extents_ += [first, d // first]
         elif d == SPLIT and w.chance(0.7):
-            made += w.choice([[2, N], [N, 2]])
+            extents_ += w.choice([[2, N], [N, 2]])
         else:
-            made.append(d)
-        made += [1] if w.chance(0.1) else []
-    return tuple(made) if len(made) <= 4 else extents
+            extents_.append(d)
+        extents_ += [1] if w.chance(0.1) else []
+    return tuple(extents_) if len(extents_) <= 4 else extents
 
 
 def flatten(w: Writer) -> Expr:
@@ -214,11 +214,11 @@ def broadcast(w: Writer) -> Expr:
     return w.op("broadcast_to", x, shape((*new, *whole)))
 
 
-# --- values of which less is known ------------------------------------------------------
+# --- values of partially known type -----------------------------------------------------
 
 
 def unknown(w: Writer) -> object:
-    """A value of unknown shape; most often it is cast later."""
+    """A value of unknown shape, most often cast later."""
     kind = w.choice(("unique", "unique", "packed", "dynamic"))
     if kind == "unique":
         return w.emit(call("unique", w.tensor("iub")))
@@ -235,7 +235,7 @@ def unknown(w: Writer) -> object:
 
 
 def cast_unknown(w: Writer) -> Expr:
-    """Bring a value of unknown shape back, by symbols that are new or known."""
+    """Cast a value of unknown shape, to new or known symbols."""
     if not w.unknown:
         raise Rejected
     x = w.unknown.pop()
@@ -274,7 +274,7 @@ def shape_as_value(w: Writer) -> Expr:
 
 
 def unproven(w: Writer) -> Expr:
-    """Claim that two extents are one that are one for some sizes only."""
+    """Claim that two extents are equal that are equal for some sizes only."""
     fit = [v for v in w.known if any(d in MAYBE for d in shape_of(v))]
     if not fit or not w.bound.issuperset(("n", "m")):
         raise Rejected
@@ -302,7 +302,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (100, instance),
     (40, part_of_network),
 )
-"""Steps, and how often each is taken beside the others."""
+"""Steps with their relative frequency."""
 
 
 def _is_float(x: Expr) -> bool:

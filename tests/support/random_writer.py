@@ -1,7 +1,7 @@
-"""What random programs are written with: tensors so far, random choices among them, emission.
+"""The writer of random programs: the tensors so far, random choices among them, and emission.
 
-Each value is computed for one size as it is emitted, so that a plain program can be kept to
-moderate numbers and every program to moderate sizes.
+Each value is computed for sample sizes when it is emitted, so that plain programs keep moderate
+numbers, and all programs moderate sizes.
 """
 
 import math
@@ -45,17 +45,17 @@ Array: TypeAlias = npt.NDArray[Any]
 T = TypeVar("T")
 
 Extents: TypeAlias = dict[int, Dim]
-"""What stands for an extent of an instance; those that are not there stand for themselves."""
+"""Values for the extents of an instance; absent ones stand for themselves."""
 
 SAMPLE = {"n": 3, "m": 2}
-"""The sizes that a program is computed for as it is written."""
+"""The sizes for which a program is computed while it is written."""
 
 LARGE = {"n": 17, "m": 17}
 """The sizes for which no value has more than `MOST_ELEMENTS`."""
 
 MOST_ELEMENTS = 20_000
 MOST = 1e3
-"""No finite number of a plain program is beyond it, for `SAMPLE`."""
+"""The bound on finite numbers of a plain program, for `SAMPLE`."""
 
 DTYPES = ("float32",) * 9 + ("float64",) * 3 + ("int32", "int64", "int64", "bool", "int8", "uint8")
 NUMBERS = (0.0, 1.0, 2.0, 0.5, -1.0, 3.0, -0.25)
@@ -67,17 +67,17 @@ SYMBOLIC: tuple[Dim, ...] = (
     *(dims.add(n, 1), dims.mul(n, 2), dims.mul(n, m), dims.add(n, m)),
 )
 SMALL: tuple[Dim, ...] = (1, 2, 3, 4, 5, 7)
-"""Extents of the instances of operators, which fit if a program has them."""
+"""Extents of the instances of operators, which match if a program has them."""
 
 
 def doubled(x: Array) -> Array:
-    """A packed function of the programs: every element twice itself."""
+    """A packed function of the programs: twice each element."""
     with np.errstate(over="ignore"):
         return x + x
 
 
 def halves(x: Array) -> tuple[Array, Array]:
-    """A packed function of the programs: two results."""
+    """A packed function of the programs, with two results."""
     return x[: len(x) // 2].copy(), x[len(x) // 2 :].copy()
 
 
@@ -85,18 +85,18 @@ PACKED: Mapping[str, Callable[..., Any]] = {"test.doubled": doubled, "test.halve
 
 
 class Rejected(Exception):
-    """What was about to be written is too large, or not moderate; it is left out."""
+    """The value to emit is too large, or not moderate; it is omitted."""
 
 
 def concrete(shape: Shape, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The extents of `shape` with its symbols at `values`."""
+    """The extents of `shape` with symbols at `values`."""
     return tuple(dims.evaluate(d, values) for d in shape)
 
 
 def random_array(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: str, extreme: bool
 ) -> Array:
-    """Numbers around 0; the `extreme` are mixed with NaN, infinities, zeros and limits."""
+    """Numbers around 0; `extreme` ones include NaN, infinities, zeros and limits."""
     if dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)
     if is_float(dtype):
@@ -112,10 +112,10 @@ def random_array(
 
 
 class Writer:
-    """A program as it is written.
+    """A program under construction.
 
-    The tensors that may be read here are `known`, or `unknown` where their shape is; `shapes` are
-    the shapes that are values.
+    Readable tensors are `known`, or `unknown` if their shape is; `shapes` are the shapes that are
+    values.
     """
 
     def __init__(self, seed: int) -> None:
@@ -136,12 +136,12 @@ class Writer:
         self.extents = self.pool
         self._samples: dict[int, Any] = {}
         self._read: set[int] = set()
-        self._alive: list[Expr] = []  # an id is that of one value only as long as it lives
+        self._alive: list[Expr] = []  # keeps ids unique
 
     # --- choices ------------------------------------------------------------------------
 
     def chance(self, probability: float) -> bool:
-        """True as often as `probability` says."""
+        """True with `probability`."""
         return self.random.random() < probability
 
     def choice(self, options: Sequence[T]) -> T:
@@ -149,7 +149,7 @@ class Writer:
         return self.random.choice(options)
 
     def shape(self, least: int = 0, most: int = 3) -> Shape:
-        """A shape of the few `extents` that there are, of as low a rank as its size demands."""
+        """A shape of the `extents`, of a rank that its size allows."""
         rank = self.random.randint(least, most)
         extents = [1 if self.chance(0.1) else self.choice(self.extents) for _ in range(rank)]
         while self._size(tuple(extents)) > MOST_ELEMENTS:
@@ -162,14 +162,14 @@ class Writer:
         return tuple(1 if self.chance(0.2) else d for d in kept)
 
     def tensor(self, kinds: str = "fiub", least: int = 0) -> Expr:
-        """A tensor to read, recent ones preferred, of a dtype of `kinds` and rank `least`."""
+        """A tensor to read, often recent, with a dtype of `kinds` and at least `least` axes."""
         fit = [v for v in self.known if _kind(v) in kinds and len(shape_of(v)) >= least]
         if not fit:
             raise Rejected
         return self.choice(fit[-4:]) if self.chance(0.6) else self.choice(fit)
 
     def beside(self, x: Expr, dtype: str | None = None) -> Expr:
-        """An operand of `dtype`, by default that of `x`, and a shape that broadcasts with it."""
+        """An operand of `dtype`, by default that of `x`, which broadcasts with it."""
         dtype, whole = dtype or dtype_of(x), shape_of(x)
         fit = [v for v in self.known if dtype_of(v) == dtype and _broadcast(shape_of(v), whole)]
         if self.chance(0.75) and fit:
@@ -177,7 +177,7 @@ class Writer:
         return self.constant(self.part(whole), dtype)
 
     def constant(self, shape: Shape, dtype: str) -> Constant:
-        """A weight; of symbolic axes it has one element, and often it is a scalar."""
+        """A weight, often a scalar; symbolic axes have extent 1."""
         if self.chance(0.4) or any(not isinstance(d, int) for d in shape):
             shape = ()
         extents = concrete(shape, {})
@@ -190,14 +190,14 @@ class Writer:
     # --- emission -----------------------------------------------------------------------
 
     def op(self, name: str, *operands: Expr, **attrs: Attr) -> Expr:
-        """Emit a call of the operator `name`, of which the shape is known."""
+        """Emit a call of the operator `name`, whose result has a known shape."""
         value = call(name, *operands, **attrs)
         if isinstance(value.struct_info, TensorStructInfo) and value.struct_info.dims is None:
             raise Rejected
         return self.emit(value)
 
     def emit(self, value: Expr) -> Expr:
-        """Emit `value`, which may be read from now on.
+        """Emit `value` and make it readable.
 
         Raises `Rejected` if it is too large, or not moderate for the sample's sizes.
         """
@@ -221,7 +221,7 @@ class Writer:
         return self.enter(self.builder.emit_match_cast(value, info), sample)
 
     def enter(self, value: Expr, sample: Any) -> Expr:
-        """Let `value` be read from now on."""
+        """Make `value` readable."""
         self._alive.append(value)
         self._samples[id(value)] = sample
         info = value.struct_info
@@ -233,7 +233,7 @@ class Writer:
 
     @contextmanager
     def apart(self) -> Generator[None]:
-        """What is written inside cannot be read afterwards."""
+        """A context whose values cannot be read afterwards."""
         known, unknown, shapes = list(self.known), list(self.unknown), list(self.shapes)
         try:
             yield
@@ -241,11 +241,11 @@ class Writer:
             self.known, self.unknown, self.shapes = known, unknown, shapes
 
     def unread(self) -> list[Expr]:
-        """The tensors that nothing reads so far."""
+        """The tensors that are unread so far."""
         return [v for v in (*self.known, *self.unknown) if id(v) not in self._read]
 
     def sample(self, value: Expr) -> Any:
-        """What `value` is for the sample's sizes."""
+        """The value of `value` for the sample's sizes."""
         match value:
             case Constant(data=data):
                 return data

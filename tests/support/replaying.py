@@ -1,9 +1,9 @@
-"""``pytest --replay``: every optimization that a test makes is proved, and its proof re-executed.
+"""``pytest --replay``: proves every optimization of a test, and re-executes the proofs.
 
-`run`, which all optimizations go through, is wrapped: when it returns, the regions of the
-module are proved equal to what they were, and each step of each proof is computed in numpy.  The
-test fails if that does.  What a run has replayed is kept by name in a folder that its processes
-share, so that equal regions, of equal rules and options, are replayed once.
+`run`, through which all optimizations go, is wrapped: when it returns, the regions of the module
+are proved equal to their originals, and each step of each proof is computed in numpy.  A failure
+fails the test.  Replayed regions are recorded by name in a folder that the processes of a run
+share, so that equal regions with equal rules and options are replayed once.
 """
 
 import json
@@ -43,14 +43,14 @@ NOT_REPLAYED = {
     "test_why_not.py": "rules are wrong on purpose",
     "test_onnx_hostile.py": "tensors are larger than memory on purpose",
 }
-"""Tests, and files of them, whose optimizations are not replayed, and why."""
+"""Tests and test files whose optimizations are not replayed, with the reason."""
 
 Explain = Callable[..., Explanation]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was replayed of one region, in the first test that made it."""
+    """The replay of one region, in the first test with it."""
 
     test: str
     steps: int
@@ -70,7 +70,7 @@ class Replaying:
 
     @staticmethod
     def of(config: pytest.Config) -> "Replaying":
-        """The same, for a run; its first process empties the folder."""
+        """The plugin for a run; its first process empties the folder."""
         assert config.cache is not None
         folder = Path(config.cache.mkdir("replayed"))
         if not hasattr(config, "workerinput"):
@@ -79,7 +79,7 @@ class Replaying:
         return Replaying(folder)
 
     def pytest_collection_finish(self) -> None:
-        """Put the wrapped function wherever the plain one is."""
+        """Replace the plain function by the wrapped one everywhere."""
         wrapped = self.wrapped(run)
         for module in list(sys.modules.values()):
             if module.__name__.partition(".")[0] in ("relax_egraph", "tests", "bench"):
@@ -87,7 +87,7 @@ class Replaying:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Say which test makes the optimizations."""
+        """Record the test that makes the optimizations."""
         names = (item.path.name, f"{item.path.name}::{item.name.partition('[')[0]}")
         self.test = "" if NOT_REPLAYED.keys() & names else item.nodeid
         try:
@@ -96,13 +96,13 @@ class Replaying:
             self.test = ""
 
     def wrapped(self, plain: Explain) -> Explain:
-        """`plain`, of which each result is replayed."""
+        """`plain` with the replay of each result."""
 
         @wraps(plain)
         def replayed(*args: Any, **options: Any) -> Explanation:
             explanation = plain(*args, **options)
             if test := self.test:
-                self.test = ""  # what is optimized by the way is not the test's
+                self.test = ""  # nested optimizations do not belong to the test
                 try:
                     for region in explanation.regions:
                         self.replay(region, tolerance_in(explanation), test)
@@ -114,7 +114,7 @@ class Replaying:
         return replayed
 
     def replay(self, region: RegionReport, tolerance: float, test: str) -> None:
-        """Prove and replay `region`, unless that was done."""
+        """Prove and replay `region`, unless that was done before."""
         file = self.folder / f"{_name(region)}.json"
         if file.exists():
             return
@@ -139,7 +139,7 @@ class Replaying:
             file.write(f"{test}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was replayed."""
+        """Print a summary of the replays."""
         done = [json.loads(f.read_text("utf-8")) for f in self.folder.glob("*.json")]
         counted = self.folder / "optimizations"
         times = counted.read_text("utf-8").count("\n") if counted.exists() else 0
@@ -172,7 +172,7 @@ def _replace(module: ModuleType, old: object, new: object) -> None:
 
 
 def _name(region: RegionReport) -> str:
-    """A name for all that the replay of `region` depends on."""
+    """A name for all inputs of the replay of `region`."""
     source, runs = region.source, region.runs
     constants = [leaf.data for leaf in source.leaves if isinstance(leaf, Constant)]
     return digest(

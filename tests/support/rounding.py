@@ -1,13 +1,13 @@
-"""How far two programs may differ that are equal but for rounding.
+"""Bounds on the difference of two programs that are equal up to rounding.
 
-`noisy` makes a program in which every floating-point result is off by some units in its last
-place, and zeros have either sign.  How much that changes the results, in several runs, is how much
-an optimizer may change them by computing in another order: the condition of each element is
-measured, not guessed.  What noise makes another number of another kind (an infinity, another
-truth, another shape) is not held to anything.
+`noisy` perturbs every floating-point result of a program by some units in the last place, and the
+sign of zeros.  The resulting changes of the outputs, in several runs, bound the changes that an
+optimizer may cause by reordering: the condition of each element is measured, not guessed.  Outputs
+that noise changes to another kind of number (an infinity, another truth value, another shape) are
+not checked.
 
-Rules of class ``fast`` round constants and overflow elsewhere: noise is then as large as such
-constants are off, and only finite numbers are held.
+Rules of class ``fast`` round constants and overflow elsewhere: the noise is then as large as the
+error of such constants, and only finite numbers are checked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,38 +47,38 @@ Array: TypeAlias = npt.NDArray[Any]
 Packed: TypeAlias = Mapping[str, Callable[..., Any]]
 
 UNITS = 16
-"""Noise is at most so many units in the last place."""
+"""The maximal noise, in units in the last place."""
 
 FAST = 5e-6
-"""By so much of themselves are constants off that rules of class ``fast`` recognise."""
+"""The relative error of constants that rules of class ``fast`` recognise."""
 
 RUNS = 6
 ALLOWED = 4
-"""A result may be off by so many times the largest change that noise made of it."""
+"""The allowed error of a result, relative to the largest change by noise."""
 
 VANISHING = 256
-"""Numbers up to so many times the least normal one may come out as 0, and 0 as such a number."""
+"""Numbers up to this multiple of the smallest normal one may become 0, and 0 such a number."""
 
 NOISE = "test.noise"
 NOISE_BETWEEN = "test.noise_between"
-"""Noise of a product that another one reads: which of its elements are infinite is rounding too.
+"""Noise of a product that another one reads, whose infinite elements are a matter of rounding, too.
 
-``(x @ y) @ z`` and ``x @ (y @ z)`` differ there where an operand is infinite.
+``(x @ y) @ z`` and ``x @ (y @ z)`` differ there if an operand is infinite.
 """
 
 CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
-"""Operators that are as accurate as their operand is large, where their result is small."""
+"""Operators whose error is relative to their operand, even where their result is small."""
 
 MEASURED = frozenset({"sum", "mean", "max", "min", "matmul"})
-"""Operators of which noise of the operands tells how accurate each element is."""
+"""Operators whose elements have the accuracy that noise of the operands shows."""
 
 OF_SUMS = frozenset({"image.affine_grid", "cumsum", "nn.rotary_embedding"})
-"""Operators that are as accurate as their largest element without saying so."""
+"""Operators whose error is relative to their largest element, by default."""
 
 
 @cache
 def is_as_accurate_as_its_largest(name: str) -> bool:
-    """Whether an operator's elements are off by so much of the largest, as its instances say."""
+    """Whether an operator's error is relative to its largest element, in its instances."""
     draw = Draw(Random(name))
     says = name in OF_SUMS or any(SAMPLERS[name](draw).error for _ in range(5))
     return says and name not in MEASURED
@@ -86,11 +86,11 @@ def is_as_accurate_as_its_largest(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a result may be: `exact` where it is `held`, but for `error`."""
+    """The bounds of a result: `exact` up to `error`, where it is `checked`."""
 
     exact: Array
     error: Array
-    held: Array
+    checked: Array
 
 
 def noisy(module: IRModule) -> IRModule:
@@ -103,12 +103,12 @@ def noisy(module: IRModule) -> IRModule:
 
 
 def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
-    """A function that changes floating-point numbers by up to `UNITS`, and the sign of zeros.
+    """A function that perturbs floating-point numbers by up to `UNITS`, and the sign of zeros.
 
-    With `fast`, it changes them by up to `FAST`, if that is more.  Units are those of the number,
-    or of the largest of those beside it.  A number that is less than the noise, or vanishing, is
-    nothing at all for every second seed; it and the one before it make opposite noise, so that
-    what is near a threshold falls on either side.
+    With `fast`, the perturbation is at least `FAST`.  Units are those of the number, or of the
+    largest number beside it.  A number below the noise, or subnormal, becomes 0 for every second
+    seed; such a seed and the one before it have opposite noise, so that numbers near a threshold
+    fall on either side.
     """
     rng = np.random.default_rng(seed // 2)
     side = 1 if seed % 2 else -1
@@ -124,7 +124,7 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
             most = part * np.maximum.reduce([np.abs(x), *largest])
             gone = (np.abs(x) <= np.maximum(most, VANISHING * limits.tiny)) & (side > 0)
             off = np.where(gone, 0, x + relative * most)
-            # What is stored as 0 or infinite may come from a number that is neither.
+            # A stored 0 or infinity may stem from another number.
             is_rounded = dtypes.is_stored(x.dtype.name) and side < 0
             zero = np.copysign(limits.tiny if is_rounded else 0.0, relative)
             endless = np.copysign(limits.max * np.abs(relative), x) if is_rounded else x
@@ -135,7 +135,7 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
 
 
 def finite(change: Callable[..., Array]) -> Callable[..., Array]:
-    """`change` of what has a large number in the place of infinities and NaN."""
+    """`change` of an array whose infinities and NaN are replaced by a large number."""
 
     def changed(x: Array, *beside: Array) -> Array:
         if not dtypes.is_float(x.dtype.name):
@@ -155,7 +155,7 @@ def _largest(x: Array) -> Array:
 def bounds(
     module: IRModule, inputs: Sequence[Array], packed: Packed, *, fast: bool = False
 ) -> list[Bounds] | None:
-    """The bounds of each tensor that ``main`` returns, those of class ``fast`` if so said.
+    """The bounds of each tensor that ``main`` returns, for class ``fast`` if `fast`.
 
     ``None`` if noise makes the program fail, or return another shape.
     """
@@ -172,12 +172,12 @@ def bounds(
         runs.append(leaves(result))
         if [np.shape(r) for r in runs[-1]] != [np.shape(e) for e in exact]:
             return None
-    found = [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
-    return list(map(_finite_only, found)) if fast else found
+    limits = [_bounds(e, others) for e, *others in zip(exact, *runs, strict=True)]
+    return list(map(_finite_only, limits)) if fast else limits
 
 
 def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
-    """Fail unless `actual` has the shapes and dtypes, and keeps to the bounds."""
+    """Fail unless `actual` has the shapes and dtypes of the bounds, and respects them."""
     results = leaves(actual)
     assert len(results) == len(expected), f"{what}: {len(results)} results, not {len(expected)}"
     for number, (have, want) in enumerate(zip(results, expected, strict=True)):
@@ -185,7 +185,7 @@ def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
         assert isinstance(have, np.ndarray), f"{shown} is a {type(have).__name__}"
         assert have.dtype == want.exact.dtype, f"{shown} is {have.dtype}, not {want.exact.dtype}"
         assert have.shape == want.exact.shape, f"{shown} is {have.shape}, not {want.exact.shape}"
-        wrong = want.held & ~_near(have, want)
+        wrong = want.checked & ~_near(have, want)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])
             raise AssertionError(
@@ -195,7 +195,7 @@ def assert_within(actual: Any, expected: Sequence[Bounds], what: str) -> None:
 
 
 def assert_same(actual: Any, expected: Any, what: str = "") -> None:
-    """Fail unless two arrays are equal; numpy itself finds no NaN equal to another of bfloat16."""
+    """Fail unless two arrays are equal; numpy's own comparison fails for NaN of bfloat16."""
     have, want = np.asarray(actual), np.asarray(expected)
     assert have.dtype == want.dtype, what
     if dtypes.is_stored(want.dtype.name):
@@ -204,7 +204,7 @@ def assert_same(actual: Any, expected: Any, what: str = "") -> None:
 
 
 def leaves(value: Any) -> list[Any]:
-    """The values in nested tuples, in order; a shape is a tensor of its extents."""
+    """The values in nested tuples, in order; a shape becomes a tensor of its extents."""
     if not isinstance(value, tuple):
         return [value]
     return [v for field in value for v in leaves(field)]
@@ -223,10 +223,10 @@ def _bounds(exact: Array, runs: Sequence[Array]) -> Bounds:
     return Bounds(exact, error, np.logical_and.reduce(same))
 
 
-def _finite_only(found: Bounds) -> Bounds:
-    if not dtypes.is_float(found.exact.dtype.name):
-        return found
-    return replace(found, held=found.held & np.isfinite(found.exact))
+def _finite_only(bounds_: Bounds) -> Bounds:
+    if not dtypes.is_float(bounds_.exact.dtype.name):
+        return bounds_
+    return replace(bounds_, checked=bounds_.checked & np.isfinite(bounds_.exact))
 
 
 def _near(have: Array, want: Bounds) -> Array:
@@ -240,7 +240,7 @@ def _near(have: Array, want: Bounds) -> Array:
 
 
 def _kind(x: Array) -> Array:
-    """0 of finite numbers, and other numbers for NaN and the infinities."""
+    """0 for finite numbers, and other numbers for NaN and the infinities."""
     return np.where(np.isnan(x), 2, np.where(np.isinf(x), np.sign(x), 0))
 
 

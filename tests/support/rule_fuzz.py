@@ -1,7 +1,7 @@
 """Optimize with damaged rule files: ``python -m tests.support.rule_fuzz 0 1200``.
 
-It is a process of its own, so that its death is seen; before each it says on standard error which.
-With ``all`` behind the numbers it goes on after what should not be, and counts that.
+It is a process of its own, so that its death is seen; it prints each seed to standard error first.
+With ``all`` as a further argument it continues after failures, and counts them.
 """
 
 import faulthandler
@@ -22,7 +22,7 @@ from relax_egraph.errors import RelaxEgraphError
 from tests.support.rule_mutations import mutated
 
 PATIENCE = 120
-"""Seconds of one file."""
+"""The time limit of one file in seconds."""
 
 MEMORY = 6 << 30
 
@@ -49,7 +49,7 @@ _BUDGET = Budget(nodes=20_000, seconds=5)
 
 
 class TooLong(BaseException):
-    """A file takes more time than it may."""
+    """A file exceeds its time limit."""
 
 
 @cache
@@ -58,22 +58,22 @@ def _module() -> rx.IRModule:
 
 
 def run(seed: int, folder: Path) -> str:
-    """What becomes of the damaged rules number `seed`: an error of ours, or a program.
+    """The outcome of the damaged rules number `seed`: an error of ours, or a program.
 
-    Every other is a file, the others are texts.  Raises whatever else happens.
+    Every second input is a file, the others are texts.  Other exceptions are raised.
     """
     kind, text = mutated(seed)
-    given: str | Path = text
+    source: str | Path = text
     if seed % 2:
-        given = folder / "damaged.egg"
-        given.write_text(text, "utf-8")
+        source = folder / "damaged.egg"
+        source.write_text(text, "utf-8")
     signal.alarm(PATIENCE)
     try:
-        rx.optimize(_module(), rules=[given], budget=_BUDGET, time_limit=1)
+        rx.optimize(_module(), rules=[source], budget=_BUDGET, time_limit=1)
     except RelaxEgraphError as error:
         return f"{kind}: {type(error).__name__}"
     except OSError:
-        if isinstance(given, Path) or not given.endswith(".egg"):
+        if isinstance(source, Path) or not source.endswith(".egg"):
             raise
         return f"{kind}: no such file"
     finally:
@@ -86,7 +86,7 @@ def _too_long(*_: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run the range of seeds that the command line says; print the counts as JSON."""
+    """Run the range of seeds on the command line; print the counts as JSON."""
     first, last = map(int, sys.argv[1:3])
     goes_on = sys.argv[3:] == ["all"]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

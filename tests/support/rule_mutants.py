@@ -1,4 +1,4 @@
-"""Mutants of rules: each says a little less, or something else, than a rule that is right."""
+"""Mutants of rules: each states a little less than a true rule, or something else."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +38,11 @@ _SIBLINGS = (
     *(("R.nn.max_pool2d", "R.nn.avg_pool2d"), ("R.cumsum", "R.cumprod")),
     *(("+", "-"), ("*", "/"), ("min", "max"), ("DimAdd", "DimMul")),
 )
+<<<<<<< HEAD
 """Operators of one declaration, each of which may stand where the other one does."""
+=======
+"""Operators of one signature, which may replace each other."""
+>>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 
 _COMMUTES = (
     *("R.add", "R.multiply", "R.maximum", "R.minimum", "R.equal", "R.not_equal"),
@@ -49,7 +53,7 @@ _COMMUTES = (
 _LOOSER = {"<": "<=", ">": ">="}
 
 _RESULT = 2
-"""Which part of a rule is what it makes."""
+"""The part of each kind of rule that it creates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +70,29 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What the mutant is called."""
+        """The name of the mutant."""
         return f"{self.rule.name}-mutant"
 
     @property
     def text(self) -> str:
+<<<<<<< HEAD
         """The mutant as a rule file has it."""
         rule = self.rule
         options = f':ruleset {rule.ruleset} :name "{self.name}"'
         return f"; float: {rule.float_class}\n{written(self.form)[:-1]} {options})"
+=======
+        """The mutant as text of a rule file."""
+        rule = replace(self.rule, name=self.name, form=self.form)
+        return f"; float: {rule.float_class}\n{rule.text(rule.ruleset)}"
+>>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 
     def book(self) -> RuleBook:
-        """The book with the mutant in the place of its rule; raises `RuleError` if it is none."""
-        given = rules.Rules((("mutant.egg", self.text),))
-        return RuleBook.default([given], [self.rule.name], fast_math=True, bounded=True)
+        """The book with the mutant in place of its rule; raises `RuleError` if it is invalid."""
+        mutant_rules = rules.Rules((("mutant.egg", self.text),))
+        return RuleBook.default([mutant_rules], [self.rule.name], fast_math=True, bounded=True)
 
     def verdict(self, cases: Iterable[Case], seed: int = 0) -> Verdict:
-        """What is found of it, tried as its rule would be."""
+        """The verdict on the mutant, with the trials of its rule."""
         name = self.rule.name
         known = [replace(c, fires=c.fires - {name} | {self.name}) for c in cases if name in c.fires]
         (verdict,) = check_rules(self.book(), [self.name], known, seed=seed)
@@ -90,7 +100,7 @@ class Mutant:
 
 
 def is_rule(mutant: Mutant) -> bool:
-    """Whether egglog takes the mutant: its variables have values, and sorts fit."""
+    """Whether egglog accepts the mutant: its variables are bound, and sorts fit."""
     try:
         mutant.book()
     except RuleError:
@@ -98,17 +108,30 @@ def is_rule(mutant: Mutant) -> bool:
     return True
 
 
+<<<<<<< HEAD
 def one_of(rule: Rule, seed: int) -> Mutant | None:
     """A mutant of `rule` that makes something else; ``None`` if it has none."""
+=======
+def one_of(rule: RuleInfo, seed: int) -> Mutant | None:
+    """A mutant of `rule` with another result; ``None`` if there is none."""
+>>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
     mutants = [m for m in mutants_of(rule) if m.kind == "result changed"]
     Random(f"{seed} {rule.name}").shuffle(mutants)
     return next(filter(is_rule, mutants), None)
 
 
+<<<<<<< HEAD
 def mutants_of(rule: Rule) -> Iterator[Mutant]:
     """Every mutant of `rule`, each once; some are no rules."""
     seen = {written(rule.form)}
     for kind, change, changed in _changed(rule.form):
+=======
+def mutants_of(rule: RuleInfo) -> Iterator[Mutant]:
+    """All distinct mutants of `rule`; some are invalid rules."""
+    (form,) = read(Source(rule.span.file, rule.form))
+    seen = {written(form)}
+    for kind, change, changed in _changed(form):
+>>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
         text = written(changed)
         if text not in seen:
             seen.add(text)
@@ -131,6 +154,17 @@ def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
         yield "result changed", change, _with(form, _RESULT, other)
 
 
+<<<<<<< HEAD
+=======
+def _premises(form: Form) -> int | None:
+    """The index of the premises of a rule."""
+    if form.head == "rule":
+        return 1
+    options = [i.text if isinstance(i, Atom) else "" for i in form.items]
+    return options.index(":when") + 1 if ":when" in options else None
+
+
+>>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 def _with(form: Form, at: int, item: Tree) -> Form:
     return replace(form, items=(*form.items[:at], item, *form.items[at + 1 :]))
 
@@ -152,11 +186,11 @@ def _everywhere(tree: Tree, change: Callable[[Tree], Iterator[_Change]]) -> Iter
 
 def _looser(tree: Tree) -> Iterator[_Change]:
     if isinstance(tree, Form) and tree.head in _LOOSER:
-        yield _said(tree, _with(tree, 0, _atom(tree, _LOOSER[tree.head])))
+        yield _change(tree, _with(tree, 0, _atom(tree, _LOOSER[tree.head])))
 
 
 def _other(tree: Tree) -> Iterator[_Change]:
-    """What may be written by mistake for `tree`."""
+    """Plausible mistakes in place of `tree`."""
     if isinstance(tree, Atom):
         for text in _other_texts(tree.text):
             yield f"{text} for {tree.text}", replace(tree, text=text)
@@ -164,7 +198,7 @@ def _other(tree: Tree) -> Iterator[_Change]:
         for a, b in combinations(range(1, len(tree.items)), 2):
             items = list(tree.items)
             items[a], items[b] = items[b], items[a]
-            yield _said(tree, replace(tree, items=tuple(items)))
+            yield _change(tree, replace(tree, items=tuple(items)))
 
 
 def _other_texts(text: str) -> Iterator[str]:
@@ -183,7 +217,7 @@ def _other_texts(text: str) -> Iterator[str]:
 
 
 def _exchanged(tree: Tree) -> Iterator[_Change]:
-    """`tree` with two variables in each other's place, neither of which it binds itself."""
+    """`tree` with two variables exchanged, neither of which it binds itself."""
     for a, b in combinations(sorted(set(_variables(tree)) - set(_named(tree))), 2):
         yield f"{a} and {b} exchanged", _renamed(tree, {a: b, b: a})
 
@@ -209,7 +243,7 @@ def _renamed(tree: Tree, names: dict[str, str]) -> Tree:
     return replace(tree, items=tuple(_renamed(i, names) for i in tree.items))
 
 
-def _said(tree: Tree, other: Tree) -> _Change:
+def _change(tree: Tree, other: Tree) -> _Change:
     return f"{written(other)} for {written(tree)}", other
 
 

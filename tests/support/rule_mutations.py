@@ -1,4 +1,4 @@
-"""Damage to rule files: what falls on any characters, and what keeps the parentheses in pairs."""
+"""Damage to rule files: of arbitrary characters, and of balanced forms."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ _OTHER = (
 
 
 def mutated(seed: int) -> tuple[str, str]:
-    """Some forms of the book with a damage that `seed` chooses, and the name of its kind."""
+    """Some forms of the book with a damage chosen by `seed`, and the name of its kind."""
     random = Random(seed)
     forms = _forms()
     first = random.randrange(len(forms))
@@ -34,14 +34,14 @@ def mutated(seed: int) -> tuple[str, str]:
 
 @cache
 def _forms() -> Sequence[str]:
-    """Forms of all families, with names that the book does not have, in rulesets of their own."""
-    found: list[str] = []
+    """Forms of all families with new names, in rulesets of their own."""
+    forms: list[str] = []
     for family in rules.FAMILIES:
         text = re.sub(r':name "', ':name "my-', rules.text(family))
         text = re.sub(rf":ruleset {family}\b", "", text)
         whole = re.split(r"\n(?=\()", re.sub(r"^;.*\n", "", text, flags=re.M))
-        found += [form for form in whole if form.startswith(("(rule", "(rewrite", "(birewrite"))]
-    return found
+        forms += [form for form in whole if form.startswith(("(rule", "(rewrite", "(birewrite"))]
+    return forms
 
 
 def _words(text: str) -> list[str]:
@@ -49,7 +49,7 @@ def _words(text: str) -> list[str]:
 
 
 def _places(words: Sequence[str]) -> list[int]:
-    """Where there is a name, a number or a text."""
+    """The indices of names, numbers and texts."""
     return [k for k, w in enumerate(words) if not w.isspace() and w not in ("(", ")")]
 
 
@@ -89,19 +89,19 @@ def _repeated(random: Random, text: str) -> str:
 
 
 def _groups(words: Sequence[str]) -> list[tuple[int, int]]:
-    """The spans of all forms, nested ones too."""
-    found: list[tuple[int, int]] = []
+    """The spans of all forms, including nested ones."""
+    spans: list[tuple[int, int]] = []
     opened: list[int] = []
     for k, word in enumerate(words):
         if word == "(":
             opened.append(k)
         elif word == ")" and opened:
-            found.append((opened.pop(), k + 1))
-    return found
+            spans.append((opened.pop(), k + 1))
+    return spans
 
 
 def _regrouped(random: Random, text: str) -> str:
-    """A form in the place of another, which may be within it, or of a name."""
+    """A form in place of another, which may be within it, or of a name."""
     words = _words(text)
     groups = _groups(words)
     if not groups:
@@ -136,7 +136,7 @@ def _of_characters(random: Random, text: str) -> str:
 
 
 def _of_names(random: Random, text: str) -> str:
-    """Little is left: words without a form, as a name of a file has them."""
+    """Little is left: words without a form, like the name of a file."""
     words = [w for w in _words(text) if w not in ("(", ")") and not w.startswith(";")]
     start = random.randrange(len(words) or 1)
     left = "".join(words[start : start + random.randrange(1, 8)]).replace("\n", " ").strip()
@@ -144,7 +144,7 @@ def _of_names(random: Random, text: str) -> str:
 
 
 def _sort(word: str) -> str:
-    """What kind of word it is: one of another kind is refused by its sort, for the most part."""
+    """The kind of a word: words of another kind are mostly refused by their sort."""
     if re.fullmatch(r"-?[0-9.]+(e-?[0-9]+)?", word):
         return "float" if "." in word or "e" in word else "integer"
     if word[0] in '":;':
@@ -154,7 +154,7 @@ def _sort(word: str) -> str:
 
 
 def _alike(random: Random, text: str) -> str:
-    """A word in the place of one of its kind: much of that is a rule, and means something else."""
+    """A word in place of one of its kind: the result is often a rule with another meaning."""
     words = _words(text)
     places = [k for k in _places(words) if _sort(words[k]) not in (":", ";")]
     if not places:

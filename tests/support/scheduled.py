@@ -1,4 +1,4 @@
-"""Schedules held to the functions they were made of, for the tests of all anchors."""
+"""Comparison of schedules with their original functions, for the tests of all anchors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def gemm_tile(
     adds: int,
     ahead: int,
 ) -> None:
-    """What the micro-kernel computes."""
+    """The reference of the micro-kernel ``gemm_tile``."""
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
         if not adds:
@@ -57,7 +57,7 @@ def dot_tile(
     columns: int,
     depth: int,
 ) -> None:
-    """What the micro-kernel computes."""
+    """The reference of the micro-kernel ``dot_tile``."""
     for h, i, j in np.ndindex(heads, rows, columns):
         r, right = h * rows + i, b[j * b_row + h * b_head :]
         c[r * c_row + j] = a[r * a_row : r * a_row + depth] @ right[:depth]
@@ -77,7 +77,7 @@ def axpy_tile(
     depth: int,
     adds: int,
 ) -> None:
-    """What the micro-kernel computes."""
+    """The reference of the micro-kernel ``axpy_tile``."""
     for h, i in np.ndindex(heads, rows):
         r = h * rows + i
         line = c[r * c_row : r * c_row + columns]
@@ -98,7 +98,7 @@ def softmax_tile(
     rows: int,
     columns: int,
 ) -> None:
-    """What the micro-kernel computes, of scores that are numbers."""
+    """The reference of the micro-kernel ``softmax_tile``, for finite scores."""
     for i in range(rows):
         line, old = x[i * x_row : i * x_row + columns], top[i]
         seen = line[first[i] : end[i]]
@@ -112,7 +112,7 @@ def softmax_tile(
 
 
 def transpose(a: Array, b: Array, a_row: int, b_row: int, rows: int, columns: int) -> None:
-    """What the micro-kernels that transpose a block compute."""
+    """The reference of the micro-kernels that transpose a block."""
     for i in range(rows):
         for j in range(columns):
             b[j * b_row + i] = a[i * a_row + j]
@@ -134,7 +134,7 @@ def window_tile(
     depth: int,
     adds: int,
 ) -> None:
-    """What the micro-kernel computes."""
+    """The reference of the micro-kernel ``window_tile``."""
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
         if not adds:
@@ -160,7 +160,7 @@ def depthwise_tile(
     taps: int,
     adds: int,
 ) -> None:
-    """What the micro-kernel computes."""
+    """The reference of the micro-kernel ``depthwise_tile``."""
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
         if not adds:
@@ -179,35 +179,35 @@ MICRO_KERNELS: Mapping[str, MicroKernel] = {
     "depthwise_tile": depthwise_tile,
     **dict.fromkeys(TRANSPOSES, transpose),
 }
-"""What runs for each tensor intrinsic when a function is interpreted."""
+"""The implementation of each tensor intrinsic for interpreted functions."""
 
 
 def arrays(buffers: Sequence[Buffer], symbols: Mapping[str, int]) -> list[Array]:
-    """Samples for `buffers`, small integers where they are no floats."""
+    """Samples for `buffers`, small integers unless they are floats."""
     random = np.random.default_rng(0)
-    made: list[Array] = []
+    samples: list[Array] = []
     for b in buffers:
         shape = [dims.evaluate(d, symbols) for d in b.shape]
         values = (
             random.uniform(-2, 2, shape) if "float" in b.dtype else random.integers(0, 4, shape)
         )
-        made.append(values.astype(b.dtype))
-    return made
+        samples.append(values.astype(b.dtype))
+    return samples
 
 
 def assert_same_results(function: PrimFunc, **symbols: int) -> None:
-    """That the scheduled function computes what `function` does, for these sizes."""
-    given = arrays(function.inputs, symbols)
-    expected = interpret(function, given, symbols)
+    """Check that the scheduled function computes the same as `function`, for these sizes."""
+    inputs = arrays(function.inputs, symbols)
+    expected = interpret(function, inputs, symbols)
 
-    actual = interpret(schedule(function), given, symbols, MICRO_KERNELS)
+    actual = interpret(schedule(function), inputs, symbols, MICRO_KERNELS)
 
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-5)
 
 
 def packed_right(function: PrimFunc) -> tuple[PrimFunc, Panels]:
-    """The schedule for a constant right operand, and how that is packed."""
+    """The schedule for a constant right operand, and its packed form."""
     scheduled = schedule_with(function, {1})
     (prepared,) = scheduled.prepared
     assert prepared.sources == (function.inputs[1],)
@@ -222,6 +222,6 @@ def loops_of(function: PrimFunc) -> list[tuple[str, str]]:
 
 
 def written(loop: For) -> str:
-    """The extent as script would write it; ``...`` if it depends on another loop."""
+    """The extent in script syntax; ``...`` if it depends on another loop."""
     extent = dim_of(loop.extent)
     return "..." if extent is None else dims.text(extent)

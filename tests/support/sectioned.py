@@ -1,4 +1,4 @@
-"""Files of executables, cut into their sections and put together with checksums that match."""
+"""Files of executables, split into sections and reassembled with matching checksums."""
 
 import numpy as np
 
@@ -17,5 +17,5 @@ def assembled(contents: dict[str, bytes]) -> bytes:
 
 
 def with_section(data: bytes, name: str, content: bytes) -> bytes:
-    """The file `data` with another content of one section."""
+    """The file `data` with the content of one section replaced."""
     return assembled({**contents_of(data), name: content})

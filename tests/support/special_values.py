@@ -1,4 +1,4 @@
-"""All elementwise operators on all combinations of special values, as one program of a dtype."""
+"""All elementwise operators on all combinations of special values, as a program for each dtype."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def specials(dtype: str) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class SpecialProgram:
-    """``main`` returns a tuple, of which each field is one operator: `names`, of `arguments`."""
+    """``main`` returns a tuple with a field for each operator in `names`, on `arguments`."""
 
     module: IRModule
     inputs: tuple[Array, ...]
@@ -47,7 +47,7 @@ class SpecialProgram:
 
 @cache
 def _cases(name: str) -> tuple[tuple[tuple[str, ...], tuple[tuple[str, Any], ...]], ...]:
-    """The dtypes of operands, and attributes, with which an operator is sampled."""
+    """The dtypes of operands, and attributes, in the samples of an operator."""
     random = Random(name)
     cases = (SAMPLERS[name](Draw(random)) for _ in range(60))
     return tuple(
@@ -56,7 +56,7 @@ def _cases(name: str) -> tuple[tuple[tuple[str, ...], tuple[tuple[str, Any], ...
 
 
 def _calls(dtype: str) -> Iterator[tuple[str, tuple[str, ...], Attrs]]:
-    """Each elementwise operator that takes `dtype`, with the dtypes of its operands."""
+    """Each elementwise operator on `dtype`, with the dtypes of its operands."""
     for name in (n for n, op in OPS.items() if op.elementwise and n in SAMPLERS):
         if name == "astype":
             yield from ((name, (dtype,), {"dtype": other}) for other in DTYPES)

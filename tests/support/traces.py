@@ -1,4 +1,4 @@
-"""Traces made by hand: terms over variables and constants, and steps between them."""
+"""Hand-written traces: terms over variables and constants, and steps between them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ N = dims.symbol("n")
 
 @dataclass
 class Sketch:
-    """Terms, and what their leaves are; makes traces."""
+    """A builder of traces: terms, with the values of their leaves."""
 
     terms: Terms = field(default_factory=Terms)
     leaves: dict[int, Expr] = field(default_factory=dict[int, Expr])
@@ -85,8 +85,8 @@ class Sketch:
             for key, leaf in self.leaves.items()
             if isinstance(leaf.struct_info, TensorStructInfo)
         }
-        told = (self.leaves, infos, self.opaque, self.rules, assumed, tolerance)
-        return Trace("main", "gv", source, result, steps, *told)
+        context = (self.leaves, infos, self.opaque, self.rules, assumed, tolerance)
+        return Trace("main", "gv", source, result, steps, *context)
 
     def _leaf(self, value: Expr) -> Term:
         key = len(self.leaves)

@@ -1,4 +1,4 @@
-"""What a pass makes of a module, as text before and after."""
+"""Tests of passes, by module texts before and after."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from tests.support.rounding import assert_same
 
 
 def becomes(transform: Pass, before: str, after: str) -> IRModule:
-    """Assert that `before` becomes `after`, which is well formed and becomes itself."""
+    """Assert that `transform` turns `before` into `after`, well-formed and a fixed point."""
     changed = transform(parse(before))
 
     assert_structural_equal(changed, parse(after))
@@ -27,7 +27,7 @@ def becomes(transform: Pass, before: str, after: str) -> IRModule:
 
 
 def stays(transform: Pass, text: str) -> None:
-    """Assert that the module is returned itself."""
+    """Assert that the module is returned unchanged."""
     module = parse(text)
 
     assert transform(module) is module
@@ -36,7 +36,7 @@ def stays(transform: Pass, text: str) -> None:
 def same_value(
     before: IRModule, after: IRModule, *args: Any, packed: Mapping[str, Any] | None = None
 ) -> Any:
-    """Assert that ``main`` of both computes the same; returns it."""
+    """Assert that ``main`` of both modules computes the same; returns the result."""
     expected = evaluate(before, "main", *args, packed=packed)
 
     equal_values(evaluate(after, "main", *args, packed=packed), expected)
@@ -44,7 +44,7 @@ def same_value(
 
 
 def runs_as_evaluated(text: str, *args: Any, name: str = "main", tolerance: float = 1e-6) -> Any:
-    """Assert that the function built computes what evaluation does; returns it."""
+    """Assert that the built function computes the same as evaluation; returns the result."""
     module = parse(text)
     assert_well_formed(module)
 
@@ -55,16 +55,16 @@ def runs_as_evaluated(text: str, *args: Any, name: str = "main", tolerance: floa
     return result
 
 
-def equal_values(found: Any, expected: Any) -> None:
+def equal_values(actual: Any, expected: Any) -> None:
     """Assert that both are the same tensors, or tuples of them."""
     if isinstance(expected, tuple):
-        assert len(found) == len(expected)
-        for f, e in zip(found, expected, strict=True):
+        assert len(actual) == len(expected)
+        for f, e in zip(actual, expected, strict=True):
             equal_values(f, e)
     else:
-        assert_same(found, expected)
+        assert_same(actual, expected)
 
 
 def floats(*shape: int) -> Any:
-    """Random float32, the same ones every time."""
+    """Random float32, the same in every call."""
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)

@@ -1,6 +1,6 @@
-"""The saturated e-graph of a module's one block, and all that it holds equal, computed.
+"""The saturated e-graph of a module's single block, and a check of all its equalities.
 
-What extraction chooses is the cost model's matter; these tests are about what there is to choose.
+The selection is up to the cost model; these tests concern the alternatives.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ def weight(rng: np.random.Generator, *extents: int) -> Constant:
 
 
 def block(params: Sequence[Var], body: Callable[[Emit], Iterable[Expr]]) -> IRModule:
-    """``main`` of one dataflow block; `body` emits operators and gives the outputs."""
+    """``main`` of one dataflow block; `body` emits operators and returns the outputs."""
     bb = BlockBuilder()
 
     def emit(name: str, *args: Expr, **attrs: Any) -> Var:
@@ -49,7 +49,7 @@ def block(params: Sequence[Var], body: Callable[[Emit], Iterable[Expr]]) -> IRMo
 def saturated(
     module: IRModule, families: Iterable[str] = REWRITES, *, fast_math: bool = False
 ) -> View:
-    """The block of ``main``, saturated: no budget is reached."""
+    """The block of ``main``, saturated within its budgets."""
     main = module["main"]
     assert isinstance(main, Function)
     (bindings,) = [b.bindings for b in main.body.blocks if len(b.bindings) > 1]
@@ -66,18 +66,18 @@ def nodes(view: View, op: str) -> list[ENode]:
 
 
 def operators_of(view: View, value: ClassId) -> set[str]:
-    """The operators that can make a class."""
+    """The operators of the nodes of a class."""
     return {node.op for node in view.classes[value].nodes}
 
 
 def check_equal(view: View, seed: int = 0, **extents: int) -> int:
-    """Compute every node on random leaves; all nodes of a class agree.  Returns how many did."""
+    """Compute every node on random leaves; all nodes of a class agree.  Returns their number."""
     rng = np.random.default_rng(seed)
     values: dict[ClassId, Computed] = {}
     compared: set[tuple[ClassId, ENode]] = set()
-    found = True
-    while found:
-        found = False
+    progress = True
+    while progress:
+        progress = False
         for number, eclass in view.classes.items():
             for node in eclass.nodes if eclass.sort == "tensor" else ():
                 if (number, node) in compared or not values.keys() >= set(node.operands):
@@ -88,7 +88,7 @@ def check_equal(view: View, seed: int = 0, **extents: int) -> int:
                     value = computed(node, values.get, extents)
                 assert isinstance(value, Computed)
                 compared.add((number, node))
-                found = True
+                progress = True
                 known = values.setdefault(number, value)
                 np.testing.assert_allclose(value.value, known.value, rtol=1e-3, atol=1e-3)
     return len(compared) - len(values)

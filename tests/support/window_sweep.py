@@ -1,12 +1,12 @@
-"""All moves of windows, on kernels beside pages that nobody may touch; a program, too.
+"""All movements of windows, on kernels beside inaccessible pages; also a program.
 
     python -m tests.support.window_sweep                         a few cases of each family
     python -m tests.support.window_sweep FAMILY [PART/PARTS]     all moves, or a part of them
 
 Along an axis a window has a size, a stride, a padding before and after, and a dilation: 2 100
-moves.  An operator over one axis runs all of them; over two axes, each axis runs all while those of
-the other are drawn.  Results are compared with numpy.  Batches run in child processes, which a
-protected page may end; the cases of such a batch then run one by one.
+combinations.  An operator over one axis runs all of them; over two axes, each axis runs all while
+those of the other are drawn.  Results are compared with numpy.  Batches run in child processes,
+which a fault may end; the cases of such a batch then run one by one.
 """
 
 import os
@@ -33,12 +33,12 @@ from tests.support.ops.conv import ERROR, shape
 from tests.support.pairwise import pairs
 
 BATCH = 50
-"""Cases that are compiled and run by one child process."""
+"""The cases that one child process compiles and runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How a window moves along one axis."""
+    """The movement of a window along one axis."""
 
     size: int
     stride: int
@@ -48,14 +48,14 @@ class Move:
 
     @property
     def reach(self) -> int:
-        """How many places a window spans."""
+        """The number of places that a window spans."""
         return (self.size - 1) * self.dilation + 1
 
 
 MOVES = [Move(*values) for values in product(range(1, 8), range(1, 5), *[range(5)] * 2, (1, 2, 3))]
 
 Kind = tuple[str, ...]
-"""What beside the moves tells cases of a family apart: layout, groups, the way to count."""
+"""The distinction of cases of a family beside the moves: layout, groups, options."""
 
 Drawn = tuple[Kind, tuple[Move, ...]]
 
@@ -64,7 +64,7 @@ Drawn = tuple[Kind, tuple[Move, ...]]
 class Family:
     """An operator over `rank` axes, the kinds of its cases, and the case of a kind and moves.
 
-    `traits` chooses among all combinations of layout, groups and the like with `TRAITS`.
+    `traits` selects from all combinations of layout, groups and the like with `TRAITS`.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Family:
             yield kind, tuple(moves)
 
     def few(self) -> Iterator[Drawn]:
-        """Kinds with moves that are drawn for their traits; each axis may or may not be strided."""
+        """Kinds with moves that are drawn by their traits; each axis may or may not be strided."""
         random = Random(self.name)
         strided = [(False, True)] * self.rank
         for small, padding, *rest in self.traits((True, False), [*PADDINGS], *strided, *self.kinds):
@@ -99,7 +99,7 @@ PADDINGS: Mapping[str, Callable[[Move], bool]] = {
 
 @cache
 def _moves(small: bool, padding: str, strided: bool) -> list[Move]:
-    """Windows of one element or of more, with a padding, with a stride above 1 or not."""
+    """Windows of one element or of more, with padding, with a stride above 1 or not."""
     some = [m for m in MOVES if (m.size == 1) == small and (m.stride > 1) == strided]
     return [m for m in some if PADDINGS[padding](m)]
 
@@ -117,12 +117,12 @@ def _attrs(moves: Sequence[Move]) -> dict[str, Any]:
 
 
 def _extent(least: int, draw: Draw) -> int:
-    """Of data: as small as the window allows, or somewhat larger, or longer than a vector."""
+    """An extent of data: as small as possible, somewhat larger, or longer than a vector."""
     return least + draw.choice((0, 0, 1, 1, 2, 3, 5, 8, 19))
 
 
 def _group_counts(groups: str, draw: Draw) -> tuple[int, int, int]:
-    """How many groups, and the channels and features of each."""
+    """The number of groups, and the channels and features of each."""
     if groups == "depthwise":
         return draw.choice((2, 3, 16, 17, 66)), 1, 1
     count = draw.choice((2, 3)) if groups == "several" else 1
@@ -164,8 +164,8 @@ def _transposed(rank: int, kind: Kind, moves: Sequence[Move], draw: Draw) -> Cas
     data = {"N": draw.choice((1, 1, 2)), "C": groups * channels}
     kernel = {"O": features, "I": groups * channels}
     for letter, m in zip(letters, moves, strict=True):
-        taken = max(m.before + m.after - m.reach, 0)
-        data[letter] = _extent(1 + -(-taken // m.stride), draw)
+        cropped = max(m.before + m.after - m.reach, 0)
+        data[letter] = _extent(1 + -(-cropped // m.stride), draw)
         kernel[letter] = m.size
     x = draw.array(shape(attrs["data_layout"], data))
     return Case((x, draw.array(shape(attrs["kernel_layout"], kernel))), attrs, ERROR)
@@ -188,7 +188,7 @@ def _pool(rank: int, kind: Kind, moves: Sequence[Move], draw: Draw) -> Case:
 
 
 def _slice(rank: int, kind: Kind, moves: Sequence[Move], draw: Draw) -> Case:
-    """From `before` or to `after` beyond the ends, by the stride, forwards or backwards."""
+    """Slices from `before` or to `after` beyond the ends, by the stride, in either direction."""
     sign = 1 if kind[0] == "forwards" else -1
     extents = tuple(_extent(m.size - 1, draw) for m in moves)
     ends = [(m.before - m.dilation, n + 2 - m.after) for m, n in zip(moves, extents, strict=True)]
@@ -233,7 +233,7 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def cases_of(name: str, draws: Iterable[Drawn]) -> Iterator[tuple[Case, Known]]:
-    """The cases of a family; of every eighth, the batch and the extents of data are symbols."""
+    """The cases of a family; every eighth has symbols for the batch and the extents of data."""
     family = FAMILIES[name]
     for kind, moves in draws:
         random = Random(f"{name} {kind} {moves}")
@@ -252,7 +252,7 @@ def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
 
 
 def ends_well(name: str, cases: Sequence[tuple[Case, Known]]) -> bool:
-    """Whether a child process checks `cases` to the end; it prints why not."""
+    """Whether a child process completes the checks of `cases`; prints the reason otherwise."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -266,7 +266,7 @@ def ends_well(name: str, cases: Sequence[tuple[Case, Known]]) -> bool:
 
 
 def failing(name: str, draws: Iterable[Drawn]) -> Iterator[str]:
-    """What is wrong with the cases of a family, a text for each that fails."""
+    """The failures of the cases of a family, a text for each."""
     operator, cases = FAMILIES[name].name, cases_of(name, draws)
     while batch := list(islice(cases, BATCH)):
         if ends_well(operator, batch):
