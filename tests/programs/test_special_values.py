@@ -91,11 +91,11 @@ def check_chains(seed: int) -> None:
             assert_within(have, [want], f"{seed}: {way}: {name}: ")
 
 
-def _fused(found: Bounds) -> Bounds:
+def _fused(bounds: Bounds) -> Bounds:
     """Between operators that are fused a half does not overflow, and is no infinity then."""
-    if not is_stored(found.exact.dtype.name):
-        return found
-    return replace(found, held=found.held & np.isfinite(found.exact))
+    if not is_stored(bounds.exact.dtype.name):
+        return bounds
+    return replace(bounds, checked=bounds.checked & np.isfinite(bounds.exact))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -38,11 +38,7 @@ _SIBLINGS = (
     *(("R.nn.max_pool2d", "R.nn.avg_pool2d"), ("R.cumsum", "R.cumprod")),
     *(("+", "-"), ("*", "/"), ("min", "max"), ("DimAdd", "DimMul")),
 )
-<<<<<<< HEAD
-"""Operators of one declaration, each of which may stand where the other one does."""
-=======
 """Operators of one signature, which may replace each other."""
->>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 
 _COMMUTES = (
     *("R.add", "R.multiply", "R.maximum", "R.minimum", "R.equal", "R.not_equal"),
@@ -75,16 +71,10 @@ class Mutant:
 
     @property
     def text(self) -> str:
-<<<<<<< HEAD
-        """The mutant as a rule file has it."""
+        """The mutant as text of a rule file."""
         rule = self.rule
         options = f':ruleset {rule.ruleset} :name "{self.name}"'
         return f"; float: {rule.float_class}\n{written(self.form)[:-1]} {options})"
-=======
-        """The mutant as text of a rule file."""
-        rule = replace(self.rule, name=self.name, form=self.form)
-        return f"; float: {rule.float_class}\n{rule.text(rule.ruleset)}"
->>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 
     def book(self) -> RuleBook:
         """The book with the mutant in place of its rule; raises `RuleError` if it is invalid."""
@@ -108,30 +98,17 @@ def is_rule(mutant: Mutant) -> bool:
     return True
 
 
-<<<<<<< HEAD
 def one_of(rule: Rule, seed: int) -> Mutant | None:
-    """A mutant of `rule` that makes something else; ``None`` if it has none."""
-=======
-def one_of(rule: RuleInfo, seed: int) -> Mutant | None:
     """A mutant of `rule` with another result; ``None`` if there is none."""
->>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
     mutants = [m for m in mutants_of(rule) if m.kind == "result changed"]
     Random(f"{seed} {rule.name}").shuffle(mutants)
     return next(filter(is_rule, mutants), None)
 
 
-<<<<<<< HEAD
 def mutants_of(rule: Rule) -> Iterator[Mutant]:
-    """Every mutant of `rule`, each once; some are no rules."""
+    """All distinct mutants of `rule`; some are invalid rules."""
     seen = {written(rule.form)}
     for kind, change, changed in _changed(rule.form):
-=======
-def mutants_of(rule: RuleInfo) -> Iterator[Mutant]:
-    """All distinct mutants of `rule`; some are invalid rules."""
-    (form,) = read(Source(rule.span.file, rule.form))
-    seen = {written(form)}
-    for kind, change, changed in _changed(form):
->>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
         text = written(changed)
         if text not in seen:
             seen.add(text)
@@ -154,17 +131,6 @@ def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
         yield "result changed", change, _with(form, _RESULT, other)
 
 
-<<<<<<< HEAD
-=======
-def _premises(form: Form) -> int | None:
-    """The index of the premises of a rule."""
-    if form.head == "rule":
-        return 1
-    options = [i.text if isinstance(i, Atom) else "" for i in form.items]
-    return options.index(":when") + 1 if ":when" in options else None
-
-
->>>>>>> 9c4e49e (tests/support: names and docstrings use the field's nouns)
 def _with(form: Form, at: int, item: Tree) -> Form:
     return replace(form, items=(*form.items[:at], item, *form.items[at + 1 :]))
 
