@@ -68,9 +68,3 @@ class Partial:
     def of_nodes(self) -> int:
         """The number of operators in the plan and in rules that would deduce a failure."""
         return self.plan.nodes + sum(f.would.of_nodes for f in self.failures if f.would)
-
-    @property
-    def deepest(self) -> "Partial":
-        """The innermost partial match: the first failure's, as long as a rule would deduce it."""
-        would = self.failures[0].would if self.failures else None
-        return self if would is None else would.deepest
