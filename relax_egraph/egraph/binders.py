@@ -1,4 +1,4 @@
-"""Which symbols a view's match_casts bind, and which a choice mentions, so that it comes after."""
+"""Symbols that the match_casts of a view bind, and symbols that a choice mentions."""
 
 from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Node
 from relax_egraph.egraph.view import Choice, ENode, View
@@ -9,15 +9,15 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, symbols_of
 
 
 def binds_symbols(binding: Binding) -> bool:
-    """Whether `binding` may bind symbols: a check that stands for an operator's does not."""
+    """Whether `binding` may bind symbols: a match_cast that is not the check of an operator."""
     return isinstance(binding, MatchCast) and not binding.refusal
 
 
 def first_casts(view: View) -> dict[str, MatchCast]:
-    """The first match_cast that claims each symbol that was not known before it.
+    """The first match_cast that claims each symbol that is unknown before it.
 
-    Known is a symbol of a leaf, and one that is mentioned in what a cast is made of, or in what
-    may refuse before it.
+    A symbol is known if a leaf has it, or if it is mentioned in the operands of a match_cast or in
+    an earlier binding that may fail.
     """
     outside = set[str]().union(*(symbols_of(leaf.struct_info) for leaf in view.leaves))
     below = _symbols_below(view) if any(isinstance(b, MatchCast) for b in view.opaque) else {}
@@ -33,12 +33,12 @@ def first_casts(view: View) -> dict[str, MatchCast]:
 
 
 def _symbols_below(view: View) -> dict[int, frozenset[str]]:
-    """The symbols that are mentioned in what each opaque binding is made of, by its key."""
+    """The symbols in all classes that each opaque binding depends on, by its key."""
     own = {
         c: symbols_of(eclass.struct_info).union(*(_symbols_of_node(n, view) for n in eclass.nodes))
         for c, eclass in view.classes.items()
     }
-    found: dict[int, frozenset[str]] = {}
+    below: dict[int, frozenset[str]] = {}
     for eclass in view.classes.values():
         for node in eclass.nodes:
             if node.op == OPAQUE:
@@ -47,8 +47,8 @@ def _symbols_below(view: View) -> dict[int, frozenset[str]]:
                     new = {k for n in view.classes[todo.pop()].nodes for k in n.operands} - seen
                     seen |= new
                     todo += new
-                found[node.key] = frozenset[str]().union(*(own[k] for k in seen))
-    return found
+                below[node.key] = frozenset[str]().union(*(own[k] for k in seen))
+    return below
 
 
 def _symbols_of_node(node: ENode, view: View) -> frozenset[str]:
@@ -63,7 +63,7 @@ def _symbols_in(binding: Binding) -> frozenset[str]:
 
 
 def mentioned(choice: Choice, view: View) -> frozenset[str]:
-    """The symbols that must be bound before the choice is made."""
+    """The symbols that must be bound before `choice` runs."""
     match choice.how:
         case Node(op=op) if op in (LEAF, SCALAR):
             return frozenset()

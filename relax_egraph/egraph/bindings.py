@@ -1,4 +1,4 @@
-"""egglog's engine, without the Python layer over it, which takes longer to import than all else.
+"""egglog's native engine, without its Python layer, which is slow to import.
 
 A program that imports ``egglog`` itself, before or after, shares the engine with this one.
 """
@@ -13,7 +13,7 @@ _NAME = "egglog.bindings"
 
 
 def _engine() -> ModuleType:
-    """The extension module; not in ``sys.modules``, where its package would have to be too."""
+    """The extension module; not in ``sys.modules``, which would need its package as well."""
     if _NAME in sys.modules:
         return sys.modules[_NAME]
     package = find_spec("egglog")

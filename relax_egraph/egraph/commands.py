@@ -1,4 +1,4 @@
-"""Running egglog commands, with its panics and errors as ours."""
+"""Execution of egglog commands; errors and panics of egglog become `SaturationError`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,14 +7,14 @@ from relax_egraph.egraph.bindings import EggSmolError, EGraph
 from relax_egraph.errors import SaturationError
 
 Command = Any
-"""A parsed egglog command; the bindings give the union of them no name."""
+"""A parsed egglog command; the bindings have no name for the union of their types."""
 
 
 def run(egraph: EGraph, commands: Iterable[Command]) -> list[Any]:
     """Run parsed commands and return their outputs.
 
-    What egglog refuses, and what it panics at, is a `SaturationError`.  An exception of a Python
-    function that a rule calls passes through.
+    Raises `SaturationError` for errors and panics of egglog.  An exception of a Python function
+    that a rule calls passes through.
     """
     try:
         return egraph.run_program(*commands)

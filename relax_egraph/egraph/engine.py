@@ -1,4 +1,4 @@
-"""Saturation: a view and a rule book in, the saturated view and a report out."""
+"""Saturation: from a view and a rule book to the saturated view and a report."""
 
 from relax_egraph.egraph.forks import egglog_works
 from relax_egraph.egraph.rulebook.book import RuleBook as RuleBook
@@ -28,15 +28,15 @@ def saturate(
 ) -> Saturated:
     """Apply the rules of `book` to `view` until nothing changes or `budget` is used up.
 
-    `view` has tensor classes only.  Without a `book`, the families of the rule book are applied;
-    without a `schedule`, `default_schedule`.  With `isolate`, the run is in a worker process, and
-    a rule that takes all memory, or does not end, costs this block its rewrites and nothing else:
-    the report says so.  By default that is done for a book with rules of users, and
-    in a process that egglog does not work in (`forks`).
+    `view` has tensor classes only.  The default `book` has all families; the default `schedule` is
+    `default_schedule`.  With `isolate`, the run is in a worker process: a rule that exhausts the
+    memory, or does not terminate, costs this block its rewrites and nothing else, and the report
+    has a note.  The default is to isolate books with rules of users, and all runs in a process in
+    which egglog does not work (`forks`).
 
-    Raises `SaturationError` if a rule equates values of different shape or dtype: the message names
-    the rule; ``ValueError`` for a schedule that the book cannot run.  The same view and book give
-    the same result, in every process, unless time runs out.
+    Raises `SaturationError`, which names the rule, if a rule equates values of different shape or
+    dtype, and ``ValueError`` for a schedule that the book cannot run.  The same view and book give
+    the same result in every process, unless time runs out.
     """
     book, budget = book or RuleBook.default(), budget or Budget()
     schedule = default_schedule(book) if schedule is None else check_schedule(schedule, book)

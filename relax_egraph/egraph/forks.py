@@ -1,8 +1,8 @@
-"""Processes in which egglog works: all but forks of one that loaded it.
+"""The test whether egglog works in this process: not in a fork of a process that loaded it.
 
-egglog starts a thread when it is loaded, and waits for that thread whenever an e-graph goes out
-of use.  A child of ``fork`` has egglog's memory and not its thread: it would wait for ever.  So
-rules run in a worker process there, as those of users do everywhere.
+egglog starts a thread when it is loaded, and waits for that thread whenever an e-graph is freed.
+A child of ``fork`` has egglog's memory but not its thread, and would wait for ever.  So it runs
+rules in a worker process, where rules of users run in any case.
 """
 
 from relax_egraph.base.forks import is_inherited
@@ -16,7 +16,7 @@ def egglog_works() -> bool:
 
 
 def new_egraph() -> EGraph:
-    """An empty e-graph; raises `SaturationError` where it could not be used."""
+    """An empty e-graph; raises `SaturationError` if egglog does not work in this process."""
     if not egglog_works():
         raise SaturationError(
             "egglog does not work in this process: it was forked from one that had loaded egglog, "

@@ -1,12 +1,12 @@
 """A node: an operator applied to children, with attributes.
 
-The same node stands in a view, over the numbers of classes; in the tables of egglog, over its
-values; in what a rule matched, over these and nodes; and in a proof, over terms.
+The children are class numbers in a view, egglog's values in its tables, values or nodes in the
+match of a rule, and terms in a proof.
 
-`op` is ``leaf`` (a value from outside of the block), ``scalar`` (a 0-d constant that a rule made),
-``opaque`` (a binding that is kept as it is), an operator's name (``"add"``), ``load`` / ``store``
-between tensors and kernels, ``tuple_get`` (a part of a tuple) or ``whole`` (a tuple, as operand of
-an opaque binding).
+`op` is ``leaf`` (a value from outside of the block), ``scalar`` (a 0-d constant from a rule),
+``opaque`` (a binding that stays unchanged), an operator's name (``"add"``), ``load`` / ``store``
+between tensors and kernels, ``tuple_get`` (a field of a tuple) or ``whole`` (a tuple, as operand
+of an opaque binding).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 Child: TypeAlias = C | tuple[C, ...] | ShapeStructInfo | PrimValue | None
-"""An operand: a value, several, a shape, a scalar of the host, or one that is left out."""
+"""An operand: a value, several values, a shape, a scalar of the host, or None if omitted."""
 
 Attrs: TypeAlias = tuple[tuple[str, Attr], ...]
 
@@ -35,7 +35,7 @@ class Node(Generic[C]):
     """An operator over values of type `C`.
 
     `children` has one entry for each operand of the operator.  `attrs` are complete, in the
-    operator's order; those of a leaf, a scalar and an opaque binding say which one it is.
+    operator's order; the attributes of a leaf, a scalar and an opaque binding identify it.
     """
 
     op: str
@@ -45,15 +45,15 @@ class Node(Generic[C]):
     @property
     def operands(self) -> tuple[C, ...]:
         """The values among the children, in order."""
-        found: list[Any] = []
+        values: list[Any] = []
         child: Any
         for child in self.children:
             kind = type(child)
             if kind is tuple:
-                found += child
+                values += child
             elif kind not in _NO_VALUE:
-                found.append(child)
-        return tuple(found)
+                values.append(child)
+        return tuple(values)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Node(Generic[C]):
         return frozenset[str]().union(*map(symbols_of, (*infos, *numbers)))
 
     def infos(self, of: Callable[[C], StructInfo]) -> tuple[StructInfo | None, ...]:
-        """Its children as the operator's struct-info rule takes them, by the infos of values."""
+        """The arguments of the operator's struct-info rule, by the struct infos of values."""
         return tuple([_info(child, of) for child in self.children])
 
     @property
@@ -82,7 +82,7 @@ class Node(Generic[C]):
         return cast(str, self.attrs[1][1])
 
     def over(self, of: Callable[[C], D]) -> "Node[D]":
-        """The node over what `of` says of each of its values."""
+        """The node with each of its values mapped by `of`."""
         return Node(self.op, tuple([mapped(child, of) for child in self.children]), self.attrs)
 
 
@@ -90,7 +90,7 @@ _NO_VALUE = frozenset((ShapeStructInfo, PrimValue, type(None)))
 
 
 def mapped(child: Any, of: Callable[[Any], D]) -> Child[D]:
-    """`child` with what `of` says in place of its values.  A value is no plain tuple."""
+    """`child` with its values mapped by `of`; a value must not be a plain tuple."""
     kind = type(child)
     if kind is tuple:
         return tuple(map(of, child))

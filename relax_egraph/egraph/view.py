@@ -1,7 +1,7 @@
-"""The saturated e-graph as plain tables: all that extraction sees.
+"""Views: e-graphs as plain tables, independent of egglog; the input of extraction.
 
-Three sorts of classes: ``tensor`` (values in memory), ``kernel`` (values inside one kernel) and
-``tuple`` (what an operator of several results gives).
+Classes have three sorts: ``tensor`` (values in memory), ``kernel`` (values inside one kernel) and
+``tuple`` (the result of an operator with several results).
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 ClassId: TypeAlias = int
 
 ENode: TypeAlias = Node[ClassId]
-"""One way to make a class's value."""
+"""A node over classes: one way to compute the value of a class."""
 
 
 @dataclass(frozen=True, slots=True)
 class EClass:
     """Nodes that are proven equal.
 
-    `struct_info` is what is known of the value (a kernel class has that of the tensor that it
-    would store; of a tuple it says nothing); `is_const`: it depends on constants only, so it
-    costs nothing at run time; `scalar`: its value, where it is a known scalar; `narrow`: what a
-    constant may be stored as within the caller's tolerance, by dtype and by the axis along which
-    elements share a scale.
+    `struct_info` describes the value (for a kernel class, the tensor that it would store; it is
+    empty for a tuple).  `is_const`: the value depends on constants only, and costs nothing at run
+    time.  `scalar` is the value of a known scalar.  `narrow` are the formats in which a constant
+    can be stored within the caller's tolerance: the dtype, and the axis along which elements share
+    a scale.
     """
 
     sort: Sort
@@ -40,9 +40,9 @@ class EClass:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Classes by number; `leaves` and `opaque` are what nodes' keys refer to.
+    """Classes by number; keys of nodes are indices into `leaves` and `opaque`.
 
-    `roots` are the classes of the block's outputs, then of the bindings that must be kept.
+    `roots` are the classes of the bindings that must run, and of the block's outputs.
     """
 
     classes: Mapping[ClassId, EClass]
@@ -53,10 +53,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How needed classes are made: by one kernel, or by a node as it stands.
+    """The chosen computation of one or more classes: a kernel, or a single node.
 
-    For a kernel, `inputs` are the classes of its inputs and `outputs` of what it writes, in the
-    kernel's order.  For a node, `inputs` are its child classes and there is one output.
+    For a kernel, `inputs` and `outputs` are the classes that it reads and writes, in its order.
+    For a node, `inputs` are its child classes, and there is one output.
     """
 
     how: Kernel | Node[ClassId]
@@ -65,4 +65,4 @@ class Choice:
 
 
 Program: TypeAlias = tuple[Choice, ...]
-"""What extraction chose, in an order in which it can run; each needed class is made once."""
+"""The choices of extraction in topological order; each needed class is computed once."""

@@ -179,7 +179,7 @@ _ORDERS = (
     *("NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"),
     *("OIW", "WIO", "IOW", "OIHW", "HWIO", "HWOI", "OHWI", "IOHW", "OIDHW", "DHWIO", "IODHW"),
 )
-"""The orders of axes that frameworks have."""
+"""The layouts of frameworks, as orders of axes."""
 
 
 @engine_function
@@ -212,7 +212,7 @@ _REORDERED = (
     *("NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"),
     *("OIW", "WIO", "OIHW", "HWIO", "OHWI", "OIDHW", "DHWIO"),
 )
-"""Those that a permuted operand of a convolution or a pool may have had before."""
+"""Layouts of operands of a convolution or a pool before and after a permutation."""
 
 
 @engine_function
@@ -235,8 +235,8 @@ def dtype_holds(dtype: str, other: str) -> bool:
 
 
 _WHOLE = {32: 16, 64: 32}
-"""By bits of a float: it holds integers of so many bits."""
+"""The bits of integers that are exact in a float, by the bits of the float."""
 
 
 OF_ENGINE: tuple[Function, ...] = tuple(f for f in FUNCTIONS.values() if not f.code)
-"""All of them."""
+"""All functions of the engine."""

@@ -1,4 +1,4 @@
-"""A function that rules call, declared in Python with the sorts of its arguments and its result.
+"""Engine functions: pure Python functions that rules call, with sorts from annotations.
 
     @function
     def inverse_of(permutation: Axes) -> Axes:
@@ -44,8 +44,9 @@ _SORTS: Mapping[Any, str] = {
 class Function:
     """A pure function; `params` are names and sorts.
 
-    It has no value where `compute` returns ``None``: a premise that needs one does not hold.
-    `code` is `compute` as it crosses to other processes, empty of a function of the engine.
+    It has no value for arguments for which `compute` returns ``None``: a premise with such a call
+    does not hold.  `code` is the pickled `compute` for other processes; it is empty for a function
+    of the engine.
     """
 
     name: str
@@ -56,9 +57,9 @@ class Function:
     code: bytes = b""
 
     def value(self, args: tuple[Any, ...]) -> Any:
-        """The value for `args`, remembered under the assumptions of now; ``None`` if it has none.
+        """The value for `args`, cached under the current assumptions; ``None`` if there is none.
 
-        Raises `SaturationError` if the function fails, or returns what is not of its sort.
+        Raises `SaturationError` if the function fails, or returns a value of another sort.
         """
         return _value(self, args)
 
@@ -71,12 +72,12 @@ class Function:
         return first
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Functions of users cross to worker processes by value: a worker imports no script."""
+        """Pickle a user's function by value, as a worker does not import the user's script."""
         return _received, (self.name, self.params, self.result, self.meaning, self.code)
 
 
 FUNCTIONS: dict[str, Function] = {}
-"""The functions that are declared in this process, by the names that rules use."""
+"""The functions that are declared in this process, by their names in rules."""
 
 
 def engine_function(compute: F) -> F:
@@ -87,7 +88,7 @@ def engine_function(compute: F) -> F:
 
 
 def function(compute: F) -> F:
-    """Declare `compute` as a function that rules call by its name, with ``-`` for ``_``.
+    """Declare `compute` as a function for rules; in its name, ``-`` replaces ``_``.
 
     Sorts follow from annotations: ``int``, ``float``, ``str``, ``bool``, `Axes`, `Dim`, `Shape`.
     Raises ``TypeError`` for others, and ``ValueError`` for the name of a function of the engine.
@@ -100,12 +101,12 @@ def function(compute: F) -> F:
 
 
 def is_of_engine(name: str) -> bool:
-    """Whether `name` is that of a function of the engine."""
+    """Whether `name` belongs to a function of the engine."""
     return name in FUNCTIONS and not FUNCTIONS[name].code
 
 
 def declaration_of(compute: Callable[..., Any], code: bytes = b"") -> Function:
-    """`compute` as rules see it; raises ``TypeError`` if its annotations are no sorts."""
+    """The function for `compute`; raises ``TypeError`` if an annotation has no sort."""
     name = str(getattr(compute, "__name__", "")).replace("_", "-")
     hints = get_type_hints(compute)
     names = tuple(inspect.signature(compute).parameters)

@@ -1,8 +1,8 @@
-"""The shapes of what operators make, by their struct-info rules, as functions of the engine.
+"""Shape functions: the struct-info rules of common operators as engine functions.
 
-Rules within the e-graph deduce it of elementwise operators, and of operators that have it as an
-operand; these are the others that rules often make.  For the rest the operator itself is asked for
-each value (`saturation.infer`).
+Rules within the e-graph deduce the shape of elementwise operators, and of operators with the shape
+as an operand.  The operators here are other common ones.  For all others the struct-info rule is
+evaluated for each node (`saturation.infer`).
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def shape_function(op: Op) -> Function:
         attrs = {a.name: meant(a, v) for a, v in zip(op.attrs, values, strict=True)}
         try:
             info = op.rule(*(tensor(shape, _DTYPE) for shape in shapes), **attrs)
-        except IllTyped:  # which is told of the value, when the run is over
+        except IllTyped:  # reported for the value at the end of the run
             return None
         return info.dims if isinstance(info, TensorStructInfo) else None
 
@@ -44,6 +44,6 @@ def shape_function(op: Op) -> Function:
 _DTYPE = "float32"
 
 SHAPE_FUNCTIONS: Mapping[str, Function] = {name: shape_function(OPS[name]) for name in SHAPED}
-"""By operator."""
+"""The shape functions by operator."""
 
 FUNCTIONS.update({function.name: function for function in SHAPE_FUNCTIONS.values()})

@@ -1,4 +1,4 @@
-"""From a chosen program back to bindings of a dataflow block.
+"""Decoding of the chosen program as bindings of a dataflow block.
 
 A kernel of one operator becomes that operator's call; a kernel of several becomes a call of a
 fused function: ``cls.fused_matmul_add_relu(x, w, b)``.  The broadcasts that `encode` made
@@ -49,13 +49,12 @@ def decode(
     binders: Mapping[str, MatchCast] | None = None,
     values: dict[ClassId, Expr] | None = None,
 ) -> tuple[Binding, ...]:
-    """The bindings that make `outputs`, and run every check among the roots, by `program`.
+    """The bindings of `program`: they compute `outputs` and run every check among the roots.
 
-    The variables in `outputs` are bound themselves; other values are named by `names`, where it
-    has a name for them, with a number behind it if that is `taken`; it is taken from then on.
-    What holds the value of each class is put into `values`.
-    What mentions a symbol comes after its binder, if that is one of the view's opaque bindings.
-    Raises `ExtractionError` if that order does not exist.
+    `outputs` are bound to their own variables.  Other values get their name from `names`, made
+    unique by a number; `taken` has the names in use, and gets the new ones.  `values` gets the
+    expression for each class.  A binding that mentions a symbol comes after the symbol's binder, if
+    that is an opaque binding of the view.  Raises `ExtractionError` if there is no such order.
     """
     used = set[str]() if taken is None else taken
     decoder = _Decoder(view, program, outputs, names, fused, used, {} if values is None else values)
@@ -68,7 +67,7 @@ def decode(
 
 
 class _Decoder:
-    """Bindings so far, and the expression that holds each class's value."""
+    """The bindings so far, and the expression for the value of each class."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class _Decoder:
         self._bound: set[Var] = set()
 
     def order_symbols(self, binders: Mapping[str, MatchCast]) -> None:
-        """Let what mentions a symbol be made after its binder."""
+        """Order classes that mention a symbol after its binder."""
         for class_id, choice in self._choice.items():
             if isinstance(choice.how, Node) and choice.how.op == OPAQUE:
                 bound = self._view.opaque[choice.how.key]
@@ -135,7 +134,7 @@ class _Decoder:
         return [*inputs, *(self._binds[s] for s in symbols if s in self._binds)]
 
     def _bare(self, class_id: ClassId) -> ClassId:
-        """What `class_id` repeats, if it is a broadcast that is made as it stands."""
+        """The operand below the broadcasts of `class_id`, if it is chosen as a broadcast node."""
         how = self._choice[class_id].how
         if isinstance(how, Node) and how.op == BROADCAST:
             return self._bare(how.operands[0])
@@ -177,27 +176,27 @@ class _Decoder:
             self._value[class_id] = var
             return
         if isinstance(value, Call):
-            said = tuple(with_shapes(i, now) for i in value.sinfo_args)
+            sinfo_args = tuple(with_shapes(i, now) for i in value.sinfo_args)
             known = with_shapes(value.struct_info, now)
-            value = replace(value, sinfo_args=said, struct_info=known)
+            value = replace(value, sinfo_args=sinfo_args, struct_info=known)
         self.bindings.append(VarBinding(var, value))
         self._value[class_id] = var
 
     def _call(self, class_id: ClassId, node: ENode) -> Call:
-        """The operator's call; operands that repeat are taken bare if the operator allows it."""
+        """The operator's call; without broadcasts of operands if the operator broadcasts itself."""
         info = self._view.classes[class_id].struct_info
         op, attrs = OPS[node.op], dict(node.attrs)
         if op.elementwise:
             bare = tuple(self._value[self._bare(c)] for c in node.operands)
             if broadcasts_to(op, bare, attrs, info):
                 return Call(op, bare, attrs, struct_info=info)
-        given = [self._argument(child) for child in node.children]
-        while given and given[-1] is None:
-            given.pop()
-        args = tuple(a for a in given if a is not None)
+        arguments = [self._argument(child) for child in node.children]
+        while arguments and arguments[-1] is None:
+            arguments.pop()
+        args = tuple(a for a in arguments if a is not None)
         call = Call(op, args, attrs, struct_info=info)
-        made = self._view.classes[class_id].sort == "tuple"
-        return replace(call, struct_info=infer(call)) if made else call
+        is_tuple = self._view.classes[class_id].sort == "tuple"
+        return replace(call, struct_info=infer(call)) if is_tuple else call
 
     def _argument(self, child: Child[ClassId]) -> Expr | None:
         match child:
@@ -211,16 +210,16 @@ class _Decoder:
                 return child
 
     def _full(self, class_id: ClassId) -> Expr:
-        """The value of `class_id`; a broadcast that was left out so far is emitted."""
+        """The value of `class_id`; emits a broadcast that has been skipped so far."""
         if class_id not in self._value:
             self._emit(class_id)
         return self._value[class_id]
 
     def _emit_kernel(self, choice: Choice, kernel: Kernel) -> None:
         pairs = zip(choice.inputs, kernel.inputs, strict=True)
-        given = [c for c, source in pairs if source.scalar is None]
-        args = tuple(map(self._full, given))
-        function = self._fused.function(kernel, [self._parameter(c) for c in given])
+        inputs = [c for c, source in pairs if source.scalar is None]
+        args = tuple(map(self._full, inputs))
+        function = self._fused.function(kernel, [self._parameter(c) for c in inputs])
         bindings = [b for block in function.body.blocks for b in block.bindings]
         if len(bindings) == 1:
             inside = dict(zip(map(id, function.params), args, strict=False))
@@ -258,7 +257,7 @@ class _Decoder:
 
 
 def _replaced(value: Expr, values: Mapping[int, Expr]) -> Expr:
-    """`value` with the variables and constants it reads replaced where `values` has them by id."""
+    """`value` with the replacements `values` for variables and constants, by their id."""
     match value:
         case Var() | Constant():
             return values.get(id(value), value)

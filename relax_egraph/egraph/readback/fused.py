@@ -1,4 +1,4 @@
-"""Kernels as functions of the graph level, without the broadcasts that operators do anyway."""
+"""Fused functions: kernels as functions of graph operators, without redundant broadcasts."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,11 +29,11 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStruc
 from relax_egraph.ir.well_formed import bare_symbols
 
 AddFunction = Callable[[Function, str], GlobalVar]
-"""Adds a finished function to the module under a name of its own, and returns that name."""
+"""A callback that adds a function to the module under a unique name, and returns that name."""
 
 
 class FusedFunctions:
-    """The fused functions of a module: one for each kernel, however often it is called."""
+    """The fused functions of a module, one for each distinct kernel."""
 
     def __init__(self, add: AddFunction) -> None:
         self._add = add
@@ -41,7 +41,7 @@ class FusedFunctions:
         self._name: dict[Kernel, GlobalVar] = {}
 
     def function(self, kernel: Kernel, names: Sequence[str]) -> Function:
-        """What does as `kernel` does; `names` are for its parameters if it is new."""
+        """The function that computes `kernel`; `names` are for its parameters if it is new."""
         if kernel not in self._function:
             self._function[kernel] = kernel_function(kernel, names)
         return self._function[kernel]
@@ -55,7 +55,7 @@ class FusedFunctions:
 
 
 _MOST_PARTS = 6
-"""Operators that a function's name spells out; of more, it says how many there are."""
+"""The most operators in a function's name, before the number of all others."""
 
 
 def _name_of(function: Function) -> str:
@@ -68,19 +68,19 @@ def _name_of(function: Function) -> str:
 
 
 def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
-    """A private primitive function of the kernel's inputs that are no known scalars.
+    """A private primitive function of `kernel`; its parameters are the inputs but known scalars.
 
-    Symbols that none of them has alone as a dimension come as a shape, the last parameter.
+    Symbols that are not the whole extent of any parameter are in a last parameter, a shape.
     """
     params: list[Var] = []
     values: list[Expr] = []
     taken: set[str] = set()
-    given = iter(names)
+    unassigned = iter(names)
     for source in kernel.inputs:
         if source.scalar is not None:
             values.append(Constant(np.asarray(source.scalar, source.struct_info.dtype)))
         else:
-            params.append(Var(unused(next(given), taken), source.struct_info))
+            params.append(Var(unused(next(unassigned), taken), source.struct_info))
             values.append(params[-1])
     if unbound := _unbound_symbols(kernel, params):
         symbols = ShapeStructInfo(tuple(map(dims.symbol, unbound)), len(unbound))
@@ -109,8 +109,8 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
         values.append(var)
         bare.append(var)
 
-    returned = [values[o] for o in kernel.outputs]
-    body = returned[0] if len(returned) == 1 else Tuple(tuple(returned))
+    results = [values[o] for o in kernel.outputs]
+    body = results[0] if len(results) == 1 else Tuple(tuple(results))
     seq = SeqExpr((DataflowBlock(tuple(bindings)),), body)
     attributes: dict[str, Attr] = {"primitive": True, "private": True}
     if kernel.promise:
@@ -122,7 +122,7 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
 def broadcasts_to(
     op: Op, operands: Sequence[Expr], attrs: Mapping[str, Attr], result: TensorStructInfo
 ) -> bool:
-    """Whether `op` of `operands`, broadcast by itself, has the shape of `result`."""
+    """Whether `op` broadcasts `operands` to the shape of `result` by itself."""
     try:
         inferred = infer(Call(op, tuple(operands), attrs))
     except IllTyped:  # R.ewise_add broadcasts nothing
@@ -131,7 +131,7 @@ def broadcasts_to(
 
 
 def _unbound_symbols(kernel: Kernel, params: Sequence[Var]) -> list[str]:
-    """The symbols of `kernel` that no parameter binds, sorted."""
+    """The symbols of `kernel` that are not bound by a parameter, sorted."""
     infos: list[StructInfo] = [part.struct_info for part in (*kernel.inputs, *kernel.steps)]
     used = frozenset[str]().union(*map(symbols_of, infos))
     return sorted(used.difference(*(bare_symbols(p.struct_info) for p in params)))

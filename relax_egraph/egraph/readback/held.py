@@ -1,4 +1,4 @@
-"""What an e-graph holds, in the notation of rules: what is said where a check of it fails."""
+"""Descriptions of an e-graph in the notation of rules, for failed checks of file tests."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,21 +11,21 @@ from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, wri
 from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 
 _ELEMENTS: Mapping[str, str] = {"Shape": "Dim", "Axes": "i64", "Tensors": "Tensor", "Floats": "f64"}
-"""The sorts of what vectors have."""
+"""The sorts of the elements of vectors."""
 
 _MOST = 8
-"""Nodes or facts that are listed of each kind."""
+"""The most nodes or facts in one list."""
 
 _READ = 200
-"""So many nodes of a class are written, to list the shortest."""
+"""The most nodes of a class that are rendered to list the shortest."""
 
 _DEEPEST, _WAYS = 3, 4
-"""How deep a term is written that no variable of the case names, as the shortest of some ways."""
+"""The deepest rendering of a term without a name, and the most nodes to choose from at a level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value that is there, and its sort; without `value` a variable, which any would fit."""
+    """A value in the e-graph and its sort; without `value`, a variable that matches any value."""
 
     sort: str = ""
     value: Value | None = None
@@ -33,16 +33,16 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The innermost term that is not there."""
+    """The innermost term that is not in the e-graph."""
 
     term: Form
 
 
-Found: TypeAlias = Known | Missing
+Lookup: TypeAlias = Known | Missing
 
 
 class Held:
-    """The database of `egraph` at the time of making."""
+    """A snapshot of the database of `egraph`, with descriptions of its contents."""
 
     def __init__(self, egraph: EGraph) -> None:
         self._egraph = egraph
@@ -55,7 +55,7 @@ class Held:
         }
 
     def instead(self, fact: Tree) -> tuple[str, ...]:
-        """What is there in place of `fact`, which does not hold; a line each."""
+        """Lines about the actual contents for `fact`, which should hold and does not."""
         if not isinstance(fact, Form):
             return ()
         if fact.head != "=":
@@ -74,7 +74,7 @@ class Held:
         return tuple(lines)
 
     def anyway(self, fact: Tree) -> tuple[str, ...]:
-        """What is there of `fact`, which should not hold; a line each."""
+        """Lines about the matches of `fact`, which should not hold."""
         if not isinstance(fact, Form):
             return ()
         if fact.head != "=":
@@ -85,8 +85,8 @@ class Held:
                 return tuple(self._described(side, known))
         return ()
 
-    def find(self, tree: Tree) -> Found:
-        """The value of a term, or what of it is not there."""
+    def find(self, tree: Tree) -> Lookup:
+        """The value of a term, or its innermost term that is missing."""
         if isinstance(tree, Atom):
             function = self._functions.get(tree.text)
             if function is not None and function.is_let_binding:
@@ -105,13 +105,13 @@ class Held:
         return Known(function.output_sort, row.output) if row else Missing(tree)
 
     def _is_one(self, side: Tree, known: Known) -> bool:
-        """Whether `side` stands for this value only, and is not what that is written as."""
+        """Whether `side` has no variables and is not just the literal of its value."""
         if known.value is None or not (isinstance(side, Form) or self._has_nodes(known)):
             return False
         return all(is_literal(a) or a in self._functions for a in _arguments(side))
 
     def _evaluated(self, tree: Tree) -> Known:
-        """The value of a literal or primitive, of which all parts are there, where it has one."""
+        """The value of a literal or a primitive; unknown if egglog cannot evaluate it."""
         try:
             (check,) = cast(list[Any], self._egraph.parse_program(f"(check {written(tree)})"))
             sort, value = self._egraph.eval_expr(check.facts[0].expr)
@@ -120,7 +120,7 @@ class Held:
         return Known(sort, value)
 
     def _described(self, side: Tree, known: Known) -> Iterator[str]:
-        """What a side of an equation is, besides what the side itself says."""
+        """Lines with other forms of a side of an equation: its nodes, or its plain value."""
         head = written(side)
         if not self._has_nodes(known):
             if (text := self.text(known)) != head:
@@ -136,19 +136,19 @@ class Held:
 
     @cached_property
     def _classes(self) -> Mapping[tuple[str, Value | None], list[tuple[str, FrozenRow]]]:
-        """By class its nodes, those of few operands first: what constructors have made."""
-        found: dict[tuple[str, Value | None], list[tuple[str, FrozenRow]]] = defaultdict(list)
+        """The nodes of each class, in ascending order of their number of operands."""
+        classes: dict[tuple[str, Value | None], list[tuple[str, FrozenRow]]] = defaultdict(list)
         for name, function in self._functions.items():
             if not function.is_let_binding and name not in _FACTS:
                 for row in function.rows:
                     if not row.subsumed:
-                        found[function.output_sort, row.output].append((name, row))
-        for nodes in found.values():
+                        classes[function.output_sort, row.output].append((name, row))
+        for nodes in classes.values():
             nodes.sort(key=lambda node: (len(node[1].inputs), node[0]))
-        return found
+        return classes
 
     def _rows_of(self, known: Known, most: int) -> Sequence[tuple[str, FrozenRow]]:
-        """So many nodes of a class."""
+        """The first nodes of a class, at most `most`."""
         return self._classes.get((known.sort, known.value), [])[:most]
 
     def _nodes(self, known: Known) -> list[str]:
@@ -156,7 +156,7 @@ class Held:
         return sorted(terms, key=_by_length)
 
     def text(self, known: Known, depth: int = 0) -> str:
-        """A value as a rule would write it: by the variable of the case that names it, if one."""
+        """A value in the notation of rules: the variable that names it, or else a term."""
         value = known.value
         assert value is not None
         if name := self._named.get((known.sort, value)):
@@ -185,19 +185,19 @@ class Held:
         return _applied(name, [self.text(part, depth) for part in parts])
 
     def _facts(self, fact: Form) -> Iterator[str]:
-        """What is said of the relation or term `fact`, which is not there."""
+        """Lines about the table of the relation or term `fact`, which is missing."""
         function = self._functions.get(fact.head)
         if function is None:
             yield "it is false"
             return
-        found = self.find(fact)
-        if isinstance(found, Missing) and found.term is not fact:
-            yield f"there is no {written(found.term)}"
+        match = self.find(fact)
+        if isinstance(match, Missing) and match.term is not fact:
+            yield f"there is no {written(match.term)}"
         rows = [self._row(fact.head, row) for row in function.rows[:_READ]]
         yield from _listed("there is ", sorted(rows, key=_by_length) or [f"no {fact.head} at all"])
 
     def _rows_like(self, fact: Form) -> Iterator[str]:
-        """The facts that `fact` asks for."""
+        """Lines with the facts that match `fact`."""
         function = self._functions.get(fact.head)
         if function is None:
             yield "it is true"
@@ -223,7 +223,7 @@ _FACTS = frozenset(d.name for d in vocabulary_table() if d.kind != "constructor"
 
 
 def _arguments(tree: Tree) -> Iterator[str]:
-    """The atoms in `tree` that are applied to nothing."""
+    """The atoms in `tree` that are not heads."""
     if isinstance(tree, Atom):
         yield tree.text
     else:
@@ -245,7 +245,7 @@ def _by_length(text: str) -> tuple[int, str]:
 
 
 def _listed(head: str, entries: Sequence[str]) -> Iterator[str]:
-    """Lines of `entries`, `head` before the first and as much space before the others."""
+    """Lines of `entries`, with `head` before the first and the same indent before the others."""
     shown = [*entries[:_MOST], *((f"… {len(entries) - _MOST} more",) * (len(entries) > _MOST))]
     for k, entry in enumerate(shown):
         yield f"{head if k == 0 else ' ' * len(head)}{entry}"

@@ -1,4 +1,4 @@
-"""A view as text, in the notation of rules: what is printed can stand in a file test.
+"""Printing of a view in the notation of rules, which file tests accept.
 
 $0: R.Tensor((n, 4), "float32")  (R.add $1 $2)  (K.store $5)
 """
@@ -12,7 +12,7 @@ from relax_egraph.ir.expr import Var
 
 
 def view_lines(view: View, only: Container[int] | None = None) -> Iterator[str]:
-    """A line for each class of `view`, or for those in `only`: its name, type and nodes."""
+    """A line for each class of `view`, or of `only`: its name, type and nodes."""
     for number, eclass in view.classes.items():
         if only is None or number in only:
             nodes = "  ".join(f"({node_text(node, eclass)})" for node in eclass.nodes)

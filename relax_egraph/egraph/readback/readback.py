@@ -1,4 +1,4 @@
-"""From a saturated e-graph back to a view."""
+"""Reading back of a saturated e-graph as a view."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _UNKNOWN = TensorStructInfo()
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """A view of an e-graph, and which of its classes each class of the loaded view became.
+    """A view of an e-graph, and the class in it of each class of the loaded view.
 
     Classes that no root needs are in neither.
     """
@@ -26,7 +26,7 @@ class ReadBack:
 def read_back(tables: Tables, loaded: View) -> ReadBack:
     """The classes that the roots of `loaded` need, numbered in a fixed order from the roots.
 
-    Subsumed nodes, the names of loaded values, and nodes over their own class are left out.
+    Subsumed nodes, names of loaded values, and nodes over their own class are left out.
     """
     known: dict[Key, TensorStructInfo] = {}
     for number, key in tables.loaded.items():
@@ -40,7 +40,7 @@ def read_back(tables: Tables, loaded: View) -> ReadBack:
 def classes_of(
     tables: Tables, roots: Iterable[Key], known: Mapping[Key, TensorStructInfo]
 ) -> tuple[dict[ClassId, EClass], dict[Key, ClassId]]:
-    """The classes that `roots` need, and their numbers; `known` is what is known besides facts."""
+    """The classes that `roots` need, and their numbers; `known` has struct info besides facts."""
     numbers = numbering(roots, tables.nodes)
     infos = Infos(tables, known)
     classes = {n: _class(key, tables, infos, numbers) for key, n in numbers.items()}
@@ -65,7 +65,7 @@ def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId
 
 
 def numbering(roots: Iterable[Key], nodes: Mapping[Key, list[Node[Key]]]) -> dict[Key, ClassId]:
-    """Numbers in breadth-first order."""
+    """Numbers of the classes that `roots` need, in breadth-first order."""
     order = list(dict.fromkeys(roots))
     numbers = {key: k for k, key in enumerate(order)}
     for key in order:

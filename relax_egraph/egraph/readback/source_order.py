@@ -1,7 +1,7 @@
-"""Nodes as the user wrote them, and first in their class.
+"""Order of nodes in a class: the nodes of the source program come first.
 
-Commuted forms cost the same; extraction keeps the first, so that the program that comes out reads
-like the one that went in.
+Commuted forms cost the same, and extraction takes the first; so the optimized program keeps the
+operand order of the source.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,9 @@ from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 
 
 def source_first(view: View, loaded: View, became: Mapping[ClassId, ClassId]) -> View:
-    """`view` with the nodes of `loaded`, which became its classes, in front.
+    """`view` with the nodes of `loaded` in front; `became` maps classes of `loaded` to `view`.
 
-    A kernel node of two operands stands for both of their orders: it gets the order that was
-    written.
+    A kernel node of two operands stands for both orders: it gets the order of the source.
     """
     written = {
         (became[c], node.over(became.__getitem__))
@@ -37,17 +36,17 @@ def source_first(view: View, loaded: View, became: Mapping[ClassId, ClassId]) ->
 
 
 def _tensors(view: View) -> dict[ClassId, ClassId]:
-    """For each kernel class the tensor class of the same value."""
-    found: dict[ClassId, ClassId] = {}
+    """The tensor class of the same value, for each kernel class."""
+    tensors: dict[ClassId, ClassId] = {}
     for c, eclass in view.classes.items():
         for node in eclass.nodes:
             if node.op == STORE:
-                found[node.operands[0]] = c
+                tensors[node.operands[0]] = c
             elif node.op == LOAD:
-                found.setdefault(c, node.operands[0])
-    return found
+                tensors.setdefault(c, node.operands[0])
+    return tensors
 
 
 def _swapped(node: ENode) -> ENode:
-    """`node` with its two operands in the other order; any other node as it is."""
+    """`node` with its two operands swapped; any other node unchanged."""
     return replace(node, children=node.children[::-1]) if len(node.operands) == 2 else node

@@ -1,7 +1,7 @@
-"""An e-graph's database as Python values: what ``freeze`` hands out, decoded.
+"""The tables of an e-graph as Python values, decoded from egglog's ``freeze``.
 
-``freeze`` reads everything at once (a microsecond a row); egglog's own extraction and printing
-write terms as trees, which are exponential in a graph.
+``freeze`` reads all rows at once, in a microsecond a row.  egglog's own extraction and printing
+expand terms to trees, which are exponential in the size of the graph.
 """
 
 from collections import defaultdict
@@ -20,14 +20,14 @@ from relax_egraph.ir.struct_info import Shape
 
 
 class Key(NamedTuple):
-    """A class as egglog knows it: its sort and its value there, comparable within the sort."""
+    """A class in egglog: its sort, and its value, which is comparable within the sort."""
 
     sort: str
     value: Value
 
 
 class Tables:
-    """The database of `egraph` at the time of making; rows come in a fixed order."""
+    """A snapshot of the database of `egraph`, with rows in a fixed order."""
 
     def __init__(self, egraph: EGraph) -> None:
         self._egraph = egraph
@@ -40,7 +40,7 @@ class Tables:
         return sorted(self._unordered(name), key=lambda row: (row.output, row.inputs))
 
     def fact(self, name: str) -> dict[Value, Value]:
-        """A function of one tensor, by tensor."""
+        """The values of a function of one tensor, by tensor."""
         return {row.inputs[0]: row.output for row in self._unordered(name)}
 
     def _unordered(self, name: str) -> Iterable[FrozenRow]:
@@ -68,19 +68,19 @@ class Tables:
 
     @cached_property
     def nodes(self) -> dict[Key, list[Node[Key]]]:
-        """The nodes of each class; without those that stand over their own class."""
-        found: dict[Key, list[Node[Key]]] = defaultdict(list)
+        """The nodes of each class, without nodes over their own class."""
+        nodes: dict[Key, list[Node[Key]]] = defaultdict(list)
         for key, node in self.all_nodes():
             if key not in node.operands:
-                found[key].append(node)
-        return found
+                nodes[key].append(node)
+        return nodes
 
     def all_nodes(self) -> Iterator[tuple[Key, Node[Key]]]:
         """Every node and its class, in a fixed order."""
         return (pair for name in constructors() for pair in self.nodes_of(name))
 
     def nodes_of(self, name: str) -> Iterator[tuple[Key, Node[Key]]]:
-        """The nodes that constructor `name` makes, and their classes."""
+        """The nodes of constructor `name`, each with its class."""
         constructor = constructors()[name]
         optional = constructor.optional
         sorts = (param.sort for param in constructor.params)
@@ -90,7 +90,7 @@ class Tables:
             yield Key(constructor.result, row.output), constructor.node(args)
 
     def _reader(self, sort: str, optional: bool) -> Callable[[Value], Any]:
-        """What makes a Python value of an argument of `sort`."""
+        """The decoder of an argument of `sort`."""
         if optional and sort == "Tensor":
             return lambda value: None if value in self._none else Key(sort, value)
         if sort in ("Tensor", "Kernel", "Tuple"):
@@ -112,12 +112,12 @@ class Tables:
     def _fact_of(self, name: str, sort: str, tensor: Value) -> Any:
         if name not in self._facts:
             self._facts[name] = self.fact(name)
-        found = self._facts[name].get(tensor)
-        return None if found is None else self.decode(sort, found)
+        value = self._facts[name].get(tensor)
+        return None if value is None else self.decode(sort, value)
 
     @cached_property
     def dtypes(self) -> dict[Value, str]:
-        """The dtypes that are known."""
+        """The known dtypes, by tensor."""
         return {t: self.decode("String", d) for t, d in self.fact("dtype-of").items()}
 
     @cached_property
@@ -132,7 +132,7 @@ class Tables:
 
     @cached_property
     def narrow(self) -> dict[Value, tuple[str, int]]:
-        """Constants that may be stored in fewer bits: as what, and along which axis."""
+        """Constants that can be stored in fewer bits: the dtype, and the axis of the scale."""
         return {
             t: (self.decode("String", dtype), self.decode("i64", axis))
             for t, dtype, axis in (row.inputs for row in self._unordered("within-tolerance"))
@@ -140,14 +140,14 @@ class Tables:
 
     @cached_property
     def memory(self) -> dict[Value, Value]:
-        """For each kernel class a tensor of its value: the one that stores it, or that it loads."""
+        """The tensor class of each kernel class: the one that stores it, or that it loads."""
         loads = {row.output: row.inputs[0] for row in self.rows("K.load")}
         stores = {row.inputs[0]: row.output for row in self.rows("K.store")}
         return loads | stores
 
     @cached_property
     def _dims(self) -> dict[Value, Dim]:
-        """Dimensions by class; of several texts the shortest."""
+        """Dimensions by class, from the shortest of its texts."""
         texts: dict[Value, str] = {}
         for row in self.rows("DimSym"):
             text = self.decode("String", row.inputs[0])
@@ -189,18 +189,18 @@ class Tables:
 
     @cached_property
     def _none(self) -> set[Value]:
-        """The class of the operand that is left out."""
+        """The class of omitted operands."""
         return {row.output for row in self.rows(NONE)}
 
     @cached_property
     def _prims(self) -> dict[Value, PrimValue | None]:
-        """The scalars of the host."""
-        found: dict[Value, PrimValue | None] = {row.output: None for row in self.rows("Prim.none")}
+        """The scalars of the host, by class."""
+        prims: dict[Value, PrimValue | None] = {row.output: None for row in self.rows("Prim.none")}
         for row in self.rows("Prim.dim"):
             dim, dtype = row.inputs
-            found[row.output] = PrimValue(self._dims[dim], self.decode("String", dtype))
+            prims[row.output] = PrimValue(self._dims[dim], self.decode("String", dtype))
         for row in self.rows("Prim.number"):
             number, dtype = row.inputs
             value = self.decode("f64", number)
-            found[row.output] = PrimValue(value, self.decode("String", dtype))
-        return found
+            prims[row.output] = PrimValue(value, self.decode("String", dtype))
+        return prims

@@ -8,7 +8,7 @@ from relax_egraph.egraph.bindings import EGraph, Value
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.saturation.course import Course
-from relax_egraph.egraph.saturation.in_process import Found, saturated_and_read, untold
+from relax_egraph.egraph.saturation.in_process import Answer, saturated_and_read, untold
 from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.saturation.schedule import Budget, Schedule
 from relax_egraph.egraph.view import View
@@ -73,14 +73,14 @@ def saturated_database(
     budget: Budget,
     schedule: Schedule,
     course: Course,
-    read: Callable[[Database, Report], Found],
-) -> Found:
+    read: Callable[[Database, Report], Answer],
+) -> Answer:
     """The result of `read` on the saturated e-graph of `view`, which `read` must not keep.
 
     With a `course` that repeats the bans of an earlier run, the e-graph is the same.
     """
 
-    def database(egraph: EGraph, report: Report) -> Found:
+    def database(egraph: EGraph, report: Report) -> Answer:
         return read(Database(egraph), report)
 
     return saturated_and_read(view, book, budget, schedule, course, untold, database)

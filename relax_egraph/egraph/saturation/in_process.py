@@ -22,7 +22,7 @@ from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.collection import no_collection
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def saturated_and_read(
     schedule: Schedule,
     course: Course,
     told: Told,
-    read: Callable[[EGraph, Report], Found],
-) -> Found:
+    read: Callable[[EGraph, Report], Answer],
+) -> Answer:
     """Apply the rules of `book` to `view`; returns the result of `read`, which must not keep it.
 
     An e-graph that outgrows its bounds is not rolled back, which would take a copy in every
