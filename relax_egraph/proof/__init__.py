@@ -1,1 +1,1 @@
-"""Proofs that an optimized program is equal to what it was made of, and their replay."""
+"""Proofs that an optimized program is equal to its source, and their replay."""

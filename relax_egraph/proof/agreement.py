@@ -1,4 +1,4 @@
-"""How two values may differ that a trace holds equal."""
+"""Comparison of values that a trace proves equal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,22 +11,22 @@ from relax_egraph.verify.values.inputs import Kind
 from relax_egraph.verify.values.tolerance import ORDER, Computed, Need, gap
 
 _LARGE, _HUGE, _TINY = 1e3, 1e9, 1e-25
-"""Magnitudes from which on numbers are large; of which products overflow, or underflow."""
+"""Thresholds: numbers are large above the first; products overflow above the second, and underflow
+below the third.
+"""
 
 _KINDS: tuple[Kind, ...] = ("ordinary", "large", "nan", "infinite", "extreme")
 
 _WHOLE = 1e-4
-"""What part of its largest number a whole program may be off by, which adds up its steps' errors
-and those of what they are computed of.
-"""
+"""The tolerance of a whole program, relative to its largest number: errors of steps add up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What numbers a step is about: what is among them, and the largest that is finite.
+    """The kind of the numbers in a step, and the largest finite one.
 
-    A rule is held to what it states of ordinary numbers; rounding errors are of the size of the
-    largest.
+    The float class of a rule is checked on ordinary numbers; rounding errors are relative to the
+    largest number.
     """
 
     kind: Kind = "ordinary"
@@ -34,17 +34,17 @@ class Around:
 
     @staticmethod
     def of(result: Result) -> "Around":
-        """The same of one value."""
+        """The kind and the largest number of one value."""
         return together(map(_around, parts_of(result)))
 
 
 def together(parts: Iterable[Around]) -> Around:
-    """What is among all of them."""
-    found = Around()
+    """The most extreme kind among `parts`, and the largest number."""
+    whole = Around()
     for part in parts:
-        kinds: tuple[Kind, ...] = (found.kind, part.kind)
-        found = Around(max(kinds, key=_KINDS.index), max(found.scale, part.scale))
-    return found
+        kinds: tuple[Kind, ...] = (whole.kind, part.kind)
+        whole = Around(max(kinds, key=_KINDS.index), max(whole.scale, part.scale))
+    return whole
 
 
 def _around(value: Computed) -> Around:
@@ -70,10 +70,10 @@ def parts_of(result: Result) -> tuple[Computed, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What float class it needs to replace a value by another, and where they differ the worst.
+    """The float class that a replacement needs, and the place of the largest difference.
 
-    `error` is the largest difference of numbers, as part of the scale; `part` is that of the
-    tensors of a tuple which differs the most.
+    `error` is the largest difference relative to the scale; `part` is the index of the tensor, in a
+    tuple, that differs the most.
     """
 
     need: Need
@@ -83,24 +83,24 @@ class Compared:
 
 
 def compared(before: Result, after: Result, around: Around) -> Compared:
-    """How `after` differs from `before`, of a step with such numbers `around`."""
+    """The difference of `after` from `before`, in a step with the numbers `around`."""
     lefts, rights = parts_of(before), parts_of(after)
     if len(lefts) != len(rights) or isinstance(before, tuple) != isinstance(after, tuple):
         return Compared("unsound")
     worst = Compared("exact")
     for part, pair in enumerate(zip(lefts, rights, strict=True)):
         a, b = (replace(v, scale=around.scale) for v in pair)
-        found = gap(a, b, around.kind)
+        difference = gap(a, b, around.kind)
         worst = max(
             worst,
-            Compared(found.need, found.at, _error(a, b), part),
+            Compared(difference.need, difference.at, _error(a, b), part),
             key=lambda c: (ORDER.index(c.need), c.error),
         )
     return worst
 
 
 def _error(a: Computed, b: Computed) -> float:
-    """The largest difference of numbers, as part of the scale."""
+    """The largest difference of numbers, relative to the scale."""
     if a.value.shape != b.value.shape or not is_float(name_of(a.value.dtype)):
         return 0.0
     apart = np.abs(a.value.astype(np.float64) - b.value.astype(np.float64))
@@ -109,9 +109,10 @@ def _error(a: Computed, b: Computed) -> float:
 
 
 def agree(a: Result, b: Result, tolerance: float = 0.0) -> bool:
-    """Whether two ways to compute all of a program agree, in float64.
+    """Whether two results of a whole program agree, in float64.
 
-    With a `tolerance`, a part of the norm of `a`, so does what is stored in fewer bits.
+    A positive `tolerance`, relative to the norm of `a`, is for weights stored in fewer bits: then
+    the value of `b` in its own dtype counts.
     """
     lefts, rights = parts_of(a), parts_of(b)
     return len(lefts) == len(rights) and all(
@@ -137,9 +138,9 @@ def _agree(a: Computed, b: Computed, tolerance: float) -> bool:
 
 
 def within(x: Computed, w: Computed, a: Computed, b: Computed, tolerance: float) -> bool:
-    """Whether the product ``x @ w`` is `a`, and `b` is off by no more than `tolerance` allows.
+    """Whether `b` is within `tolerance` of the product `a` = ``x @ w``.
 
-    It is a part of the norms of a row of `x` and a column of `w`.
+    The tolerance is relative to the norm of a row of `x` times the norm of a column of `w`.
     """
     allowed = tolerance + 64 * float(limits(name_of(b.value.dtype)).eps)
     rows = np.sqrt(np.sum(np.square(x.wide), -1, keepdims=x.wide.ndim > 1))

@@ -1,9 +1,9 @@
-"""From an explanation to a chain: rules applied one by one, from one program to an equal one.
+"""Linearization of an explanation: a chain of single rule applications between two programs.
 
-An explanation is a tree: a rule holds of terms whose parts must first become those that it was
-seen to match.  It is walked from the top, so that what is shared in a program is rewritten once:
-a place is a pair of terms, one that stands in the program and one that is to stand there, and all
-positions with the same pair are one place.
+An explanation is a tree: before a rule applies, operands of the term must be rewritten to the
+terms that the rule matched.  The walk is from the root, so that a shared term is rewritten once: a
+place is a pair of the current term and its goal, and all positions with the same pair are one
+place.
 """
 
 import heapq
@@ -23,7 +23,7 @@ from relax_egraph.proof.trace import Deduction, Step
 def chain(
     forest: Forest, terms: Terms, source: Term, target: Term, before: float = inf
 ) -> tuple[Step, ...]:
-    """The steps from `source` to `target`, by what `forest` knew at the time `before`.
+    """The steps from `source` to `target`, over equations of `forest` from times before `before`.
 
     Raises `ProofError` if there are none.
     """
@@ -36,10 +36,11 @@ def chain(
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Positions where `term` stands and `goal` is to stand, by edges of times `before`.
+    """All positions of `term`, which is to be rewritten to `goal` by edges of times `before`.
 
-    While parts are rewritten, `parts` are its operands, places among them, of which it is
-    `waiting` for so many; `users` are the places that it is a part of.
+    `path` has the edges that remain.  While operands are rewritten, `parts` are the operands, with
+    places among them, and `waiting` is the number of unfinished places; `users` are the places
+    that have this one as a part.
     """
 
     term: Term
@@ -55,7 +56,7 @@ _Part: TypeAlias = "Operand | _Place"
 
 
 class _Chain:
-    """A chain while it is made; `_fresh` are places at which nothing was done yet."""
+    """The construction of a chain; `_fresh` has the places that are not rewritten yet."""
 
     def __init__(self, forest: Forest, terms: Terms, root: _Place) -> None:
         self._forest, self._terms, self._root = forest, terms, root
@@ -78,12 +79,12 @@ class _Chain:
         return tuple(self._steps)
 
     def _push(self, place: _Place) -> None:
-        """Let it be the turn of `place`; high terms come first, as lower ones are their parts."""
+        """Queue `place`; high terms come first, as lower terms are their parts."""
         height = self._terms.height(place.term)
         heapq.heappush(self._queue, (-height, next(self._order), place))
 
     def _go_on(self, place: _Place) -> None:
-        """Rewrite `place` until parts of it are to be rewritten first, or to the end."""
+        """Rewrite `place` to its goal, or until parts of it must be rewritten first."""
         if place.path is None:
             path = self._forest.path(place.term, place.goal, place.before)
             assert path is not None, "a congruence holds by what was before it"
@@ -106,22 +107,22 @@ class _Chain:
                 user.parts = None
 
     def _begin_parts(self, place: _Place, goal: Term, before: float) -> bool:
-        """Let the parts of `place` become those of `goal`; whether there is anything to do."""
+        """Queue the parts of `place` that differ from `goal`; whether there are any."""
         waiting: set[_Place] = set()
 
         def part(now: Operand, then: Operand) -> _Part:
             if not isinstance(now, Term) or not isinstance(then, Term) or now is then:
                 return now
-            found = self._fresh.get((now, then))
-            if found is None:
-                found = _Place(now, then, before)
-                self._fresh[now, then] = found
-                self._push(found)
-            found.before = min(found.before, before)
-            if found not in waiting:
-                waiting.add(found)
-                found.users.append(place)
-            return found
+            inner = self._fresh.get((now, then))
+            if inner is None:
+                inner = _Place(now, then, before)
+                self._fresh[now, then] = inner
+                self._push(inner)
+            inner.before = min(inner.before, before)
+            if inner not in waiting:
+                waiting.add(inner)
+                inner.users.append(place)
+            return inner
 
         def parts(now: Operand, then: Operand) -> "_Part | tuple[_Part, ...]":
             if isinstance(now, tuple) and isinstance(then, tuple):
@@ -134,23 +135,25 @@ class _Chain:
         return bool(waiting)
 
     def _apply(self, place: _Place, edge: Edge) -> None:
-        """Make a step at all positions of `place`.
+        """Add a step at all positions of `place`.
 
-        Where its term stands elsewhere too and is to stay, it is told by what is around it.
+        If its term must stay at other positions, the steps are on the terms around it instead.
         """
         old = {above: above.term for above in self._above(place)}
         place.term = edge.right
         for above in old:
             if above.parts is not None:
                 above.term = self._terms.over(above.term, map(_now, above.parts))
-        given = self._given(edge.given, edge.time)
+        premises = self._premises(edge.given, edge.time)
         deduced = tuple(map(self._deduction, closure(edge.deduced)))
         level = [place]
         while True:
             steps: list[tuple[Step, Term]] = []
             program = self._program
             for changed in level:
-                step = Step(edge.rule, old[changed], changed.term, edge.backwards, given, deduced)
+                step = Step(
+                    edge.rule, old[changed], changed.term, edge.backwards, premises, deduced
+                )
                 then = self._terms.replaced(program, step.before, step.after)
                 if then is not program:
                     steps.append((step, then))
@@ -162,19 +165,19 @@ class _Chain:
         for step, program in steps:
             self._add(step, program)
 
-    def _given(self, pairs: Pairs, before: float) -> tuple[Step, ...]:
-        """The steps from one to the other of each of `pairs`."""
+    def _premises(self, pairs: Pairs, before: float) -> tuple[Step, ...]:
+        """The steps that prove each of `pairs` equal."""
         chains = (chain(self._forest, self._terms, a, b, before) for a, b in pairs)
         return tuple(step for steps in chains for step in steps)
 
     def _deduction(self, of: Deduced) -> Deduction:
         if of not in self._deductions:
-            given = self._given(of.given, of.time)
-            self._deductions[of] = Deduction(of.rule, of.name, of.row, given)
+            premises = self._premises(of.given, of.time)
+            self._deductions[of] = Deduction(of.rule, of.name, of.row, premises)
         return self._deductions[of]
 
     def _add(self, step: Step, program: Term) -> None:
-        """Add a step that leads to `program`; what leads back to where it was is left out."""
+        """Add a step that leads to `program`; a cycle back to an earlier program is removed."""
         self._program = program
         if program in self._programs:
             length = self._programs[program]
@@ -187,17 +190,17 @@ class _Chain:
             self._passed.append(program)
 
     def _above(self, place: _Place) -> list[_Place]:
-        """`place` and all that it is in, each after what is in it."""
-        found, todo = {place: None}, [place]
+        """`place` and its transitive users, in ascending order of height."""
+        above, todo = {place: None}, [place]
         while todo:
-            new = [user for user in todo.pop().users if user not in found]
-            found.update(dict.fromkeys(new))
+            new = [user for user in todo.pop().users if user not in above]
+            above.update(dict.fromkeys(new))
             todo += new
-        return sorted(found, key=lambda p: self._terms.height(p.term))
+        return sorted(above, key=lambda p: self._terms.height(p.term))
 
 
 def _now(part: "_Part | tuple[_Part, ...]") -> Operand:
-    """The operand that stands there now."""
+    """The current operand at a part."""
     if isinstance(part, tuple):
         return tuple(cast(Term, _now(p)) for p in part)
     return part.term if isinstance(part, _Place) else part

@@ -1,9 +1,9 @@
-"""Which rules made a part of the optimized program: the steps, followed backwards from it.
+"""Provenance: the rules that contribute to a part of the optimized program.
 
-A node of the result was made by a rule, or is a node of the source, or one of either with other
-operands.  What a rule made leads to what it took, the nodes that its left side matched, and these
-to the rules that made them.  A rule that makes nothing, as ``x + 0 = x`` does, took part in what
-reads its result from then on.
+The steps of a trace are followed backwards.  A node of the result comes from a rule or from the
+source, perhaps with other operands.  A node from a rule leads to the nodes that the rule matched,
+and these to the rules that added them.  A rule that adds no node, such as ``x + 0 = x``,
+contributes to the nodes that read its result.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,9 +16,9 @@ from relax_egraph.proof.trace import Trace
 
 
 def rules_of(trace: Trace, term: Term, inputs: Collection[Term] = ()) -> tuple[str, ...]:
-    """The rules, in order of their first use, that took part in making `term` of the result.
+    """The rules that contribute to `term` of the result, in order of their first use.
 
-    What is within `inputs`, terms in `term`, is no part of it.
+    `inputs` are terms in `term`; they and their operands do not count.
     """
     return _rules(History(trace), term, inputs)
 
@@ -26,43 +26,43 @@ def rules_of(trace: Trace, term: Term, inputs: Collection[Term] = ()) -> tuple[s
 def chains(
     traces: Iterable[Trace], roots: Iterable[ClassId], program: Program
 ) -> Mapping[int, tuple[str, ...]]:
-    """For each choice of `program` that makes something, by its position, the rules that made it.
+    """The rules that contribute to each choice of `program`, by its position.
 
-    `traces` are those of the `roots` of the region that the program is of.  What several outputs
-    need is as the first of their traces made it; what none needs is missing.
+    `traces` are the traces of the `roots` of the program's region.  A choice that several outputs
+    need has the rules of the first trace; leaves, and choices that no output needs, are missing.
     """
     maker = {output: place for place, choice in enumerate(program) for output in choice.outputs}
-    found: dict[int, dict[str, None]] = {}
+    rules_at: dict[int, dict[str, None]] = {}
     for trace, root in zip(traces, roots, strict=True):
         history = History(trace)
-        known = set(found)
-        for class_id, (term, inputs) in _made(trace.result, root, program, maker).items():
+        known = set(rules_at)
+        for class_id, (term, inputs) in _terms_of(trace.result, root, program, maker).items():
             place = maker[class_id]
             if place not in known:
                 rules = _rules(history, term, inputs)
-                found.setdefault(place, {}).update(dict.fromkeys(rules))
-    return {place: tuple(found[place]) for place in sorted(found)}
+                rules_at.setdefault(place, {}).update(dict.fromkeys(rules))
+    return {place: tuple(rules_at[place]) for place in sorted(rules_at)}
 
 
-def _made(
+def _terms_of(
     result: Term, root: ClassId, program: Program, maker: Mapping[ClassId, int]
 ) -> dict[ClassId, tuple[Term, tuple[Term, ...]]]:
-    """The term of each class that `program` makes for `root`, and those of what that reads."""
-    found: dict[ClassId, tuple[Term, tuple[Term, ...]]] = {}
+    """The term of each class that `program` computes for `root`, and the terms that it reads."""
+    terms: dict[ClassId, tuple[Term, tuple[Term, ...]]] = {}
     todo = [(root, result)]
     while todo:
         class_id, term = todo.pop()
         choice = program[maker[class_id]]
-        if class_id in found or (isinstance(choice.how, Node) and choice.how.op in (LEAF, SCALAR)):
+        if class_id in terms or (isinstance(choice.how, Node) and choice.how.op in (LEAF, SCALAR)):
             continue
         reads = dict(_reads(class_id, choice, term))
-        found[class_id] = (term, tuple(reads.values()))
+        terms[class_id] = (term, tuple(reads.values()))
         todo += reads.items()
-    return found
+    return terms
 
 
 def _reads(class_id: ClassId, choice: Choice, term: Term) -> Iterator[tuple[ClassId, Term]]:
-    """The classes that `choice` reads to make `class_id`, each with its part of `term`."""
+    """The classes that `choice` reads for `class_id`, each with its part of `term`."""
     if isinstance(choice.how, Node):
         yield from zip(choice.how.operands, term.operands, strict=True)
         return
@@ -80,7 +80,7 @@ def _reads(class_id: ClassId, choice: Choice, term: Term) -> Iterator[tuple[Clas
 
 
 def _stored(term: Term) -> Term:
-    """What a kernel loads."""
+    """The tensor that a kernel loads."""
     inner: Operand = term.children[0] if term.op == LOAD else term
     assert isinstance(inner, Term)
     return inner
@@ -90,18 +90,18 @@ def _rules(history: History, term: Term, inputs: Collection[Term]) -> tuple[str,
     root = history.number(term)
     ends = {history.number(t) for t in inputs} - {root}
     part = history.below(root, ends)
-    found: list[str] = []
+    rules: list[str] = []
     for change in reversed(history.changes):
-        if took_part := _took_part(history, change, part, root):
-            found.extend(reversed(change.rules))
-        part, ends = _before(change, part, ends, took_part)
-    return tuple(dict.fromkeys(reversed(found)))
+        if contributes := _contributes(history, change, part, root):
+            rules.extend(reversed(change.rules))
+        part, ends = _before(change, part, ends, contributes)
+    return tuple(dict.fromkeys(reversed(rules)))
 
 
-def _took_part(history: History, change: Change, part: set[Number], root: Number) -> bool:
-    """Whether `change` made any of a `part` of the program after it, or something for it to read.
+def _contributes(history: History, change: Change, part: set[Number], root: Number) -> bool:
+    """Whether `change` adds a node of `part`, or an operand of one, to the program after it.
 
-    What is all of the program, its `root`, is read by nothing.
+    The whole program, `root`, is the operand of no node.
     """
     if change.fresh:
         return bool(change.fresh & part)
@@ -110,9 +110,9 @@ def _took_part(history: History, change: Change, part: set[Number], root: Number
 
 
 def _before(
-    change: Change, part: set[Number], ends: set[Number], took_part: bool
+    change: Change, part: set[Number], ends: set[Number], contributes: bool
 ) -> tuple[set[Number], set[Number]]:
-    """What a part of a program and its ends were before `change`."""
+    """A part of a program and its ends, as they were before `change`."""
     came: dict[Number, set[Number]] = {}
     for was, now in change.moved.items():
         came.setdefault(now, set()).add(was)
@@ -122,7 +122,7 @@ def _before(
         return kept.union(*(came[n] for n in numbers & came.keys()))
 
     before, ended = earlier(part), earlier(ends)
-    if took_part:
+    if contributes:
         before |= change.taken
     elif change.fresh & ends or change.after in ends:
         ended.add(change.before)

@@ -1,4 +1,4 @@
-"""What rules deduced, row by row: by which rule, of which terms, and what that rule had read."""
+"""Deduced rows of relations and functions: the rule, its terms, and the rows that it read."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from relax_egraph.proof.paths import Deduced
 from relax_egraph.proof.term import Term, Terms
 
 CONST_SCALAR, IS_CONST = "const-scalar", "is-const"
-"""Facts of a class that hold by any of its terms."""
+"""Facts of a class that follow from any of its terms."""
 
 Row: TypeAlias = tuple[Any, ...]
 """Terms, vectors of them, and plain values."""
@@ -20,16 +20,16 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A term that shows a fact by what it is, but for what was `deduced` of its parts."""
+    """A term that shows a fact by its own form, and by the rows `deduced` for its parts."""
 
     term: Term
     deduced: tuple[Deduced, ...] = ()
 
 
 class Rows:
-    """The rows that were deduced, and what tells a constant; `numbers` and `constants` are leaves.
+    """The deduced rows, and the leaves that are `numbers` or `constants`.
 
-    What is known of terms that become equal is known of each.
+    A fact of a term holds for all terms that are equal to it.
     """
 
     def __init__(self, terms: Terms, forest: Forest) -> None:
@@ -40,11 +40,11 @@ class Rows:
         self._witnesses: dict[tuple[str, Term], Witness | None] = {}
 
     def add(self, deduced: Deduced) -> None:
-        """Add a row, which is found from the next `refresh` on."""
+        """Add a row, which lookups return from the next `refresh` on."""
         self._rows[deduced.name].append(deduced)
 
     def refresh(self) -> None:
-        """Take account of all that was added and has become equal."""
+        """Rebuild the index after rows were added or terms became equal."""
         self._known.clear()
         self._witnesses.clear()
         for rows in self._rows.values():
@@ -52,11 +52,11 @@ class Rows:
                 self._known.setdefault(self._key(deduced.name, deduced.row), deduced)
 
     def find(self, name: str, row: Row) -> Deduced | None:
-        """What says that `row` is in the relation or function `name`; of several the first."""
+        """The first deduction of `row` for the relation or function `name`, up to equality."""
         return self._known.get(self._key(name, row))
 
     def witness(self, name: str, term: Term) -> Witness | None:
-        """A term equal to `term` that is a number, or constant, by what it is."""
+        """A term that is equal to `term` and shows the fact `name`: a number, or constant."""
         return self._witness(name, self._forest.oldest(term), set())
 
     def _witness(self, name: str, oldest: Term, within: set[Term]) -> Witness | None:
@@ -67,12 +67,12 @@ class Rows:
             return None
         within.add(oldest)
         members = self._forest.equals(oldest)
-        found = self._plain(name, members) or self._composed(name, members, within)
-        found = found or self._written(name, members)
-        if found or len(within) == 1:
-            self._witnesses[key] = found
+        witness = self._plain(name, members) or self._composed(name, members, within)
+        witness = witness or self._written(name, members)
+        if witness or len(within) == 1:
+            self._witnesses[key] = witness
         within.remove(oldest)
-        return found
+        return witness
 
     def _plain(self, name: str, members: Sequence[Term]) -> Witness | None:
         known = self.numbers if name == CONST_SCALAR else self.constants
@@ -80,7 +80,7 @@ class Rows:
         return next(map(Witness, plain), None)
 
     def _composed(self, name: str, members: Sequence[Term], within: set[Term]) -> Witness | None:
-        """A member over operands that are shown to be constant, or one number."""
+        """A witness whose operands are witnesses."""
         for term in members:
             if term.sort != "tensor" or (name == CONST_SCALAR and term.op not in MOVES):
                 continue
@@ -90,9 +90,9 @@ class Rows:
             shown = [self._witness(name, self._forest.oldest(t), within) for t in parts]
             if all(shown):
                 known = dict(zip(parts, filter(None, shown), strict=True))
-                made = self._terms.term(term.over(lambda t, known=known: known[t].term))
-                self._forest.add(made)
-                return Witness(made, tuple(d for w in known.values() for d in w.deduced))
+                composed = self._terms.term(term.over(lambda t, known=known: known[t].term))
+                self._forest.add(composed)
+                return Witness(composed, tuple(d for w in known.values() for d in w.deduced))
         return None
 
     def _written(self, name: str, members: Sequence[Term]) -> Witness | None:
@@ -128,14 +128,14 @@ def terms_in(row: Row) -> Iterator[Term]:
 
 
 def closure(deduced: Iterable[Deduced]) -> tuple[Deduced, ...]:
-    """`deduced`, with what these were deduced from before each, each once."""
-    found: dict[Deduced, None] = {}
+    """`deduced` and all rows that they depend on, in topological order."""
+    order: dict[Deduced, None] = {}
     stack = [(one, False) for one in reversed(tuple(deduced))]
     while stack:
         one, ready = stack.pop()
         if ready:
-            found[one] = None
-        elif one not in found:
+            order[one] = None
+        elif one not in order:
             stack.append((one, True))
             stack += ((below, False) for below in reversed(one.deduced))
-    return tuple(found)
+    return tuple(order)

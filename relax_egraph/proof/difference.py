@@ -1,4 +1,4 @@
-"""Steps, and the part of a program that each changes."""
+"""Differences: the part of a program that a step changes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from relax_egraph.proof.trace import Step
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a rule matched and made: terms on one side of a step only, operands before their use.
+    """The terms on one side of a step only, in topological order: `taken` away, and `fresh`.
 
-    `shared` are the terms that both sides are made of.
+    `shared` are the terms that both sides are built from.
     """
 
     taken: tuple[Term, ...]
@@ -20,19 +20,19 @@ class Difference:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All of them, those that are shared first."""
+        """All terms, the shared ones first."""
         return (*self.shared, *self.taken, *self.fresh)
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
-    """`steps`, each after those that its premises hold by."""
+    """`steps`, each after the steps that prove its premises."""
     for step in steps:
         yield from all_steps(step.before_it)
         yield step
 
 
 def difference(step: Step) -> Difference:
-    """What `step` changes; of equal terms there must be one."""
+    """The difference of both sides of `step`; terms must be hash-consed."""
     left, right = tuple(post_order(step.before)), tuple(post_order(step.after))
     of_left, of_right = set(left), set(right)
     taken = tuple(t for t in left if t not in of_right)

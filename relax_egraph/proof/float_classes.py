@@ -1,9 +1,9 @@
-"""What the steps of a trace may do to rounding.
+"""Float classes of the steps of a trace.
 
-A rule that reads what others deduced is held to what these state, too: what it equates is right by
-theirs.  ``(reweighted t u x w y v how)`` says that y, convolved with v, is t, and it is a
-scale that was folded into the weight.  And a relation is of all that is equal to what it was said
-of, which may be rounded elsewhere.
+A rule that reads deduced facts has the float classes of the rules that deduced them, too: its
+equation rests on theirs.  For instance, ``(reweighted t u x w y v how)`` states that y, convolved
+with v, is t, where a scale is folded into the weight v.  Besides, a relation holds for all terms
+that are equal to its arguments, which may be rounded differently.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ _ORDER: tuple[FloatClass, ...] = ("unstated", "exact", "reassociates", "fast", "
 
 
 def float_classes(trace: Trace) -> dict[Step, FloatClass]:
-    """The float class of each step, and of those that its premises hold by: the worst of its rules.
+    """The float class of each step, and of each step for a premise: the worst of its rules.
 
-    What is generated of operators is exact.
+    Generated rules are exact.
     """
     return {step: _worst(trace, step) for step in all_steps(trace.steps)}
 

@@ -1,11 +1,10 @@
-"""Equality of terms by instances of rules and congruence, and why two terms are equal.
+"""Proof-producing congruence closure of terms, over instances of rules.
 
-Congruence closure by union-find and a table of signatures (Downey, Sethi and Tarjan 1980).  Every
-equation that was added, and every congruence that was found, is an edge between two terms with the
-time at which it was; a congruence holds by edges before it (as in Nieuwenhuis and Oliveras,
-Proof-producing congruence closure, 2005).  An explanation is a shortest path: it is not of the
-tree of edges that joined classes, but of all edges, as shorter proofs are in Flatt et al., Small
-proofs from congruence closure, 2022.
+Congruence closure is by union-find and a table of signatures (Downey, Sethi and Tarjan 1980).
+Every equation and every congruence is an edge between two terms, with a time; a congruence follows
+from earlier edges (Nieuwenhuis and Oliveras, Proof-producing congruence closure, 2005).  An
+explanation is a short path over all edges, not only over the spanning tree of edges that joined
+classes (Flatt et al., Small proofs from congruence closure, 2022).
 """
 
 from collections import defaultdict
@@ -17,7 +16,7 @@ from relax_egraph.proof.term import Term, head_of
 
 
 class Forest:
-    """Terms of one table, and what is known to be equal."""
+    """Terms of one table, and the equations between them."""
 
     def __init__(self) -> None:
         self._parent: dict[Term, Term] = {}
@@ -37,7 +36,7 @@ class Forest:
         return term in self._parent
 
     def add(self, term: Term) -> int:
-        """Add `term` and all in it; how many of these are equal to none before by congruence."""
+        """Add `term` and its subterms; returns how many are not congruent to an earlier term."""
         new = 0
         stack = [(term, False)]
         while stack:
@@ -53,7 +52,7 @@ class Forest:
 
     @property
     def clock(self) -> int:
-        """The time of what is found next."""
+        """The time of the next edge."""
         return self._clock
 
     def unite(
@@ -64,9 +63,9 @@ class Forest:
         given: Pairs = (),
         deduced: tuple[Deduced, ...] = (),
     ) -> None:
-        """Let `left` and `right` be equal by `rule`; new terms are added.
+        """Equate `left` and `right` by `rule`; new terms are added.
 
-        The rule had the premises that the two of each of `given` are equal, and what was `deduced`.
+        The premises of the rule are the equations `given`, and the rows `deduced`.
         """
         for term in (left, right, *(term for pair in given for term in pair)):
             self.add(term)
@@ -74,19 +73,19 @@ class Forest:
             self._join([(left, right, rule)], given, deduced)
 
     def equal(self, left: Term, right: Term) -> bool:
-        """Whether two terms that were added are known to be equal."""
+        """Whether two added terms are equal."""
         return self._find(left) is self._find(right)
 
     def oldest(self, term: Term) -> Term:
-        """Of all that is equal to `term`, which was added, what was added first."""
+        """The term that was added first, of all terms that are equal to the added term `term`."""
         return self._oldest[self._find(term)]
 
     def equals(self, term: Term) -> list[Term]:
-        """All that is equal to `term`, which was added, in the order in which it was added."""
+        """All terms that are equal to the added term `term`, in the order of their addition."""
         return sorted(self._equals[self._find(term)], key=self._ages.__getitem__)
 
     def path(self, left: Term, right: Term, before: float = inf) -> list[Edge] | None:
-        """The edges of times `before` that lead from `left` to `right`; ``None`` without such."""
+        """A path from `left` to `right` over edges of times `before`; ``None`` without one."""
         return self._paths.shortest(left, right, min(before, self._clock))
 
     def _insert(self, term: Term) -> bool:
@@ -110,7 +109,7 @@ class Forest:
         given: Pairs = (),
         deduced: tuple[Deduced, ...] = (),
     ) -> None:
-        """Add edges, and those of the congruences that follow; the premises are of the first."""
+        """Add edges and the congruences that follow; the premises belong to the first edge."""
         while waiting:
             left, right, rule = waiting.pop()
             if (left, right, rule) in self._linked:

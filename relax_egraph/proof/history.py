@@ -1,4 +1,4 @@
-"""The programs of a trace, node by node: what each step takes away, makes, and moves."""
+"""The programs of a trace, node by node: the nodes that each step removes, adds, and moves."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from relax_egraph.proof.term import Term, key_of, post_order
 from relax_egraph.proof.trace import Trace
 
 Number: TypeAlias = int
-"""Of a node: equal nodes have one, and it is above those of the node's operands."""
+"""The number of a node: equal nodes share it, and it is above the numbers of the operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step does to the program: `before` becomes `after`, and nodes over it others.
+    """The effect of a step: it replaces `before` by `after`, and thereby the nodes over `before`.
 
-    What a step has around what its rule changes is none of either.  `moved` says what each node
-    over `before` became; `fresh` are the nodes that are in `after` and in no program before, and
-    `taken` those of `before` that `after` does not have.
+    Common context of both sides of the step is not part of them.  `moved` maps each node over
+    `before` to its replacement; `fresh` are the nodes of `after` that are not in the program
+    before, and `taken` are the nodes of `before` that are not in `after`.
     """
 
     rules: tuple[str, ...]
@@ -59,19 +59,19 @@ class History:
             )
 
     def number(self, term: Term) -> Number:
-        """The number of `term`, which may be new."""
+        """The number of `term`, which is added if it is new."""
         for inner in post_order(term, self._numbers):
             self._numbers[inner] = self._node(inner.over(self._numbers.__getitem__))
         return self._numbers[term]
 
     def below(self, root: Number, ends: Collection[Number] = ()) -> set[Number]:
-        """The nodes in `root`, with itself, but for `ends` and what is in them."""
-        found, todo = {root}, [root]
+        """The nodes that `root` reaches, with itself, without passing through `ends`."""
+        nodes, todo = {root}, [root]
         while todo:
-            new = [c for c in self._nodes[todo.pop()].operands if c not in found and c not in ends]
-            found.update(new)
+            new = [c for c in self._nodes[todo.pop()].operands if c not in nodes and c not in ends]
+            nodes.update(new)
             todo += new
-        return found
+        return nodes
 
     def operands(self, number: Number) -> tuple[Number, ...]:
         """The operands of a node."""
@@ -92,7 +92,7 @@ class History:
         after: Number,
         moved: dict[Number, Number],
     ) -> Change:
-        """The change from `before` to `after`, without what they have in common around it."""
+        """The change from `before` to `after`, without their common context."""
         over = {was: now for was, now in moved.items() if was != before}
         while (inner := self._inner(before, after)) is not None:
             over[before] = after
@@ -102,7 +102,7 @@ class History:
         return Change(rules, before, after, over, fresh, taken)
 
     def _inner(self, before: Number, after: Number) -> tuple[Number, Number] | None:
-        """The operands in which alone two nodes differ, if these are one pair."""
+        """The only pair of operands in which two nodes differ; ``None`` if they differ in more."""
         left, right = self.operands(before), self.operands(after)
         pairs = {(b, a) for b, a in zip(left, right, strict=False) if b != a}
         same = len(left) == len(right) and len(pairs) == 1
@@ -113,7 +113,7 @@ class History:
     def _moved(
         self, program: Iterable[Number], before: Number, after: Number
     ) -> dict[Number, Number]:
-        """What the nodes of `program` become that are not as they were."""
+        """The replacements of the nodes of `program` that change."""
         moved = {before: after}
         for node in sorted(n for n in program if n > before):
             if any(c in moved for c in self.operands(node)):

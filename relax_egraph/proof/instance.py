@@ -1,4 +1,4 @@
-"""Random values for what a trace is about: extents of symbols, elements of leaves."""
+"""Random instances of a trace: extents of symbols, and values of leaves."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ from relax_egraph.verify.values.inputs import Kind, random_array
 from relax_egraph.verify.values.tolerance import Computed
 
 _STEPS = ((2, 3, 5), (1, 2, 3, 4, 5, 7, 8), tuple(range(17)))
-"""Extents, above the least: of the first instances that are drawn, of further ones, of the last."""
+"""Candidate extents, above the least one: for the first, the middle and the last attempts."""
 
 _ATTEMPTS = 60
 _ALIKE = 4
-"""Of so many attempts one has extents that are all equal, as some operators ask."""
+"""One in this number of attempts has equal extents, as some operators require."""
 
 _GUESSES = 5
-"""So many times the attempts are made if there are shapes of which nothing is known."""
+"""The factor of attempts if there are unknown shapes."""
 
 Indices: TypeAlias = int | None
-"""What integers are below, so that they are indices; of ``None`` they are as numbers are."""
+"""An exclusive bound of integers, so that they are valid indices; ``None`` for any integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Extents of the symbols of a trace, and below what its integers are, so that it runs.
+    """Extents of the symbols of a trace, and the bound of its integers.
 
-    `leaves` and `opaque` have shapes by key, where nothing is known of them.
+    `leaves` and `opaque` have shapes, by key, for values of unknown shape.
     """
 
     extents: Mapping[str, int]
@@ -59,7 +59,7 @@ class Sizes:
     opaque: Mapping[int, tuple[int, ...]]
 
     def instance(self, trace: Trace, kind: Kind, rng: np.random.Generator) -> Instance:
-        """Random values of `kind`; constants are what they are."""
+        """Random values of `kind`; constants keep their values."""
 
         def drawn(info: StructInfo, shape: tuple[int, ...] = ()) -> Result:
             if isinstance(info, TupleStructInfo):
@@ -88,10 +88,10 @@ class Sizes:
 def sizes_of(
     trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None = None
 ) -> Iterator[Sizes]:
-    """Sizes to try, those of `given` as they are, where no shape has a negative extent.
+    """Candidate sizes, without negative extents; symbols in `given` keep their sizes.
 
-    Raises ``ValueError`` for a symbol that the trace has not, and for what contradicts what is
-    assumed of it.
+    Raises ``ValueError`` for a symbol that is not in the trace, and for a size that contradicts the
+    assumptions.
     """
     known, shapes, others = dict(given or {}), set(_of_values(trace)), set(_of_terms(trace))
     names = sorted(frozenset[str]().union(*map(dims.symbols, shapes | others)))
@@ -138,7 +138,7 @@ def _within(extent: int, known: Range) -> bool:
 
 
 def _ranks(infos: Mapping[int, StructInfo]) -> dict[int, int]:
-    """The ranks of tensors of unknown shape; 0 where that is not known, either."""
+    """The ranks of tensors of unknown shape; 0 for tensors of unknown rank."""
     return {
         key: max(info.ndim, 0)
         for key, info in infos.items()

@@ -1,8 +1,8 @@
-"""Kernels as terms: from a load of each operand to a store of each result.
+"""Kernels as terms: loads of operands, operators, and stores of results.
 
-They are proven of the program without kernels.  Each operator can be lowered, by the rule that is
-generated for it or, if it is no step of other kernels, by extraction; and what a kernel stores
-and another loads can stay within one.
+They are proven equal to the program without kernels.  Each operator can be lowered, by its
+generated rule or, if it is never fused, by extraction.  A store of one kernel and a load of
+another cancel when the kernels are fused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from relax_egraph.proof.term import Operand, Term, Terms, canonical, post_order
 
 
 def kernel_terms(terms: Terms, kernel: Kernel, inputs: Sequence[Term]) -> Iterator[Term]:
-    """What `kernel` stores, given what its `inputs` are."""
+    """The terms that `kernel` stores, over the terms of its `inputs`."""
     values = [_loaded(terms, tensor) for tensor in inputs]
 
     def operand(of: int | tuple[int, ...] | ShapeStructInfo) -> Operand:
@@ -33,7 +33,7 @@ def kernel_terms(terms: Terms, kernel: Kernel, inputs: Sequence[Term]) -> Iterat
 
 
 def without_kernels(terms: Terms, program: Term) -> Term:
-    """`program` with the operators of its kernels on tensors."""
+    """`program` without loads and stores, with all operators on tensors."""
     now: dict[Term, Term] = {}
     for term in post_order(program):
         if term.op in (LOAD, STORE):
@@ -44,21 +44,21 @@ def without_kernels(terms: Terms, program: Term) -> Term:
 
 
 def lower(forest: Forest, terms: Terms, program: Term) -> None:
-    """Add to `forest` what makes the kernels of `program`.
+    """Add the equations of lowering and fusion for the kernels of `program` to `forest`.
 
-    A kernel of an operator that commutes is made of it with its operands in either order.
+    A commutative operator equals its kernel in either order of operands.
     """
     for term in post_order(program):
         if term.sort != "kernel" or term.op == LOAD:
             continue
         tensors = term.over(lambda t: _stored(terms, t))
         loads = tensors.over(lambda t: _loaded(terms, t))
-        made, orders = _stored(terms, terms.term(loads)), [tensors.children]
+        kernel, orders = _stored(terms, terms.term(loads)), [tensors.children]
         if term.op in COMMUTATIVE:
             first, second, *rest = tensors.children
             orders.append((second, first, *rest))
         for children in orders:
-            forest.unite(terms.over(term, children), made, f"lower-{term.op}")
+            forest.unite(terms.over(term, children), kernel, f"lower-{term.op}")
         forest.unite(_loaded(terms, _stored(terms, term)), term, "load-of-store")
 
 

@@ -1,9 +1,9 @@
-"""The way from one term to another by few rules, over what is known to be equal.
+"""Short paths between equal terms, over rules and congruences, by Dijkstra's algorithm (1959).
 
-Dijkstra's algorithm (1959), over rules and congruences.  A congruence is as long as the ways
-between its parts by what was known before it: each has one length, which is found once.  Of several
-in a row only those that lead to the goal are weighed as one, so a way may be a little longer than
-it need be; to weigh every pair of terms that are congruent takes minutes where many are.
+The length of a congruence is the sum of the lengths of the paths between its parts, over earlier
+edges; it is computed once.  Consecutive congruences count as one only if they lead to the goal, so
+a path may be slightly longer than necessary: a weight for every pair of congruent terms would take
+minutes for large classes.
 """
 
 import heapq
@@ -20,9 +20,9 @@ Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deduced:
-    """A row of the relation or function `name`, which `rule` deduced at a time.
+    """A row of the relation or function `name`, which `rule` deduced at `time`.
 
-    Its premises were that the two of each of `given` are equal, and what was `deduced` before.
+    The premises of the rule are the equations `given`, and the rows `deduced`.
     """
 
     rule: str
@@ -34,14 +34,14 @@ class Deduced:
 
 
 _BACKWARDS = 1.1
-"""The length of a rule that is applied backwards; of one that is not it is 1."""
+"""The length of a rule that is applied backwards; a rule applied forwards has length 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`left` and `right` are equal by `rule`, or if that is empty by congruence.
+    """An equation of `left` and `right`, by `rule`, or by congruence if `rule` is empty.
 
-    Premises of the rule were that the two of each of `given` are equal, and what was `deduced`.
+    The premises of the rule are the equations `given`, and the rows `deduced`.
     """
 
     left: Term
@@ -54,32 +54,32 @@ class Edge:
 
     @property
     def reversed(self) -> "Edge":
-        """The same from `right` to `left`."""
+        """The edge from `right` to `left`."""
         return replace(self, left=self.right, right=self.left, backwards=not self.backwards)
 
     @property
     def parts(self) -> list[tuple[Term, Term]]:
-        """The parts in which the two differ, each pair once."""
+        """The distinct pairs of operands in which the two terms differ."""
         pairs = zip(self.left.operands, self.right.operands, strict=True)
         return [pair for pair in dict.fromkeys(pairs) if pair[0] is not pair[1]]
 
 
 class Paths:
-    """Ways over `edges`, by the term at which they begin; these may become more in the meantime."""
+    """Paths over `edges`, by their first term; edges may be added between searches."""
 
     def __init__(self, edges: Mapping[Term, Sequence[Edge]]) -> None:
         self._edges = edges
         self._lengths: dict[tuple[Term, Term, float], float] = {}
 
     def shortest(self, left: Term, right: Term, before: float) -> list[Edge] | None:
-        """The edges of times before `before` that lead from `left` to `right`, if some do."""
+        """A path from `left` to `right` over edges of times before `before`, if there is one."""
         came = self._search(left, right, before)[1]
         return _walked(right, came) if right in came else None
 
     def _search(
         self, left: Term, right: Term, before: float
     ) -> tuple[float, Mapping[Term, Edge | None]]:
-        """How far it is, and the edge by which each term was reached."""
+        """The length of the path, and the last edge on the path to each visited term."""
         came, order, best = dict[Term, Edge | None](), count(), {left: 0.0}
         queue: list[tuple[float, int, Term, Edge | None]] = [(0.0, next(order), left, None)]
         while queue:
@@ -99,7 +99,7 @@ class Paths:
         return inf, came
 
     def _across(self, term: Term, right: Term, before: float) -> Iterator[Edge]:
-        """The congruence from `term` to `right`, where several lead there."""
+        """The composition of several congruences from `term` to `right`, if there are such."""
         seen, todo = {term}, [(term, 0.0)] if term.op == right.op else []
         while todo:
             inner, time = todo.pop()
@@ -112,13 +112,13 @@ class Paths:
                     todo.append((edge.right, last))
 
     def _length(self, edge: Edge) -> float:
-        """How many rules it takes; of a congruence, what it takes to make its parts equal."""
+        """The number of rules; for a congruence, the total length of the paths of its parts."""
         if edge.rule:
             return _BACKWARDS if edge.backwards else 1.0
         key = (edge.left, edge.right, edge.time)
         if key not in self._lengths:
-            ways = (self._search(*pair, edge.time) for pair in edge.parts)
-            self._lengths[key] = sum(length for length, _ in ways)
+            searches = (self._search(*pair, edge.time) for pair in edge.parts)
+            self._lengths[key] = sum(length for length, _ in searches)
         return self._lengths[key]
 
 

@@ -1,9 +1,9 @@
-"""The proof that an extracted program is equal to the region that it was made of.
+"""The proof that an extracted program is equal to its source region.
 
-Saturation is repeated and recorded, and every match of a rule becomes an equation between two
-terms: the sides of the rule, over one term that stands for each class.  Classes that egglog joined
-are then joined by these equations and congruence; so the program is equal to its source, and the
-equations by which it is are the proof.
+Saturation is repeated and recorded.  Every match of a rule becomes an equation between two terms,
+the sides of the rule, over a representative term for each class.  These equations and congruence
+join the same classes as egglog did; so the program is equal to its source, and the equations on
+the path between them are the proof.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ from relax_egraph.proof.trace import Firing, Proof, Step, Trace
 
 @deep(ProofError, "the program is nested too deeply to be proven")
 def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) -> Proof:
-    """A trace for each root of `region`, from the block to what the chosen program makes of it.
+    """A trace for each root of `region`, from its term in the block to the chosen program.
 
-    `outputs` name the roots.  Raises `ProofError` if a root is not reached, and `SaturationError`
-    if a run cannot be repeated.
+    `outputs` name the roots.  Raises `ProofError` if a root is not proven, and `SaturationError` if
+    a run cannot be repeated.
     """
     runs, view, function = region.runs, region.view, region.function
     terms, forest, firings = Terms(), Forest(), list[Firing]()
@@ -52,7 +52,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
             classes = _Classes(terms, forest, rows, of)
             for moment in record(run):
                 firings += classes.learn(moment)
-        made = _program_terms(terms, view, region.extraction.program)
+        computed = _program_terms(terms, view, region.extraction.program)
     leaves = {
         node.key: eclass.struct_info
         for eclass in source.classes.values()
@@ -62,7 +62,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
     rules = {name: rule for run in runs for name, rule in _matched(run).items()}
     traces: list[Trace] = []
     for output, root, now in zip(outputs, source.roots, view.roots, strict=True):
-        before, after = loaded[0][root], made[now]
+        before, after = loaded[0][root], computed[now]
         try:
             steps = _steps(forest, terms, before, after)
         except ProofError as problem:
@@ -88,16 +88,16 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
 
 
 def _matched(run: Saturating) -> dict[str, Rule]:
-    """The rules that matched, by the names that reports use."""
+    """The rules that matched, by their names in reports."""
     matched = {name for phase in run.report.phases for name in phase.matches}
     rules = ((name, rule) for rule in run.book().rules for name in rule.reported)
     return {name: rule for name, rule in rules if name in matched or name == CONSTANT}
 
 
 def _steps(forest: Forest, terms: Terms, source: Term, target: Term) -> tuple[Step, ...]:
-    """Rewrites of tensors first, then what makes kernels of them.
+    """The steps from `source` to `target`: rewrites of tensors, then lowering to kernels.
 
-    Where rules of the user rewrite within kernels, these are among the others.
+    If rules of the user rewrite within kernels, both are mixed.
     """
     plain = without_kernels(terms, target)
     forest.add(source)
@@ -116,23 +116,23 @@ def _steps(forest: Forest, terms: Terms, source: Term, target: Term) -> tuple[St
 
 @dataclass(frozen=True, slots=True)
 class _Learnt:
-    """What a match says, of terms."""
+    """A match over terms: its premises, its equations, its nodes, and the rows that it adds."""
 
     rule: str
     given: Pairs
     deduced: tuple[Deduced, ...]
     edges: list[tuple[Term, Term]]
-    made: list[Term]
+    created: list[Term]
     writes: list[tuple[str, Row]]
 
 
 class _Classes:
-    """The term that stands for each class of a run, and what its matches equate, in `forest`.
+    """The representative term of each class of a run; matches become equations in `forest`.
 
-    A class is told by its oldest term.  Where a match reads a row of a relation, the tensors in it
-    are told by the terms that the rule which wrote it had: it says more of these than that they
-    are equal to others.  Where it reads that a value is a number, or constant, it is told by a term
-    that is: what made that equal to others are steps of their own.
+    The representative of a class is its oldest term, with two exceptions.  If a match reads a row
+    of a relation, its tensors are the terms for which the row was deduced, as the row states more
+    about them than about equal terms.  If a match reads that a value is a number, or constant, the
+    value is a term that shows it by its form; other terms of the class need steps of their own.
     """
 
     def __init__(
@@ -140,32 +140,32 @@ class _Classes:
     ) -> None:
         self._terms, self._forest, self._rows, self._loaded = terms, forest, rows, loaded
         self._term: dict[Key, Term] = {}
-        self._meant: dict[Key, Term] = {}
+        self._override: dict[Key, Term] = {}
 
     def learn(self, moment: Moment) -> Iterator[Firing]:
-        """Add what `moment` says, and tell what its rules did."""
-        for key, what in moment.classes:
-            term = self._instance(what) if isinstance(what, Node) else self._loaded[what]
+        """Add the classes and matches of `moment`; returns the firings of its rules."""
+        for key, origin in moment.classes:
+            term = self._instance(origin) if isinstance(origin, Node) else self._loaded[origin]
             self._forest.add(term)
             self._term[key] = term
         matches, nodes = Counter[str](), Counter[str]()
         constants = [match for match in moment.matches if match.rule == CONSTANT]
         others = [match for match in moment.matches if match.rule != CONSTANT]
-        for some in filter(None, (constants, others)):  # constants were there before the others
+        for group in filter(None, (constants, others)):  # constants precede all other matches
             self._rows.refresh()
-            found = list(map(self._match, some))
-            for left, _ in (edge for one in found for edge in one.edges):
+            learnt = list(map(self._match, group))
+            for left, _ in (edge for one in learnt for edge in one.edges):
                 self._forest.add(left)
-            for one in found:
+            for one in learnt:
                 matches[one.rule] += 1
-                nodes[one.rule] += sum(map(self._forest.add, one.made))
-            for one in found:
+                nodes[one.rule] += sum(map(self._forest.add, one.created))
+            for one in learnt:
                 self._adopt(one)
         for rule, count in matches.items():
             yield Firing(moment.phase, moment.iteration, rule, count, nodes[rule])
 
     def _adopt(self, one: _Learnt) -> None:
-        """Let hold what a match says."""
+        """Add the equations and rows of a match."""
         for left, right in one.edges:
             self._forest.unite(left, right, one.rule, one.given, one.deduced)
         for name, row in one.writes:
@@ -175,10 +175,10 @@ class _Classes:
             self._rows.add(Deduced(one.rule, name, row, time, one.given, one.deduced))
 
     def _match(self, match: Match) -> _Learnt:
-        """What `match` says, of the tensors that the rows it reads were written with."""
-        self._meant = {}
+        """`match` over terms; tensors in rows that it reads are the terms of their deduction."""
+        self._override = {}
         deduced: dict[Deduced, None] = {}
-        given: list[tuple[Term, Term]] = []
+        equations: list[tuple[Term, Term]] = []
         for name, row in match.reads:
             now = self._row(row)
             for term in terms_in(now):
@@ -186,12 +186,12 @@ class _Classes:
             read, because = self._read(name, now)
             deduced.update(dict.fromkeys(because))
             for key, term in zip(_keys(row), terms_in(read), strict=True):
-                if isinstance(key, Key) and self._meant.setdefault(key, term) is not term:
-                    given.append((self._meant[key], term))
-        given += self._pairs(match.given)
+                if isinstance(key, Key) and self._override.setdefault(key, term) is not term:
+                    equations.append((self._override[key], term))
+        equations += self._pairs(match.given)
         return _Learnt(
             match.rule,
-            tuple(given),
+            tuple(equations),
             tuple(deduced),
             list(self._pairs(match.edges)),
             [self._instance(of) for of in match.made if of],
@@ -199,12 +199,12 @@ class _Classes:
         )
 
     def _read(self, name: str, row: Row) -> tuple[Row, tuple[Deduced, ...]]:
-        """The `row` that is read, of the terms of which it is known, and by what it is."""
+        """The `row` over the terms for which it was deduced, and its deductions."""
         if name in (CONST_SCALAR, IS_CONST) and row[0] is not None:
             witness = self._rows.witness(name, row[0])
             return ((witness.term, *row[1:]), witness.deduced) if witness else (row, ())
-        found = self._rows.find(name, row)
-        return (found.row, (found,)) if found else (row, ())
+        deduction = self._rows.find(name, row)
+        return (deduction.row, (deduction,)) if deduction else (row, ())
 
     def _row(self, row: tuple[Any, ...]) -> Row:
         def item(of: Any) -> Any:
@@ -223,12 +223,12 @@ class _Classes:
 
     def _instance(self, of: Key | Made) -> Term:
         if isinstance(of, Key):
-            return self._meant.get(of) or self._forest.oldest(self._term[of])
+            return self._override.get(of) or self._forest.oldest(self._term[of])
         return self._terms.term(of.over(self._instance))
 
 
 def _keys(row: tuple[Any, ...]) -> Iterator[Key | Made]:
-    """What stands for terms in a row."""
+    """The keys and nodes in a row, each of which becomes a term."""
     for item in row:
         if isinstance(item, Key | Node):
             yield item
@@ -241,28 +241,28 @@ def _is_constant(view: View, c: ClassId, term: Term) -> bool:
 
 
 def _terms_of(terms: Terms, view: View) -> dict[ClassId, Term]:
-    """A term for each class of `view`, by the first of its nodes that can be."""
-    found: dict[ClassId, Term] = {}
+    """A term for each class of `view`, from its first acyclic node."""
+    of_class: dict[ClassId, Term] = {}
     waiting = [(c, node) for c, eclass in view.classes.items() for node in eclass.nodes]
     while waiting:
         later: list[tuple[ClassId, ENode]] = []
         for c, node in waiting:
-            if c in found:
+            if c in of_class:
                 continue
-            if all(k in found for k in node.operands):
-                found[c] = terms.term(canonical(node.over(found.__getitem__)))
+            if all(k in of_class for k in node.operands):
+                of_class[c] = terms.term(canonical(node.over(of_class.__getitem__)))
             else:
                 later.append((c, node))
         if len(later) == len(waiting):
             break
         waiting = later
-    return found
+    return of_class
 
 
 def _numbers(
     terms: Terms, view: View, loaded: Mapping[ClassId, Term]
 ) -> Iterator[tuple[Term, Term]]:
-    """The constants of `view` that are one number, each with that number."""
+    """The leaves of `view` that are scalar constants, each with a scalar term."""
     for c, term in loaded.items():
         info, value = view.classes[c].struct_info, view.classes[c].scalar
         if term.op == LEAF and value is not None and info.dims == ():
@@ -270,13 +270,13 @@ def _numbers(
 
 
 def _program_terms(terms: Terms, view: View, program: Program) -> dict[ClassId, Term]:
-    """What `program` makes of each class that it needs."""
-    found: dict[ClassId, Term] = {}
+    """The term that `program` computes for each class that it needs."""
+    computed: dict[ClassId, Term] = {}
     for choice in program:
         if isinstance(choice.how, Node):
             (c,) = choice.outputs
-            found[c] = terms.term(canonical(choice.how.over(found.__getitem__)))
+            computed[c] = terms.term(canonical(choice.how.over(computed.__getitem__)))
         else:
-            made = kernel_terms(terms, choice.how, [found[c] for c in choice.inputs])
-            found.update(zip(choice.outputs, made, strict=True))
-    return found
+            stored = kernel_terms(terms, choice.how, [computed[c] for c in choice.inputs])
+            computed.update(zip(choice.outputs, stored, strict=True))
+    return computed

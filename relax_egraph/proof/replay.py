@@ -1,10 +1,10 @@
-"""A proof is re-executed: each step in numpy, on random values.
+"""Replay of a proof: re-execution of each step in numpy, on random values.
 
-The two sides of each step are computed by the reference, in their own dtype and with float64 for
-float32, and compared as rules are (`verify.tolerance`), each held to the float class of its rule.
-What is the same to the last bit counts as one from then on, so that few operators are computed
-again.  At last source and result are computed anew,
-from the leaves, and compared as wholes.
+Both sides of each step are computed by the reference, in their own dtype and with float64 for
+float32, and compared as in the check of rules (`verify.tolerance`), within the float class of the
+step's rule.  Values that are equal to the last bit are shared from then on, so that few operators
+are computed again.  Finally source and result are computed from the leaves, and compared as a
+whole.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,11 @@ LARGE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What was checked of a trace: `steps`, of which so many `values` were compared.
+    """The result of a replay: the number of `steps`, and of compared `values`.
 
-    `error` is the largest difference that was seen, as part of the largest number of its step;
-    `needs` is the float class that the steps needed.  It ran on values of these `kinds`, at these
-    `sizes` of symbols.  Steps with these numbers were not computed: on all values that were drawn
-    what they are applied to has no value.
+    `error` is the largest difference, relative to the largest number of its step; `needs` is the
+    float class that the steps need.  `kinds` are the kinds of random values, `sizes` the sizes of
+    symbols.  `uncomputed` are the numbers of steps whose left side had no value in any instance.
     """
 
     steps: int
@@ -63,7 +62,7 @@ class Replayed:
     uncomputed: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The result as plain data."""
         return asdict(self)
 
 
@@ -73,16 +72,16 @@ class Replayed:
 def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = None) -> Replayed:
     """Re-execute `trace`; the same seed draws the same values.
 
-    Leaves have random values, constants their own; symbols have small extents that obey what is
-    assumed of them, or those of `sizes`.  Each term of the proof is computed once for each kind of
-    values, in two precisions: mostly that takes as long as some ten runs of the source in numpy,
+    Leaves have random values, constants their own.  Symbols have the extents in `sizes`, or small
+    random ones that obey the assumptions.  Each term of the proof is computed once for each kind of
+    values, in two precisions: usually that takes the time of about ten runs of the source in numpy,
     and the memory of all values at once.  A source of more than `LARGE` elements is replayed on one
-    kind.
+    kind only.
 
     Raises `ReplayError`, which names the step, its rule and the values, if the two sides of a step
     differ by more than the rule's float class allows, if a step does not apply to the program
-    before it, or if the last program is not the result; ``ValueError`` for `sizes` of symbols that
-    there are not, or that contradict what is assumed.
+    before it, or if the last program is not the result.  Raises ``ValueError`` for `sizes` of
+    unknown symbols, or `sizes` that contradict the assumptions.
     """
     History(trace)
     run = _Replay(trace)
@@ -100,7 +99,7 @@ def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = Non
 def _first(
     trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None
 ) -> tuple[Sizes, Values]:
-    """Sizes with which the source runs, if there are such, and ordinary values of them."""
+    """The first sizes with which the source runs, or else the last, and ordinary values."""
     tried: tuple[Sizes, Values] | None = None
     for sizes in sizes_of(trace, rng, given):
         tried = sizes, Values(sizes.instance(trace, "ordinary", rng))
@@ -118,7 +117,7 @@ def _elements(trace: Trace, values: Values) -> int:
 
 @dataclass(slots=True)
 class _Replay:
-    """What was seen so far; `computed` are the steps whose sides were compared."""
+    """The state of a replay; `computed` are the steps whose sides were compared."""
 
     trace: Trace
     values: int = 0
@@ -133,10 +132,10 @@ class _Replay:
         self.classes = float_classes(self.trace)
 
     def on(self, kind: Kind, values: Values) -> None:
-        """Check the steps, then the whole, on `values` that were drawn of `kind`."""
+        """Check the steps, then the whole, on random `values` of `kind`."""
         empty = any(p.value.size == 0 for v in values.instance.leaves.values() for p in parts_of(v))
         if kind == "nan" and empty:
-            return  # a sum over no elements loses what is not a number
+            return  # a sum over no elements drops NaN
         for number, whole in enumerate(self.trace.steps, 1):
             for step in all_steps([whole]):
                 for one in step.deduced:
@@ -166,26 +165,26 @@ class _Replay:
             return
         around = together(values.around(t) for t in self.differences[step].terms)
         sides = (after, before) if step.backwards else (before, after)
-        found = compared(*sides, around)
-        self.error = max(self.error, found.error)
-        self.needs = _worse(self.needs, found.need)
-        if ORDER.index(found.need) > ORDER.index(kept(stated)):
-            a, b = (parts_of(side)[found.part] for side in (before, after))
-            said = f"is stated {kept(stated)}, needs {found.need}: " * (found.need != "unsound")
-            raise self._wrong(number, step, said + _shown(a, b, found.at))
+        gap = compared(*sides, around)
+        self.error = max(self.error, gap.error)
+        self.needs = _worse(self.needs, gap.need)
+        if ORDER.index(gap.need) > ORDER.index(kept(stated)):
+            a, b = (parts_of(side)[gap.part] for side in (before, after))
+            classes = f"is stated {kept(stated)}, needs {gap.need}: " * (gap.need != "unsound")
+            raise self._wrong(number, step, classes + _shown(a, b, gap.at))
 
     def _number(self, number: int, step: Step, of: Deduction, values: Values) -> None:
-        """Check that a value is the number that a rule deduced of it."""
+        """Check that a value is the number that a rule deduced for it."""
         if of.name != CONST_SCALAR or not values.has(of.row[0]):
             return
-        term, said = of.row
+        term, scalar = of.row
         value = values.of(term)
         assert isinstance(value, Computed)
-        same = constant(said, value.value.shape, value.value.dtype.name)
-        found = compared(value, same, values.around(term))
+        deduced = constant(scalar, value.value.shape, value.value.dtype.name)
+        gap = compared(value, deduced, values.around(term))
         stated = "reassociates" if of.rule not in self.trace.rules else self._stated(of.rule)
-        if ORDER.index(found.need) > ORDER.index(kept(stated)):
-            why = _shown(value, same, found.at, ("it", "the number"))
+        if ORDER.index(gap.need) > ORDER.index(kept(stated)):
+            why = _shown(value, deduced, gap.at, ("it", "the number"))
             known = self.trace.rules.get(of.rule)
             rest = (
                 rule_text(self.trace, of.rule),
@@ -196,12 +195,12 @@ class _Replay:
             raise ReplayError("\n  ".join((text, *rest)), (known.name if known else of.rule,))
 
     def _stated(self, rule: str) -> FloatClass:
-        """The class to which what a rule deduces is held: it may be rounded at the least."""
+        """The float class for a rule's deductions: at least `reassociates`, as they may round."""
         stated = self.trace.rules[rule].float_class
         return "reassociates" if stated in ("unstated", "exact") else stated
 
     def _within(self, step: Step, before: Result, after: Result, values: Values) -> bool:
-        """Whether a product with other weights is within the tolerance of the function."""
+        """Whether a matmul with a narrowed weight is within the tolerance of the function."""
         if step.before.op != "matmul":
             return False
         x, w = (values.of(t) for t in step.before.operands)
@@ -212,7 +211,7 @@ class _Replay:
                 return False
 
     def _whole(self, values: Values) -> None:
-        """Compare source and result, computed from the leaves, if these have values."""
+        """Compare source and result, both computed from the leaves."""
         if not values.has(self.trace.source):
             return
         trace = self.trace
@@ -230,7 +229,7 @@ class _Replay:
             raise ReplayError(f"{_where(trace)}: each step holds, and not the whole: {shown}")
 
     def _wrong(self, number: int, step: Step, why: str) -> ReplayError:
-        """The error that step `number`, or one that is given to it, does not hold, and `why`."""
+        """The error that step `number`, or a step for its premises, does not hold, and `why`."""
         wrong = suspects(self.trace, step)
         lines = [
             f"{self._place(number, step)}: {why}",
@@ -260,7 +259,7 @@ def _shown(
     at: tuple[int, ...] | None,
     names: tuple[str, str] = ("before", "after"),
 ) -> str:
-    """Two values, where they differ."""
+    """The text of two values at the place where they differ."""
     left, right = names
     if a.value.shape != b.value.shape or a.value.dtype != b.value.dtype:
         kinds = (f"{v.value.dtype}{v.value.shape}" for v in (a, b))

@@ -1,4 +1,4 @@
-"""Which rule is wrong where a step does not hold: its own, or one that deduced what it reads."""
+"""Suspects: the rules that may be wrong if a step fails, its own and those for its facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from relax_egraph.verify.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The `rules` by which a step is, those that deduced first; `refuted` are found wrong alone."""
+    """The `rules` of a step, deductions first, and the verdicts on the `refuted` ones."""
 
     rules: tuple[str, ...]
     refuted: tuple[Verdict, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The rules that are wrong: those that are refuted, or else any of them."""
+        """The rules that are refuted; all rules if none is."""
         return tuple(v.rule for v in self.refuted) or self.rules
 
     @property
     def text(self) -> str:
-        """What is known of them, in one line."""
+        """One line on the suspects; empty if there is one, and it is not refuted."""
         if not self.refuted:
             return f"one of {', '.join(self.rules)} is wrong" if len(self.rules) > 1 else ""
         wrong = (f"{v.rule} ({v.span}) is {v.kind}" for v in self.refuted)
@@ -31,13 +31,13 @@ class Suspects:
 
 
 def suspects(trace: Trace, step: Step) -> Suspects:
-    """The rules that may be wrong where `step` of `trace` is.
+    """The rules that may be wrong if `step` of `trace` does not hold.
 
-    What a relation means is what the rules say that deduce and read it: of several by which a step
-    holds, each is tried on random instances, as ``rules check`` does.
+    Only the rules that deduce and read a relation define its meaning; so if a step rests on several
+    rules, each is checked on random instances, as by ``rules check``.
     """
-    made = [one.rule for inner in all_steps([step]) for one in inner.deduced]
-    names = [trace.rules[n].name for n in (*made, step.rule) if n in trace.rules]
+    deducing = [one.rule for inner in all_steps([step]) for one in inner.deduced]
+    names = [trace.rules[n].name for n in (*deducing, step.rule) if n in trace.rules]
     rules = tuple(dict.fromkeys(names))
     if len(rules) < 2 or trace.book is None:
         return Suspects(rules or (step.rule,))
@@ -45,7 +45,7 @@ def suspects(trace: Trace, step: Step) -> Suspects:
 
 
 def _refuted(trace: Trace, rules: Sequence[str]) -> tuple[Verdict, ...]:
-    """The verdicts on those of `rules` that are wrong, in their order."""
+    """The verdicts on the unsound rules among `rules`, in their order."""
     assert trace.book is not None
     book = replace(trace.book, absent=frozenset())
     known = {rule.name for rule in book.rewrites}

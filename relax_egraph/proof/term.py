@@ -29,14 +29,14 @@ class Term(Node["Term"]):
 
 
 class Terms:
-    """The terms of a proof, each once: what makes equal terms one object."""
+    """The hash-consing table of the terms of a proof: equal terms are one object."""
 
     def __init__(self) -> None:
         self._terms: dict[Hashable, Term] = {}
         self._height: dict[Term, int] = {}
 
     def term(self, node: Node[Term]) -> Term:
-        """The term that is `node`, whose operands are terms of this table."""
+        """The term of `node`, whose operands are terms of this table."""
         return self._keep(Term(node.op, node.children, node.attrs, _sort(node)))
 
     def _keep(self, term: Term) -> Term:
@@ -46,9 +46,9 @@ class Terms:
         return known
 
     def adopt(self, root: Term) -> None:
-        """Take the terms in `root`, which are of another table, for those of this one.
+        """Add the terms in `root`, which are from another table, to this one.
 
-        All that is adopted must be of one table.
+        All adopted terms must be from one table.
         """
         for term in post_order(root):
             self._keep(term)
@@ -58,11 +58,11 @@ class Terms:
         return self.term(Node(term.op, tuple(children), term.attrs))
 
     def height(self, term: Term) -> int:
-        """The nodes on the longest path down from `term`, with itself."""
+        """The number of nodes on the longest path down from `term`, including itself."""
         return self._height[term]
 
     def replaced(self, program: Term, before: Term, after: Term) -> Term:
-        """`program` with `after` wherever it has `before`."""
+        """`program` with `after` in place of each `before`."""
         least, now = self._height[before], {before: after}
         stack = [(program, False)]
         while stack:
@@ -80,7 +80,7 @@ class Terms:
 
 
 def _sort(node: Node[Term]) -> Sort:
-    """The sort of what `node` makes."""
+    """The sort of the value of `node`."""
     if node.op == LOAD or (node.op != STORE and any(t.sort == "kernel" for t in node.operands)):
         return "kernel"
     traits = operators().get(node.op)
@@ -88,7 +88,7 @@ def _sort(node: Node[Term]) -> Sort:
 
 
 def canonical(node: Node[C]) -> Node[C]:
-    """`node` with its shapes in the form that rules see, under the assumptions of now."""
+    """`node` with canonical shapes, as rules see them, under the current assumptions."""
 
     def child(of: Child[C]) -> Child[C]:
         if not isinstance(of, ShapeStructInfo) or of.values is None:
@@ -112,10 +112,10 @@ def post_order(root: Term, known: Container[Term] = ()) -> Iterator[Term]:
 
 
 def head_of(node: Node[Any]) -> Hashable:
-    """What tells `node` from others over the same children: -0.0 from 0.0, and 1 from 1.0."""
+    """A key of the operator and attributes; it distinguishes -0.0 from 0.0, and 1 from 1.0."""
     return (node.op, repr(node.attrs))
 
 
 def key_of(node: Node[Any]) -> Hashable:
-    """What equal nodes have in common; NaN is equal to itself."""
+    """A key that is equal for equal nodes; NaN is equal to itself."""
     return (head_of(node), node.children)

@@ -1,7 +1,7 @@
-"""A trace as text, for people, and as plain data.
+"""A trace as text, and as plain data.
 
-A program is a graph: what it uses more than once, and what is long, is written once and has a name,
-so that a text is no longer than the program.
+A program is a graph: a term that is shared or long is printed once and gets a name, so that the
+text is linear in the size of the program.
 """
 
 import math
@@ -21,7 +21,7 @@ from relax_egraph.proof.term import Operand, Term, post_order
 from relax_egraph.proof.trace import Deduction, Step, Trace
 
 _LONG = 72
-"""Characters of a term that is written without a name."""
+"""The most characters of a term without a name."""
 
 _INDENT = "  "
 
@@ -40,16 +40,16 @@ def trace_text(trace: Trace) -> str:
 
 
 def rule_text(trace: Trace, rule: str) -> str:
-    """A rule with its place, its float class and its law, where it has them."""
+    """A rule with its place, its float class and its law, if it has them."""
     known = trace.rules.get(rule)
     if known is None:
         return rule
-    said = f"; {known.float_class}" if known.float_class != "unstated" else ""
-    return f"{rule} ({known.span}{said}){': ' * bool(known.law)}{known.law}"
+    stated = f"; {known.float_class}" if known.float_class != "unstated" else ""
+    return f"{rule} ({known.span}{stated}){': ' * bool(known.law)}{known.law}"
 
 
 def deduced_lines(trace: Trace, step: Step) -> list[str]:
-    """What a step reads of what rules deduced, a line for each rule and relation."""
+    """The deduced rows that a step reads, with a line for each rule and relation."""
     rows: dict[tuple[str, str], list[str]] = {}
     for one in step.deduced:
         rows.setdefault((one.rule, one.name), []).append(deduction_text(trace, one))
@@ -61,7 +61,7 @@ def deduced_lines(trace: Trace, step: Step) -> list[str]:
 
 
 def deduction_text(trace: Trace, one: Deduction) -> str:
-    """What a rule deduced, as rules write it: ``(is-nonnegative exp(x))``."""
+    """A deduced row in the notation of rules: ``(is-nonnegative exp(x))``."""
 
     def item(of: Any) -> str:
         match of:
@@ -79,19 +79,19 @@ def deduction_text(trace: Trace, one: Deduction) -> str:
 
 
 def _brief(trace: Trace, term: Term) -> str:
-    """`term` without what is in it."""
+    """`term` without its subterms."""
     return _Writer(trace).head(term)
 
 
 def program_lines(trace: Trace, root: Term) -> list[str]:
-    """A program, one named value a line, the last its result."""
+    """The text of a program: a named value in each line, and its result in the last."""
     writer = _Writer(trace)
     text = writer.written(root, (root,))
     return [*writer.lets, text]
 
 
 def step_lines(trace: Trace, step: Step) -> list[str]:
-    """What a step changes: before, after, and what the names in them stand for."""
+    """The text of a step: before, after, and the definitions of names."""
     changed = difference(step)
     writer = _Writer(trace)
     for term in changed.shared:
@@ -105,7 +105,7 @@ def step_lines(trace: Trace, step: Step) -> list[str]:
 
 
 class _Writer:
-    """Terms as texts.  `names` are those of terms, by id; `lets` say what was given a name."""
+    """The printer of terms; `names` has the names of terms, `lets` their definitions."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -113,12 +113,12 @@ class _Writer:
         self.lets: list[str] = []
 
     def name(self, term: Term) -> None:
-        """Give `term` a name, unless it is one by itself."""
+        """Give `term` a name, unless its text is a name or a number."""
         if term not in self.names and (term.children or term.op == OPAQUE):
             self.names[term] = f"%{len(self.names)}"
 
     def written(self, root: Term, roots: Iterable[Term]) -> str:
-        """`root` as text; what `roots` have of it more than once is let."""
+        """`root` as text; terms that occur more than once in `roots` get a name."""
         uses = Counter(c for t in _together(roots) for c in t.operands)
         texts: dict[Term, str] = {}
         for term in post_order(root, self.names):
@@ -132,13 +132,13 @@ class _Writer:
         return texts.get(root) or self.names[root]
 
     def head(self, term: Term) -> str:
-        """`term` with the names of its operands, or ``…`` where they have none."""
+        """`term` with the names of its operands, or ``…`` for operands without one."""
         known = {t: self.names.get(t, "…") for t in term.operands}
         plain = {t: self.one(t, {}) for t in term.operands if not t.children}
         return self.one(term, known | plain)
 
     def one(self, term: Term, texts: Mapping[Term, str]) -> str:
-        """`term`, of operands with these texts."""
+        """`term`, with `texts` for its operands."""
         match term.op:
             case _ if term.op == LEAF:
                 return leaf_text(self.trace, term.key)
@@ -161,7 +161,7 @@ def _together(roots: Iterable[Term]) -> Iterator[Term]:
 
 
 def leaf_text(trace: Trace, key: int) -> str:
-    """The name of a leaf; of a constant its value, or its number."""
+    """The name of a leaf; for a constant, its value or its number."""
     match trace.leaves.get(key):
         case Var(name=name):
             return name
@@ -193,7 +193,7 @@ def _attrs(term: Term) -> Attrs:
 
 
 def _attributes(term: Term) -> Iterator[str]:
-    """The attributes that are not what they are by default."""
+    """The attributes with a value other than the default."""
     usual = {a.name: a.default for a in OPS[term.op].attrs} if term.op in OPS else {}
     for name, value in _attrs(term):
         if name not in usual or usual[name] != value:
@@ -203,9 +203,9 @@ def _attributes(term: Term) -> Iterator[str]:
 def trace_data(trace: Trace) -> dict[str, Any]:
     """A trace as plain data.
 
-    `nodes` are those of all programs, each with its operands by their position in the list: a
-    number for a tensor, numbers for tensors, a text for a shape or a scalar, ``None`` for what is
-    left out.  A step says what it replaces by what as positions, too.
+    `nodes` are the nodes of all programs.  An operand is a position in this list, a list of
+    positions for several tensors, a text for a shape or a scalar, or ``None`` if it is omitted.
+    The sides of a step are positions, too.
     """
     places: dict[Term, int] = {}
     nodes: list[dict[str, Any]] = []
@@ -271,7 +271,7 @@ def _deduction(trace: Trace, one: Deduction) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON has it; numbers that it has not are texts."""
+    """`value` as JSON data; infinities and NaN become texts."""
     match value:
         case dict():
             return {str(k): _plain(v) for k, v in value.items()}

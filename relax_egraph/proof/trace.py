@@ -1,4 +1,4 @@
-"""A proof as data: a chain of single rule applications from a program to the optimized one."""
+"""Proofs as data: chains of single rule applications from a program to the optimized one."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from relax_egraph.proof.term import Term, Terms
 
 @dataclass(frozen=True, slots=True)
 class Deduction:
-    """A rule that deduced what others read: a `row` of the relation or function `name`.
+    """The deduction of a `row` of the relation or function `name` by `rule`.
 
-    A row has terms, vectors of them, and plain values.  Where the rule asks that two values be
-    equal, `given` are the steps from one to the other.
+    A row has terms, vectors of them, and plain values.  `given` are the steps that prove equations
+    among the rule's premises.
     """
 
     rule: str
@@ -29,14 +29,13 @@ class Deduction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rule applied: wherever the program has `before`, it has `after` then.
+    """One rule application: it replaces `before` by `after` everywhere in the program.
 
-    `rule` is as `egraph.report.Report` names it, one direction of a birewrite.  If it is applied
-    `backwards`, `before` is what it makes.  In most steps it is applied to `before` itself; where
-    another part of the program is to stay as it is, to what is `before` but within it.  Where the
-    rule asks that two values be equal, `given` are the steps from one to the other: a step has the
-    rounding of these, too.  Where it reads what was `deduced`, it rests on these: each of them
-    stands after those that it rests on.
+    `rule` is a name in `egraph.saturation.report.Report`: one direction of a birewrite.  If it is
+    applied `backwards`, `before` is its right side.  In most steps the rule applies to `before`
+    itself; if other occurrences of its left side must stay, `before` is a larger term around it.
+    `given` are the steps that prove equations among the rule's premises: a step has their rounding
+    errors, too.  `deduced` are the rows that it depends on, in topological order.
     """
 
     rule: str
@@ -48,7 +47,7 @@ class Step:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that `after` is equal to `before` by, each once."""
+        """The distinct rules that `after` = `before` depends on."""
         return tuple(dict.fromkeys(self._rules()))
 
     def _rules(self) -> Iterator[str]:
@@ -59,7 +58,7 @@ class Step:
 
     @property
     def before_it(self) -> Iterator["Step"]:
-        """The steps that its premises hold by: those given to it, and to what it rests on."""
+        """The steps that prove its premises, and the premises of its deductions."""
         for one in self.deduced:
             yield from one.given
         yield from self.given
@@ -69,11 +68,11 @@ class Step:
 class Trace:
     """The steps from `source` to `result`, one output of a region of `function`.
 
-    `leaves` are what terms of operator ``leaf`` stand for, by key: a `Constant`, or a variable;
-    `infos` are what is known of them.  `opaque` are the bindings that terms of operator ``opaque``
-    stand for, by key.  `rules` are all that matched, by the names that steps have; a rule that is
-    generated of an operator's traits is in no file, and not among them; `book` is that of the run.
-    `assumed` is what holds of symbols, and `tolerance` is that of the function.
+    `leaves` are the constants and variables of terms of operator ``leaf``, by key, and `infos`
+    their struct infos.  `opaque` are the bindings of terms of operator ``opaque``, by key.  `rules`
+    are the rules that matched, by their names in steps, without generated rules; `book` is the rule
+    book of the run.  `assumed` are the assumptions on symbols, `tolerance` the tolerance of the
+    function.
     """
 
     function: str
@@ -92,8 +91,8 @@ class Trace:
     def programs(self) -> Iterator[Term]:
         """The source, and the program after each step; the last is the result.
 
-        Raises `ProofError` at a step whose `before` the program does not have, or at the end if
-        that is not so.
+        Raises `ProofError` at a step whose `before` is not in the program, or if the last program
+        is not the result.
         """
         terms, program = Terms(), self.source
         for term in (program, self.result, *(t for s in self.steps for t in (s.before, s.after))):
@@ -110,7 +109,7 @@ class Trace:
 
     @property
     def written(self) -> frozenset[str]:
-        """The rules of its steps and of what these read, by the names that files give them."""
+        """The rules of its steps and of their deductions, by their names in rule files."""
         names = (n for step in self.steps for n in step.rules)
         return frozenset(self.rules[n].name for n in names if n in self.rules)
 
@@ -120,9 +119,9 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """What `rule` did in an iteration: its matches, and the nodes that were not there before.
+    """The effect of `rule` in an iteration: the numbers of its matches and of its new nodes.
 
-    A node that several rules make in one iteration counts for the first.
+    A node that several rules add in one iteration counts for the first.
     """
 
     phase: str
@@ -134,7 +133,7 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The traces of all outputs of a region, and what every rule did in its saturation."""
+    """The traces of all outputs of a region, and the firings of all rules in its saturation."""
 
     traces: tuple[Trace, ...]
     firings: tuple[Firing, ...]

@@ -1,4 +1,4 @@
-"""What terms compute of an instance, each in its own dtype and in float64."""
+"""Values of terms on an instance, each in its own dtype and in float64."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from relax_egraph.verify.values.applied import Result, computed
 class Values:
     """The values of terms, each computed once.
 
-    Terms that are `unite`d are one from then on, and so are terms over them.  `reads` are the
-    operands of opaque bindings by key.
+    Terms that are united share one value from then on, and so do terms over them.  `reads` are the
+    operands of opaque bindings, by key.
     """
 
     instance: Instance
@@ -28,7 +28,7 @@ class Values:
     _results: list[Result | RunError] = field(default_factory=list[Result | RunError])
 
     def number(self, term: Term) -> Number:
-        """Which value `term` has."""
+        """The number of the value of `term`."""
         for inner in post_order(term, self._numbers):
             key = self._key(inner)
             if key not in self._known:
@@ -38,7 +38,7 @@ class Values:
         return self._numbers[term]
 
     def of(self, term: Term) -> Result:
-        """The value of `term`; raises `RunError` if what it computes has none."""
+        """The value of `term`; raises `RunError` if it has none."""
         result = self._results[self.number(term)]
         if isinstance(result, RunError):
             raise result
@@ -49,7 +49,7 @@ class Values:
         return not isinstance(self._results[self.number(term)], RunError)
 
     def around(self, term: Term) -> Around:
-        """What numbers the value of `term` has; none if it has no value."""
+        """The kind of numbers in the value of `term`; the default if it has no value."""
         number = self.number(term)
         if number not in self._around:
             result = self._results[number]
@@ -57,7 +57,7 @@ class Values:
         return self._around[number]
 
     def unite(self, before: Term, after: Term) -> None:
-        """Let terms be one that have the same value to the last bit."""
+        """Share the value of both terms if it is the same to the last bit."""
         number, other = self.number(before), self.number(after)
         if number == other or not _same(self._results[number], self._results[other]):
             return
@@ -80,8 +80,8 @@ class Values:
             return RunError(f"{term.op}: {problem}")
 
     def _result(self, term: Term) -> Result | None:
-        found = self._results[self._numbers[term]]
-        return None if isinstance(found, RunError) else found
+        result = self._results[self._numbers[term]]
+        return None if isinstance(result, RunError) else result
 
     def _applied(self, term: Term) -> Result:
         if term.op == LEAF:
@@ -89,12 +89,12 @@ class Values:
         if term.op == OPAQUE:
             operands = (r for t in term.operands if (r := self._result(t)) is not None)
             return self._opaque(term, tuple(operands))
-        made = computed(term, self._result, self.instance.extents)
-        assert made is not None
-        return made
+        result = computed(term, self._result, self.instance.extents)
+        assert result is not None
+        return result
 
     def _opaque(self, term: Term, operands: tuple[Result, ...]) -> Result:
-        """A value that is random, and the same wherever the binding has the same operands."""
+        """The random value of an opaque binding, which must always read the same operands."""
         first = self.reads.setdefault(term.key, operands)
         if len(first) != len(operands) or not all(map(agree, first, operands)):
             raise RunError(f"opaque binding {term.key} reads other values than in the source")
