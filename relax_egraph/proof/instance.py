@@ -86,14 +86,14 @@ class Sizes:
 
 
 def sizes_of(
-    trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None = None
+    trace: Trace, rng: np.random.Generator, fixed: Mapping[str, int] | None = None
 ) -> Iterator[Sizes]:
-    """Candidate sizes, without negative extents; symbols in `given` keep their sizes.
+    """Candidate sizes, without negative extents; symbols in `fixed` keep their sizes.
 
     Raises ``ValueError`` for a symbol that is not in the trace, and for a size that contradicts the
     assumptions.
     """
-    known, shapes, others = dict(given or {}), set(_of_values(trace)), set(_of_terms(trace))
+    known, shapes, others = dict(fixed or {}), set(_of_values(trace)), set(_of_terms(trace))
     names = sorted(frozenset[str]().union(*map(dims.symbols, shapes | others)))
     if unknown := sorted(known.keys() - set(names)):
         raise ValueError(

@@ -97,11 +97,11 @@ def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = Non
 
 
 def _first(
-    trace: Trace, rng: np.random.Generator, given: Mapping[str, int] | None
+    trace: Trace, rng: np.random.Generator, fixed: Mapping[str, int] | None
 ) -> tuple[Sizes, Values]:
     """The first sizes with which the source runs, or else the last, and ordinary values."""
     tried: tuple[Sizes, Values] | None = None
-    for sizes in sizes_of(trace, rng, given):
+    for sizes in sizes_of(trace, rng, fixed):
         tried = sizes, Values(sizes.instance(trace, "ordinary", rng))
         if tried[1].has(trace.source):
             break
@@ -241,8 +241,8 @@ class _Replay:
         return ReplayError("\n  ".join(lines), wrong.names)
 
     def _place(self, number: int, step: Step) -> str:
-        given = ", what is given to it" * (step not in self.trace.steps)
-        return f"{_where(self.trace)}, step {number} of {len(self.trace.steps)}{given}"
+        premise = ", a step of its premises" * (step not in self.trace.steps)
+        return f"{_where(self.trace)}, step {number} of {len(self.trace.steps)}{premise}"
 
 
 def _worse(a: Need, b: Need) -> Need:

@@ -141,7 +141,7 @@ def test_what_is_given_to_a_step_is_replayed_with_it() -> None:
         return s.trace(both, Step(s.rule("same"), both, double, given=(given,)), result=double)
 
     assert replay(of(wrong=False)).steps == 1
-    with pytest.raises(ReplayError, match="step 1 of 1, what is given to it: at "):
+    with pytest.raises(ReplayError, match="step 1 of 1, a step of its premises: at "):
         replay(of(wrong=True))
 
 

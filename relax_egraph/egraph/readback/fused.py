@@ -74,23 +74,23 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
     """
     params: list[Var] = []
     values: list[Expr] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     unassigned = iter(names)
     for source in kernel.inputs:
         if source.scalar is not None:
             values.append(Constant(np.asarray(source.scalar, source.struct_info.dtype)))
         else:
-            params.append(Var(unused(next(unassigned), taken), source.struct_info))
+            params.append(Var(unused(next(unassigned), used), source.struct_info))
             values.append(params[-1])
     if unbound := _unbound_symbols(kernel, params):
         symbols = ShapeStructInfo(tuple(map(dims.symbol, unbound)), len(unbound))
-        params.append(Var(unused("s", taken), symbols))
+        params.append(Var(unused("s", used), symbols))
     bare = list(values)
     bindings: list[Binding] = []
 
     def bind(call: Call, number: int | None) -> Var:
         kind, name = (Var, "gv") if number in kernel.outputs else (DataflowVar, "lv")
-        var = kind(unused(name, taken), call.struct_info)
+        var = kind(unused(name, used), call.struct_info)
         bindings.append(VarBinding(var, call))
         return var
 

@@ -62,7 +62,7 @@ class _Reader:
         self._body = " ".join(written(fact) for fact in (*self._facts, *self._extra))
 
     def templates(self) -> RuleTemplates:
-        """What a match makes equal, creates, reads and writes."""
+        """The templates of the direction: its premises, unions, new nodes, and rows."""
         self._lets = self._direction.lets
         self._defined |= {n: v for n, v in self._lets.items() if isinstance(v, Form) and _makes(v)}
         edges: list[tuple[Part, Part]] = []

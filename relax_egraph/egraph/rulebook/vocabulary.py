@@ -75,7 +75,7 @@ class Declaration:
 
     @property
     def usage(self) -> str:
-        """How it is applied, with the sort of each argument: ``(R.add x:Tensor y:Tensor)``."""
+        """Its application with the sort of each argument: ``(R.add x:Tensor y:Tensor)``."""
         return f"({' '.join([self.name, *(f'{p.name}:{p.sort}' for p in self.params)])})"
 
 
