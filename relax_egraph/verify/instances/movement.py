@@ -23,7 +23,9 @@ def _permute_dims(s: Slots) -> None:
     if axes is None:
         axes = tuple(s.random.sample(range(rank), rank))
         if s.palette.chance(0.5) and rank >= 2:
-            axes = (*range(rank - 2), rank - 1, rank - 2)
+            last_two = (*range(rank - 2), rank - 1, rank - 2)
+            to_channels_last, back = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+            axes = s.random.choice((last_two, last_two, to_channels_last, back))
         s.choose("axes", axes)
     if x is None and out is not None and sorted(axes) == list(range(rank)):
         s.give("x", tuple(out[axes.index(k)] for k in range(rank)))
