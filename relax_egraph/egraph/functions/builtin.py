@@ -19,7 +19,7 @@ def inverse_of(permutation: Axes) -> Axes | None:
 
 @engine_function
 def axes_before(permutation: Axes, axes: Axes) -> Axes | None:
-    """Where `axes` of a permuted tensor are before it is permuted, in ascending order."""
+    """The axes of a tensor that become `axes` by a permutation, in ascending order."""
     if not _are_axes(axes, permutation):
         return None
     return tuple(sorted(permutation[k] for k in axes))
@@ -27,16 +27,16 @@ def axes_before(permutation: Axes, axes: Axes) -> Axes | None:
 
 @engine_function
 def permutation_without(permutation: Axes, axes: Axes) -> Axes:
-    """The order of the other axes, when `axes` of a permuted tensor are dropped."""
+    """The permutation of the remaining axes when `axes` of a permuted tensor are dropped."""
     left = [a for k, a in enumerate(permutation) if k not in axes]
     return tuple(sorted(left).index(a) for a in left)
 
 
 @engine_function
 def axes_of_both(first: Axes, second: Axes, kept: bool) -> Axes | None:
-    """The axes along which a tensor is reduced that is so along `first`, and then along `second`.
+    """The axes of one reduction that equals a reduction along `first`, then along `second`.
 
-    Axes that are reduced are `kept` with extent 1, or dropped.
+    Reduced axes are `kept` with extent 1, or dropped.
     """
     if min((*first, *second), default=0) < 0:
         return None
@@ -49,7 +49,7 @@ def axes_of_both(first: Axes, second: Axes, kept: bool) -> Axes | None:
 
 @engine_function
 def only_units_move(shape: Shape, permutation: Axes) -> bool | None:
-    """Whether axes of `shape`, which is permuted, other than those of extent 1 are in order."""
+    """Whether a permutation of `shape` keeps the order of all axes of extent other than 1."""
     if len(shape) != len(permutation):
         return None
     moved = [a for a, d in zip(permutation, shape, strict=True) if d != 1]
@@ -65,7 +65,7 @@ def _are_axes(axes: Axes, of: Axes | Shape) -> bool:
 
 @engine_function
 def units_of(rank: int) -> Shape:
-    """As many extents of 1."""
+    """A shape of `rank` extents of 1."""
     return (1,) * rank
 
 
@@ -77,19 +77,19 @@ def dims_of(numbers: Axes) -> Shape:
 
 @engine_function
 def all_zero(numbers: Axes) -> bool:
-    """Whether an attribute says 0 of every axis, as of padding."""
+    """Whether an attribute, such as padding, is 0 for every axis."""
     return not any(numbers)
 
 
 @engine_function
 def all_one(numbers: Axes) -> bool:
-    """Whether an attribute says 1 of every axis, as of dilation."""
+    """Whether an attribute, such as dilation, is 1 for every axis."""
     return set(numbers) <= {1}
 
 
 @engine_function
 def number_of(dim: Dim) -> int | None:
-    """The number that a dimension is."""
+    """The number of a static dimension."""
     return dim if isinstance(dim, int) else None
 
 
@@ -101,13 +101,13 @@ def product_along(shape: Shape, axes: Axes) -> Dim | None:
 
 @engine_function
 def shape_without(shape: Shape, axes: Axes) -> Shape:
-    """A shape whose `axes` are dropped."""
+    """A shape without its `axes`."""
     return tuple(d for k, d in enumerate(shape) if k not in axes)
 
 
 @engine_function
 def shape_keeping(shape: Shape, axes: Axes) -> Shape:
-    """A shape whose `axes` are of extent 1."""
+    """A shape with extent 1 in place of `axes`."""
     return tuple(1 if k in axes else d for k, d in enumerate(shape))
 
 
@@ -132,7 +132,7 @@ def varying_axes(part: Shape, whole: Shape) -> Axes | None:
 
 @engine_function
 def common_shape(first: Shape, second: Shape) -> Shape | None:
-    """The one of two shapes to which the other is broadcast by extents of 1 before its own."""
+    """The larger of two shapes, if the other is empty, or lacks only leading extents of 1."""
     shapes = sorted((first, second), key=len)
     small, large = shapes
     behind = large[len(large) - len(small) :]
@@ -157,9 +157,9 @@ def bias_shape(bias: Shape, scores: Shape) -> Shape | None:
 
 @engine_function
 def position_on(position: Dim, extent: Dim) -> Dim | None:
-    """Where a `position` of a slice is on an axis of this `extent`, counted from the front.
+    """The position of a slice on an axis of `extent`, counted from the front.
 
-    It has a value where that is proven for all values of symbols.
+    It has a value if it is proven for all values of symbols.
     """
     if dims.prove_ge(position, 2**62):
         return extent
@@ -184,19 +184,19 @@ _ORDERS = (
 
 @engine_function
 def axis_of(letter: str, layout: str) -> int | None:
-    """The axis that `letter` stands for in one of the orders of axes that frameworks have."""
+    """The axis of `letter` in a layout of frameworks, such as NCHW."""
     return layout.index(letter) if layout in _ORDERS and letter in layout else None
 
 
 @engine_function
 def layout_permuted(layout: str, permutation: Axes) -> str | None:
-    """The order of axes that a tensor in order `layout` has when it is permuted."""
+    """The layout of a tensor in `layout` after a permutation."""
     return _order(layout, permutation)
 
 
 @engine_function
 def layout_before(layout: str, permutation: Axes) -> str | None:
-    """The order of axes that a tensor had which, permuted, is in order `layout`."""
+    """The layout of a tensor that has `layout` after a permutation."""
     inverse = inverse_of(permutation)
     return None if inverse is None else _order(layout, inverse)
 
@@ -217,7 +217,7 @@ _REORDERED = (
 
 @engine_function
 def dtype_holds(dtype: str, other: str) -> bool:
-    """Whether every value of dtype `other` is one of `dtype`."""
+    """Whether every value of dtype `other` is exact in `dtype`."""
     if dtype not in TABLE or other not in TABLE:
         return False
     wide, narrow = TABLE[dtype], TABLE[other]
