@@ -67,3 +67,7 @@ def test_shapes_are_operands_of_the_operators_that_take_their_result_shape() -> 
         "zeros": "shape",
         "collapse_sum_to": "shape",
     }
+
+
+def test_the_order_of_axes_is_an_attribute_of_permutations_alone() -> None:
+    assert {n: t.order for n, t in operators().items() if t.order} == {"permute_dims": "axes"}

@@ -1,8 +1,8 @@
 """Shape functions: the struct-info rules of common operators as engine functions.
 
-Rules within the e-graph deduce the shape of elementwise operators, and of operators with the shape
-as an operand.  The operators here are other common ones.  For all others the struct-info rule is
-evaluated for each node (`saturation.infer`).
+Rules within the e-graph deduce the shape of elementwise operators, of operators with the shape as
+an operand, and of permutations.  The operators here are other common ones.  For all others the
+struct-info rule is evaluated for each node (`saturation.infer`).
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,7 @@ from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
 SHAPED = (
-    *("matmul", "permute_dims", "expand_dims", "squeeze", "flatten", "nn.softmax"),
-    "nn.log_softmax",
+    *("matmul", "expand_dims", "squeeze", "flatten", "nn.softmax", "nn.log_softmax"),
     *("sum", "mean", "max", "min", "prod", "variance", "std"),
 )
 """Operators on tensors; their shapes do not depend on dtypes."""

@@ -186,6 +186,11 @@ def _laws(traits: Traits) -> Iterator[str]:
     if traits.shape:
         place = [o.name for o in op.operands].index(traits.shape)
         yield _rule(f"shape-{op.name}", node, f"(shape-claim t {variables[place]})", "facts")
+    if traits.order:
+        axes = variables[1 + [a.name for a in op.attrs].index(traits.order)]
+        shape = f'(unstable-vec-map (unstable-fn "vec-get" s) {axes})'
+        facts = f"{node} (= s (shape-of {variables[0]}))"
+        yield _rule(f"shape-{op.name}", facts, f"(shape-claim t {shape})", "facts")
     if op.name in SHAPE_FUNCTIONS:
         yield from _shape(SHAPE_FUNCTIONS[op.name], op.name, node, variables, tensors)
     if kind := _application(op):

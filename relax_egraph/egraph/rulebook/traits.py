@@ -50,6 +50,9 @@ _MAX_RANK = 4
 _EXTENTS = (5, 7)
 """Extents that no sample has."""
 
+_OPERAND, _AXES = (5, 7, 11), (2, 0, 1)
+"""Extents of an operand, and an order of its axes that is not its own inverse."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traits:
@@ -59,13 +62,15 @@ class Traits:
     from the operands' shapes.  `dtype` is the source of the result's dtype: the name of an operand,
     the name of an attribute (unless its value is in `NO_DTYPE`), a dtype in quotes, or empty if
     there is no such source.  `shape` is the name of the operand that is the result's shape, as for
-    a reshape; empty if there is none.
+    a reshape; empty if there is none.  `order` is the name of the attribute that lists the axis of
+    the operand for each axis of the result, as for a permutation; empty if there is none.
     """
 
     op: Op
     in_kernel: bool
     dtype: str
     shape: str = ""
+    order: str = ""
     makes_tuple: bool = False
 
 
@@ -82,7 +87,7 @@ def traits_of(op: Op) -> Traits | None:
         )
     plain = all(o.kind in ("tensor", "shape") and not o.optional for o in op.operands)
     known = plain and op.fusible and ranks is not None and result.dims is not None
-    return Traits(op, known, _dtype(op, ranks) if plain else "", _shape(op))
+    return Traits(op, known, _dtype(op, ranks) if plain else "", _shape(op), _order(op))
 
 
 def _ranks(op: Op) -> Iterator[tuple[int, ...]]:
@@ -184,6 +189,20 @@ def _shape(op: Op) -> str:
             info = _answer(op, infos, _attrs(op))
             if isinstance(info, TensorStructInfo) and info.dims == _EXTENTS:
                 return operand.name
+    return ""
+
+
+def _order(op: Op) -> str:
+    """The attribute that lists the operand's axis for each axis of the result."""
+    if [o.kind for o in op.operands] != ["tensor"]:
+        return ""
+    for attr in op.attrs:
+        info = None
+        if attr.kind == "ints":
+            attrs = {**_attrs(op), attr.name: _AXES}
+            info = _answer(op, [tensor(_OPERAND, _DTYPES[0])], attrs)
+        if isinstance(info, TensorStructInfo) and info.dims == tuple(_OPERAND[a] for a in _AXES):
+            return attr.name
     return ""
 
 

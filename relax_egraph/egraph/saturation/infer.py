@@ -36,8 +36,8 @@ def asked() -> frozenset[str]:
 
 def _is_deduced(traits: Traits) -> bool:
     """Whether generated rules deduce shape and dtype of the operator's result."""
-    op = traits.op
-    return bool(traits.dtype and (op.elementwise or traits.shape or op.name in SHAPE_FUNCTIONS))
+    shape = traits.op.elementwise or traits.shape or traits.order
+    return bool(traits.dtype and (shape or traits.op.name in SHAPE_FUNCTIONS))
 
 
 def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...]:
