@@ -9,7 +9,8 @@ from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.emit.vector import first_lanes, masked_store
+from relax_egraph.lower.intrinsics.row import Row
 
 NAME = "axpy_tile"
 
@@ -94,32 +95,22 @@ def _add(
     """The same for some vectors of columns, under `mask` if there is one."""
     f = column.function
 
-    def places(row: Value) -> list[Value]:
-        return [f.address(row, v * type.lanes, F32) for v in range(vectors)]
-
-    def read(row: Value) -> list[Value]:
-        return [
-            f.load(p, type) if mask is None else masked_load(p, type, mask) for p in places(row)
-        ]
-
+    row = Row(vectors, type.lanes, mask)
     factors = [f.address(block.left, block.a_row * i, F32) for i in range(block.height)]
     rows = [f.address(block.result, block.c_row * i + column, F32) for i in range(block.height)]
-    right, sums = f.address(block.right, column, F32), [t for row in rows for t in read(row)]
+    right = f.address(block.right, column, F32)
+    sums = [total for place in rows for total in row.read(place)]
     start = f.index(0)
     for count in (_UNROLLED // block.height, 1):
         stop = steps - f.binary("urem", steps, count)
         with f.loop(start, stop, count, [right, *sums]) as main:
             right, *sums = main.values
             for k in range(count):
-                terms = read(right)
+                terms = row.read(right)
                 scales = [f.load(f.address(p, main.index + k, F32), F32) for p in factors]
                 pairs = [(x, y) for x in scales for y in terms]
                 sums = [f.fma(x, y, t) for (x, y), t in zip(pairs, sums, strict=True)]
                 right = f.address(right, block.b_row, F32)
             main.carry(right, *sums)
         start, (right, *sums) = stop, main.results
-    for place, total in zip((p for row in rows for p in places(row)), sums, strict=True):
-        if mask is None:
-            f.store(total, place)
-        else:
-            masked_store(total, place, mask)
+    row.write_all(rows, sums)

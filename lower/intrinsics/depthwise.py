@@ -6,10 +6,10 @@ Several positions of a line are summed at once, so each weight is read once for 
 from collections.abc import Sequence
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.emit.vector import first_lanes
+from relax_egraph.lower.intrinsics.row import Row
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "depthwise_tile"
@@ -75,35 +75,21 @@ def _define_block(module: Module, rows: int, vectors: int, lanes: int) -> None:
     params = (PTR, PTR, PTR, *(I64,) * 10)
     f = Function(module, _name(rows, vectors), params, internal=True)
     a, b, c, a_row, a_line, a_tap, b_line, b_tap, c_row, columns, lines, taps, adds = f.args
-    type = F32.of(lanes)
-    mask = first_lanes(f, columns, lanes) if vectors == 1 else None
+    row = Row(vectors, lanes, first_lanes(f, columns, lanes) if vectors == 1 else None)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(rows)]
 
-    def read(pointer: Value) -> list[Value]:
-        if mask is not None:
-            return [masked_load(pointer, type, mask)]
-        return [f.load(f.address(pointer, v * lanes, F32), type) for v in range(vectors)]
-
-    zeros = [f.const(type, 0)] * (rows * vectors)
-    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
-        initial.carry(*(value for place in c_rows for value in read(place)))
-    with f.loop(0, lines, 1, (a, b, *initial.results)) as over_lines:
+    with f.loop(0, lines, 1, (a, b, *row.sums_at(c_rows, adds))) as over_lines:
         line, b_at, *sums = over_lines.values
         with f.loop(0, taps, 1, (line, b_at, *sums)) as over_taps:
             tap, weights, *sums = over_taps.values
-            factors = read(weights)
-            inputs = (value for row in a_rows for value in read(f.address(tap, row, F32)))
+            factors = row.read(weights)
+            inputs = (v for offset in a_rows for v in row.read(f.address(tap, offset, F32)))
             pairs = zip(inputs, factors * rows, sums, strict=True)
             totals = [f.fma(x, w, total) for x, w, total in pairs]
             over_taps.carry(f.address(tap, a_tap, F32), f.address(weights, b_tap, F32), *totals)
         _, _, *sums = over_taps.results
         over_lines.carry(f.address(line, a_line, F32), f.address(b_at, b_line, F32), *sums)
     _, _, *totals = over_lines.results
-    for i, place in enumerate(c_rows):
-        for v, total in enumerate(totals[i * vectors : (i + 1) * vectors]):
-            if mask is not None:
-                masked_store(total, place, mask)
-            else:
-                f.store(total, f.address(place, v * lanes, F32))
+    row.write_all(c_rows, totals)
     f.finish()

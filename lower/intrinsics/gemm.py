@@ -13,13 +13,13 @@ from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
-    ELEMENTS,
     TALL,
     Block,
     define_block,
     narrow,
     wide,
 )
+from relax_egraph.lower.intrinsics.row import ELEMENTS
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "gemm_tile"

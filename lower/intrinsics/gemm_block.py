@@ -5,15 +5,15 @@ right operand for each vector of columns, and a number of the left operand for e
 operand of fewer bits is widened to float32 in registers, which is exact.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.half_precision import from_bits
 from relax_egraph.lower.emit.instructions import Value
-from relax_egraph.lower.emit.module_text import F32, I8, I16, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.emit.vector import first_lanes
+from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
@@ -21,9 +21,6 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PT
 `adds` is 0 or 1.  Each step of the depth prefetches the cache line at `ahead`, which advances by
 `ahead_step` elements of `b`.
 """
-
-ELEMENTS: Mapping[str, Type] = {"float32": F32, "bfloat16": I16, "int8": I8}
-"""The memory types of elements of the right operand, by dtype."""
 
 TALL = 6
 """The maximal rows of a block as wide as a strip."""
@@ -90,48 +87,6 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
     return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row of `block` in memory, of `dtype`; a single vector is under `mask` if there is one."""
-
-    block: Block
-    mask: Value | None
-    dtype: str = "float32"
-
-    def places(self, pointer: Value) -> list[Value]:
-        """The addresses of the vectors from `pointer` on."""
-        f, block, element = pointer.function, self.block, ELEMENTS[self.dtype]
-        return [f.address(pointer, v * block.lanes, element) for v in range(block.vectors)]
-
-    def read(self, pointer: Value) -> list[Value]:
-        """The vectors at `pointer` as float32; masked lanes are 0."""
-        type = ELEMENTS[self.dtype].of(self.block.lanes)
-        if self.mask is not None:
-            return [_widened(masked_load(pointer, type, self.mask), self.dtype)]
-        loads = [pointer.function.load(place, type) for place in self.places(pointer)]
-        return [_widened(vector, self.dtype) for vector in loads]
-
-    def write(self, pointer: Value, values: Sequence[Value]) -> None:
-        """Store the float32 vectors at `pointer`."""
-        for place, value in zip(self.places(pointer), values, strict=True):
-            if self.mask is not None:
-                masked_store(value, place, self.mask)
-            else:
-                pointer.function.store(value, place)
-
-
-def _widened(stored: Value, dtype: str) -> Value:
-    """Lanes of `dtype` in memory format, as float32."""
-    f = stored.function
-    match dtype:
-        case "int8":
-            return f.convert("sitofp", f.convert("sext", stored, I32), F32)
-        case "bfloat16":
-            return from_bits(stored, dtype)
-        case _:
-            return stored
-
-
 _At = tuple[Value, Value, Value]
 """The position of a step of the depth: the index into rows of `a`, the row of `b`, `ahead`."""
 
@@ -141,7 +96,8 @@ def define_block(module: Module, block: Block) -> None:
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
-    row, right, element = _Row(block, mask), _Row(block, mask, block.dtype), ELEMENTS[block.dtype]
+    row = Row(block.vectors, block.lanes, mask)
+    right, element = replace(row, dtype=block.dtype), ELEMENTS[block.dtype]
     size = block.rows * block.vectors
     a_rows = [f.address(a, a_row * i if i else 0, F32) for i in range(block.rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
@@ -159,10 +115,8 @@ def define_block(module: Module, block: Block) -> None:
         ahead_next = f.address(ahead_at, ahead_step, element)
         return (a_at + a_step, b_next, ahead_next), following
 
+    sums, start, sets = row.sums_at(c_rows, adds), (f.const(I64, 0), b, ahead), block.sets
     zeros = [f.const(F32.of(block.lanes), 0)] * size
-    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
-        initial.carry(*(value for place in c_rows for value in row.read(place)))
-    sums, start, sets = initial.results, (f.const(I64, 0), b, ahead), block.sets
     unrolled = depth if sets == 1 else depth - f.binary("urem", depth, sets)
     with f.loop(0, unrolled, sets, (*start, *sums, *zeros * (sets - 1))) as main:
         a_at, b_at, ahead_at, *running = main.values
@@ -181,8 +135,7 @@ def define_block(module: Module, block: Block) -> None:
             at, after = step((a_at, b_at, ahead_at), running)
             tail.carry(*at, *after)
         totals = list(tail.results[3:])
-    for i, place in enumerate(c_rows):
-        row.write(place, totals[i * block.vectors : (i + 1) * block.vectors])
+    row.write_all(c_rows, totals)
     f.finish()
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
-from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes, masked_load, masked_store
+from relax_egraph.lower.emit.vector import first_lanes
+from relax_egraph.lower.intrinsics.row import Row
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "window_tile"
@@ -87,28 +87,19 @@ def _define_block(module: Module, block: _Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
-    type = F32.of(block.lanes)
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
+    row = Row(block.vectors, block.lanes, mask)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(block.rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
 
-    def read(pointer: Value) -> list[Value]:
-        if mask is not None:
-            return [masked_load(pointer, type, mask)]
-        places = (f.address(pointer, v * block.lanes, F32) for v in range(block.vectors))
-        return [f.load(place, type) for place in places]
-
-    zeros = [f.const(type, 0)] * (block.rows * block.vectors)
-    with f.loop(0, adds, 1, zeros) as initial:  # at most one iteration: the initial sums
-        initial.carry(*(value for place in c_rows for value in read(place)))
-    with f.loop(0, lines, 1, (a, b, *initial.results)) as over_lines:
+    with f.loop(0, lines, 1, (a, b, *row.sums_at(c_rows, adds))) as over_lines:
         line, b_line, *carried = over_lines.values
         with f.loop(0, taps, 1, (line, b_line, *carried)) as over_taps:
             tap, b_tap, *carried = over_taps.values
             with f.loop(0, depth, 1, (tap, b_tap, *carried)) as steps:
                 a_at, b_at, *sums = steps.values
-                terms = read(b_at)
-                places = (f.address(a_at, row, F32) for row in a_rows)
+                terms = row.read(b_at)
+                places = (f.address(a_at, offset, F32) for offset in a_rows)
                 factors = [f.splat(f.load(place, F32), block.lanes) for place in places]
                 pairs = ((x, t) for x in factors for t in terms)
                 sums = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
@@ -118,10 +109,5 @@ def _define_block(module: Module, block: _Block) -> None:
         _, b_next, *carried = over_taps.results
         over_lines.carry(f.address(line, a_line, F32), b_next, *carried)
     _, _, *totals = over_lines.results
-    for i, place in enumerate(c_rows):
-        for v, total in enumerate(totals[i * block.vectors : (i + 1) * block.vectors]):
-            if mask is not None:
-                masked_store(total, place, mask)
-            else:
-                f.store(total, f.address(place, v * block.lanes, F32))
+    row.write_all(c_rows, totals)
     f.finish()
