@@ -74,7 +74,7 @@ def relaxations(
     when the bound hardly rises.  Raises `SolverError` if the solver has no result.
     """
     rows = rows_of(problem, pruned)
-    column = {number: place for place, number in enumerate(rows.numbers)}
+    column = rows.column
     known = Rows(rows.numbers)
     for barrier in barriers:
         known.add(row_at(problem, pruned, barrier, column))
@@ -121,7 +121,7 @@ def solve(
     The search ends at a solution that is proven to cost at most the share `gap` too much.  Barriers
     are added to `rows`.  Raises `SolverError` if the solver has no result.
     """
-    column = {number: place for place, number in enumerate(rows.numbers)}
+    column = rows.column
     end = time.thread_time() + time_limit
     bound: float | None = None
     with _solver_errors():

@@ -43,6 +43,11 @@ class Rows:
     lower: list[float] = field(default_factory=list[float])
     upper: list[float] = field(default_factory=list[float])
 
+    @property
+    def column(self) -> Mapping[int, int]:
+        """The variable of each candidate."""
+        return {number: place for place, number in enumerate(self.numbers)}
+
     def add(self, row: Row) -> None:
         """Append `row`."""
         self.columns.extend(row.entries)
@@ -70,8 +75,8 @@ class Rows:
 def rows_of(problem: Problem, pruned: Pruned) -> Rows:
     """All rows except those of barriers."""
     numbers = [number for options in pruned.options.values() for number in options]
-    column = {number: place for place, number in enumerate(numbers)}
     rows = Rows(numbers)
+    column = rows.column
     for c, options in pruned.options.items():
         if c in pruned.needed:
             rows.add(Row({column[n]: 1.0 for n in options}, 1.0, 1.0))
