@@ -3,7 +3,8 @@
 A rule has one direction, a ``birewrite`` two.  A direction has the premises, sides and actions.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, cast
@@ -185,3 +186,15 @@ def row_of(tree: Tree) -> Row | None:
             return None
         case Form(head=head, items=items):
             return None if head.startswith(("R.", "K.")) else Row(head, items[1:])
+
+
+def deducers(
+    directions: Iterable[Direction], *, besides: Container[str]
+) -> dict[str, list[tuple[Direction, Row]]]:
+    """By relation or function the directions that add rows to it, except to those `besides`."""
+    by_name: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
+    for direction in directions:
+        for row in direction.rows:
+            if row.head not in besides:
+                by_name[row.head].append((direction, row))
+    return dict(by_name)

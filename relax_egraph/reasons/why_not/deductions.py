@@ -1,13 +1,12 @@
 """The rules that deduce each relation, and the variables that a deduction fixes."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Atom
-from relax_egraph.egraph.rulebook.rule import Direction, Row
+from relax_egraph.egraph.rulebook.rule import Direction, Row, deducers
 from relax_egraph.reasons.why_not.plan import ENGINE, OF_VALUES, Plan
 from relax_egraph.verify.instances.query import literal_of
 
@@ -26,12 +25,7 @@ class Deductions:
     @cached_property
     def deducing(self) -> Mapping[str, Sequence[tuple[Direction, Row]]]:
         """By relation or function the rules that deduce it, each with the row that it adds."""
-        by_name: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
-        for pattern in self.patterns:
-            for row in pattern.rows:
-                if row.head not in _OF_ENGINE:
-                    by_name[row.head].append((pattern, row))
-        return by_name
+        return deducers(self.patterns, besides=_OF_ENGINE)
 
 
 _OF_ENGINE = (*ENGINE, "shape-claim", "dtype-claim", *OF_VALUES)

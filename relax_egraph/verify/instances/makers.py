@@ -3,14 +3,13 @@
 A relation such as ``(cube-of y x)`` has no other meaning than the rules that deduce it.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.generate import generated_rules
-from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule
+from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule, deducers
 from relax_egraph.rules import FACTS
 
 NATIVE = frozenset(
@@ -39,17 +38,11 @@ class Makers:
 @cache
 def makers_of(book: RuleBook) -> Makers:
     """The makers among the rules of `book`, the rules of facts included."""
-    of: dict[str, list[tuple[Direction, Row]]] = defaultdict(list)
-    uniting: list[Direction] = []
-    for rule in (*book.rules, *generated_rules()):
-        for pattern in rule.directions:
-            for row in pattern.rows:
-                if row.head not in NATIVE:
-                    of[row.head].append((pattern, row))
-            if pattern.unites:
-                uniting.append(pattern)
+    directions = [d for rule in (*book.rules, *generated_rules()) for d in rule.directions]
+    of = deducers(directions, besides=NATIVE)
+    uniting = tuple(d for d in directions if d.unites)
     walks = (name for name, rows in of.items() if any(name in reads_of(p) for p, _ in rows))
-    return Makers(dict(of), tuple(uniting), tuple(walks))
+    return Makers(of, uniting, tuple(walks))
 
 
 @cache

@@ -42,7 +42,7 @@ def unfold(
         derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.built]
         for number, apply in enumerate(derived):
             prefix = f"{apply.head}-{depth}-{number}."
-            if apply.head not in left or unfolding.leads_on(apply):
+            if apply.head not in left or unfolding.forced(makers.of[apply.head]):
                 unfolding.replace(apply, depth, prefix)
             elif not any(apply is other for other in begun):
                 begun.append(apply)
@@ -61,16 +61,15 @@ class _Unfolding:
     parent: dict[Arg, Arg] = field(default_factory=dict[Arg, Arg])
     seen: int = 0
 
-    def leads_on(self, apply: Apply) -> bool:
-        """Whether the next rule of the chain deduces `apply`."""
-        ways = self.makers.of[apply.head]
-        return bool(self.wanted) and any(p.name == self.wanted[0].name for p, _ in ways)
+    def forced(self, ways: Sequence[tuple[Direction, Row]]) -> list[tuple[Direction, Row]]:
+        """The ways by the next rule of the chain."""
+        return [w for w in ways if self.wanted and w[0].name == self.wanted[0].name]
 
     def replace(self, apply: Apply, depth: int, prefix: str) -> None:
         """Replace `apply` by the pattern of a rule that deduces it, or by an earlier deduction."""
         ways = [w for w in self.makers.of[apply.head] if self.fits(apply, w[1])]
         ways = [w for w in ways if self.is_of(apply, *w)] or ways
-        forced = [w for w in ways if self.wanted and w[0].name == self.wanted[0].name]
+        forced = self.forced(ways)
         known = [d for d in self.deduced if d.head == apply.head and self.agree(d, apply)]
         self.query.applies.remove(apply)
         if known and not forced and self.random.random() < _AGAIN:
