@@ -12,7 +12,7 @@ import pytest
 
 from relax_egraph import rules
 from relax_egraph.cli.editor_forms import FORMS
-from relax_egraph.egraph.rulebook.forms import Atom, Source, Tree
+from relax_egraph.egraph.rulebook.forms import Source, atoms
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.scope import vocabulary
 from tests.support.command import invoke
@@ -77,14 +77,6 @@ def test_the_file_is_that_of_the_vocabulary(form: str, pytestconfig: pytest.Conf
         GENERATED[form].write_text(FORMS[form](), encoding="utf-8")
 
     assert GENERATED[form].read_text("utf-8") == FORMS[form]()
-
-
-def atoms(tree: Tree) -> Iterator[Atom]:
-    if isinstance(tree, Atom):
-        yield tree
-    else:
-        for item in tree.items:
-            yield from atoms(item)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")

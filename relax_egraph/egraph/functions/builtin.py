@@ -12,7 +12,7 @@ from relax_egraph.ir.struct_info import Shape
 @engine_function
 def inverse_of(permutation: Axes) -> Axes | None:
     """The permutation that undoes `permutation`."""
-    if sorted(permutation) != list(range(len(permutation))):
+    if not _is_order(permutation, len(permutation)):
         return None
     return tuple(permutation.index(k) for k in range(len(permutation)))
 
@@ -54,6 +54,10 @@ def only_units_move(shape: Shape, permutation: Axes) -> bool | None:
         return None
     moved = [a for a, d in zip(permutation, shape, strict=True) if d != 1]
     return moved == sorted(moved)
+
+
+def _is_order(axes: Axes, rank: int) -> bool:
+    return sorted(axes) == list(range(rank))
 
 
 def _are_axes(axes: Axes, of: Axes | Shape) -> bool:
@@ -202,7 +206,7 @@ def layout_before(layout: str, permutation: Axes) -> str | None:
 
 
 def _order(layout: str, permutation: Axes) -> str | None:
-    if layout not in _REORDERED or sorted(permutation) != list(range(len(layout))):
+    if layout not in _REORDERED or not _is_order(permutation, len(layout)):
         return None
     order = "".join(layout[k] for k in permutation)
     return order if order in _REORDERED and order != layout else None
